@@ -2,8 +2,9 @@
 
 Both functions need no Spark session, so Python workers may call them; Arrow types need no PySpark either. Nullability
 is dropped: outer joins may null any column, and neither Spark's readers nor Arrow enforce it. Lengths are dropped too,
-because Spark has no such columns in a DataFrame: CHAR and VARCHAR are strings, BINARY and VARBINARY bytes. Timestamps
-have microseconds whatever their declared precision. Knows neither plans nor connectors.
+because Spark has no such columns in a DataFrame: CHAR and VARCHAR are strings, BINARY and VARBINARY bytes. A MULTISET
+is a map of how often it has each element. Timestamps have microseconds whatever their declared precision. Knows neither
+plans nor connectors.
 
 >>> str(to_arrow("ROW<a INT, b ARRAY<TIMESTAMP_LTZ(3)>>"))
 'struct<a: int32, b: list<item: timestamp[us, tz=UTC]>>'
@@ -53,29 +54,27 @@ def to_arrow(type_text: str) -> pa.DataType:
 def _spark(parsed: DataType) -> spark.DataType:
     from pyspark.sql import types as spark
 
-    children = [_spark(child) for child in parsed.children]
+    parts = [_spark(part) for part in parsed.parts]
     if parsed.root == "DECIMAL":
         return spark.DecimalType(parsed.precision or 0, parsed.scale or 0)
     if parsed.root == "ARRAY":
-        return spark.ArrayType(children[0])
-    if parsed.root == "MAP":
-        return spark.MapType(children[0], children[1])
+        return spark.ArrayType(parts[0])
+    if parsed.has_entries:
+        return spark.MapType(parts[0], parts[1])
     if parsed.root == "ROW":
-        return spark.StructType(
-            [spark.StructField(name, child) for name, child in zip(parsed.names, children, strict=True)]
-        )
+        return spark.StructType([spark.StructField(name, part) for name, part in zip(parsed.names, parts, strict=True)])
     plain: spark.DataType = getattr(spark, _PLAIN[parsed.root][0])()
     return plain
 
 
 def _arrow(parsed: DataType) -> pa.DataType:
-    children = [_arrow(child) for child in parsed.children]
+    parts = [_arrow(part) for part in parsed.parts]
     if parsed.root == "DECIMAL":
         return pa.decimal128(parsed.precision, parsed.scale)
     if parsed.root == "ARRAY":
-        return pa.list_(children[0])
-    if parsed.root == "MAP":
-        return pa.map_(children[0], children[1])
+        return pa.list_(parts[0])
+    if parsed.has_entries:
+        return pa.map_(parts[0], parts[1])
     if parsed.root == "ROW":
-        return pa.struct([pa.field(name, child) for name, child in zip(parsed.names, children, strict=True)])
+        return pa.struct([pa.field(name, part) for name, part in zip(parsed.names, parts, strict=True)])
     return _PLAIN[parsed.root][1]

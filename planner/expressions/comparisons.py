@@ -32,8 +32,8 @@ def compared(operator: str, pair: tuple[Expr, ...], offset: int) -> Expr:
     left, right = pair
     if is_constructor(left) and is_constructor(right) and left.type.root == "ROW":
         return _equal_fields(operator, left, right, offset)
-    if left.type.root == "MAP":
-        left, right = (_sorted_entries(each) for each in pair)
+    if left.type.has_entries:
+        left, right = (sorted_entries(each) for each in pair)
     if not _loses_digits(left.type, right.type):
         return call(operator, (left, right), BOOLEAN, offset)
     if _digits(left.type)[1] > _digits(right.type)[1]:
@@ -57,19 +57,27 @@ def _equal_fields(operator: str, left: Expr, right: Expr, offset: int) -> Expr:
     return same if operator == "=" else call("NOT", (same,), BOOLEAN, offset)
 
 
-def _sorted_entries(value: Expr) -> Expr:
-    """The entries of a MAP in the order of their keys, which Spark can compare."""
-    key, kept = value.type.children
+def sorted_entries(value: Expr) -> Expr:
+    """The entries of a MAP or MULTISET in the order of their keys, which Spark can compare."""
+    key, kept = value.type.parts
     entry = DataType(root="ROW", names=("key", "value"), children=(key, kept))
     entries = DataType(root="ARRAY", children=(entry,))
     listed = call("map_entries", (value,), entries, value.offset)
     return call("array_sort", (listed,), entries, value.offset)
 
 
+def whose_entries(value: Expr) -> Expr | None:
+    """The MAP or MULTISET of which ``value`` is what :func:`sorted_entries` gives; None if it is anything else."""
+    if not (isinstance(value, Call) and value.function == "array_sort"):
+        return None
+    (listed,) = value.args
+    return listed.args[0] if isinstance(listed, Call) and listed.function == "map_entries" else None
+
+
 def is_in(values: tuple[Expr, ...], offset: int) -> Expr:
     """``values[0] IN (values[1], ...)`` of comparable values."""
     value, *items = values
-    plain = value.type.root not in ("ROW", "MAP")
+    plain = value.type.root not in ("ROW", "MAP", "MULTISET")
     types = dict.fromkeys(each.type for each in values)
     if plain and not any(_loses_digits(one, other) for one in types for other in types):
         return call("IN", values, BOOLEAN, offset)

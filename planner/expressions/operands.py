@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from planner.expressions.coercion import arithmetic_type, as_decimal, cast, common_type, convert, may_overflow
-from planner.expressions.comparisons import compared
+from planner.expressions.comparisons import compared, sorted_entries
 from planner.expressions.literals import temporal_literal
 from planner.expressions.typed import BIGINT, BOOLEAN, INT, NULL, STRING, Expr, Literal, call, literal
 from planner.syntax.source import Source
@@ -21,11 +21,7 @@ from plans.declarations.types import DataType
 from plans.errors import SqlError
 
 _EXACT_IN_FLOAT = 1 << 24
-_EQUALITIES = {
-    "ROW": ("'='", "'<>'", "IN", "IS DISTINCT FROM"),
-    "ARRAY": ("'='", "'<>'", "IN", "IS DISTINCT FROM"),
-    "MAP": ("'='", "'<>'", "IN", "IS DISTINCT FROM"),
-}
+_EQUALITIES = ("'='", "'<>'", "IN", "IS DISTINCT FROM", "INTERSECT", "EXCEPT")
 """What compares values of nested types: none of them has an order."""
 _OR_NULL = {"+": "try_add", "-": "try_subtract", "*": "try_multiply"}
 
@@ -55,7 +51,7 @@ def comparable(source: Source, what: str, values: tuple[Expr, ...], offset: int)
         found = [_in_session_zone(v) for v in found]
     common = common_type([v.type for v in found])
     for value in values:
-        if value.type.is_nested and what not in _EQUALITIES.get(value.type.root, ()):
+        if value.type.is_nested and what not in _EQUALITIES:
             message = f"{what} does not take {value.type.root} values"
             advice = "compare the fields" if value.type.root == "ROW" else "compare scalar columns"
             raise source.error(message, offset, advice)
@@ -83,7 +79,7 @@ def _is_float(value: Expr) -> bool:
 
 def not_distinct(source: Source, what: str, a: Expr, b: Expr, offset: int) -> Expr:
     """``a IS NOT DISTINCT FROM b``: both NULL, or equal; never NULL itself."""
-    a, b = comparable(source, what, (a, b), offset)
+    a, b = (sorted_entries(v) if v.type.has_entries else v for v in comparable(source, what, (a, b), offset))
     both = call("AND", tuple(call("IS NULL", (v,), BOOLEAN, offset) for v in (a, b)), BOOLEAN, offset)
     return call("coalesce", (compared("=", (a, b), offset), both), BOOLEAN, offset)
 

@@ -19,6 +19,7 @@ from planner.expressions.functions import (
     json_values,
     nested,
     numbers,
+    patterns,
     rounded_times,
     text,
     times,
@@ -26,7 +27,7 @@ from planner.expressions.functions import (
 )
 from planner.expressions.functions.arguments import Builder, Signature, check, first_null
 from planner.expressions.functions.refused import refusal
-from planner.expressions.typed import BIGINT, Expr, Literal, call, literal
+from planner.expressions.typed import BIGINT, STRING, Expr, Literal, call, literal
 from planner.syntax.source import Source
 from plans.declarations.types import DataType
 from plans.text.names import nearest
@@ -118,14 +119,25 @@ def _extreme(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> 
     return first_null(values, call(name.lower(), values, result, offset))
 
 
+def _current_database(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+    check(source, name, args, (), offset)
+    return literal("default_database", STRING)
+
+
 _ORDERED = (
     *("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL", "CHAR", "VARCHAR", "STRING"),
     *("BOOLEAN", "DATE", "TIMESTAMP", "TIMESTAMP_LTZ"),
 )
-_SIGNATURES: dict[str, Signature] = {**numbers.SIGNATURES, **text.SIGNATURES, **times.SIGNATURES}
+_SIGNATURES: dict[str, Signature] = {
+    **numbers.SIGNATURES,
+    **patterns.SIGNATURES,
+    **text.SIGNATURES,
+    **times.SIGNATURES,
+}
 _BUILDERS: dict[str, Builder] = {
     **nested.BUILDERS,
     **numbers.BUILDERS,
+    **patterns.BUILDERS,
     **text.BUILDERS,
     **times.BUILDERS,
     **encodings.BUILDERS,
@@ -133,6 +145,7 @@ _BUILDERS: dict[str, Builder] = {
     **rounded_times.BUILDERS,
     **wall_clocks.BUILDERS,
     "COALESCE": _coalesce,
+    "CURRENT_DATABASE": _current_database,
     "GREATEST": _extreme,
     "IF": _if,
     "IFNULL": _coalesce,

@@ -78,7 +78,7 @@ def spark_type(data_type: DataType) -> str:
     """Spark's name for a type that can be cast to."""
     if data_type.root == "DECIMAL":
         return f"DECIMAL({data_type.precision}, {data_type.scale})"
-    inside = [spark_type(child) for child in data_type.children]
+    inside = [spark_type(part) for part in data_type.parts]
     if data_type.root == "ROW":
         fields = (f"{identifier(name)} {kind}" for name, kind in zip(data_type.names, inside, strict=True))
         return f"STRUCT<{', '.join(fields)}>"

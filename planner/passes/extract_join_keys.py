@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from planner.context import Context
 from planner.expressions.coercion import cast, common_type
+from planner.expressions.comparisons import whose_entries
 from planner.expressions.typed import (
     BOOLEAN,
     INT,
@@ -36,6 +37,7 @@ from planner.passes.compute_below import (
     shared_out,
 )
 from planner.relations import Aggregate, Calc, Join, Relation, identity, map_inputs
+from plans.declarations.types import DataType
 
 _ANY_VALUE = {
     "BOOLEAN": "FALSE",
@@ -97,6 +99,9 @@ def equalities(part: Expr, left: Side, right: Side) -> tuple[tuple[Expr, Expr], 
     if not isinstance(equality, Call) or equality.function != "=":
         return ()
     a, b = equality.args
+    maps = [whose_entries(each) for each in (a, b)]  # as keys, they are compared as they are
+    if maps[0] is not None and maps[1] is not None:
+        a, b = maps[0], maps[1]
     if left.owns(b) and right.owns(a):
         a, b = b, a
     if not (left.owns(a) and right.owns(b)):
@@ -106,6 +111,9 @@ def equalities(part: Expr, left: Side, right: Side) -> tuple[tuple[Expr, Expr], 
         return ()
     a, b = cast(a, common, a.offset), cast(b, common, b.offset)
     if not null_safe:
+        return ((a, b),)
+    if common.is_nested:  # in an ARRAY, NULL equals NULL
+        a, b = (call("array", (each,), DataType(root="ARRAY", children=(common,)), each.offset) for each in (a, b))
         return ((a, b),)
     stands_in = "" if common.is_text else "0" if common.is_numeric else _ANY_VALUE.get(common.root)
     if stands_in is None:

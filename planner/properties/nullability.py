@@ -59,7 +59,7 @@ def _column_may_be_null(context: Context, relation: Relation, field: int) -> boo
         case Aggregate():
             if any(f.id == field for f in relation.keys):
                 return _column_may_be_null(context, relation.input, field)
-            return next(c.function for c in relation.calls if c.field.id == field) != "COUNT"
+            return next(c.function for c in relation.calls if c.field.id == field) not in ("COUNT", "COLLECT")
         case Union():
             return True
         case Passing():

@@ -117,7 +117,7 @@ def filtered(relation: Relation, parts: tuple[Expr, ...], block: str) -> Relatio
 def check_comparable(context: Context, relation: Relation, what: str, offset: int) -> None:
     """Refuse columns of types that ``what`` cannot compare."""
     for found in relation.fields:
-        if found.type.root in ("MAP", "NULL"):
+        if found.type.root == "NULL":
             raise context.source.error(
                 f"{what} cannot compare column '{found.name}' of type {found.type.root}", offset, "leave the column out"
             )

@@ -224,7 +224,7 @@ def _groups(context: Context, select: exp.Select, scope: Scope) -> GroupingSets:
     def column(node: exp.Expr) -> Expr:
         refuse_aliases(source, scope, select, node, "GROUP BY")
         expression = translator.expression(node)
-        if expression.type.root in ("MAP", "NULL", "INTERVAL"):
+        if expression.type.root in ("NULL", "INTERVAL"):
             raise source.error(f"GROUP BY does not take {expression.type}", offset_of(node), "group by scalar columns")
         return expression
 

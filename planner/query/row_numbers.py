@@ -54,8 +54,8 @@ def partitioned(context: Context, window: exp.Window, translator: Translator) ->
         only(context.source, node, "this", "desc", "nulls_first")
     in_order, in_partition = replace(translator, clause="ORDER BY"), replace(translator, clause="PARTITION BY")
     return (
-        [_sortable(context, "ORDER BY", node.this, in_order) for node in nodes],
-        [_sortable(context, "PARTITION BY", node, in_partition) for node in window.args.get("partition_by") or ()],
+        [_sortable(context, node.this, in_order) for node in nodes],
+        [_comparable(context, node, in_partition) for node in window.args.get("partition_by") or ()],
     )
 
 
@@ -66,11 +66,19 @@ def sort_items(window: exp.Window, fields: list[Field]) -> list[SortItem]:
     return [_sort_item(node, field) for node, field in zip(nodes, fields, strict=False)]
 
 
-def _sortable(context: Context, clause: str, node: exp.Expr, translator: Translator) -> Expr:
+def _sortable(context: Context, node: exp.Expr, translator: Translator) -> Expr:
     found = translator.expression(node)
     if found.type.root in (*UNSORTABLE, "NULL"):
-        message = f"{clause} does not take {found.type.as_nullable()}"
-        raise context.source.error(message, offset_of(node), f"{clause.split()[0].lower()} by scalar columns")
+        message = f"ORDER BY does not take {found.type.as_nullable()}"
+        raise context.source.error(message, offset_of(node), "order by scalar columns")
+    return found
+
+
+def _comparable(context: Context, node: exp.Expr, translator: Translator) -> Expr:
+    found = translator.expression(node)
+    if found.type.root in ("NULL", "INTERVAL"):
+        message = f"PARTITION BY does not take {found.type.as_nullable()}"
+        raise context.source.error(message, offset_of(node), "leave it out")
     return found
 
 

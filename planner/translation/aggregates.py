@@ -31,7 +31,7 @@ from planner.syntax.dialect import offset_of
 from planner.translation.translator import Translator
 from planner.translation.user_calls import fitted_arguments
 from plans.declarations.types import DataType, parse_type
-from plans.operators.aggregate import BUILT_IN, VARIANCES
+from plans.operators.aggregate import BUILT_IN, COLLECTIONS, VARIANCES
 
 __all__ = ["NAMES", "parse_type", "result_type", "translate"]
 
@@ -39,9 +39,11 @@ _SAMPLES = {"VARIANCE": "VAR_SAMP", "STDDEV": "STDDEV_SAMP"}
 """Other names of variances and deviations."""
 DOCUMENTS = ("JSON_ARRAYAGG", "JSON_OBJECTAGG")
 """Aggregates that are put together of ARRAY_AGG: :mod:`planner.translation.json_aggregates`."""
-NAMES = frozenset((*BUILT_IN, *_SAMPLES, *DOCUMENTS))
+PERCENTILE = "PERCENTILE"
+"""Another one: :mod:`planner.translation.percentiles`."""
+NAMES = frozenset((*BUILT_IN, *_SAMPLES, *DOCUMENTS, PERCENTILE))
 _USERS = "hintplan aggregate"
-_OF_NESTED = ("ARRAY_AGG", "COUNT", "FIRST_VALUE", "LAST_VALUE")
+_OF_NESTED = ("ARRAY_AGG", "COLLECT", "COUNT", "FIRST_VALUE", "LAST_VALUE")
 _ORDERED = ("BOOLEAN", "DATE", "TIMESTAMP", "TIMESTAMP_LTZ")
 
 
@@ -52,8 +54,8 @@ def result_type(function: str, argument: DataType | None) -> DataType | None:
     if argument is None:
         return None
     argument = argument.as_nullable()
-    if function == "ARRAY_AGG":
-        return DataType(root="ARRAY", children=(argument,))
+    if function in COLLECTIONS:
+        return DataType(root=COLLECTIONS[function], children=(argument,))
     if function == "LISTAGG":
         return STRING if argument.is_text else None
     if function in ("FIRST_VALUE", "LAST_VALUE") and argument.is_nested:
@@ -88,6 +90,8 @@ def translate(t: Translator, node: exp.Expr, condition: exp.Expr | None) -> Expr
         )
     if isinstance(arguments[0], exp.Order):
         advice = "rows are aggregated in the order in which they come: remove it"
+        if name == "COLLECT":
+            advice = "a MULTISET has no order: remove it"
         if name == "ARRAY_AGG":
             advice = "sort the elements: ARRAY_SORT(ARRAY_AGG(x)); Flink takes it, and sorts nothing"
         raise t.source.error(f"{name} does not take ORDER BY", offset, advice)
@@ -105,6 +109,9 @@ def translate(t: Translator, node: exp.Expr, condition: exp.Expr | None) -> Expr
         if distinct and not _told_apart(argument.type):
             message = f"{name} DISTINCT does not take {argument.type.as_nullable()}"
             raise t.source.error(message, offset, "aggregate its parts one by one")
+        if name == "COLLECT" and argument.type.contains_entries:
+            message = f"COLLECT does not take {argument.type.as_nullable()}: Spark has no map whose keys have maps"
+            raise t.source.error(message, offset, "write ARRAY_AGG(x)")
     if found is None or refused:
         given = argument.type.as_nullable() if argument is not None else "*"
         raise t.source.error(f"{name} does not take {given}", offset, "convert the argument with CAST")
@@ -184,8 +191,8 @@ def _separated(t: Translator, arguments: list[exp.Expr], offset: int) -> tuple[l
 
 
 def _told_apart(kind: DataType) -> bool:
-    """Whether DISTINCT takes values of ``kind``, as in Flink: no ROW, no MAP."""
-    return kind.root not in ("ROW", "MAP") and all(map(_told_apart, kind.children))
+    """Whether DISTINCT takes values of ``kind``, as in Flink: no ROW, no MAP, no MULTISET."""
+    return kind.root not in ("ROW", "MAP", "MULTISET") and all(map(_told_apart, kind.children))
 
 
 def _null_treatment(

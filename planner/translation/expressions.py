@@ -10,7 +10,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from planner.context import Context
-from planner.translation import function_calls, literals, nested, operators
+from planner.translation import function_calls, literals, nested, operators, periods
 from planner.translation.scope import Scope
 from planner.translation.translator import Handler, Translator
 
@@ -54,7 +54,7 @@ _HANDLERS: dict[type, Handler] = {
     exp.CurrentTimestamp: function_calls.special_form("CURRENT_TIMESTAMP"),
     exp.CurrentTime: function_calls.refused_form("CURRENT_TIME"),
     exp.Localtime: function_calls.refused_form("LOCALTIME"),
-    exp.Overlaps: function_calls.refused_form("OVERLAPS"),
+    exp.Overlaps: periods.overlaps,
     exp.CurrentDate: function_calls.special_form("CURRENT_DATE"),
     exp.Localtimestamp: function_calls.special_form("LOCALTIMESTAMP"),
 }

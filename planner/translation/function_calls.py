@@ -13,7 +13,7 @@ from planner.expressions.functions.times import UNIT_FUNCTIONS, UNITS, unit_lite
 from planner.expressions.literals import temporal_literal
 from planner.expressions.typed import Expr, Literal
 from planner.syntax.dialect import offset_of
-from planner.translation import aggregates, grouping_sets, json_aggregates, nested
+from planner.translation import aggregates, grouping_sets, json_aggregates, nested, percentiles
 from planner.translation.json_calls import FORMS, json_call
 from planner.translation.operators import arithmetic_operation
 from planner.translation.translator import Handler, Translator, only
@@ -31,6 +31,8 @@ def function_call(t: Translator, node: exp.Expr) -> Expr:
         return nested.row(t, node)
     if name in aggregates.DOCUMENTS:
         return json_aggregates.translate(t, node)
+    if name == aggregates.PERCENTILE:
+        return percentiles.translate(t, node, None)
     if name in aggregates.NAMES:
         return aggregates.translate(t, node, None)
     if name in FORMS:
@@ -109,6 +111,8 @@ def filtered_aggregate(t: Translator, node: exp.Expr) -> Expr:
     if node.this.name.upper() in aggregates.DOCUMENTS:
         message = f"{node.this.name.upper()} does not take FILTER"
         raise t.source.error(message, offset_of(node), "aggregate in a sub-query with WHERE, as in Flink")
+    if node.this.name.upper() == aggregates.PERCENTILE:
+        return percentiles.translate(t, node.this, node.expression.this)
     return aggregates.translate(t, node.this, node.expression.this)
 
 

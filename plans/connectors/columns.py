@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from plans.declarations.tables import Table, TableColumn
-from plans.declarations.types import parse_type
+from plans.declarations.types import DataType, parse_type
 from plans.errors import Diagnostic
 
-NESTED = ("ARRAY", "MAP", "ROW")
+NESTED = ("ARRAY", "MAP", "MULTISET", "ROW")
 BINARY = ("BYTES", "BINARY", "VARBINARY")
 
 
@@ -28,3 +28,10 @@ def refuse_types(path: str, table: Table, roots: tuple[str, ...], message: str, 
             yield Diagnostic(
                 message=f"{message} column {column.name!r} of type {column.type}", hint=hint, path=f"{path}.connector"
             )
+
+
+def with_other_keys(data_type: DataType) -> str:
+    """MAP or MULTISET, if there is one in ``data_type`` whose keys are no text; empty if there is none."""
+    if data_type.has_entries and not data_type.parts[0].is_text:
+        return data_type.root
+    return next(filter(None, map(with_other_keys, data_type.children)), "")

@@ -18,6 +18,7 @@ from decimal import Decimal
 from difflib import get_close_matches
 from typing import Literal
 
+from plans.connectors.columns import NESTED
 from plans.connectors.connector import COLUMN_OPTIONS, Connector, Reading
 from plans.connectors.options import option
 from plans.declarations.tables import Table, TableColumn
@@ -39,7 +40,6 @@ _LONGEST = 1_000_000
 _BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
 _LARGEST_FLOAT = {"FLOAT": Decimal("3.4028234663852886E+38"), "DOUBLE": Decimal("1.7976931348623157E+308")}
 _BYTES = ("BYTES", "BINARY", "VARBINARY")
-_NO_GENERATOR = ("ARRAY", "MAP", "ROW")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +105,7 @@ def _check(path: str, table: Table) -> Iterator[Diagnostic]:
 
 def _check_column(path: str, table: Table, name: str, data_type: DataType) -> Iterator[Diagnostic]:
     prefix = f"{COLUMN_OPTIONS}{name}."
-    if data_type.root in _NO_GENERATOR:
+    if data_type.root in NESTED:
         yield Diagnostic(
             message=f"datagen has no generator for column {name!r} of type {data_type}",
             hint="build it in a view from columns of simple types",

@@ -14,7 +14,7 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping
 
-from plans.connectors.columns import BINARY, NESTED, physical, refuse_types
+from plans.connectors.columns import BINARY, NESTED, physical, refuse_types, with_other_keys
 from plans.connectors.connector import (
     ALL_KINDS,
     INSERT_ONLY,
@@ -29,6 +29,7 @@ from plans.connectors.options import option
 from plans.connectors.reach import file_place
 from plans.declarations.row_kinds import RowKind
 from plans.declarations.tables import Table
+from plans.declarations.types import parse_type
 from plans.errors import Diagnostic
 
 _SOURCE_KINDS: Mapping[str, tuple[RowKind, ...]] = {"true": ALL_KINDS, "upsert": UPSERT_KINDS}
@@ -73,6 +74,14 @@ def _check(path: str, table: Table) -> Iterator[Diagnostic]:
         )
     if chosen == "csv":
         yield from refuse_types(path, table, NESTED + BINARY, "a CSV file cannot hold", "use json or parquet")
+    for column in physical(table) if chosen == "json" else ():
+        try:
+            entries = with_other_keys(parse_type(column.type))
+        except ValueError:
+            continue  # a wrong type is reported with the column, not with the options
+        if entries:
+            message = f"column {column.name!r} has a {entries} whose keys are no text, which a JSON file cannot hold"
+            yield Diagnostic(message=message, hint="declare them STRING, or use parquet", path=f"{path}.connector")
     if _source_kinds(table) == UPSERT_KINDS:
         there = {column.name for column in physical(table)}
         if not table.primary_key:

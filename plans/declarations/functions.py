@@ -14,9 +14,9 @@ from plans.declarations.json_functions import JSON_FUNCTIONS
 
 _TEXT = """
 ascii base64 btrim char_length character_length chr concat concat_ws contains encode endswith format_string get initcap
-instr left length locate lower lpad ltrim md5 position regexp_count regexp_extract regexp_instr regexp_like
-regexp_replace regexp_substr repeat replace reverse right rpad rtrim sha1 sha2 split split_part startswith substr
-substring translate trim try_parse_url try_to_binary try_url_decode unhex upper url_encode
+instr left length locate lower lpad ltrim md5 position regexp_count regexp_extract regexp_extract_all regexp_instr
+regexp_like regexp_replace regexp_substr repeat replace reverse right rpad rtrim sha1 sha2 split split_part startswith
+substr substring translate trim try_parse_url try_to_binary try_url_decode unhex upper url_encode
 """
 
 _NUMBERS = """

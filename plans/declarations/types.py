@@ -1,6 +1,7 @@
 """Column types in Flink's spelling: parsed, printed in one canonical way, compared.
 
     BIGINT   DECIMAL(10, 2)   TIMESTAMP(3)   ARRAY<STRING>   MAP<STRING, INT>   ROW<a INT, b STRING NOT NULL>
+    MULTISET<STRING>
 
 Synonyms collapse: INTEGER is INT, NUMERIC is DECIMAL, VARCHAR(2147483647) is STRING. A length that is not given is 1,
 as in Flink. Knows neither Spark nor Arrow types; the runtime maps them.
@@ -23,7 +24,7 @@ _SYNONYMS = {
 }
 _PLAIN = {"BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DATE", "STRING", "BYTES"}
 _SIZED = {"CHAR", "VARCHAR", "BINARY", "VARBINARY"}
-_NESTED = {"ARRAY", "MAP", "ROW"}
+_NESTED = {"ARRAY", "MAP", "MULTISET", "ROW"}
 ROOTS = (*sorted(_PLAIN), "DECIMAL", *sorted(_SIZED), "TIMESTAMP", "TIMESTAMP_LTZ", *sorted(_NESTED))
 """The names of all types, without their parameters."""
 _INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
@@ -34,8 +35,8 @@ class DataType:
     """A type: ``root`` plus the parameters that root has.
 
     ``precision`` serves DECIMAL (1..38), TIMESTAMP and TIMESTAMP_LTZ (0..6), and is the length of CHAR, VARCHAR, BINARY
-    and VARBINARY. ``children`` holds the element of an ARRAY, key and value of a MAP, or the fields of a ROW in the
-    order of ``names``.
+    and VARBINARY. ``children`` holds the element of an ARRAY or a MULTISET, key and value of a MAP, or the fields of a
+    ROW in the order of ``names``.
     """
 
     root: str
@@ -78,6 +79,21 @@ class DataType:
     @property
     def is_nested(self) -> bool:
         return bool(self.children)
+
+    @property
+    def has_entries(self) -> bool:
+        """Whether values are entries without an order: those of a MAP, or how often a MULTISET has each element."""
+        return self.root in ("MAP", "MULTISET")
+
+    @property
+    def contains_entries(self) -> bool:
+        """Whether it is a MAP or a MULTISET, or has one in it."""
+        return self.has_entries or any(child.contains_entries for child in self.children)
+
+    @property
+    def parts(self) -> tuple[DataType, ...]:
+        """What a value is kept as: ``children``, but of a MULTISET its elements and how often each is there."""
+        return (*self.children, DataType(root="INT")) if self.root == "MULTISET" else self.children
 
 
 def _identifier(name: str) -> str:
@@ -156,6 +172,9 @@ class _Parser:
         if root == "DOUBLE":
             self.take("PRECISION")
         result = self.body(_SYNONYMS.get(root, root))
+        while (collection := self.word()) in ("ARRAY", "MULTISET"):  # INT ARRAY is ARRAY<INT>
+            self.index += 1
+            result = DataType(root=collection, children=(result,))
         if self.take("NOT", "NULL"):
             return replace(result, nullable=False)
         self.take("NULL")
@@ -170,11 +189,11 @@ class _Parser:
             return self.length(root, self.numbers())
         if root in ("TIMESTAMP", "TIMESTAMP_LTZ"):
             return self.timestamp(root, self.numbers())
-        if root == "ARRAY":
+        if root in ("ARRAY", "MULTISET"):
             self.mark("<")
             element = self.type()
             self.mark(">")
-            return DataType(root="ARRAY", children=(element,))
+            return DataType(root=root, children=(element,))
         if root == "MAP":
             self.mark("<")
             key = self.type()

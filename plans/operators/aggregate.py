@@ -23,9 +23,11 @@ from plans.text.names import did_you_mean
 
 VARIANCES = {"VAR_POP": (0, False), "VAR_SAMP": (1, False), "STDDEV_POP": (0, True), "STDDEV_SAMP": (1, True)}
 """Variances and deviations: how many values fewer they divide by than there are, and whether they take the root."""
-BUILT_IN = ("COUNT", "SUM", "AVG", "MIN", "MAX", *VARIANCES, "FIRST_VALUE", "LAST_VALUE", "LISTAGG", "ARRAY_AGG")
+COLLECTIONS = {"ARRAY_AGG": "ARRAY", "COLLECT": "MULTISET"}
+"""Aggregate functions that keep all values, and of what type their results are."""
 ORDERED = ("FIRST_VALUE", "LAST_VALUE", "LISTAGG", "ARRAY_AGG")
 """Aggregate functions that depend on the order of rows."""
+BUILT_IN = ("COUNT", "SUM", "AVG", "MIN", "MAX", *VARIANCES, "COLLECT", *ORDERED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,9 +35,10 @@ class AggregateCall:
     """``function(argument)`` over the rows whose ``filter`` column is true; no argument means ``COUNT(*)``.
 
     ``function`` is COUNT, SUM, AVG, MIN, MAX, VAR_POP, VAR_SAMP, STDDEV_POP, STDDEV_SAMP, all four DOUBLE of any
-    numbers, or one whose result depends on the order in which rows come: FIRST_VALUE, LAST_VALUE, LISTAGG, which joins
-    texts with ``separator``, and ARRAY_AGG. Any other is an aggregate function of the user's, called with
-    ``arguments``. ``argument``, ``arguments`` and ``filter`` name input columns.
+    numbers, COLLECT, a MULTISET of the values that are not NULL, or one whose result depends on the order in which rows
+    come: FIRST_VALUE, LAST_VALUE, LISTAGG, which joins texts with ``separator``, and ARRAY_AGG. Any other is an
+    aggregate function of the user's, called with ``arguments``. ``argument``, ``arguments`` and ``filter`` name input
+    columns.
     """
 
     name: Name
@@ -160,10 +163,14 @@ def _check_call(call: AggregateCall, types: Mapping[str, str], path: str) -> Ite
     if call.function in VARIANCES and (argument is None or not argument.is_numeric or result.root != "DOUBLE"):
         message = f"{call.function} makes DOUBLE of numbers, found {argument} and {call.type}"
         yield Diagnostic(message=message, path=f"{path}.type")
-    if call.function == "ARRAY_AGG" and argument is not None:
-        wanted = DataType(root="ARRAY", children=(argument.as_nullable(),))
+    if call.function in COLLECTIONS and argument is not None:
+        wanted = DataType(root=COLLECTIONS[call.function], children=(argument.as_nullable(),))
         if result.as_nullable() != wanted:
-            yield Diagnostic(message=f"ARRAY_AGG makes {wanted} of {argument}, found {call.type}", path=f"{path}.type")
+            message = f"{call.function} makes {wanted} of {argument}, found {call.type}"
+            yield Diagnostic(message=message, path=f"{path}.type")
+    if call.function == "COLLECT" and argument is not None and argument.contains_entries:
+        message = f"COLLECT does not take {argument.as_nullable()}: a MULTISET has no elements with a MAP or MULTISET"
+        yield Diagnostic(message=message, path=f"{path}.argument", hint="aggregate it with ARRAY_AGG")
     of_argument = ("MIN", "MAX", "FIRST_VALUE", "LAST_VALUE")
     if call.function in of_argument and argument is not None and argument.as_nullable() != result.as_nullable():
         message = f"{call.function} has the type of its argument, {argument}, found {call.type}"

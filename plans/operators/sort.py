@@ -13,7 +13,7 @@ from plans.operators.spec.fields import Name, OneInput, OperatorId
 from plans.operators.spec.kind import OperatorKind, WithSettings, any_order, of_input, unchanged
 from plans.settings.layers import Settings
 
-UNSORTABLE = ("ARRAY", "MAP", "ROW")
+UNSORTABLE = ("ARRAY", "MAP", "MULTISET", "ROW")
 MOST_ROWS = 2**31 - 1
 """What LIMIT and OFFSET can be at most: Spark counts the rows of a result in 32 bits."""
 

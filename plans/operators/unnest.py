@@ -1,4 +1,4 @@
-"""``unnest``: a row for each element of an ARRAY, or each entry of a MAP."""
+"""``unnest``: a row for each element of an ARRAY or a MULTISET, or each entry of a MAP."""
 
 from __future__ import annotations
 
@@ -16,18 +16,21 @@ from plans.operators.spec.kind import OperatorKind, WithSettings, any_order, unc
 from plans.operators.spec.output import JoinOutput
 from plans.settings.layers import Settings
 
+UNNESTED = ("ARRAY", "MAP", "MULTISET")
+"""What has elements."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unnest(WithSettings):
-    """Joins every input row with the elements of its ARRAY, or the entries of its MAP, in ``column``; row kinds pass.
+    """Joins every input row with the elements of its ARRAY or MULTISET, or the entries of its MAP; row kinds pass.
 
-    A ``left`` one keeps a row without any, padded with NULL. Stateless. What the right side offers is
-    :func:`element_columns`.
+    An element that a MULTISET has several times comes as often. A ``left`` one keeps a row without any, padded with
+    NULL. Stateless. What the right side offers is :func:`element_columns`.
     """
 
     id: OperatorId
     inputs: OneInput
-    column: Annotated[Name, "The input column with the ARRAY or MAP."]
+    column: Annotated[Name, "The input column with the ARRAY, MAP or MULTISET."]
     join_type: Annotated[Literal["inner", "left"], "Whether rows without elements are dropped or padded with NULL."]
     output: JoinOutput
     settings: Mapping[str, Settings] = field(default_factory=dict)
@@ -44,7 +47,7 @@ def element_columns(collection: DataType) -> Columns:
     (*_, element) = collection.children
     names: tuple[str, ...] = ("key", "value") if collection.root == "MAP" else ("element",)
     types = collection.children
-    if collection.root == "ARRAY" and element.root == "ROW":
+    if collection.root != "MAP" and element.root == "ROW":
         names, types = element.names, element.children
     place, taken, number = "ordinality", {name.lower() for name in names}, 0
     while place in taken:
@@ -64,9 +67,11 @@ def _check(unnest: Unnest, inputs: Sequence[Columns], plan: Declared, path: str)
     if unknown:
         return
     collection = parse(types[unnest.column])
-    if collection.root not in ("ARRAY", "MAP"):
+    if collection.root not in UNNESTED:
         message = f"'{unnest.column}' is {collection.as_nullable()}, which has no elements"
-        yield Diagnostic(message=message, path=f"{path}.column", hint="name a column that is an ARRAY or a MAP")
+        yield Diagnostic(
+            message=message, path=f"{path}.column", hint="name a column that is an ARRAY, a MAP or a MULTISET"
+        )
         return
     yield from check_output(
         unnest.output, inputs[0], element_columns(collection), f"an element of '{unnest.column}'", path
@@ -81,8 +86,8 @@ UNNEST = OperatorKind(
     op="unnest",
     cls=Unnest,
     title="unnest",
-    description="Joins every input row with the elements of its ARRAY, or the entries of its MAP; row kinds pass "
-    "through. Stateless.",
+    description="Joins every input row with the elements of its ARRAY or MULTISET, or the entries of its MAP; row "
+    "kinds pass through. Stateless.",
     columns=_columns,
     check=_check,
     row_kinds=unchanged,

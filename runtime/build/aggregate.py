@@ -35,6 +35,7 @@ from runtime.types import to_arrow, to_spark
 
 _BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
 _LOW_HALF = 0xFFFFFFFF
+_ROWS = "__rows"
 Made = Callable[[Column], Column]
 """Says of which rows an aggregate function of Spark's is."""
 
@@ -62,8 +63,8 @@ def native_aggregate(operator: Aggregate, frame: DataFrame, types: Mapping[str, 
     """
     frame = normal_floats(frame)
     keys = [F.col(quoted(key)) for key in operator.keys]
-    if not operator.aggregates:
-        return frame.select(*keys).distinct()
+    if not operator.aggregates:  # distinct() takes no MAP
+        return frame.groupBy(*keys).agg(F.count("*").alias(_ROWS)).select(*keys)
     calls = [
         native_call(each, parse_type(types[each.argument]) if each.argument else None) for each in operator.aggregates
     ]
@@ -89,6 +90,8 @@ def native_call(call: AggregateCall, kind: DataType | None, made: Made = _of_gro
         result = _distinct_variance(call, value) if call.distinct else made(F.call_function(function, number))
     elif call.function == "ARRAY_AGG":
         result = _array(call, used)
+    elif call.function == "COLLECT":
+        result = _multiset(F.collect_set(value) if call.distinct else F.collect_list(value))
     elif call.function == "LISTAGG":
         result = (F.listagg_distinct if call.distinct else F.listagg)(value, call.separator)
     elif call.function in ("FIRST_VALUE", "LAST_VALUE"):
@@ -111,6 +114,30 @@ def _array(call: AggregateCall, used: Column | None) -> Column:
     value = F.struct(F.col(quoted(call.argument or "")).alias("value"))
     collected = (F.collect_set if call.distinct else F.collect_list)(value if used is None else F.when(used, value))
     return F.when(F.size(collected) > 0, collected.getField("value"))
+
+
+def _multiset(values: Column) -> Column:
+    """How often each of ``values`` is there: of the runs of equal ones, when they are sorted.
+
+    An array of one lets a lambda see what would otherwise be computed anew for each element.
+    """
+
+    def counted(ordered: Column) -> Column:
+        begins = F.filter(
+            F.sequence(F.lit(0), F.size(ordered) - 1), lambda i: (i == 0) | (ordered[i] != ordered[i - 1])
+        )
+        return F.transform(
+            F.array(begins), lambda starts: F.transform(starts, lambda i, n: _run(ordered, starts, i, n))
+        )[0]
+
+    runs = F.transform(F.array(F.array_sort(values)), counted)[0]
+    return F.map_from_entries(F.when(F.size(values) > 0, runs).otherwise(F.filter(runs, lambda run: F.lit(False))))
+
+
+def _run(ordered: Column, starts: Column, start: Column, number: Column) -> Column:
+    """The value of the run that begins at ``start``, and how long it is."""
+    end = F.coalesce(F.get(starts, number + 1), F.size(ordered))
+    return F.struct(F.get(ordered, start).alias("key"), (end - start).alias("value"))
 
 
 def _sum(value: Column, kind: DataType, made: Made, *, distinct: bool) -> Column:

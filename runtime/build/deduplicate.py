@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from plans.operators import Deduplicate
 from runtime.build.builder import OperatorBuilder, with_state
 from runtime.build.edges import Edges
+from runtime.expressions.comparable import comparable
 from runtime.expressions.normal_floats import normal_floats
 from runtime.operators.deduplicate import COUNTS
 from runtime.spark.names import quoted
@@ -20,7 +21,7 @@ _NUMBER = "__number"
 def _batch(operator: Deduplicate, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
     time = F.col(quoted(operator.time or ""))
     order = time.asc_nulls_first() if operator.keep == "first" else time.desc_nulls_last()
-    window = Window.partitionBy(*(F.col(quoted(name)) for name in operator.key)).orderBy(order)
+    window = Window.partitionBy(*(comparable(inputs[0], name) for name in operator.key)).orderBy(order)
     frame = normal_floats(inputs[0])
     return frame.withColumn(_NUMBER, F.row_number().over(window)).where(F.col(_NUMBER) == 1).drop(_NUMBER)
 

@@ -1,4 +1,4 @@
-"""Several rows of one, as Spark's own: for each of the grouping sets, or each element of an ARRAY or a MAP."""
+"""Several rows of one, as Spark's own: for each of the grouping sets, or each element of an ARRAY, MAP or MULTISET."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def _unnest(operator: Unnest, inputs: Sequence[DataFrame], edges: Edges) -> Data
     (frame,) = inputs
     collection = parse(types_of(edges.columns[operator.inputs[0]])[operator.column])
     column = F.col(quoted(operator.column))
-    of_map = collection.root == "MAP"
-    of_rows = of_map or collection.children[0].root == "ROW"
+    of_rows = collection.root == "MAP" or collection.children[0].root == "ROW"
+    elements = {"MAP": F.map_entries, "MULTISET": _each}.get(collection.root)
     numbered = F.transform(
-        F.map_entries(column) if of_map else column,
+        column if elements is None else elements(column),
         lambda element, place: F.struct(element.alias(_ELEMENT), (place + 1).alias(_PLACE)),
     )
     if of_rows:
@@ -60,6 +60,13 @@ def _unnest(operator: Unnest, inputs: Sequence[DataFrame], edges: Edges) -> Data
     sides["right", place.name] = F.col(_PLACE)
     selected = (sides[each.side, each.column].alias(each.name) for each in operator.output)
     return rows.select(*selected, *edges.metadata(operator.id).names)
+
+
+def _each(multiset: SparkColumn) -> SparkColumn:
+    """The elements of a MULTISET, each as often as it is there."""
+    return F.flatten(
+        F.transform(F.map_entries(multiset), lambda e: F.array_repeat(e.getField("key"), e.getField("value")))
+    )
 
 
 BUILDER = OperatorBuilder(stream=from_frames(_expand), batch=_expand)

@@ -23,6 +23,7 @@ from runtime.engine.rows import Rows
 from runtime.expressions.allowed import CheckedExpression, check_expression
 from runtime.expressions.analysis import analysed, refusing
 from runtime.expressions.arithmetic import spark_expression
+from runtime.expressions.comparable import comparable
 from runtime.expressions.exact import conjuncts, exact_below, split_condition
 from runtime.expressions.normal_floats import normal_floats
 from runtime.operator import KIND
@@ -105,7 +106,9 @@ def _batch(operator: Join, inputs: Sequence[DataFrame], edges: Edges) -> DataFra
         side: normal_floats(frame).select(*(F.col(quoted(name)).alias(f"__{side}_{name}") for name in names))
         for side, (frame, names) in sides.items()
     }
-    conditions = [F.col(quoted(f"__l_{key.left}")) == F.col(quoted(f"__r_{key.right}")) for key in operator.keys]
+    conditions = [
+        comparable(named["l"], f"__l_{key.left}") == comparable(named["r"], f"__r_{key.right}") for key in operator.keys
+    ]
     if operator.condition is not None:
         known: dict[tuple[str, ...], str] = {
             (side, name): f"__{side}_{name}" for side, (_, names) in sides.items() for name in names

@@ -17,6 +17,7 @@ from runtime.build.aggregate import native_call
 from runtime.build.builder import OperatorBuilder, with_state
 from runtime.build.edges import Edges
 from runtime.build.sort import sorted_by
+from runtime.expressions.comparable import comparable
 from runtime.expressions.normal_floats import normal_floats
 from runtime.operators.first_rows import COUNTS
 from runtime.spark.names import quoted
@@ -26,20 +27,20 @@ _NUMBER = "__number"
 
 
 def _batch(operator: Rank, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
-    window = _window(operator.key, operator.order)
+    window = _window(inputs[0], operator.key, operator.order)
     number = operator.number or _NUMBER
     frame = normal_floats(inputs[0]).withColumn(number, F.row_number().over(window).cast("bigint"))
     frame = frame.where(F.col(quoted(number)).between(operator.rank_start, operator.rank_end))
     return frame.drop(_NUMBER) if operator.number is None else frame
 
 
-def _window(key: Sequence[str], order: Sequence[SortKey]) -> WindowSpec:
-    found = Window.partitionBy(*(F.col(quoted(name)) for name in key))
+def _window(frame: DataFrame, key: Sequence[str], order: Sequence[SortKey]) -> WindowSpec:
+    found = Window.partitionBy(*(comparable(frame, name) for name in key))
     return found.orderBy(*map(sorted_by, order)) if order else found
 
 
 def _over(operator: OverAggregate, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
-    window = _window(operator.key, operator.order)
+    window = _window(inputs[0], operator.key, operator.order)
     frame = operator.frame
     if frame is not None:
         start = Window.unboundedPreceding if frame.start is None else frame.start

@@ -29,7 +29,7 @@ from runtime.state.layout import Int64s
 from runtime.types import to_arrow
 from runtime.worker.values import row_values
 
-_IN_PLACE = ("ROW", "ARRAY", "MAP")
+_IN_PLACE = ("ROW", "ARRAY", "MAP", "MULTISET")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,8 @@ COUNT, SUM and AVG are linear: the change is a weighted sum over the batch, what
 retraction a sum of floating-point numbers is that of the finite ones, with counts of NaN and of either infinity beside
 it, which could not be subtracted again. MIN and MAX keep the extreme, NaN being greater than all numbers; under
 retraction they and DISTINCT calls also need the values themselves (:mod:`runtime.kernels.values`). Variances and
-deviations come of the mean and the squared distances from it (:mod:`runtime.kernels.folds.moments`). FIRST_VALUE,
+deviations come of the mean and the squared distances from it (:mod:`runtime.kernels.folds.moments`). COLLECT keeps how
+often there is each value, which is linear, too (:mod:`runtime.kernels.folds.multisets`). FIRST_VALUE,
 LAST_VALUE, LISTAGG and ARRAY_AGG go by the order in which rows come, and all but ARRAY_AGG pass over NULL; under
 retraction or DISTINCT they need the values in that order (:mod:`runtime.kernels.ordered_values`). Result types and NULL
 rules are Flink's: AVG of an integer is truncated to that integer type, integer sums wrap around, AVG of a DECIMAL
@@ -30,6 +31,7 @@ from plans.operators import AggregateCall
 from plans.operators.aggregate import VARIANCES
 from runtime.kernels.folds import moments
 from runtime.kernels.folds.lists import concatenated, one_each
+from runtime.kernels.folds.multisets import added, counted_each
 from runtime.state.identity import Mask
 from runtime.state.layout import Int64s
 
@@ -78,11 +80,12 @@ class UsersCalls(Protocol):
 class Accumulator:
     """One stored number or value per group: ``function`` of ``argument`` where ``filter``.
 
-    ``function`` is count, sum, moments, min, max, first, last, array or list, whose texts are joined with
+    ``function`` is count, sum, moments, multiset, min, max, first, last, array or list, whose texts are joined with
     ``separator``; or finite and finite moments, of the finite values, and nan, inf and -inf, which count the others. No
     ``argument`` counts rows.
-    ``type`` is the Arrow type in state: int64, float64, decimal128(38, s), a list for array, or the argument's own for
-    min, max, first, last and list. A function of the user's has ``arguments`` instead, and what calls it in ``user``.
+    ``type`` is the Arrow type in state: int64, float64, decimal128(38, s), a list for array, a map for multiset, or the
+    argument's own for min, max, first, last and list. A function of the user's has ``arguments`` instead, and what
+    calls it in ``user``.
     """
 
     name: str
@@ -111,6 +114,11 @@ class Accumulator:
         return self.function in _MOMENTS
 
     @property
+    def is_multiset(self) -> bool:
+        """Whether it says how often there is each value."""
+        return self.function == "multiset"
+
+    @property
     def keeps_null(self) -> bool:
         """Whether NULL is a value to it as others are, and not passed over."""
         return self.function == "array"
@@ -134,6 +142,7 @@ _NEEDS = {
     "LAST_VALUE": ("last",),
     "LISTAGG": ("list",),
     "ARRAY_AGG": ("array",),
+    "COLLECT": ("multiset",),
     **dict.fromkeys(VARIANCES, ("moments",)),
 }
 _MOMENTS = ("moments", "finite moments")
@@ -188,6 +197,8 @@ def _accumulator(function: str, call: AggregateCall, columns: pa.Schema) -> Accu
             name += " or NaN"  # earlier versions stored a maximum that had passed over NaN as __max(...)
         if function == "array":
             kind = pa.list_(argument)
+        elif function == "multiset":
+            kind = pa.map_(argument, pa.int32())
         elif function in _MOMENTS:
             kind = moments.TYPE
         elif function not in ("sum", "finite"):
@@ -250,6 +261,8 @@ def contribution(accumulator: Accumulator, rows: pa.Table, weights: Int64s | Non
         return one_each(values, used_rows(accumulator.filter, rows))
     if used is not None:
         values = pc.if_else(pc.fill_null(used, False), values, pa.scalar(None, values.type)).combine_chunks()
+    if accumulator.is_multiset:
+        return counted_each(values, np.ones(len(values), np.int64) if weights is None else weights, accumulator.type)
     if accumulator.is_moments:
         numbers = pc.cast(values, pa.float64(), safe=False)
         if accumulator.function == "finite moments":
@@ -297,6 +310,8 @@ def _summed(groups: Int64s, accumulator: Accumulator, part: pa.Array, size: int)
         return _at_an_end(groups, part, size, first=accumulator.function == "first")
     if accumulator.is_moments:
         return moments.folded(groups, part, size)
+    if accumulator.is_multiset:
+        return added(groups, part, size)
     if accumulator.is_linear and not pa.types.is_decimal(accumulator.type):
         # Some twenty times as fast as Arrow's group_by, for the groups are numbered already.
         values = np.asarray(_zero_for_null(part, accumulator.type))
@@ -388,6 +403,8 @@ def combine(accumulator: Accumulator, old: pa.Array, change: pa.Array) -> pa.Arr
         return extreme
     if accumulator.is_moments:
         return moments.combined(old, change)
+    if accumulator.is_multiset:
+        return added(np.tile(np.arange(len(old)), 2), pa.concat_arrays([old, change]), len(old))
     if not accumulator.is_linear:
         return _in_order(accumulator, old, change)
     if pa.types.is_decimal(accumulator.type):
@@ -425,6 +442,8 @@ def result(
         return pc.fill_null(needed[0], 0)
     if call.function in VARIANCES:
         return _variance(*VARIANCES[call.function], *needed)
+    if call.function == "COLLECT":
+        return pc.fill_null(needed[0], pa.scalar([], kind))
     if call.function not in ("SUM", "AVG"):
         return pc.cast(needed[0], kind)
     *parts, count = needed

@@ -98,7 +98,7 @@ class AggregateOperator:
         """Whether ``accumulator`` is fed from a values table: DISTINCT, or an extreme that may be retracted."""
         if accumulator.is_extreme:
             return self.changelog
-        return accumulator.distinct and (accumulator.is_linear or accumulator.is_moments)
+        return accumulator.distinct and (accumulator.is_linear or accumulator.is_moments or accumulator.is_multiset)
 
     @property
     def distinct_rows(self) -> dict[DistinctRows, tuple[Accumulator, ...]]:

@@ -1,7 +1,8 @@
 """Values for a script to read: numbers and truth values of JSON where nothing is lost, text where something would be.
 
 DECIMAL is text, as are times (``2020-01-01 00:00:00.000``, TIMESTAMP_LTZ in UTC with a ``Z``), dates and the numbers
-that JSON does not have (``NaN``, ``Infinity``); bytes are base64. A map is a list of pairs unless its keys are text.
+that JSON does not have (``NaN``, ``Infinity``); bytes are base64. A map is a list of pairs unless its keys are text; a
+multiset is one of how often it has each element.
 
 >>> json_value("DECIMAL(5, 2)")(Decimal("1.50")), json_value("MAP<STRING, INT>")([("a", 1)])
 ('1.50', {'a': 1})
@@ -38,7 +39,7 @@ def _value(data_type: DataType) -> _Value:
 
 def _plain(data_type: DataType) -> _Value:
     root = data_type.root
-    inside = [_value(child) for child in data_type.children]
+    inside = [_value(part) for part in data_type.parts]
     if root in ("DECIMAL", "DATE"):
         return str
     if root == "FLOAT":
@@ -54,9 +55,9 @@ def _plain(data_type: DataType) -> _Value:
         return lambda value: base64.b64encode(value).decode("ascii")
     if root == "ARRAY":
         return lambda value: [inside[0](item) for item in value]
-    if root == "MAP" and data_type.children[0].root in ("STRING", "CHAR", "VARCHAR"):
+    if data_type.has_entries and data_type.parts[0].is_text:
         return lambda value: {key: inside[1](item) for key, item in value}
-    if root == "MAP":
+    if data_type.has_entries:
         return lambda value: [[inside[0](key), inside[1](item)] for key, item in value]
     if root == "ROW":
         return lambda value: {n: one(v) for one, (n, v) in zip(inside, value.items(), strict=True)}

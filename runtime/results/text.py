@@ -32,7 +32,7 @@ def cell(type_text: str, time_zone: str) -> Callable[[Any], str | None]:
 
 def _plain(data_type: DataType, zone: ZoneInfo) -> _Cell:
     root = data_type.root
-    inside = [_or_null(_plain(child, zone)) for child in data_type.children]
+    inside = [_or_null(_plain(part, zone)) for part in data_type.parts]
     if root == "BOOLEAN":
         return lambda value: "TRUE" if value else "FALSE"
     if root in ("FLOAT", "DOUBLE"):
@@ -46,7 +46,7 @@ def _plain(data_type: DataType, zone: ZoneInfo) -> _Cell:
         return lambda value: f"x'{value.hex()}'"
     if root == "ARRAY":
         return lambda value: f"[{', '.join(map(inside[0], value))}]"
-    if root == "MAP":
+    if data_type.has_entries:
         return lambda value: "{" + ", ".join(f"{inside[0](k)}={inside[1](v)}" for k, v in value) + "}"
     if root == "ROW":
         return lambda value: f"({', '.join(one(v) for one, v in zip(inside, value.values(), strict=True))})"

@@ -97,10 +97,10 @@ def fit(kind: DataType) -> Fit:
         return Fit(value=_date, plain=_NO_TYPES | {date})
     if kind.root in ("TIMESTAMP", "TIMESTAMP_LTZ"):
         return Fit(value=partial(_timestamp, digits=size, zoned=kind.root == "TIMESTAMP_LTZ"))
-    inside = [_or_null(child) for child in kind.children]
+    inside = [_or_null(part) for part in kind.parts]
     if kind.root == "ARRAY":
         return Fit(value=lambda value: [inside[0](each) for each in _elements(value)])
-    if kind.root == "MAP":
+    if kind.has_entries:
         return Fit(value=lambda value: [(_key(inside[0], key), inside[1](each)) for key, each in _pairs(value)])
     return Fit(
         value=lambda value: tuple(one(each) for one, each in zip(inside, row_values(value, kind.names), strict=True))

@@ -56,6 +56,7 @@ COLUMNS = ("k", "f", "x")
 def aggregate(kind: str) -> Aggregate:
     total, average, _ = CASES[kind]
     wanted = [("COUNT", "BIGINT"), ("MIN", kind), ("MAX", kind), ("ARRAY_AGG", f"ARRAY<{kind}>")]
+    wanted += [("COLLECT", f"MULTISET<{kind}>")]
     wanted += [(function, found) for function, found in (("SUM", total), ("AVG", average)) if found]
     wanted += [(function, "DOUBLE") for function in ("VAR_POP", "STDDEV_SAMP") if total]
     calls = [AggregateCall(name="every", function="COUNT", type="BIGINT")]

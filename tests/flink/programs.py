@@ -832,6 +832,59 @@ PROGRAMS: dict[str, Program] = {
         "s STRING, a ARRAY<BIGINT>",
         "SELECT s, ARRAY_AGG(v) FROM g GROUP BY ROLLUP (s)",
     ),
+    # How often there is each value
+    "multisets": (
+        "k BIGINT, a MULTISET<STRING>, b MULTISET<BIGINT>",
+        "SELECT k, COLLECT(s), COLLECT(v) FROM o GROUP BY k",
+    ),
+    "multisets of all": (
+        "a MULTISET<DECIMAL(10, 2)>, b MULTISET<BIGINT>, n BIGINT",
+        "SELECT COLLECT(p), COLLECT(k), COUNT(*) FROM o",
+    ),
+    "filtered multisets": (
+        "k BIGINT, a MULTISET<STRING>, b MULTISET<BIGINT>",
+        "SELECT k, COLLECT(s) FILTER (WHERE v > 10), COLLECT(v) FILTER (WHERE s = 'x') FROM o GROUP BY k",
+    ),
+    "distinct multisets": (
+        "k BIGINT, a MULTISET<STRING>, b MULTISET<BIGINT>, c MULTISET<BIGINT>",
+        "SELECT k, COLLECT(DISTINCT s), COLLECT(DISTINCT v), COLLECT(v) FROM o GROUP BY k",
+    ),
+    "groups of multisets": (
+        "a MULTISET<STRING>, n BIGINT",
+        "SELECT a, COUNT(*) FROM (SELECT k, COLLECT(s) AS a FROM o GROUP BY k) AS t GROUP BY a",
+    ),
+    "different multisets of a changelog": (
+        "a MULTISET<STRING>",
+        "SELECT DISTINCT a FROM (SELECT k, COLLECT(s) AS a FROM g GROUP BY k) AS t",
+    ),
+    "multisets joined": (
+        "name STRING, a MULTISET<STRING>",
+        "SELECT c.name, t.a FROM c LEFT JOIN (SELECT k, COLLECT(s) AS a FROM o GROUP BY k) AS t ON c.k = t.k",
+    ),
+    "elements of multisets": (
+        "k BIGINT, x STRING",
+        "SELECT k, x FROM (SELECT k, COLLECT(s) AS a FROM o GROUP BY k) AS t LEFT JOIN UNNEST(a) AS e (x) ON TRUE",
+    ),
+    "elements of multisets of a changelog": (
+        "s STRING, x BIGINT",
+        "SELECT s, x FROM (SELECT s, COLLECT(v) AS a FROM g GROUP BY s) AS t CROSS JOIN UNNEST(a) AS e (x)",
+    ),
+    "multisets of a changelog": (
+        "k BIGINT, a MULTISET<BIGINT>, b MULTISET<STRING>",
+        "SELECT k, COLLECT(v), COLLECT(s) FROM g GROUP BY k",
+    ),
+    "multisets of all of a changelog": (
+        "a MULTISET<BIGINT>, b MULTISET<STRING>, c MULTISET<BIGINT>, n BIGINT",
+        "SELECT COLLECT(v), COLLECT(DISTINCT s), COLLECT(v) FILTER (WHERE s = 'x'), COUNT(*) FROM g",
+    ),
+    "numbers of multisets of a changelog": (
+        "s STRING, n BIGINT",
+        "SELECT s, COUNT(a) FROM (SELECT k, s, COLLECT(v) AS a FROM g GROUP BY k, s) AS t GROUP BY s",
+    ),
+    "rollup of multisets of a changelog": (
+        "s STRING, a MULTISET<BIGINT>",
+        "SELECT s, COLLECT(v) FROM g GROUP BY ROLLUP (s)",
+    ),
     # How far values differ
     "variances": (
         "k BIGINT, a DOUBLE, b DOUBLE, c DOUBLE, e DOUBLE",
@@ -1705,6 +1758,73 @@ DOCUMENTS: dict[str, tuple[str, str]] = {
     "first and last rows of a changelog": (
         "s STRING, a STRING, b STRING",
         "SELECT s, CAST(FIRST_VALUE(ROW(k, v)) AS STRING), CAST(LAST_VALUE(ROW(k, v)) AS STRING) FROM g GROUP BY s",
+    ),
+    "multisets of rows": (
+        "k BIGINT, n BIGINT, x STRING",
+        "SELECT k, v, s FROM (SELECT k, COLLECT(ROW(v, s)) AS a FROM o GROUP BY k) AS t CROSS JOIN UNNEST(a) AS e (v, s)",
+    ),
+    "multisets of rows of a changelog": (
+        "k BIGINT, n BIGINT, x STRING",
+        "SELECT k, v, s FROM (SELECT k, COLLECT(ROW(v, s)) AS a FROM g GROUP BY k) AS t CROSS JOIN UNNEST(a) AS e (v, s)",
+    ),
+    "multisets in documents": (
+        "k BIGINT, a STRING, b STRING",
+        "SELECT k, JSON_STRING(COLLECT(s)), JSON_OBJECT('all' VALUE COLLECT(DISTINCT s)) FROM o WHERE s <> '' GROUP BY k",
+    ),
+    "multisets of two queries": (
+        "a STRING",
+        "SELECT JSON_STRING(a) FROM (SELECT COLLECT(s) AS a FROM o GROUP BY k INTERSECT "
+        "SELECT COLLECT(s) FROM g GROUP BY k) AS x",
+    ),
+    "multisets of one query only": (
+        "a STRING",
+        "SELECT JSON_STRING(a) FROM (SELECT COLLECT(s) AS a FROM o GROUP BY k EXCEPT ALL "
+        "SELECT COLLECT(s) FROM o WHERE v > 10 GROUP BY k) AS x",
+    ),
+    "arrays of two queries": (
+        "a STRING",
+        "SELECT CAST(a AS STRING) FROM (SELECT ARRAY[s, NULLIF(s, 'x')] AS a FROM o INTERSECT "
+        "SELECT ARRAY[s, NULLIF(s, 'x')] FROM g) AS x",
+    ),
+    "percentiles": (
+        "k BIGINT, a DOUBLE, b DOUBLE, c DOUBLE, e STRING",
+        "SELECT k, PERCENTILE(v, 0.5), PERCENTILE(p, 0.9) FILTER (WHERE v > 0), PERCENTILE(DISTINCT v, 0.25), "
+        "CAST(PERCENTILE(d, ARRAY[0, 0.1, 1]) AS STRING) FROM o GROUP BY k",
+    ),
+    "percentiles of a changelog": (
+        "s STRING, a DOUBLE, b DOUBLE",
+        "SELECT s, PERCENTILE(v, 0.33), PERCENTILE(k, 0.5) FROM g GROUP BY s",
+    ),
+    "equal multisets": (
+        "a BIGINT, b BIGINT",
+        "SELECT x.k, y.k FROM (SELECT k, COLLECT(s) AS a FROM o GROUP BY k) AS x "
+        "JOIN (SELECT k, COLLECT(s) AS a FROM g GROUP BY k) AS y ON x.a = y.a",
+    ),
+    "groups of maps": (
+        "a STRING, n BIGINT",
+        "SELECT a['k'], n FROM (SELECT a, COUNT(*) AS n FROM (SELECT MAP['k', s] AS a FROM o) AS x GROUP BY a) AS y",
+    ),
+    "groups of maps of a changelog": (
+        "a STRING, n BIGINT",
+        "SELECT a['k'], n FROM (SELECT a, COUNT(*) AS n FROM (SELECT MAP['k', s] AS a FROM g) AS x GROUP BY a) AS y",
+    ),
+    "different maps": ("a STRING", "SELECT a['k'] FROM (SELECT DISTINCT MAP['k', s] AS a FROM g) AS x"),
+    "maps of two tables": (
+        "a STRING",
+        "SELECT a['k'] FROM (SELECT MAP['k', s] AS a FROM o UNION SELECT MAP['k', s || '!'] FROM o) AS x",
+    ),
+    "maps of one table only": (
+        "a STRING",
+        "SELECT a['k'] FROM (SELECT MAP['k', s] AS a FROM o EXCEPT SELECT MAP['k', s] FROM g) AS x",
+    ),
+    "maps of other rows only": (
+        "a STRING",
+        "SELECT a['k'] FROM (SELECT MAP['k', s] AS a FROM o EXCEPT SELECT MAP['k', s] FROM o WHERE v > 10) AS x",
+    ),
+    "first of each map": (
+        "a STRING, id BIGINT",
+        "SELECT a['k'], id FROM (SELECT a, id, ROW_NUMBER() OVER (PARTITION BY a ORDER BY id DESC) AS n "
+        "FROM (SELECT MAP['k', s] AS a, id FROM o) AS x) AS y WHERE n = 1",
     ),
     "counts of nested values": (
         "k BIGINT, a BIGINT, b BIGINT, c BIGINT",

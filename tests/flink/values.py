@@ -25,6 +25,9 @@ def plain(value: Any) -> Any:
         return value.isoformat()
     if isinstance(value, bytes | bytearray):
         return bytes(value).hex()
+    if isinstance(value, dict | frozenset):  # as Flink casts a MAP or a MULTISET to text, but in order
+        entries = value.items() if isinstance(value, dict) else value
+        return "{" + ", ".join(sorted(f"{plain(key)}={plain(each)}" for key, each in entries)) + "}"
     if isinstance(value, tuple | list):  # as Flink casts an array to text
         return "[" + ", ".join("NULL" if each is None else str(plain(each)) for each in value) + "]"
     return value

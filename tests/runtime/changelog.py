@@ -6,6 +6,7 @@ import hashlib
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -55,9 +56,22 @@ def events_of(output: pa.Table) -> list[Event]:
 
 def _values(column: pa.ChunkedArray) -> list:
     values = column.to_pylist()
-    if pa.types.is_list(column.type):
-        return [None if v is None else tuple(v) for v in values]  # so that rows can be counted
+    if pa.types.is_nested(column.type):
+        return [hashable(value, column.type) for value in values]  # so that rows can be counted
     return [math.nan if v != v else v for v in values] if pa.types.is_floating(column.type) else values
+
+
+def hashable(value: Any, kind: pa.DataType) -> Any:
+    """A nested value as tuples, and as sets of the entries of a MAP, which have no order."""
+    if value is None:
+        return None
+    if pa.types.is_map(kind):
+        return frozenset((hashable(k, kind.key_type), hashable(v, kind.item_type)) for k, v in value)
+    if pa.types.is_list(kind):
+        return tuple(hashable(each, kind.value_type) for each in value)
+    if pa.types.is_struct(kind):
+        return tuple(hashable(value[field.name], field.type) for field in kind)
+    return value
 
 
 def fold(events: Iterable[Event], into: Counter | None = None) -> Counter:

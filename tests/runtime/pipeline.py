@@ -24,11 +24,12 @@ from plans.operators import Calc, Expand, Scan, Sink, Stateful, Union, Unnest, V
 from runtime.build.bound import build_operator, users_aggregates
 from runtime.expressions.condition import compile_filter, compile_value
 from runtime.kernels.floats import normal_floats
+from runtime.kernels.xxhash import hash_rows
 from runtime.lookup.plan import LookupRun
 from runtime.operator import KIND, StatefulOperator, hash_column
 from runtime.state.memory import MemoryStore
 from runtime.types import to_arrow
-from tests.runtime.changelog import KINDS, Event, events_of, fold, stable_hash
+from tests.runtime.changelog import KINDS, Event, events_of, fold
 
 
 class Pipeline:
@@ -137,12 +138,18 @@ class Pipeline:
         return int("".join("0" if key in kept else "1" for key in operator.keys), 2)
 
     def _unnest(self, operator: Unnest, table: pa.Table) -> pa.Table:
-        """A row for each element of an array; its place is not asked for."""
+        """A row for each element of an array or a multiset; its place is not asked for."""
+
+        def elements(collection: list | None) -> list:
+            if pa.types.is_map(table.schema.field(operator.column).type):
+                return [element for element, count in collection or () for _ in range(count)]
+            return collection or []
+
         rows = [
             {c.name: row[c.column] if c.side == "left" else element for c in operator.output}
             | ({KIND: row[KIND]} if KIND in row else {})
             for row in table.to_pylist()
-            for element in row[operator.column] or ([None] if operator.join_type == "left" else [])
+            for element in elements(row[operator.column]) or ([None] if operator.join_type == "left" else [])
         ]
         return pa.Table.from_pylist(rows, self._schema(operator.id))
 
@@ -164,10 +171,9 @@ class Pipeline:
         deltas = []
         for spec, table in zip(built.inputs, inputs, strict=True):
             table = normal_floats(table)
-            rows = table.to_pylist()
             for index, names in enumerate(spec.hashes):
-                hashes = [stable_hash(tuple(row[name] for name in names)) for row in rows]
-                table = table.append_column(hash_column(index), pa.array(hashes, pa.int64()))
+                hashes = hash_rows([table[name].combine_chunks() for name in names], table.num_rows)
+                table = table.append_column(hash_column(index), pa.array(hashes))
             deltas.append(table if table.num_rows else None)
         return self._process(operator.id, built, deltas, now)
 

@@ -34,12 +34,22 @@ QUERIES = {
         "ARRAY_JOIN(ARRAY_SORT(ARRAY_AGG(DISTINCT CAST(n AS STRING))), '+') FROM (SELECT customer, amount, "
         "COUNT(*) AS n FROM orders WHERE amount IS NOT NULL GROUP BY customer, amount) AS t GROUP BY customer",
     ),
+    "multisets": (
+        "customer BIGINT, amount BIGINT, times BIGINT",
+        "SELECT customer, x, COUNT(*) FROM (SELECT customer, COLLECT(amount) AS m FROM orders GROUP BY customer) AS t "
+        "CROSS JOIN UNNEST(m) AS e (x) GROUP BY customer, x",
+    ),
     "spread": (
         "customer BIGINT, variance BIGINT",
         "SELECT customer, CAST(VAR_POP(CAST(n AS DOUBLE)) * 1000 + 0.3 AS BIGINT) FROM "
         "(SELECT customer, amount, COUNT(*) AS n FROM orders GROUP BY customer, amount) AS t GROUP BY customer",
     ),
 }
+
+ORACLES = {
+    "multisets": "SELECT customer, amount, COUNT(*) FROM orders WHERE amount IS NOT NULL GROUP BY customer, amount"
+}
+"""What Spark is asked instead of a query that it does not know."""
 
 
 def rows(seed: int) -> tuple[list[dict], list[dict]]:
@@ -108,7 +118,8 @@ def test_any_slicing_ends_as_sparks_batch_result(
         [tuple(row.values()) for row in customers], "customer bigint, country string"
     ).createOrReplaceTempView("customers")
     for name, (_, query) in QUERIES.items():
-        assert folded(tmp_path, name) == Counter(tuple(row) for row in spark.sql(query).collect())
+        oracle = ORACLES.get(name, query)
+        assert folded(tmp_path, name) == Counter(tuple(row) for row in spark.sql(oracle).collect())
 
 
 def run(plan, spark: SparkSession, directory: Path) -> None:

@@ -92,7 +92,7 @@ def _text_of(value: Expr, place: int) -> Expr | None:
 
 
 def _text_of_nested(source: Source, name: str, value: Expr, place: int) -> Expr | None:
-    """What is written for a ROW, an ARRAY or a MAP, names in order; None for what ``to_json`` writes otherwise.
+    """What is written for a nested value, names in order; None for what ``to_json`` writes otherwise.
 
     A ROW, or an ARRAY that is put together where it stands, may have parts of any type.
     """
@@ -121,9 +121,9 @@ def _is_plain(kind: DataType) -> bool:
 
 def _is_written(kind: DataType) -> bool:
     """Whether ``to_json`` writes what ``hp_json_query`` makes Flink's document of: names in order, and numbers."""
-    if kind.root == "MAP" and not kind.children[0].is_text:
+    if kind.has_entries and not kind.parts[0].is_text:
         return False
-    inside = kind.children[1:] if kind.root == "MAP" else kind.children
+    inside = kind.parts[1:] if kind.has_entries else kind.parts
     return all(map(_is_written, inside)) if kind.is_nested else _is_plain(kind) or kind.root == "DOUBLE"
 
 

@@ -17,7 +17,7 @@ from planner.syntax.source import Source
 from plans.declarations.types import DataType
 
 _ENTRY = ("key", "value")
-_UNSORTED = ("ARRAY", "MAP", "ROW", "BYTES", "BINARY", "VARBINARY")
+_UNSORTED = ("ARRAY", "MAP", "MULTISET", "ROW", "BYTES", "BINARY", "VARBINARY")
 
 
 def _elements(source: Source, name: str, args: tuple[Expr, ...], offset: int, kind: str = "ARRAY") -> DataType:
@@ -85,7 +85,7 @@ def _remove(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> E
 
 
 def _refuse_unordered(source: Source, name: str, value: Expr, offset: int, *, maps_only: bool = False) -> None:
-    if value.type.root == "MAP" or (not maps_only and value.type.root in _UNSORTED):
+    if value.type.has_entries or (not maps_only and value.type.root in _UNSORTED):
         raise source.error(f"{name} does not take elements of type {value.type.root}", offset, "use UNNEST")
 
 
@@ -97,8 +97,8 @@ def _same(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Exp
     """ARRAY_DISTINCT and ARRAY_REVERSE."""
     check(source, name, args, ("any",), offset)
     kind = _elements(source, name, args, offset)
-    if kind.root == "MAP" and name == "ARRAY_DISTINCT":
-        raise source.error(f"{name} does not take elements of type MAP", offset, "use UNNEST")
+    if kind.has_entries and name == "ARRAY_DISTINCT":
+        raise source.error(f"{name} does not take elements of type {kind.root}", offset, "use UNNEST")
     return call({"ARRAY_REVERSE": "reverse"}.get(name, name.lower()), args, args[0].type, offset)
 
 
@@ -118,8 +118,8 @@ def _of_several(source: Source, name: str, args: tuple[Expr, ...], offset: int) 
     if kind is None:
         types = ", ".join(str(each.type.as_nullable()) for each in args)
         raise source.error(f"the arguments of {name} have no common type: {types}", offset, "convert them with CAST")
-    if kind.children[0].root == "MAP" and name in ("ARRAY_EXCEPT", "ARRAY_INTERSECT", "ARRAY_UNION"):
-        raise source.error(f"{name} does not take elements of type MAP", offset, "use UNNEST")
+    if kind.children[0].has_entries and name in ("ARRAY_EXCEPT", "ARRAY_INTERSECT", "ARRAY_UNION"):
+        raise source.error(f"{name} does not take elements of type {kind.children[0].root}", offset, "use UNNEST")
     found = tuple(cast(each, kind, offset) for each in args)
     if len(found) == 1:
         return found[0]
@@ -216,7 +216,8 @@ def _cardinality(source: Source, name: str, args: tuple[Expr, ...], offset: int)
     check(source, name, args, ("any",), offset)
     if args[0].type.root not in ("ARRAY", "MAP"):
         message = f"argument 1 of {name} must be an ARRAY or a MAP, found {args[0].type.as_nullable()}"
-        raise source.error(message, args[0].offset or offset, "use CHAR_LENGTH for text")
+        advice = "count the rows of an UNNEST" if args[0].type.root == "MULTISET" else "use CHAR_LENGTH for text"
+        raise source.error(message, args[0].offset or offset, advice)
     return call("size", args, INT, offset)
 
 

@@ -25,8 +25,7 @@ _MODEL = ("models are not supported", "call a function of your own in Python")
 _TIME_OF_DAY = ("there is no type TIME", "write DATE_FORMAT(LOCALTIMESTAMP, 'HH:mm:ss')")
 _REASONS: dict[str, tuple[str, str]] = {
     **dict.fromkeys(("OBJECT_OF", "OBJECT_UPDATE"), ("there are no structured types", "write ROW(...)")),
-    "MULTISET": ("there is no type MULTISET", "write an ARRAY"),
-    "REGEXP_EXTRACT_ALL": ("Flink takes the first group, and NULL where nothing matches", "write REGEXP_EXTRACT"),
+    "MULTISET": ("Flink itself plans no MULTISET[...]", "write ARRAY[...], or COLLECT(x) for the values of a group"),
     **dict.fromkeys(("JSON", "PARSE_JSON", "TRY_PARSE_JSON"), _VARIANT),
     **dict.fromkeys(
         [
@@ -77,25 +76,16 @@ _REASONS: dict[str, tuple[str, str]] = {
     **dict.fromkeys("CLASSIFIER FIRST LAST PREV NEXT MATCH_ROWTIME MATCH_PROCTIME".split(), _PATTERN),  # noqa: SIM905
     **dict.fromkeys(("ML_PREDICT", "ML_EVALUATE", "VECTOR_SEARCH"), _MODEL),
     **dict.fromkeys(("CURRENT_TIME", "LOCALTIME"), _TIME_OF_DAY),
-    "COLLECT": ("there is no type MULTISET", "write ARRAY_AGG(x), or group by the values and count them"),
     "APPROX_COUNT_DISTINCT": (
         "Flink has it in batch jobs only, as an estimate",
         "write COUNT(DISTINCT x)",
     ),
-    "CURRENT_DATABASE": ("there is one database", "write 'default_database'"),
     "CURRENT_ROW_TIMESTAMP": (
         "a row could not be taken back as it was written, for it is another time for each row",
         "write CURRENT_TIMESTAMP, the time of the micro-batch",
     ),
     "CURRENT_WATERMARK": ("a micro-batch has no watermark", "compare with CURRENT_TIMESTAMP"),
     "SOURCE_WATERMARK": ("a micro-batch has no watermark", "declare WATERMARK FOR ts AS ts in the table"),
-    "INET_ATON": (
-        "Flink also takes addresses of fewer than four parts, in ways of its own",
-        "write SPLIT_INDEX(s, '.', 0)",
-    ),
-    "IS_DECIMAL": ("Flink's numbers are not those that Spark reads", "write TRY_CAST(s AS DOUBLE) IS NOT NULL"),
-    "OVERLAPS": ("periods are compared by their ends", "write a.start < b.end AND b.start < a.end"),
-    "PERCENTILE": ("all values of a group would have to be kept in order", "rank the rows with ROW_NUMBER()"),
     "SINGLE_VALUE": ("Flink itself makes it of a scalar sub-query", "write the sub-query, or MAX(x)"),
     "TYPEOF": (
         "Flink counts the length of computed text into its type, hintplan does not",

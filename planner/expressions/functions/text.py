@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from planner.expressions.coercion import cast
 from planner.expressions.functions.arguments import (
     Builder,
@@ -13,7 +11,6 @@ from planner.expressions.functions.arguments import (
     choose,
     integer_of,
     integer_or_none,
-    literal_text,
     text_of,
 )
 from planner.expressions.typed import BOOLEAN, INT, STRING, Expr, call, literal
@@ -33,9 +30,6 @@ SIGNATURES: dict[str, Signature] = {
     "MD5": ("md5", ("text",), STRING),
     "PARSE_URL": ("try_parse_url", ("text", "text", "text?"), STRING),
     "POSITION": ("locate", ("text", "text"), INT),
-    "REGEXP_COUNT": ("regexp_count", ("text", "text"), INT),
-    "REGEXP_INSTR": ("regexp_instr", ("text", "text"), INT),
-    "REGEXP_SUBSTR": ("regexp_substr", ("text", "text"), STRING),
     "REPEAT": ("repeat", ("text", "integer"), STRING),
     "REVERSE": ("reverse", ("text",), STRING),
     "RIGHT": ("right", ("text", "integer"), STRING),
@@ -122,46 +116,6 @@ def _from_base64(source: Source, name: str, args: tuple[Expr, ...], offset: int)
     return call("CAST", (decoded,), STRING, offset)
 
 
-def _pattern(source: Source, name: str, expression: Expr, offset: int) -> str:
-    return text_of(source, f"the pattern of {name}", expression, offset)
-
-
-def _regexp(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    check(source, name, args, ("text", "text"), offset)
-    _pattern(source, name, args[1], offset)
-    return call("regexp_like", args, BOOLEAN, offset)
-
-
-def _regexp_replace(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """The replacement is plain text in Flink; in Spark, ``$1`` and backslashes would mean something."""
-    check(source, name, args, ("text", "text", "text"), offset)
-    _pattern(source, name, args[1], offset)
-    text, escaped = literal_text(args[2]), args[2]
-    for special in ("\\", "$"):
-        if text is None:
-            pair = (literal(special, STRING), literal("\\" + special, STRING))
-            escaped = call("replace", (escaped, *pair), STRING, offset)
-        else:
-            text = text.replace(special, "\\" + special)
-            escaped = literal(text, STRING, offset)
-    return call("regexp_replace", (args[0], args[1], escaped), STRING, offset)
-
-
-def _regexp_extract(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """The whole match if no group is named; NULL, not an empty text, where nothing matches."""
-    check(source, name, args, ("text", "text", "integer?"), offset)
-    pattern = _pattern(source, name, args[1], offset)
-    group = integer_of(source, "the group of REGEXP_EXTRACT", args[2], 0, offset) if len(args) == 3 else 0
-    try:
-        groups = re.compile(pattern).groups
-    except re.error:
-        groups = group  # a pattern that Java may know and Python does not
-    if group > groups:
-        raise source.error(f"the pattern has {groups} groups, and none with number {group}", offset, "check the group")
-    found = call("regexp_extract", (args[0], args[1], literal(group, INT)), STRING, offset)
-    return choose(call("regexp_like", args[:2], BOOLEAN, offset), found, _MAY_BE_NULL)
-
-
 def _split_index(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
     """Parts count from 0; there is none in an empty text, and none beyond the last."""
     check(source, name, args, ("text", "text", "integer"), offset)
@@ -169,14 +123,6 @@ def _split_index(source: Source, name: str, args: tuple[Expr, ...], offset: int)
     parts = call("split", (args[0], literal(as_pattern(separator), STRING)), STRING, offset)
     part = call("get", (parts, args[2]), STRING, offset)
     return choose(call("<>", (args[0], literal("", STRING)), BOOLEAN, offset), part, _MAY_BE_NULL)
-
-
-def _all_characters(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """IS_ALPHA and IS_DIGIT: FALSE for NULL and for an empty text."""
-    check(source, name, args, ("text",), offset)
-    kind = "L" if name == "IS_ALPHA" else "Nd"
-    only = call("regexp_like", (args[0], literal(f"\\A\\p{{{kind}}}+\\z", STRING)), BOOLEAN, offset)
-    return call("coalesce", (only, literal("FALSE", BOOLEAN)), BOOLEAN, offset)
 
 
 def _initcap(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
@@ -204,14 +150,9 @@ BUILDERS: dict[str, Builder] = {
     "ELT": _elt,
     "FROM_BASE64": _from_base64,
     "INITCAP": _initcap,
-    "IS_ALPHA": _all_characters,
-    "IS_DIGIT": _all_characters,
     "LOCATE": _locate,
     "LPAD": _pad,
     "LTRIM": _trim,
-    "REGEXP": _regexp,
-    "REGEXP_EXTRACT": _regexp_extract,
-    "REGEXP_REPLACE": _regexp_replace,
     "REPLACE": _replace,
     "RPAD": _pad,
     "RTRIM": _trim,

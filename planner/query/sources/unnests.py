@@ -1,6 +1,6 @@
-"""UNNEST(x): a join whose right side are the elements of an array, or the entries of a map, of a row of the left one.
+"""UNNEST(x): a join whose right side are the elements of an array or multiset, or the entries of a map, of a left row.
 
-Owns the names of their columns, which are Flink's, and the refusal of what is neither array nor map.
+Owns the names of their columns, which are Flink's, and the refusal of what has no elements.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from planner.translation.scope import Input, Scope
 from planner.translation.translator import only
 from plans.declarations.types import DataType, parse_type
 from plans.operators import element_columns
+from plans.operators.unnest import UNNESTED
 from plans.text.counts import count
 
 
@@ -26,12 +27,12 @@ def unnested(context: Context, left: Relation, scope: Scope, join: exp.Join, blo
     only(source, node, "expressions", "alias", "offset")
     outer, condition = join_type(context, join, "UNNEST")
     if len(node.expressions) != 1:
-        message = f"UNNEST takes one array or map, found {len(node.expressions)}"
+        message = f"UNNEST takes one array, map or multiset, found {len(node.expressions)}"
         raise source.error(message, offset_of(node), "write one UNNEST for each, behind a comma")
     collection = clause_translator(context, scope, "UNNEST").expression(node.expressions[0])
-    if collection.type.root not in ("ARRAY", "MAP"):
+    if collection.type.root not in UNNESTED:
         message = f"UNNEST does not take {collection.type.as_nullable()}"
-        raise source.error(message, offset_of(node.expressions[0]), "give it an ARRAY or a MAP")
+        raise source.error(message, offset_of(node.expressions[0]), "give it an ARRAY, a MAP or a MULTISET")
     offered = element_columns(collection.type)
     returned = tuple(context.field(column.name, parse_type(column.type)) for column in offered)
     alias, names = _names(context, node, collection.type)

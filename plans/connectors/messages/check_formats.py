@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from plans.connectors.columns import BINARY, NESTED, physical
+from plans.connectors.columns import BINARY, NESTED, physical, with_other_keys
 from plans.connectors.messages.format_options import (
     AVRO,
     DESCRIPTORS,
@@ -167,9 +167,9 @@ def _check_part(path: str, part: Part) -> Iterator[Diagnostic]:
             message = f"the format {part.format} cannot hold column {name!r}: Flink maps no {misfit} to its times"
             hint = "declare it TIMESTAMP(3), or set 'avro.timestamp_mapping.legacy' = 'false' with the format avro"
             yield Diagnostic(message=message, hint=hint, path=path)
-        elif part.format not in ("csv", "raw", PROTOBUF) and _has_other_keys(data_type):
-            message = f"column {name!r} has a MAP whose keys are no text, which {part.format} cannot hold"
-            yield Diagnostic(message=message, hint="declare its keys STRING", path=path)
+        elif part.format not in ("csv", "raw", PROTOBUF) and (entries := with_other_keys(data_type)):
+            message = f"column {name!r} has a {entries} whose keys are no text, which {part.format} cannot hold"
+            yield Diagnostic(message=message, hint="declare them STRING", path=path)
 
 
 def _check_definition(path: str, part: Part) -> Iterator[Diagnostic]:
@@ -184,7 +184,7 @@ def _check_definition(path: str, part: Part) -> Iterator[Diagnostic]:
 
 def _not_in_protobuf(data_type: DataType) -> str:
     """What of a type Protobuf has nothing for; empty if it has all."""
-    if data_type.children:
+    if data_type.children and data_type.root != "MULTISET":
         return next(filter(None, map(_not_in_protobuf, data_type.children)), "")
     return "" if data_type.root in _PROTOBUF else str(data_type.as_nullable())
 
@@ -199,9 +199,3 @@ def _avro_misfit(part: Part, data_type: DataType) -> str:
             return str(data_type.as_nullable())
         return next(filter(None, (_avro_misfit(part, child) for child in data_type.children)), "")
     return ""
-
-
-def _has_other_keys(data_type: DataType) -> bool:
-    if data_type.root == "MAP" and not data_type.children[0].is_text:
-        return True
-    return any(_has_other_keys(child) for child in data_type.children)

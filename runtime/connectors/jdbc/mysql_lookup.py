@@ -19,6 +19,7 @@ import pyarrow as pa
 import pymysql
 from pymysql.cursors import SSCursor
 
+from plans.connectors.columns import NESTED
 from plans.connectors.jdbc import split_name
 from plans.declarations.durations import parse_duration
 from plans.declarations.tables import Column
@@ -48,7 +49,7 @@ _ACCEPTED: Mapping[str, tuple[str, ...]] = {
     "TIMESTAMP_LTZ": ("timestamp", "datetime"),
     **dict.fromkeys(("CHAR", "VARCHAR", "STRING"), _TEXTS),
     **dict.fromkeys(("BYTES", "BINARY", "VARBINARY"), _BLOBS),
-    **dict.fromkeys(("ARRAY", "MAP", "ROW"), ("json", "text", "mediumtext", "longtext")),
+    **dict.fromkeys(NESTED, ("json", "text", "mediumtext", "longtext")),
 }
 _HINTS = {
     1146: "check 'table-name'; a table of another database is written database.table",

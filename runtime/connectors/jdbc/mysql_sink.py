@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pymysql
 
+from plans.connectors.columns import NESTED
 from plans.connectors.jdbc import split_name
 from plans.declarations.tables import Column
 from plans.declarations.types import parse_type
@@ -26,7 +27,7 @@ from runtime.connectors.jdbc.target import OP, PART, Found, Passing, Row, Server
 _TYPES = {
     "BOOLEAN": "tinyint(1)", "TINYINT": "tinyint", "SMALLINT": "smallint", "INT": "int", "BIGINT": "bigint",
     "FLOAT": "float", "DOUBLE": "double", "DATE": "date", "STRING": "longtext", "BYTES": "longblob", "ARRAY": "json",
-    "MAP": "json", "ROW": "json",
+    "MAP": "json", "MULTISET": "json", "ROW": "json",
 }  # fmt: skip
 _INTEGERS = ("tinyint", "smallint", "mediumint", "int", "bigint")
 _DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 19}
@@ -40,7 +41,7 @@ _ACCEPTED: Mapping[str, tuple[str, ...]] = {
     "DATE": ("date",),
     **dict.fromkeys(("CHAR", "VARCHAR", "STRING"), _TEXTS),
     **dict.fromkeys(("BYTES", "BINARY", "VARBINARY"), _BLOBS),
-    **dict.fromkeys(("ARRAY", "MAP", "ROW"), _LONG_TEXTS),
+    **dict.fromkeys(NESTED, _LONG_TEXTS),
 }
 _LONGEST_KEY = 768
 _HINTS = {

@@ -16,6 +16,7 @@ from uuid import UUID
 
 from psycopg import sql
 
+from plans.connectors.columns import NESTED
 from plans.connectors.jdbc import split_name
 from plans.declarations.tables import Column
 from plans.declarations.types import DataType, parse_type
@@ -154,7 +155,7 @@ def _reading(context: LookupContext, column: Column, oid: int, name: str) -> tup
     root = data_type.root
     if data_type.is_text:
         return oid not in (_TEXT, _VARCHAR), None
-    if root in ("ARRAY", "MAP", "ROW"):
+    if root in NESTED:
         if oid in (_JSON, _JSONB):
             return True, text_decoder(column.type)
         raise _refusal(context, column, name, "read it from a json column, or as STRING")

@@ -29,7 +29,8 @@ NAN = math.nan
 _TYPES = {
     "BOOLEAN": "boolean", "TINYINT": "smallint", "SMALLINT": "smallint", "INT": "integer", "BIGINT": "bigint",
     "FLOAT": "real", "DOUBLE": "double precision", "DATE": "date", "STRING": "text", "BYTES": "bytea",
-    "BINARY": "bytea", "VARBINARY": "bytea", "ARRAY": "jsonb", "MAP": "jsonb", "ROW": "jsonb",
+    "BINARY": "bytea", "VARBINARY": "bytea", "ARRAY": "jsonb", "MAP": "jsonb", "MULTISET": "jsonb",
+    "ROW": "jsonb",
 }  # fmt: skip
 _WIDER = {
     "boolean": ("boolean",),

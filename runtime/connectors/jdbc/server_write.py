@@ -20,6 +20,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.utils import is_remote
 
+from plans.connectors.columns import NESTED
 from plans.connectors.jdbc import MYSQL_URLS
 from plans.declarations.tables import Column, Table
 from plans.declarations.types import parse_type
@@ -38,7 +39,6 @@ from runtime.spark.names import quoted
 _PLACE = "__place"
 _STAGED = pa.schema([("part", pa.string()), ("staged", pa.int64()), ("rows", pa.int64())])
 _SCHEMA = "part string, staged long, rows long"
-_NESTED = ("ARRAY", "MAP", "ROW")
 _JSON = {"ignoreNullFields": "false"}
 
 
@@ -117,7 +117,7 @@ def _divided(frame: DataFrame, target: Target) -> DataFrame:
     texts = {
         column.name: F.to_json(quoted(column.name), _JSON)
         for column in target.columns
-        if parse_type(column.type).root in _NESTED
+        if parse_type(column.type).root in NESTED
     }
     frame = frame.withColumns(texts) if texts else frame
     most = target.options.get("sink.parallelism")

@@ -82,10 +82,10 @@ def _schema(data_type: DataType, name: str, legacy: bool) -> Any:
         return {"type": "long", "logicalType": f"{'local-' if local and not legacy else ''}timestamp-{unit}"}
     if root == "ARRAY":
         return {"type": "array", "items": _nullable(data_type.children[0], name, legacy)}
-    if root == "MAP":
-        if not data_type.children[0].is_text:
-            raise ValueError("Avro holds no MAP whose keys are no text")
-        return {"type": "map", "values": _nullable(data_type.children[1], name, legacy)}
+    if data_type.has_entries:
+        if not data_type.parts[0].is_text:
+            raise ValueError(f"Avro holds no {root} whose keys are no text")
+        return {"type": "map", "values": _nullable(data_type.parts[1], name, legacy)}
     assert root == "ROW", root
     children = zip(data_type.names, data_type.children, strict=True)
     fields = [{"name": field, "type": _nullable(child, f"{name}_{field}", legacy)} for field, child in children]
@@ -152,8 +152,8 @@ def _plain_to_avro(data_type: DataType, legacy: bool) -> Callable[[Any], Any]:
     if root == "ARRAY":
         element = _to_avro(data_type.children[0], legacy)
         return lambda value: [element(item) for item in value]
-    if root == "MAP":
-        item = _to_avro(data_type.children[1], legacy)
+    if data_type.has_entries:
+        item = _to_avro(data_type.parts[1], legacy)
         return lambda value: {key: item(each) for key, each in value}
     if root == "ROW":
         fields = [(n, _to_avro(c, legacy)) for n, c in zip(data_type.names, data_type.children, strict=True)]
@@ -187,8 +187,8 @@ def _plain_from_avro(data_type: DataType) -> Callable[[Any], Any]:
     if root == "ARRAY":
         element = _from_avro(data_type.children[0])
         return lambda value: [element(item) for item in _as(value, data_type, list)]
-    if root == "MAP":
-        item_of = _from_avro(data_type.children[1])
+    if data_type.has_entries:
+        item_of = _from_avro(data_type.parts[1])
         return lambda value: [(key, item_of(item)) for key, item in _as(value, data_type, dict).items()]
     if root == "ROW":
         fields = [(n, _from_avro(c)) for n, c in zip(data_type.names, data_type.children, strict=True)]

@@ -84,8 +84,8 @@ def _converter(data_type: DataType, iso: bool, lenient: bool) -> Decoder:
     if root == "ARRAY":
         element = _nullable(data_type.children[0], iso, lenient)
         return lambda value: [element(item) for item in _as(list, value, data_type)]
-    if root == "MAP":
-        item_decoder = _nullable(data_type.children[1], iso, lenient)
+    if data_type.has_entries:
+        item_decoder = _nullable(data_type.parts[1], iso, lenient)
         return lambda value: [(key, item_decoder(item)) for key, item in _as(dict, value, data_type).items()]
     if root == "ROW":
         fields = [(n, _nullable(c, iso, lenient)) for n, c in zip(data_type.names, data_type.children, strict=True)]

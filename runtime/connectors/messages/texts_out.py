@@ -67,8 +67,8 @@ def _json_value(data_type: DataType, style: JsonStyle) -> Encoder:
     if root == "ARRAY":
         element = _json(data_type.children[0], style)
         return lambda value: f"[{','.join(map(element, value))}]"
-    if root == "MAP":
-        item = _json(data_type.children[1], style)
+    if data_type.has_entries:
+        item = _json(data_type.parts[1], style)
         return lambda value: "{" + ",".join(f"{json_text(k)}:{item(v)}" for k, v in value) + "}"
     if root == "ROW":
         write = object_encoder(

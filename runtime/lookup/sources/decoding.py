@@ -112,8 +112,8 @@ def _plain_json_decoder(data_type: DataType) -> Decoder:
     if root == "ARRAY":
         element = _json_decoder(data_type.children[0])
         return lambda value: [element(item) for item in _as(list, value, data_type)]
-    if root == "MAP":
-        key, item = _text_decoder(data_type.children[0]), _json_decoder(data_type.children[1])
+    if data_type.has_entries:
+        key, item = _text_decoder(data_type.parts[0]), _json_decoder(data_type.parts[1])
         return lambda value: [(key(k), item(v)) for k, v in _as(dict, value, data_type).items()]
     if root == "ROW":
         fields = [(n, _json_decoder(c)) for n, c in zip(data_type.names, data_type.children, strict=True)]

@@ -1,0 +1,147 @@
+"""Functions of regular expressions, which are Java's, and of texts that must look like something.
+
+>>> BUILDERS["IS_DECIMAL"](Source(text=""), "IS_DECIMAL", (literal(1, INT),), 0).function
+'IS NOT NULL'
+"""
+
+from __future__ import annotations
+
+import re
+
+from planner.expressions.functions.arguments import (
+    Builder,
+    Signature,
+    check,
+    choose,
+    integer_of,
+    literal_text,
+    text_of,
+)
+from planner.expressions.typed import BIGINT, BOOLEAN, INT, STRING, Expr, call, literal
+from planner.syntax.source import Source
+from plans.declarations.types import DataType
+
+SIGNATURES: dict[str, Signature] = {
+    "REGEXP_COUNT": ("regexp_count", ("text", "text"), INT),
+    "REGEXP_INSTR": ("regexp_instr", ("text", "text"), INT),
+    "REGEXP_SUBSTR": ("regexp_substr", ("text", "text"), STRING),
+}
+_MAY_BE_NULL = literal(None, STRING)
+_TEXTS = DataType(root="ARRAY", children=(STRING,))
+_OPTIONAL = re.compile(r"\||\)(\?|\*|\{0)")
+"""What may leave a group of a pattern without a part in a match."""
+_WHOLE = r"[\p{Nd}&&[\x{0}-\x{FFFF}]]{1,18}"
+_DOUBLE = r"(NaN|Infinity|(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|"
+_DOUBLE += r"0[xX]([0-9a-fA-F]+\.?|[0-9a-fA-F]*\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[fFdD]?)"
+_NUMBER = rf"\A([+-]?{_WHOLE}|[\x00-\x20]*[+-]?{_DOUBLE}[\x00-\x20]*)\z"
+_BYTE = "0*(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+_ADDRESS = rf"\A{_BYTE}(\.{_BYTE}){{0,3}}\z"
+
+
+def _pattern(source: Source, name: str, expression: Expr, offset: int) -> str:
+    return text_of(source, f"the pattern of {name}", expression, offset)
+
+
+def _regexp(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+    check(source, name, args, ("text", "text"), offset)
+    _pattern(source, name, args[1], offset)
+    return call("regexp_like", args, BOOLEAN, offset)
+
+
+def _regexp_replace(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+    """The replacement is plain text in Flink; in Spark, ``$1`` and backslashes would mean something."""
+    check(source, name, args, ("text", "text", "text"), offset)
+    _pattern(source, name, args[1], offset)
+    text, escaped = literal_text(args[2]), args[2]
+    for special in ("\\", "$"):
+        if text is None:
+            pair = (literal(special, STRING), literal("\\" + special, STRING))
+            escaped = call("replace", (escaped, *pair), STRING, offset)
+        else:
+            text = text.replace(special, "\\" + special)
+            escaped = literal(text, STRING, offset)
+    return call("regexp_replace", (args[0], args[1], escaped), STRING, offset)
+
+
+def _regexp_extract(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+    """The whole match if no group is named; NULL, not an empty text, where nothing matches."""
+    check(source, name, args, ("text", "text", "integer?"), offset)
+    pattern = _pattern(source, name, args[1], offset)
+    group = _group(source, name, pattern, args[2:], 0, offset)
+    found = call("regexp_extract", (args[0], args[1], literal(group, INT)), STRING, offset)
+    return choose(call("regexp_like", args[:2], BOOLEAN, offset), found, _MAY_BE_NULL)
+
+
+def _group(source: Source, name: str, pattern: str, given: tuple[Expr, ...], usual: int, offset: int) -> int:
+    """The number of the group that a call asks for, ``usual`` if it says nothing; SqlError if there is none."""
+    group = integer_of(source, f"the group of {name}", given[0], 0, offset) if given else usual
+    try:
+        groups = re.compile(pattern).groups
+    except re.error:
+        groups = group  # a pattern that Java may know and Python does not
+    if group > groups:
+        raise source.error(f"the pattern has {groups} groups, and none with number {group}", offset, "check the group")
+    return group
+
+
+def _regexp_extract_all(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+    """The first group of each match if none is named. A group that took no part in a match is empty in Spark."""
+    check(source, name, args, ("text", "text", "integer?"), offset)
+    pattern = _pattern(source, name, args[1], offset)
+    group = _group(source, name, pattern, args[2:], 1, offset)
+    if group and _OPTIONAL.search(pattern):
+        message = f"{name} does not take a group that may take no part in a match"
+        raise source.error(
+            message, args[1].offset or offset, "take group 0, the whole match, or leave '|' and ')?' out"
+        )
+    found = call("regexp_extract_all", (args[0], args[1], literal(group, INT)), _TEXTS, offset)
+    empty = call("=", (args[0], literal("", STRING)), BOOLEAN, offset)
+    return choose(empty, call("CAST", (call("array", (), _TEXTS, offset),), _TEXTS, offset), found)
+
+
+def _all_characters(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+    """IS_ALPHA and IS_DIGIT: FALSE for NULL and for an empty text."""
+    check(source, name, args, ("text",), offset)
+    kind = "L" if name == "IS_ALPHA" else "Nd"
+    only = call("regexp_like", (args[0], literal(f"\\A\\p{{{kind}}}+\\z", STRING)), BOOLEAN, offset)
+    return call("coalesce", (only, literal("FALSE", BOOLEAN)), BOOLEAN, offset)
+
+
+def _is_decimal(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+    """Whether Java reads it as an int, a long or a double, blanks around it and all; FALSE for NULL."""
+    (value,) = args if len(args) == 1 else (literal(None, STRING),)
+    if value.type.is_numeric:
+        return call("IS NOT NULL", args, BOOLEAN, offset)
+    check(source, name, args, ("text",), offset)
+    found = call("regexp_like", (value, literal(_NUMBER, STRING)), BOOLEAN, offset)
+    return call("coalesce", (found, literal("FALSE", BOOLEAN)), BOOLEAN, offset)
+
+
+def _inet_aton(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+    """The number of an address: of fewer than four parts the last is the lowest, and the others are the highest."""
+    check(source, name, args, ("text",), offset)
+    parts = call("split", (args[0], literal("[.]", STRING)), _TEXTS, offset)
+    size = call("size", (parts,), INT, offset)
+
+    def part(place: Expr) -> Expr:
+        return call("CAST", (call("get", (parts, place), STRING, offset),), BIGINT, offset)
+
+    number = part(call("-", (size, literal(1, INT)), INT, offset))
+    for place, bits in enumerate((24, 16, 8)):
+        high = call("shiftleft", (part(literal(place, INT)), literal(bits, INT)), BIGINT, offset)
+        there = call(">", (size, literal(place + 1, INT)), BOOLEAN, offset)
+        number = call("+", (number, choose(there, high, literal(0, BIGINT))), BIGINT, offset)
+    address = call("regexp_like", (args[0], literal(_ADDRESS, STRING)), BOOLEAN, offset)
+    return choose(address, number, literal(None, BIGINT))
+
+
+BUILDERS: dict[str, Builder] = {
+    "INET_ATON": _inet_aton,
+    "IS_ALPHA": _all_characters,
+    "IS_DECIMAL": _is_decimal,
+    "IS_DIGIT": _all_characters,
+    "REGEXP": _regexp,
+    "REGEXP_EXTRACT": _regexp_extract,
+    "REGEXP_EXTRACT_ALL": _regexp_extract_all,
+    "REGEXP_REPLACE": _regexp_replace,
+}

@@ -1,0 +1,47 @@
+"""Columns as Spark compares them in a batch job: no MAPs, but arrays of their entries, in order.
+
+Streams compare by :mod:`runtime.state.nested_values`, with the same result.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType
+
+from runtime.spark.names import quoted
+
+
+def comparable(frame: DataFrame, name: str) -> Column:
+    """The column ``name`` of ``frame``; with the entries of each MAP in it as an array, sorted by key."""
+    kind = frame.schema[name].dataType
+    column = F.col(quoted(name))
+    return _in_order(column, kind) if _has_map(kind) else column
+
+
+def _has_map(kind: DataType) -> bool:
+    if isinstance(kind, ArrayType):
+        return _has_map(kind.elementType)
+    if isinstance(kind, StructType):
+        return any(_has_map(field.dataType) for field in kind)
+    return isinstance(kind, MapType)
+
+
+def _in_order(column: Column, kind: DataType) -> Column:
+    if not _has_map(kind):
+        return column
+    if isinstance(kind, ArrayType):
+        element = kind.elementType
+        return F.transform(column, lambda each: _in_order(each, element))
+    if isinstance(kind, StructType):
+        fields = (_in_order(column.getField(field.name), field.dataType).alias(field.name) for field in kind)
+        return F.when(column.isNotNull(), F.struct(*fields))
+    assert isinstance(kind, MapType)
+    value = kind.valueType
+    entries = F.transform(
+        F.map_entries(column),
+        lambda entry: F.struct(
+            entry.getField("key").alias("key"), _in_order(entry.getField("value"), value).alias("value")
+        ),
+    )
+    return F.array_sort(entries)
