@@ -29,7 +29,7 @@ from runtime.lookup.plan import LookupRun
 from runtime.operator import KIND, StatefulOperator, hash_column
 from runtime.state.memory import MemoryStore
 from runtime.types import to_arrow
-from tests.runtime.changelog import KINDS, Event, events_of, fold
+from tests.runtime.changelog import KINDS, Event, events_of, fold, stable_hash
 
 
 class Pipeline:
@@ -171,9 +171,16 @@ class Pipeline:
         deltas = []
         for spec, table in zip(built.inputs, inputs, strict=True):
             table = normal_floats(table)
+            rows = table.to_pylist()
             for index, names in enumerate(spec.hashes):
-                hashes = hash_rows([table[name].combine_chunks() for name in names], table.num_rows)
-                table = table.append_column(hash_column(index), pa.array(hashes))
+                columns = [table[name].combine_chunks() for name in names]
+                if any(
+                    pa.types.is_nested(column.type) for column in columns
+                ):  # of which equal ones may be written otherwise
+                    hashes = hash_rows(columns, table.num_rows)
+                else:
+                    hashes = [stable_hash(tuple(row[name] for name in names)) for row in rows]
+                table = table.append_column(hash_column(index), pa.array(hashes, pa.int64()))
             deltas.append(table if table.num_rows else None)
         return self._process(operator.id, built, deltas, now)
 
