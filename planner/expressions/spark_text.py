@@ -83,7 +83,7 @@ def spark_type(data_type: DataType) -> str:
         fields = (f"{identifier(name)} {kind}" for name, kind in zip(data_type.names, inside, strict=True))
         return f"STRUCT<{', '.join(fields)}>"
     if inside:
-        return f"{data_type.root}<{', '.join(inside)}>"
+        return f"{'MAP' if data_type.has_entries else data_type.root}<{', '.join(inside)}>"
     return _SPARK_TYPES.get(data_type.root, data_type.root)
 
 

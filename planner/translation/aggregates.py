@@ -114,7 +114,9 @@ def translate(t: Translator, node: exp.Expr, condition: exp.Expr | None) -> Expr
             raise t.source.error(message, offset, "write ARRAY_AGG(x)")
     if found is None or refused:
         given = argument.type.as_nullable() if argument is not None else "*"
-        raise t.source.error(f"{name} does not take {given}", offset, "convert the argument with CAST")
+        nested = argument is not None and argument.type.is_nested
+        advice = "aggregate its parts one by one" if nested else "convert the argument with CAST"
+        raise t.source.error(f"{name} does not take {given}", offset, advice)
     where = inner.condition(condition) if condition is not None else None
     if leaves_null and argument is not None:
         where = call("IS NOT NULL", (argument,), BOOLEAN, offset)

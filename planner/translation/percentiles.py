@@ -81,16 +81,23 @@ def _percentage(t: Translator, expression: Expr, offset: int) -> Decimal:
 
 
 def _at(values: Expr, percentage: Decimal, offset: int) -> Expr:
-    """The value at ``percentage`` of the way from the first to the last of ``values``, which are in order."""
-    last = call("-", (call("size", (values,), INT, offset), literal(1, INT)), INT, offset)
-    place = call("*", (cast(last, DOUBLE, offset), Literal(text=str(percentage), type=DOUBLE)), DOUBLE, offset)
+    """The value at ``percentage`` of the way from the first to the last of ``values``, which are in order.
+
+    Places count from 1, and shares are computed of them, as in Flink, whose last digits depend on it.
+    """
+    one = literal(1, INT)
+    last = call("-", (call("size", (values,), INT, offset), one), INT, offset)
+    way = call("*", (cast(last, DOUBLE, offset), Literal(text=str(percentage), type=DOUBLE)), DOUBLE, offset)
+    place = call("+", (way, one), DOUBLE, offset)
     ends = [call(name, (place,), BIGINT, offset) for name in ("floor", "ceil")]
-    low, high = (call("get", (values, cast(end, INT, offset)), DOUBLE, offset) for end in ends)
+    indexes = (call("-", (cast(end, INT, offset), one), INT, offset) for end in ends)
+    low, high = (call("get", (values, index), DOUBLE, offset) for index in indexes)
     if percentage in (0, 1):
         return low
-    shares = (call("-", (cast(ends[1], DOUBLE, offset), place), DOUBLE, offset),
-              call("-", (place, cast(ends[0], DOUBLE, offset)), DOUBLE, offset))  # fmt: skip
-    pairs = zip(shares, (low, high), strict=True)
-    between = call("+", tuple(call("*", pair, DOUBLE, offset) for pair in pairs), DOUBLE, offset)
+    shares = (
+        call("-", (cast(ends[1], DOUBLE, offset), place), DOUBLE, offset),
+        call("-", (place, cast(ends[0], DOUBLE, offset)), DOUBLE, offset),
+    )
+    weighted = tuple(call("*", pair, DOUBLE, offset) for pair in zip(shares, (low, high), strict=True))
     there = call("=", (ends[0], ends[1]), BOOLEAN, offset)
-    return call("CASE", (there, low, between), DOUBLE, offset)
+    return call("CASE", (there, low, call("+", weighted, DOUBLE, offset)), DOUBLE, offset)
