@@ -117,27 +117,29 @@ def _array(call: AggregateCall, used: Column | None) -> Column:
 
 
 def _multiset(values: Column) -> Column:
-    """How often each of ``values`` is there: of the runs of equal ones, when they are sorted.
+    """How often each of ``values`` is there, none of which is NULL: of the runs of equal ones, when they are sorted.
 
     An array of one lets a lambda see what would otherwise be computed anew for each element.
     """
 
-    def counted(ordered: Column) -> Column:
-        begins = F.filter(
-            F.sequence(F.lit(0), F.size(ordered) - 1), lambda i: (i == 0) | (ordered[i] != ordered[i - 1])
-        )
-        return F.transform(
-            F.array(begins), lambda starts: F.transform(starts, lambda i, n: _run(ordered, starts, i, n))
-        )[0]
+    def runs(ordered: Column) -> Column:
+        before = F.sequence(F.lit(0), F.size(ordered) - 1)
+        begins = F.filter(before, lambda i: (i == 0) | (F.get(ordered, i) != F.get(ordered, i - 1)))
+        return F.get(F.transform(F.array(begins), lambda starts: _runs(ordered, starts)), F.lit(0))
 
-    runs = F.transform(F.array(F.array_sort(values)), counted)[0]
-    return F.map_from_entries(F.when(F.size(values) > 0, runs).otherwise(F.filter(runs, lambda run: F.lit(False))))
+    found = F.get(F.transform(F.array(F.array_sort(values)), runs), F.lit(0))
+    # Of no values, the sequence from 0 to -1 has made up some.
+    return F.map_from_entries(F.filter(found, lambda run: run.getField("key").isNotNull()))
 
 
-def _run(ordered: Column, starts: Column, start: Column, number: Column) -> Column:
-    """The value of the run that begins at ``start``, and how long it is."""
-    end = F.coalesce(F.get(starts, number + 1), F.size(ordered))
-    return F.struct(F.get(ordered, start).alias("key"), (end - start).alias("value"))
+def _runs(ordered: Column, starts: Column) -> Column:
+    """The value of each run that begins at one of ``starts``, and how long the run is."""
+
+    def run(start: Column, number: Column) -> Column:
+        end = F.coalesce(F.get(starts, number + 1), F.size(ordered))
+        return F.struct(F.get(ordered, start).alias("key"), (end - start).alias("value"))
+
+    return F.transform(starts, run)
 
 
 def _sum(value: Column, kind: DataType, made: Made, *, distinct: bool) -> Column:

@@ -64,9 +64,11 @@ def _unnest(operator: Unnest, inputs: Sequence[DataFrame], edges: Edges) -> Data
 
 def _each(multiset: SparkColumn) -> SparkColumn:
     """The elements of a MULTISET, each as often as it is there."""
-    return F.flatten(
-        F.transform(F.map_entries(multiset), lambda e: F.array_repeat(e.getField("key"), e.getField("value")))
-    )
+
+    def repeated(entry: SparkColumn) -> SparkColumn:
+        return F.array_repeat(entry.getField("key"), F.coalesce(entry.getField("value"), F.lit(0)))
+
+    return F.flatten(F.transform(F.map_entries(multiset), repeated))
 
 
 BUILDER = OperatorBuilder(stream=from_frames(_expand), batch=_expand)
