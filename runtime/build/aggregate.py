@@ -27,6 +27,7 @@ from plans.operators.aggregate import VARIANCES
 from runtime.build.builder import OperatorBuilder, loaded_aggregates, with_state
 from runtime.build.edges import Edges
 from runtime.engine.named import named
+from runtime.expressions.comparable import comparable, has_map
 from runtime.expressions.normal_floats import normal_floats
 from runtime.functions.collected import aggregate_collected
 from runtime.spark.map_in_arrow import map_in_arrow
@@ -35,7 +36,7 @@ from runtime.types import to_arrow, to_spark
 
 _BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
 _LOW_HALF = 0xFFFFFFFF
-_ROWS = "__rows"
+_GROUP = "__group"
 Made = Callable[[Column], Column]
 """Says of which rows an aggregate function of Spark's is."""
 
@@ -62,13 +63,16 @@ def native_aggregate(operator: Aggregate, frame: DataFrame, types: Mapping[str, 
     What a function of the user's is called with is collected into lists, for :mod:`runtime.functions.collected`.
     """
     frame = normal_floats(frame)
-    keys = [F.col(quoted(key)) for key in operator.keys]
-    if not operator.aggregates:  # distinct() takes no MAP
-        return frame.groupBy(*keys).agg(F.count("*").alias(_ROWS)).select(*keys)
     calls = [
         native_call(each, parse_type(types[each.argument]) if each.argument else None) for each in operator.aggregates
     ]
-    return frame.groupBy(*keys).agg(*calls)
+    if not any(has_map(frame, key) for key in operator.keys):
+        keys = [F.col(quoted(key)) for key in operator.keys]
+        return frame.groupBy(*keys).agg(*calls) if calls else frame.select(*keys).distinct()
+    # Spark takes maps as keys, and makes zeros of the NULLs in them.
+    groups = [comparable(frame, key).alias(f"{_GROUP}{place}") for place, key in enumerate(operator.keys)]
+    firsts = [F.first(quoted(key)).alias(key) for key in operator.keys]
+    return frame.groupBy(*groups).agg(*firsts, *calls).drop(*(f"{_GROUP}{place}" for place in range(len(groups))))
 
 
 def native_call(call: AggregateCall, kind: DataType | None, made: Made = _of_group) -> Column:

@@ -19,6 +19,11 @@ def comparable(frame: DataFrame, name: str) -> Column:
     return _in_order(column, kind) if _has_map(kind) else column
 
 
+def has_map(frame: DataFrame, name: str) -> bool:
+    """Whether the column ``name`` of ``frame`` is or has a MAP."""
+    return _has_map(frame.schema[name].dataType)
+
+
 def _has_map(kind: DataType) -> bool:
     if isinstance(kind, ArrayType):
         return _has_map(kind.elementType)
