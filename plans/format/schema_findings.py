@@ -19,7 +19,7 @@ from plans.text.names import did_you_mean, nearest
 Schema = dict[str, Any]
 
 ORDER = (
-    *("type", "whole", "enum", "const", "minLength", "maxLength", "pattern", "format", "minimum"),
+    *("type", "whole", "enum", "const", "minLength", "maxLength", "pattern", "format", "minimum", "maximum"),
     *("maxItems", "minItems", "required", "uniqueItems", "minProperties", "maxProperties"),
 )
 """The keywords that have words, in the order in which they are reported."""
@@ -148,6 +148,7 @@ _WORDS: dict[str, Callable[[Schema, Any], Words]] = {
     "pattern": _pattern,
     "format": _format,
     "minimum": lambda schema, value: (f"expected at least {schema['minimum']}, found {value}", None),
+    "maximum": lambda schema, value: (f"expected at most {schema['maximum']}, found {value}", None),
     "minItems": _min_items,
     "maxItems": _max_items,
     "minProperties": _min_properties,

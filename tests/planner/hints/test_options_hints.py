@@ -10,6 +10,7 @@ import pytest
 
 from planner.compile import Compilation, compile_script
 from plans.connectors.connector import Connector
+from plans.connectors.messages.format_options import DESCRIPTORS, FORMATS, MESSAGE
 from plans.connectors.table import CONNECTORS
 from plans.errors import SqlError
 from plans.settings.lookup import SETTINGS
@@ -23,15 +24,19 @@ BASES = {
     "redis": {"host": "localhost", "key-pattern": "{k}"},
     "http": {"url": "http://localhost/{k}"},
     "python": {"class": "shop.Rates"},
+    "delta": {"table-path": "s3://lake/d"},
 }
 VALUES = {"duration": "7 s", "bool": "true", "int": "7", "character": ";", "text": "a_text"}
 SPECIAL = {"url": "{}_7", "key-pattern": "{}:7", "response.pointer": "/a", "class": "shop.Others"}
 SPECIAL |= {"properties.bootstrap.servers": "localhost:7", "key.fields": "k", "key.fields-prefix": "k"}
 SPECIAL |= {"avro-confluent.url": "http://localhost:7"}
 SPECIAL |= dict.fromkeys(("scan.startup.specific-offsets", "scan.bounded.specific-offsets"), "partition:0,offset:7")
+SPECIAL |= {"table-path": "{}/7", "partitioned-by": "k", "s3.endpoint": "http://localhost:7"}
 SPECIAL |= {"async-class": "shop.Async", "scan-class": "shop.Scan"}
 SEQUENCE = {"fields.k.kind": "sequence", "fields.k.start": "1", "fields.k.end": "9"}
 BESIDE = dict.fromkeys(SEQUENCE, SEQUENCE) | {"json.ignore-parse-errors": {"format": "json"}}
+BESIDE |= {"s3.access-key-id": {"s3.secret-access-key": "${env:KEY}"}}
+BESIDE |= {"s3.secret-access-key": {"s3.access-key-id": "${env:ID}"}}
 """What an option needs beside it."""
 IN_FAMILIES = {
     "properties.": "properties.client.id",
@@ -63,12 +68,14 @@ def beside(connector: str, key: str) -> dict[str, str]:
     if connector != "kafka":
         return BESIDE.get(key, {})
     format_ = next(
-        (f for f in ("csv", "raw", "avro", "avro-confluent", "debezium-json", "canal-json") if key.startswith(f"{f}.")),
+        (f for f in FORMATS if f != "json" and key.startswith(f"{f}.")),
         "json",
     )
     found = BESIDE_IN_KAFKA.get(key, BESIDE_IN_KAFKA["raw."] if format_ == "raw" else {})
     if format_ == "avro-confluent":
         found = {**found, "avro-confluent.url": "http://localhost:8081"}
+    if format_ == "protobuf":
+        found = {**found, MESSAGE: "shop.Order", DESCRIPTORS: "orders.desc"}
     start = {} if key.startswith("scan.startup.") else {"scan.startup.mode": "latest-offset"}
     found = {**start, **found}
     topic = {} if key == "topic-pattern" else {"topic": "t"}
@@ -111,7 +118,8 @@ def sql(spec: Connector, options: dict[str, str], hint: str) -> str:
     if spec.looking_up is not None and spec.name != "filesystem":
         return f"{tables}INSERT INTO s SELECT d.k, d.v FROM o JOIN d {hint} FOR SYSTEM_TIME AS OF o.p ON o.k = d.k"
     if spec.reading is not None:
-        return f"{tables}INSERT INTO s SELECT k, v FROM d {hint}"
+        mode = "" if spec.reading.in_streams else "SET 'execution.runtime-mode' = 'batch';\n"
+        return f"{mode}{tables}INSERT INTO s SELECT k, v FROM d {hint}"
     return f"{tables}INSERT INTO d {hint} SELECT k, 'x' FROM o"
 
 

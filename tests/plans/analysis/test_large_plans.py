@@ -206,7 +206,7 @@ def test_what_a_run_refuses_of_expressions_a_check_refuses(op: str, place: str, 
 
 def expressions_in(name: str, schema: Mapping[str, Any]) -> Iterator[str]:
     """The keys of ``schema`` that hold an expression: one by reference, or a text of the same length."""
-    if schema.get("$ref") == "#/$defs/expression" or schema.get("maxLength") == 65_536:
+    if schema.get("$ref") == "#/$defs/expression" or schema.get("maxLength") == 262_144:
         yield name
     for below in (*schema.get("oneOf", ()), *schema.get("anyOf", ()), schema.get("items", {})):
         yield from expressions_in(name, below) if below else ()

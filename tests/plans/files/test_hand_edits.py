@@ -117,7 +117,7 @@ def test_a_bad_ttl_is_refused(patched: Patched, refusal: Refusal, written: str, 
             ('"op": "join"', '"op": "joyn"'),
             "plan.json:67:13: operators.join_o_c.op: expected one of 'scan', 'values', 'calc', 'join', 'lookup-join', "
             "'correlate', 'expand', 'unnest', 'aggregate', 'deduplicate', 'rank', 'changelog-normalize', 'union', "
-            "'sort', 'sink-materialize', 'sink', found 'joyn'\n  hint: did you mean 'join'?",
+            "'sort', 'over-aggregate', 'sink-materialize', 'sink', found 'joyn'\n  hint: did you mean 'join'?",
         ),
         (
             ('"join-type": "left"', '"join-type": "LEFT"'),
