@@ -86,6 +86,7 @@ flink-goldens: $(INSTALLED) java kafka
 	.flink/bin/python tests/flink/record_reserved.py
 	.flink/bin/python tests/flink/record_keys.py
 	$(BIN)/python tests/flink/record_protobuf.py .flink/bin/python
+	.flink/bin/python tests/flink/record_files.py "$$($(BIN)/python -c 'import pyspark; print(pyspark.__path__[0] + "/jars")')"
 
 KILLS ?= 10
 SEED ?= 1

@@ -68,6 +68,7 @@ def _entry(context: Context, statement: CreateTable) -> TableEntry:
         if statement.primary_key.count(name) > 1:
             message = f"primary key column '{name}' is listed twice"
             raise context.source.error(message, statement.key_offset, "list it once")
+    _check_partitions(context, statement)
     fields = tuple(context.field(c.name, c.type) for c in statement.columns if c.type is not None)
     scope = Scope(inputs=(Input(name=statement.name, kind="table", fields=fields, offset=statement.offset),))
     translator = clause_translator(context, scope, "a computed column")
@@ -97,6 +98,7 @@ def _entry(context: Context, statement: CreateTable) -> TableEntry:
     table = Table(
         columns=columns,
         primary_key=statement.primary_key,
+        partitioned_by=statement.partitioned_by,
         watermark=watermark,
         comment=statement.comment,
         options=statement.options,
@@ -113,6 +115,19 @@ def _entry(context: Context, statement: CreateTable) -> TableEntry:
     )
 
 
+def _check_partitions(context: Context, statement: CreateTable) -> None:
+    """SqlError for a partition that is no physical column, or listed twice."""
+    physical = [column.name for column in statement.columns if column.is_physical]
+    for name in statement.partitioned_by:
+        if name not in physical:
+            message = f"the partition column '{name}' is no physical column of table '{statement.name}'"
+            advice = did_you_mean(name, physical, what="physical columns")
+            raise context.source.error(message, statement.partitioned_offset, advice)
+        if statement.partitioned_by.count(name) > 1:
+            message = f"the partition column '{name}' is listed twice"
+            raise context.source.error(message, statement.partitioned_offset, "list it once")
+
+
 def _computed(context: Context, name: str, expr: Expr) -> ComputedColumn:
     """The column ``name``, with the functions as they are declared now."""
     called = {named(call) for call in walk(expr) if isinstance(call, Call) and is_user_call(call)}
@@ -126,10 +141,11 @@ def _checked_options(context: Context, statement: CreateTable, table: Table) -> 
     places = {c.name: c.offset for c in statement.columns}
     for found in check_table(statement.name, table):
         column = (found.path or "").removeprefix(f"tables.{statement.name}.columns.")
-        place = places.get(column, statement.offset)
+        of_partitions = (found.path or "") == f"tables.{statement.name}.partitioned-by"
+        place = statement.partitioned_offset if of_partitions else places.get(column, statement.offset)
         error = context.source.error(f"table '{statement.name}': {found.message}", place, found.hint)
         option = (found.path or "").rpartition(".options.")[2]
-        if option in table.options:
+        if option in table.options or of_partitions:
             raise error
         missing = missing or error
     return missing

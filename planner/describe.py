@@ -106,9 +106,11 @@ def shown_table(context: Context, statement: Show) -> ShowText:
         lines.append(f"PRIMARY KEY ({', '.join(map(_name, table.primary_key))}) NOT ENFORCED")
     temporary = "TEMPORARY " if entry.temporary else ""
     comment = "" if table.comment is None else f" COMMENT {_text(table.comment)}"
+    partitioned = f" PARTITIONED BY ({', '.join(map(_name, table.partitioned_by))})" if table.partitioned_by else ""
     options = ",\n".join(f"  {_text(key)} = {_text(value)}" for key, value in table.options.items())
     body = ",\n".join(f"  {line}" for line in lines)
-    return ShowText(text=f"CREATE {temporary}TABLE {_name(statement.name)} (\n{body}\n){comment} WITH (\n{options}\n);")
+    head = f"CREATE {temporary}TABLE {_name(statement.name)}"
+    return ShowText(text=f"{head} (\n{body}\n){comment}{partitioned} WITH (\n{options}\n);")
 
 
 def shown_view(context: Context, statement: Show) -> ShowText:

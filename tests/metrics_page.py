@@ -1,6 +1,6 @@
 """Makes the table of ``docs/metrics.md`` of the one in the code.
 
-    python -m tests.metrics_page
+python -m tests.metrics_page
 """
 
 from __future__ import annotations

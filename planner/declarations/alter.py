@@ -152,13 +152,15 @@ def _refuse_used(
     *,
     keys: bool = True,
 ) -> None:
-    """SqlError if a computed column that stays, the watermark or the primary key depends on a column."""
+    """SqlError if a computed column that stays, the watermark, a partition or the primary key depends on a column."""
     user = next((c.name for c in table.columns if c.name not in gone and c.name != name and _reads(c, name)), None)
     what = f"the computed column '{user}'" if user is not None else None
     if keys and name in table.primary_key:
         what = "the primary key"
     elif table.watermark is not None and table.watermark[0] == name:
         what = "the WATERMARK"
+    elif name in table.partitioned_by:
+        what, advice = "PARTITIONED BY", "declare the table anew, with other partitions"
     if what is not None:
         raise source.error(f"{what} of table '{table.name}' depends on column '{name}'", place, advice)
 

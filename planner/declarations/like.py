@@ -31,12 +31,20 @@ def derived(source: Source, statement: CreateTable, like: Like, base: CreateTabl
             message = f"'{like.table}' has a primary key already"
             raise source.error(message, key_offset, "write EXCLUDING CONSTRAINTS after LIKE")
         key, key_offset = base.primary_key, like.offset
+    partitioned, partitioned_offset = statement.partitioned_by, statement.partitioned_offset
+    if base.partitioned_by and not partitioned:
+        partitioned, partitioned_offset = base.partitioned_by, like.offset  # EXCLUDING only lets others be said
+    elif base.partitioned_by and _strategy(like, "PARTITIONS") != "EXCLUDING":
+        message = f"'{like.table}' has partitions already"
+        raise source.error(message, partitioned_offset, "write EXCLUDING PARTITIONS after LIKE")
     options, places = _options(source, statement, like, base)
     return replace(
         statement,
         columns=_columns(source, statement, like, base),
         primary_key=key,
         key_offset=key_offset,
+        partitioned_by=partitioned,
+        partitioned_offset=partitioned_offset,
         watermark=watermark,
         options=options,
         option_offsets=places,

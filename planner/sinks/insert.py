@@ -29,6 +29,7 @@ from planner.relations import (
 )
 from planner.sinks.columns import fitted
 from planner.sinks.keys import check_key_in_batch, materialized_by
+from planner.sinks.partition import constants
 from planner.statements.model import Insert, Select
 from planner.syntax.dialect import cells_of, is_values, offset_of
 from plans.analysis.changelog import refused_kinds
@@ -59,6 +60,7 @@ def build_insert(context: Context, statement: Insert) -> tuple[str, Relation, tu
     table, entry = _sink(context, statement)
     query = read_query(context, statement.query)
     relation = build_query(context, Environment(block=statement.table), query)
+    constant = constants(context, statement, entry)
     targets = _targets(context, statement, entry)
     if len(targets) != len(relation.fields):
         listed = " listed" if statement.columns else ""
@@ -68,7 +70,7 @@ def build_insert(context: Context, statement: Insert) -> tuple[str, Relation, tu
             f"select, in this order: {', '.join(t.name for t in targets)}",
         )
     places = places_of(query, len(targets))
-    values = {
+    values = constant | {
         t.name: fitted(context, statement, t, f, place)
         for t, f, place in zip(targets, relation.fields, places, strict=True)
     }
@@ -157,9 +159,10 @@ def _sink(context: Context, statement: Insert) -> tuple[str, TableEntry]:
 
 
 def _targets(context: Context, statement: Insert, entry: TableEntry) -> tuple[Field, ...]:
+    constant = {value.column for value in statement.partition}
     if not statement.columns:
-        return entry.written
-    by_name = {f.name: f for f in entry.written}
+        return tuple(f for f in entry.written if f.name not in constant)
+    by_name = {f.name: f for f in entry.written if f.name not in constant}
     for name in statement.columns:
         if name not in by_name:
             raise context.source.error(

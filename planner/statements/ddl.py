@@ -25,8 +25,6 @@ from planner.syntax.dialect import Token
 DEFAULT_PATH = ("default_catalog", "default_database")
 """The catalog and the database of all tables."""
 _NOT_CARRIED = {
-    "PARTITIONED BY": "remove it: a source finds columns in names of directories, such as day=1, by itself, and a sink "
-    "writes one directory, with all columns in its files; a table of Delta Lake has the option 'partitioned-by'",
     "DISTRIBUTED": "remove it: rows are spread by the keys of operators",
 }
 _NEVER_OVERWRITTEN = ("ALL", "CONSTRAINTS", "DISTRIBUTION", "PARTITIONS")
@@ -68,6 +66,8 @@ def create_table(cursor: Cursor, *, temporary: bool) -> CreateTable:
     for words, instead in _NOT_CARRIED.items():
         if cursor.peek(*words.split()):
             raise cursor.source.error(f"{words} is not supported", cursor.offset, instead)
+    partitioned_offset = cursor.offset
+    partitioned = cursor.names("a column name") if cursor.take("PARTITIONED", "BY") else ()
     options, option_offsets = read_options(cursor) if cursor.take("WITH") else ({}, {})
     like = _like(cursor) if cursor.take("LIKE") else None
     query = _query(cursor, name) if cursor.peek("AS") else ()
@@ -93,6 +93,8 @@ def create_table(cursor: Cursor, *, temporary: bool) -> CreateTable:
         options=options,
         option_offsets=option_offsets,
         if_not_exists=if_not_exists,
+        partitioned_by=partitioned,
+        partitioned_offset=partitioned_offset,
         like=like,
         listed=tuple(listed),
         query=query,

@@ -71,10 +71,10 @@ class Like:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTable:
-    """``CREATE [TEMPORARY] TABLE [IF NOT EXISTS] name (...) WITH (...) [LIKE table (...) | AS query]``.
+    """``CREATE [TEMPORARY] TABLE [IF NOT EXISTS] name (...) [PARTITIONED BY (...)] WITH (...) [LIKE ... | AS ...]``.
 
-    ``key_offset`` is that of the primary key. ``listed`` are names of columns without types, as AS takes them, with
-    their places.
+    ``key_offset`` is that of the primary key, ``partitioned_offset`` that of PARTITIONED BY. ``listed`` are names of
+    columns without types, as AS takes them, with their places.
     """
 
     name: str
@@ -88,6 +88,8 @@ class CreateTable:
     options: Mapping[str, str]
     option_offsets: Mapping[str, int]
     if_not_exists: bool
+    partitioned_by: tuple[str, ...] = ()
+    partitioned_offset: int = 0
     like: Like | None = None
     listed: tuple[tuple[str, int], ...] = ()
     query: tuple[Token, ...] = ()
@@ -189,10 +191,20 @@ class CreateFunction:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Insert:
-    """``INSERT INTO table [(columns)] query [ON CONFLICT DO DEDUPLICATE]``; ``conflict_offset`` is that of ``ON``.
+class PartitionValue:
+    """``column = value`` of PARTITION, with the places of both."""
 
-    ``hinted`` is the place of the name after which an OPTIONS hint would stand.
+    column: str
+    offset: int
+    value: tuple[Token, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Insert:
+    """``INSERT INTO table [PARTITION (column = value, ...)] [(columns)] query [ON CONFLICT DO DEDUPLICATE]``.
+
+    ``partition`` are the columns with a constant value, ``conflict_offset`` is the place of ``ON``. ``hinted`` is that
+    of the name after which an OPTIONS hint would stand.
     """
 
     table: str
@@ -201,6 +213,7 @@ class Insert:
     columns: tuple[str, ...]
     columns_offset: int
     query: tuple[Token, ...]
+    partition: tuple[PartitionValue, ...] = ()
     conflict_offset: int | None = None
     hinted: int | None = None
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from planner.statements.ddl import table_name
-from planner.statements.model import Insert, Select
+from planner.statements.model import Insert, PartitionValue, Select
 from planner.syntax.cursor import Cursor, word_of
 from planner.syntax.dialect import Token, TokenType
 
@@ -86,15 +86,16 @@ def read_insert(cursor: Cursor) -> Insert:
     check_form(cursor)
     cursor.expect("INSERT", "write INSERT INTO table SELECT ...")
     if cursor.peek("OVERWRITE"):
-        raise cursor.source.error("INSERT OVERWRITE is not supported in streaming", cursor.offset, "write INSERT INTO")
+        raise cursor.source.error(
+            "INSERT OVERWRITE is not supported: a job adds rows, and takes none away that others have written",
+            cursor.offset,
+            "write INSERT INTO a table with another path",
+        )
     cursor.expect("INTO", "write INSERT INTO table SELECT ...")
     table_offset = cursor.offset
     table = table_name(cursor, "a table name")
     hinted = cursor.tokens[cursor.index - 1].start
-    if cursor.peek("PARTITION"):
-        raise cursor.source.error(
-            "INSERT INTO ... PARTITION is not supported", cursor.offset, "select the column's value"
-        )
+    partition = _partition(cursor) if cursor.take("PARTITION") else ()
     columns_offset = cursor.offset
     columns: tuple[str, ...] = ()
     if cursor.peek("(") and not any(cursor.peek("(", word) for word in ("SELECT", "WITH", "VALUES", "(")):
@@ -109,9 +110,30 @@ def read_insert(cursor: Cursor) -> Insert:
         columns=columns,
         columns_offset=columns_offset,
         query=query,
+        partition=partition,
         conflict_offset=conflict,
         hinted=hinted,
     )
+
+
+def _partition(cursor: Cursor) -> tuple[PartitionValue, ...]:
+    """The columns with a constant value, from after PARTITION."""
+    cursor.expect("(", "write PARTITION (column = value, ...)")
+    found: list[PartitionValue] = []
+    while True:
+        offset = cursor.offset
+        name = cursor.name("a column name")
+        if any(value.column == name for value in found):
+            raise cursor.source.error(f"column '{name}' is listed twice", offset, "list it once")
+        cursor.expect("=", "write PARTITION (column = value, ...); a column without a value is selected by the query")
+        value = tuple(cursor.until(",", ")"))
+        if not value:
+            raise cursor.unexpected("a value")
+        found.append(PartitionValue(column=name, offset=offset, value=value))
+        if not cursor.take(","):
+            break
+    cursor.expect(")", "separate values with commas and close the list with ')'")
+    return tuple(found)
 
 
 def _without_conflict(cursor: Cursor, tokens: tuple[Token, ...]) -> tuple[tuple[Token, ...], int | None]:

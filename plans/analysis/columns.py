@@ -61,11 +61,12 @@ def _check_table(name: str, table: Table) -> Iterator[Diagnostic]:
     path = f"tables.{name}"
     names = [column.name for column in table.columns]
     yield from check_names(names, path, "columns")
-    for key in table.primary_key:
-        if key not in names:
-            yield Diagnostic(
-                message=f"unknown column '{key}'", path=f"{path}.primary-key", hint=did_you_mean(key, names)
-            )
+    for where, listed in (("primary-key", table.primary_key), ("partitioned-by", table.partitioned_by)):
+        for key in listed:
+            if key not in names:
+                yield Diagnostic(
+                    message=f"unknown column '{key}'", path=f"{path}.{where}", hint=did_you_mean(key, names)
+                )
     if table.watermark and table.watermark.column not in names:
         hint = did_you_mean(table.watermark.column, names)
         yield Diagnostic(

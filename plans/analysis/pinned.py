@@ -1,8 +1,9 @@
 """Which operators must be answered the same whenever a batch runs, so that their answers are pinned in the checkpoint.
 
-A lookup asks another system, and a function may return something else each time. Where state is kept above, or rows go
-to several readers or into a sink that may get a batch twice, all must have seen one answer. It does not matter for rows
-that are only added, and go straight to one sink that takes each batch once, as Spark's file sink does.
+A lookup asks another system, as the scan of a database does, and a function may return something else each time. Where
+state is kept above, or rows go to several readers or into a sink that may get a batch twice, all must have seen one
+answer. It does not matter for rows that are only added, and go straight to one sink that takes each batch once, as
+Spark's file sink does.
 
 >>> pinned_operators(Plan(name="p"), ())
 frozenset()
@@ -14,10 +15,10 @@ from collections import Counter
 from collections.abc import Collection
 
 from plans.analysis.changelog import output_kinds
-from plans.connectors.table import drops_rows, writes_files
+from plans.connectors.table import drops_rows, is_asked, writes_files
 from plans.declarations.row_kinds import INSERT_ONLY
 from plans.model.plan import Plan
-from plans.operators import Operator, Sink, kind_of
+from plans.operators import Operator, Scan, Sink, kind_of
 
 
 def pinned_operators(plan: Plan, sinks: Collection[str]) -> frozenset[str]:
@@ -32,11 +33,15 @@ def pinned_operators(plan: Plan, sinks: Collection[str]) -> frozenset[str]:
         itself = _parks_rows(operator)
         if operator.id in matters or itself or readers[operator.id] > 1 or kinds[operator.id] != INSERT_ONLY:
             matters.add(operator.id)
-            if kind_of(operator).asks is not None:
+            if kind_of(operator).asks is not None or _reads_of_the_moment(plan, operator):
                 found.add(operator.id)
         if operator.id in matters or kind_of(operator).keeps_state or _may_repeat(plan, operator, len(sinks)):
             matters |= {*operator.inputs}
     return frozenset(found)
+
+
+def _reads_of_the_moment(plan: Plan, operator: Operator) -> bool:
+    return isinstance(operator, Scan) and is_asked(plan.tables[operator.table])
 
 
 def _parks_rows(operator: Operator) -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from plans.connectors.connector import COLUMN_OPTIONS, Connector, MetadataKey
+from plans.connectors.lakes.columns import PARTITIONED_BY
 from plans.connectors.options import bad_value, option
 from plans.connectors.table import CONNECTORS, connector_of
 from plans.declarations.tables import Table, TableColumn
@@ -36,7 +37,20 @@ def check_table(name: str, table: Table) -> tuple[Diagnostic, ...]:
     """Everything wrong with table ``name``, with paths such as ``tables.o.options.path`` or ``tables.o.columns.a``."""
     spec = connector_of(table)
     metadata = () if spec is None else _check_metadata(name, table, spec)
-    return (*_check(f"tables.{name}.options", table), *metadata)
+    return (*_check(f"tables.{name}.options", table), *metadata, *_check_partitions(f"tables.{name}", table, spec))
+
+
+def _check_partitions(path: str, table: Table, connector: Connector | None) -> Iterator[Diagnostic]:
+    if table.partitioned_by and connector is not None and not connector.partitions:
+        able = ", ".join(sorted(name for name, other in CONNECTORS.items() if other.partitions))
+        hint = f"remove PARTITIONED BY; it is for {able}"
+        if PARTITIONED_BY.name in connector.settings:
+            hint = f"write '{PARTITIONED_BY.name}' = '{';'.join(table.partitioned_by)}' in its options"
+        yield Diagnostic(
+            message=f"a table of the {connector.name} connector has no PARTITIONED BY",
+            hint=hint,
+            path=f"{path}.partitioned-by",
+        )
 
 
 def _check(path: str, table: Table) -> Iterator[Diagnostic]:
@@ -74,6 +88,10 @@ def _check(path: str, table: Table) -> Iterator[Diagnostic]:
 
 def _unknown(path: str, spec: Connector, key: str) -> Diagnostic:
     names = spec.settings
+    for refused, reason in spec.refused.items():
+        if key == refused or (refused.endswith(".") and key.startswith(refused)):
+            message = f"{key!r} is not supported: {reason}"
+            return Diagnostic(message=message, hint="remove it", path=f"{path}.{key}")
     close = get_close_matches(key, names, n=1)
     if close:
         hint = f"did you mean {close[0]!r}?"

@@ -10,6 +10,7 @@ from plans.errors import Diagnostic
 
 NESTED = ("ARRAY", "MAP", "MULTISET", "ROW")
 BINARY = ("BYTES", "BINARY", "VARBINARY")
+_MILLIS = 3
 
 
 def physical(table: Table) -> tuple[TableColumn, ...]:
@@ -35,3 +36,10 @@ def with_other_keys(data_type: DataType) -> str:
     if data_type.has_entries and not data_type.parts[0].is_text:
         return data_type.root
     return next(filter(None, map(with_other_keys, data_type.children)), "")
+
+
+def avro_misfit(data_type: DataType) -> str:
+    """What of a type the older mapping of times to Avro cannot hold; empty if it can all."""
+    if data_type.root == "TIMESTAMP_LTZ" or (data_type.root == "TIMESTAMP" and (data_type.precision or 0) > _MILLIS):
+        return str(data_type.as_nullable())
+    return next(filter(None, map(avro_misfit, data_type.children)), "")

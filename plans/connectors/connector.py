@@ -12,7 +12,7 @@ of the same name in ``runtime/connectors``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from plans.connectors.reach import Place
@@ -43,6 +43,7 @@ class Reading:
     ``bounding_option`` makes one that does not end do so; ``takes_what_is_there`` says that a run which takes what is
     there can stop even so. ``check`` finds what a table lacks that is only needed to read it, with paths below the one
     it is given. ``is_suggested`` where a source is asked for. What is not read ``in_streams`` is for batch jobs alone.
+    One that ``asks`` is told the rows of the moment, and would be told others if a batch ran again.
     """
 
     kinds: Callable[[Table], tuple[RowKind, ...]] = lambda table: INSERT_ONLY
@@ -52,6 +53,7 @@ class Reading:
     in_streams: bool = True
     check: Callable[[str, Table], Iterable[Diagnostic]] = lambda path, table: ()
     is_suggested: bool = False
+    asks: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,12 +84,14 @@ class LookingUp:
     """How lookup joins can use a table: one key at a time or some in one call (``sync``, ``async``), or by reading all
     of it (``full``).
 
-    ``modes`` are those of the connector, ``modes_of`` those of one table, all if None. ``by_users_code`` says that rows
-    come from code of the user's, which are checked against the columns.
+    ``modes`` are those of the connector, ``modes_of`` those of one table, all if None; ``only`` says which tables have
+    one, if not all have. ``by_users_code`` says that rows come from code of the user's, which are checked against the
+    columns.
     """
 
     modes: tuple[LookupMode, ...]
     modes_of: Callable[[Table], Iterable[LookupMode]] | None = None
+    only: str = ""
     by_users_code: bool = False
 
 
@@ -115,8 +119,10 @@ class Connector:
     columns. ``reaches`` gives the places that a checked table
     reads, writes or asks. ``overlaps`` says whether what is written to the second table could be read from the first.
     ``extras`` are those of the distribution with the packages that its lookups need, ``extras_of`` those that a checked
-    table needs, whatever is done with it. ``spark_package`` is what Spark needs besides what PySpark brings: the group
-    and artefact, in Maven's repositories, of a package that Spark publishes with each of its versions.
+    table needs, whatever is done with it. ``spark_package`` is what Spark needs for a table, which is read or is
+    written, besides what PySpark brings, or nothing: the group and artefact, in Maven's repositories, of a package that
+    Spark publishes with each of its versions. ``refused`` are options of Flink's connector that this one has not, and
+    why. ``partitions`` says whether a table can be PARTITIONED BY columns.
     """
 
     name: str
@@ -133,7 +139,9 @@ class Connector:
     overlaps: Callable[[Table, Table], bool] = lambda source, sink: False
     extras: tuple[str, ...] = ()
     extras_of: Callable[[Table], tuple[str, ...]] = lambda table: ()
-    spark_package: str = ""
+    spark_package: Callable[[Table, bool], str] = lambda table, is_written: ""
+    refused: Mapping[str, str] = field(default_factory=dict)
+    partitions: bool = False
 
     @property
     def settings(self) -> Mapping[str, Setting]:

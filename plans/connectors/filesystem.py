@@ -1,9 +1,5 @@
 """The filesystem connector: files in a directory, whose rows may be changes.
 
->>> table = Table(columns=(), options={"path": "/o", "format": "json", "csv.null-literal": "-"})
->>> print(*FILESYSTEM.check("tables.orders.options", table))
-tables.orders.options.csv.null-literal: 'csv.null-literal' belongs to the format csv, but the table's format is json
-  hint: remove it, or write 'format' = 'csv'
 >>> _covers("/data", "file:///data/out/"), _covers("/data/out", "/data")
 (True, False)
 """
@@ -14,16 +10,25 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping
 
-from plans.connectors.columns import BINARY, NESTED, physical, refuse_types, with_other_keys
+from plans.connectors.columns import physical
 from plans.connectors.connector import (
     ALL_KINDS,
     INSERT_ONLY,
     UPSERT_KINDS,
     Connector,
     LookingUp,
+    LookupMode,
     MetadataKey,
     Reading,
     Writing,
+)
+from plans.connectors.files.formats import (
+    AVRO_PACKAGE,
+    FORMAT_OPTIONS,
+    FORMATS,
+    REFUSED,
+    check_format,
+    stored_columns,
 )
 from plans.connectors.options import option
 from plans.connectors.reach import file_place
@@ -35,6 +40,9 @@ from plans.errors import Diagnostic
 _SOURCE_KINDS: Mapping[str, tuple[RowKind, ...]] = {"true": ALL_KINDS, "upsert": UPSERT_KINDS}
 """What a scan emits, by ``source.changelog``."""
 
+_LOOKED_UP = ("csv", "json", "parquet", "orc")
+_OF_PARTITIONS = ("BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DATE", "TIMESTAMP")
+
 
 def _source_kinds(table: Table) -> tuple[RowKind, ...]:
     return _SOURCE_KINDS.get(table.options.get("source.changelog", "").lower(), INSERT_ONLY)
@@ -45,7 +53,6 @@ def _sink_kinds(table: Table) -> tuple[RowKind, ...]:
 
 
 def _check(path: str, table: Table) -> Iterator[Diagnostic]:
-    chosen = table.options.get("format", "")
     place = file_place("path", table.options.get("path", ""))
     if not place.is_local and "?" in place.path:
         yield Diagnostic(
@@ -57,31 +64,8 @@ def _check(path: str, table: Table) -> Iterator[Diagnostic]:
             hint="configure Spark with the credentials of the file system",
             path=f"{path}.path",
         )
-    for key in table.options:
-        prefix = key.split(".")[0]
-        if prefix in ("csv", "json") and prefix != chosen and chosen in ("csv", "json", "parquet"):
-            yield Diagnostic(
-                message=f"{key!r} belongs to the format {prefix}, but the table's format is {chosen}",
-                hint=f"remove it, or write 'format' = '{prefix}'",
-                path=f"{path}.{key}",
-            )
-    unquoted = table.options.get("csv.disable-quote-character", "").lower() == "true"
-    if unquoted and "csv.quote-character" in table.options:
-        yield Diagnostic(
-            message="'csv.quote-character' cannot be set when 'csv.disable-quote-character' is true",
-            hint="remove one of them",
-            path=f"{path}.csv.quote-character",
-        )
-    if chosen == "csv":
-        yield from refuse_types(path, table, NESTED + BINARY, "a CSV file cannot hold", "use json or parquet")
-    for column in physical(table) if chosen == "json" else ():
-        try:
-            entries = with_other_keys(parse_type(column.type))
-        except ValueError:
-            continue  # a wrong type is reported with the column, not with the options
-        if entries:
-            message = f"column {column.name!r} has a {entries} whose keys are no text, which a JSON file cannot hold"
-            yield Diagnostic(message=message, hint="declare them STRING, or use parquet", path=f"{path}.connector")
+    yield from check_format(path, table)
+    yield from _check_partitions(path, table)
     if _source_kinds(table) == UPSERT_KINDS:
         there = {column.name for column in physical(table)}
         if not table.primary_key:
@@ -106,6 +90,46 @@ def _check(path: str, table: Table) -> Iterator[Diagnostic]:
             )
 
 
+def _check_partitions(path: str, table: Table) -> Iterator[Diagnostic]:
+    """What is wrong with columns whose values are in the names of directories; their types are those Flink reads."""
+    if table.partitioned_by and not stored_columns(table):
+        yield Diagnostic(
+            message="all columns are partition columns, and nothing is left for the files",
+            hint="leave one out of PARTITIONED BY",
+            path=f"{path.removesuffix('.options')}.partitioned-by",
+        )
+    for column in physical(table):
+        if column.name not in table.partitioned_by:
+            continue
+        try:
+            data_type = parse_type(column.type)
+        except ValueError:
+            continue  # a wrong type is reported with the column
+        if not data_type.is_text and data_type.root not in _OF_PARTITIONS:
+            yield Diagnostic(
+                message=f"partition column {column.name!r} is {column.type}, which the name of a directory cannot hold",
+                hint="declare it STRING, INT or DATE",
+                path=f"{path.removesuffix('.options')}.partitioned-by",
+            )
+    default = table.options.get("partition.default-name")
+    if default is not None and not table.partitioned_by:
+        yield Diagnostic(
+            message="'partition.default-name' has no meaning without partitions",
+            hint="declare the table with PARTITIONED BY (...), or remove it",
+            path=f"{path}.partition.default-name",
+        )
+    elif default is not None and not default.strip():
+        yield Diagnostic(
+            message="'partition.default-name' is empty",
+            hint="remove it, or write a name",
+            path=f"{path}.partition.default-name",
+        )
+
+
+def _lookup_modes(table: Table) -> tuple[LookupMode, ...]:
+    return ("full",) if table.options.get("format") in _LOOKED_UP and not table.partitioned_by else ()
+
+
 def _overlaps(source: Table, sink: Table) -> bool:
     return _covers(source.options.get("path", ""), sink.options.get("path", ""))
 
@@ -121,15 +145,12 @@ def _plain(path: str) -> str:
     return posixpath.normpath(re.sub(r"/+", "/", re.sub(r"^file:(?://)?(?=/)", "", path)))
 
 
-_IGNORE_PARSE_ERRORS = "Whether what cannot be read becomes NULL; else such a row fails the run."
-_UNREAD = "what cannot be read becomes NULL, and nobody is told"
-
 FILESYSTEM = Connector(
     name="filesystem",
-    description="Files in a directory: csv, json or parquet.",
+    description="Files in a directory: csv, json, parquet, orc, avro or raw.",
     options=(
         option("path", required=True, description="The directory of the files."),
-        option("format", required=True, choices=("csv", "json", "parquet"), description="The format of the files."),
+        option("format", required=True, choices=FORMATS, description="The format of the files."),
         option(
             "source.max-files-per-trigger", "int", description="The number of files in a micro-batch; all if absent."
         ),
@@ -146,32 +167,12 @@ FILESYSTEM = Connector(
             default="false",
             description="Whether every change is written, with its row kind in a last column op; else only inserts.",
         ),
-        option("json.ignore-parse-errors", "bool", default="false", description=_IGNORE_PARSE_ERRORS, loses=_UNREAD),
-        option("csv.ignore-parse-errors", "bool", default="false", description=_IGNORE_PARSE_ERRORS, loses=_UNREAD),
         option(
-            "csv.field-delimiter",
-            "character",
-            default=",",
-            description="What stands between fields: one character, or \\t.",
+            "partition.default-name",
+            default="__DEFAULT_PARTITION__",
+            description="The value in the name of a directory that means NULL, or empty text.",
         ),
-        option(
-            "csv.quote-character",
-            "character",
-            default='"',
-            description="What stands around fields; doubled inside of them.",
-        ),
-        option(
-            "csv.disable-quote-character", "bool", default="false", description="Whether there is no quoting at all."
-        ),
-        option(
-            "csv.escape-character",
-            "character",
-            description="What takes away the meaning of the next character; the quote character if absent.",
-        ),
-        option(
-            "csv.allow-comments", "bool", default="false", description="Whether lines that start with # are skipped."
-        ),
-        option("csv.null-literal", description="The text that means NULL."),
+        *FORMAT_OPTIONS,
     ),
     reading=Reading(kinds=_source_kinds, is_suggested=True),
     writing=Writing(
@@ -181,7 +182,9 @@ FILESYSTEM = Connector(
         is_suggested=True,
         updates_hint="set 'sink.changelog' = 'true' on the table, or write to an upsert sink",
     ),
-    looking_up=LookingUp(modes=("full",)),
+    looking_up=LookingUp(
+        modes=("full",), modes_of=_lookup_modes, only=f"files of {', '.join(_LOOKED_UP)} without PARTITIONED BY"
+    ),
     metadata=(
         MetadataKey(name="file.path", type="STRING"),
         MetadataKey(name="file.name", type="STRING"),
@@ -191,4 +194,10 @@ FILESYSTEM = Connector(
     check=_check,
     reaches=lambda table: (file_place("path", table.options.get("path", "")),),
     overlaps=_overlaps,
+    extras_of=lambda table: ("kafka",) if table.options.get("format") == "avro" else (),
+    spark_package=lambda table, is_written: (
+        AVRO_PACKAGE if is_written and table.options.get("format") == "avro" else ""
+    ),
+    refused=REFUSED,
+    partitions=True,
 )

@@ -18,8 +18,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from urllib.parse import parse_qsl, unquote
 
-from plans.connectors.columns import NESTED, refuse_types
-from plans.connectors.connector import INSERT_ONLY, UPSERT_KINDS, Connector, LookingUp, LookupMode, Writing
+from plans.connectors.columns import NESTED, physical, refuse_types
+from plans.connectors.connector import INSERT_ONLY, UPSERT_KINDS, Connector, LookingUp, LookupMode, Reading, Writing
 from plans.connectors.options import ENVIRONMENT, option
 from plans.connectors.reach import HostPlace, Place, local_file
 from plans.declarations.row_kinds import RowKind
@@ -48,6 +48,14 @@ _OF_MYSQL: Mapping[str, tuple[str, ...]] = {
     "sslCa": (),
 }
 """The parameters of a url, each with the values it may have, or none for any."""
+_OF_PARTS = (
+    "scan.partition.column",
+    "scan.partition.num",
+    "scan.partition.lower-bound",
+    "scan.partition.upper-bound",
+)
+_DIVIDED = ("TINYINT", "SMALLINT", "INT", "BIGINT")
+_BOUND = 2**63 - 1
 _OF_SERVERS = (
     "connection.pool-size",
     "connection.timeout",
@@ -141,6 +149,7 @@ def _check(path: str, table: Table) -> Iterator[Diagnostic]:
     if not _is_on_server(table):
         yield from refuse_types(path, table, NESTED, "an SQLite table cannot hold", "write its parts as columns")
     yield from _check_key(path, table)
+    yield from _check_parts(path, table)
 
 
 def _check_url(path: str, table: Table) -> Iterator[Diagnostic]:
@@ -193,6 +202,69 @@ def _check_server(path: str, table: Table, url: str) -> Iterator[Diagnostic]:
         split_name(table.options.get("table-name", "x"))
     except ValueError as error:
         yield Diagnostic(message=str(error), hint="write 'table-name' = 'public.rates'", path=f"{path}.table-name")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScanPart:
+    """The rows of a table whose ``column`` is from ``low`` to ``high``, both included."""
+
+    column: str
+    low: int
+    high: int
+
+
+def scan_parts(table: Table) -> tuple[ScanPart, ...]:
+    """How a scan of a checked table is divided, as Flink divides it; nothing if it is not.
+
+    >>> options = dict(zip(_OF_PARTS, ("id", "3", "1", "10"), strict=True))
+    >>> [(part.low, part.high) for part in scan_parts(Table(columns=(), options=options))]
+    [(1, 4), (5, 7), (8, 10)]
+    """
+    if _OF_PARTS[0] not in table.options:
+        return ()
+    column, number, low, high = (table.options[name] for name in _OF_PARTS)
+    first, values = int(low), int(high) - int(low) + 1
+    parts = min(int(number), values)
+    size, larger = divmod(values, parts)
+    found = []
+    for at in range(parts):
+        last = first + size - (at >= larger)
+        found.append(ScanPart(column=column, low=first, high=last))
+        first = last + 1
+    return tuple(found)
+
+
+def _check_parts(path: str, table: Table) -> Iterator[Diagnostic]:
+    """What is wrong with the options that divide a scan: all of them are there, or none."""
+    there = [name for name in _OF_PARTS if name in table.options]
+    if not there:
+        return
+    for name in _OF_PARTS:
+        if name not in there:
+            yield Diagnostic(
+                message=f"{there[0]!r} needs {name!r}, which the table does not have",
+                hint=f"add '{name}' = '...'",
+                path=f"{path}.{there[0]}",
+            )
+    column, _, low, high = (table.options.get(name, "") for name in _OF_PARTS)
+    types = {each.name: each.type.removesuffix(" NOT NULL") for each in physical(table)}
+    if _OF_PARTS[0] in there and types.get(column) not in _DIVIDED:
+        found = f"is {types[column]}" if column in types else "is no physical column of the table"
+        yield Diagnostic(
+            message=f"the scan cannot be divided by {column!r}, which {found}",
+            hint=f"name a column of {', '.join(_DIVIDED)}",
+            path=f"{path}.{_OF_PARTS[0]}",
+        )
+    try:
+        is_empty = int(low) > int(high)
+    except ValueError:
+        return  # what is no number is reported with its option
+    if is_empty:
+        yield Diagnostic(
+            message=f"'scan.partition.lower-bound' is {low}, and 'scan.partition.upper-bound' is {high}, which is less",
+            hint="swap them",
+            path=f"{path}.scan.partition.lower-bound",
+        )
 
 
 def _check_key(path: str, table: Table) -> Iterator[Diagnostic]:
@@ -257,7 +329,23 @@ JDBC = Connector(
             "int",
             maximum=1_000_000,
             default="10000",
-            description="The number of rows fetched at once for a full cache.",
+            description="The number of rows fetched at once by a scan, and for a full cache.",
+        ),
+        option("scan.partition.column", description="The column of integers by whose values a scan is divided."),
+        option("scan.partition.num", "int", maximum=10_000, description="Into how many parts a scan is divided."),
+        option(
+            "scan.partition.lower-bound",
+            "int",
+            minimum=-_BOUND,
+            maximum=_BOUND,
+            description="The smallest value of the column that is read.",
+        ),
+        option(
+            "scan.partition.upper-bound",
+            "int",
+            minimum=-_BOUND,
+            maximum=_BOUND,
+            description="The largest value of the column that is read.",
         ),
         option(
             "sink.buffer-flush.max-rows",
@@ -281,6 +369,7 @@ JDBC = Connector(
             description="The most tasks that write a micro-batch; without it as many as make its rows.",
         ),
     ),
+    reading=Reading(asks=True),
     writing=Writing(kinds=_sink_kinds, upserts=_upserts, place="table-name", takes_updates="with a PRIMARY KEY"),
     looking_up=LookingUp(modes=("sync", "async", "full"), modes_of=_lookup_modes),
     check=_check,
@@ -288,4 +377,5 @@ JDBC = Connector(
     overlaps=_overlaps,
     extras=("mysql", "postgres"),
     extras_of=_extras_of,
+    refused={"scan.auto-commit": "each part of a table is read by one query, in a transaction of its own"},
 )

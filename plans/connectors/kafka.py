@@ -169,5 +169,5 @@ KAFKA = Connector(
     reaches=lambda table: (*reached(table), *places_of_schemas(table)),
     overlaps=_overlaps,
     extras_of=extras_of_topics,
-    spark_package=SPARK_PACKAGE,
+    spark_package=lambda table, is_written: SPARK_PACKAGE,
 )

@@ -9,7 +9,7 @@ Option names are Flink's. How a connector reads and writes belongs to the runtim
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from plans.connectors.blackhole import BLACKHOLE
 from plans.connectors.connector import INSERT_ONLY, UPSERT_KINDS, Connector, LookupMode, Reading, Writing
@@ -73,6 +73,12 @@ def is_bounded(table: Table) -> bool:
     return reading is None or reading.is_bounded(table)
 
 
+def is_asked(table: Table) -> bool:
+    """Whether reading the table again would give the rows of another moment."""
+    reading = _reading(table)
+    return reading is not None and reading.asks
+
+
 def check_reading(name: str, table: Table) -> tuple[Diagnostic, ...]:
     """What table ``name`` lacks to be read, with paths such as ``tables.orders.options.path``."""
     reading = _reading(table)
@@ -85,9 +91,13 @@ def takes_what_is_there(table: Table) -> bool:
     return is_bounded(table) or (reading is not None and reading.takes_what_is_there)
 
 
-def spark_packages(tables: Iterable[Table]) -> tuple[str, ...]:
-    """What Spark needs for ``tables`` besides what PySpark brings, each package once."""
-    found = (connector.spark_package for table in tables if (connector := connector_of(table)) is not None)
+def spark_packages(tables: Mapping[str, Table], written: Collection[str]) -> tuple[str, ...]:
+    """What Spark needs for ``tables``, some of them ``written``, besides what PySpark brings; each package once."""
+    found = (
+        connector.spark_package(table, name in written)
+        for name, table in tables.items()
+        if (connector := connector_of(table)) is not None
+    )
     return tuple(sorted({package for package in found if package}))
 
 
@@ -173,6 +183,14 @@ def can_lookup(table: Table) -> frozenset[LookupMode]:
         return frozenset()
     chosen = connector.looking_up.modes_of
     return frozenset(connector.looking_up.modes if chosen is None else chosen(table))
+
+
+def why_no_lookup(table: Table) -> str:
+    """Why the table cannot be looked up, if it cannot, after a colon."""
+    connector = connector_of(table)
+    only = connector.looking_up.only if connector is not None and connector.looking_up is not None else ""
+    name = table.options.get("connector", "")
+    return f"its connector is '{name}'" + (f", which looks up only {only}" if only else "")
 
 
 def is_looked_up_by_users_code(table: Table) -> bool:

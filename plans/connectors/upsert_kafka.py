@@ -60,5 +60,5 @@ UPSERT_KAFKA = Connector(
     reaches=lambda table: (*reached(table), *places_of_schemas(table)),
     overlaps=lambda source, sink: all(source.options.get(key) == sink.options.get(key) for key in ("topic", SERVERS)),
     extras_of=extras_of_topics,
-    spark_package=SPARK_PACKAGE,
+    spark_package=lambda table, is_written: SPARK_PACKAGE,
 )

@@ -54,10 +54,14 @@ class Watermark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A connector table as ``CREATE TABLE`` declared it; ``options`` includes ``connector``."""
+    """A connector table as ``CREATE TABLE`` declared it; ``options`` includes ``connector``.
+
+    ``partitioned_by`` are the columns whose values say in which part of the table a row is.
+    """
 
     columns: tuple[TableColumn, ...]
     primary_key: tuple[str, ...] = ()
+    partitioned_by: tuple[str, ...] = ()
     watermark: Watermark | None = None
     comment: str | None = None
     options: Mapping[str, str]

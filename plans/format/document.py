@@ -167,6 +167,7 @@ def _read_table(document: Json) -> Table:
     return Table(
         columns=tuple(TableColumn(**column) for column in document["columns"]),
         primary_key=tuple(document.get("primary-key", ())),
+        partitioned_by=tuple(document.get("partitioned-by", ())),
         watermark=Watermark(**watermark) if watermark else None,
         comment=document.get("comment"),
         options=dict(document["options"]),

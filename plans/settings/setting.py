@@ -133,7 +133,7 @@ def _chosen(spec: Setting, text: str, wanted: str) -> str:
 
 
 def _whole(spec: Setting, text: str, digits: str) -> int:
-    if re.fullmatch(r"[0-9]{1,19}", digits) and spec.minimum <= int(digits) <= spec.maximum:
+    if re.fullmatch(r"-?[0-9]{1,19}", digits) and spec.minimum <= int(digits) <= spec.maximum:
         return int(digits)
     if re.fullmatch(r"[0-9]{1,40}", digits) and int(digits) > spec.maximum:
         expected = f"at most {spec.maximum}"

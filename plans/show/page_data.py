@@ -199,6 +199,7 @@ def _table(name: str, table: Table) -> Json:
         more = [f"AS {column.expression}"] if column.expression is not None else []
         more += [f"METADATA FROM '{column.metadata}'{' VIRTUAL' * column.virtual}"] if column.metadata else []
         more += ["primary key"] if column.name in table.primary_key else []
+        more += ["partitions"] if column.name in table.partitioned_by else []
         more += [column.comment] if column.comment else []
         columns.append([one_line(column.name), column.type, one_line(" · ".join(more))])
     return {"columns": columns, "options": options, "comment": one_line(table.comment or "")}

@@ -28,7 +28,8 @@ def _stream(operator: Scan, inputs: Sequence[Rows], edges: Edges) -> Rows:
 def _read(operator: Scan, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
     table = edges.plan.tables[operator.table]
     row_order = operator.id in edges.row_order
-    rows = connectors.read(edges.spark, operator.table, table, operator.columns, row_order=row_order)
+    pins = edges.pins.get(operator.id)
+    rows = connectors.read(edges.spark, operator.table, table, operator.columns, row_order=row_order, pins=pins)
     return marked(rows, operator.id)
 
 

@@ -54,7 +54,8 @@ def _standalone(plan: Plan, archive: Path) -> Iterator[str]:
 def _submit(plan: Plan) -> list[str]:
     """How each begins. The name is the plan's in any case, but a cluster shows that of the program until it starts."""
     found, _ = package_version(_spark_here())
-    packages = ",".join(f"{package}:{found}" for package in spark_packages(plan.tables.values()))
+    written = {sink.table for sink in plan.sinks}
+    packages = ",".join(f"{package}:{found}" for package in spark_packages(plan.tables, written))
     return ["spark-submit", "--master", "URL", "--name", plan.name, *(["--packages", packages] if packages else [])]
 
 

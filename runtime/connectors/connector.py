@@ -18,6 +18,7 @@ from plans.declarations.tables import Table
 from runtime.connectors.micro_batch import MicroBatch
 from runtime.engine.arrow_rows import ArrowRows
 from runtime.lookup.source import LookupSource
+from runtime.storage.pins import PinPlace
 
 BatchReader = Callable[[SparkSession, str, Table, tuple[str, ...]], DataFrame]
 FilesBelow = Callable[[str], Iterable[str]]
@@ -25,10 +26,20 @@ FilesBelow = Callable[[str], Iterable[str]]
 
 
 class Reader(Protocol):
-    """Reads a table as a stream; the rows of a changelog say when they arrived with ``row_order``."""
+    """Reads a table as a stream; the rows of a changelog say when they arrived with ``row_order``.
+
+    ``pins`` is where a source that asks for its rows keeps what it was told, if anything depends on that.
+    """
 
     def __call__(
-        self, spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], *, row_order: bool = False
+        self,
+        spark: SparkSession,
+        name: str,
+        table: Table,
+        columns: tuple[str, ...],
+        *,
+        row_order: bool = False,
+        pins: PinPlace | None = None,
     ) -> DataFrame: ...
 
 

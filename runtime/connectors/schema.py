@@ -1,4 +1,4 @@
-"""The physical columns of a table as a Spark schema: what files hold and generators produce."""
+"""The physical columns of a table as a Spark schema: what generators produce."""
 
 from __future__ import annotations
 

@@ -35,6 +35,7 @@ from runtime.connectors.connector import ConnectorCode, FilesBelow
 from runtime.connectors.micro_batch import MicroBatch
 from runtime.engine.arrow_rows import ArrowRows
 from runtime.lookup.source import LookupSource
+from runtime.storage.pins import PinPlace
 
 CODE: Mapping[str, ConnectorCode] = {
     module.CODE.connector.name: module.CODE
@@ -55,14 +56,21 @@ CODE: Mapping[str, ConnectorCode] = {
 
 
 def read(
-    spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], *, row_order: bool = False
+    spark: SparkSession,
+    name: str,
+    table: Table,
+    columns: tuple[str, ...],
+    *,
+    row_order: bool = False,
+    pins: PinPlace | None = None,
 ) -> DataFrame:
     """The rows of table ``name`` as a stream of exactly the physical ``columns``, with the types of ``runtime.types``.
 
-    A changelog has ``__kind`` behind them, and with ``row_order`` also the columns of ``ROW_ORDER``.
+    A changelog has ``__kind`` behind them, and with ``row_order`` also the columns of ``ROW_ORDER``. ``pins`` is where
+    a source that asks another system keeps what it was told; None if nothing depends on that.
     RunError if the connector cannot be read, or if what it should read does not exist.
     """
-    return _able(_code(table).read, "read", name, table)(spark, name, table, columns, row_order=row_order)
+    return _able(_code(table).read, "read", name, table)(spark, name, table, columns, row_order=row_order, pins=pins)
 
 
 def read_in_arrow(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> ArrowRows | None:

@@ -54,8 +54,12 @@ _remembered = RememberedPins()
 
 def task_pins(place: PinPlace) -> TaskPins:
     """The pins at ``place`` for the task of Spark's that this is, and its batch."""
-    batch, task = this_task(place.batch_key)
-    return TaskPins(BatchPins(files_at(place.root), place, batch, _remembered), task=task)
+    return TaskPins(batch_pins(place), task=this_task(place.batch_key)[1])
+
+
+def batch_pins(place: PinPlace) -> BatchPins:
+    """The pins at ``place`` for the batch of the task of Spark's that this is."""
+    return BatchPins(files_at(place.root), place, this_task(place.batch_key)[0], _remembered)
 
 
 class TaskPins:

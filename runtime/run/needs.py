@@ -47,7 +47,7 @@ def needs_of(plan: Plan, checkpoint: str | None, conf: Mapping[str, str]) -> Nee
     """What a Spark that starts with ``conf`` needs for ``plan`` on ``checkpoint``; RunError if it cannot be told."""
     schemes = {place.scheme for place in _reached(plan, checkpoint).values()}
     hadoop = [package for scheme, package in _HADOOP_PACKAGES.items() if scheme in schemes]
-    found, notes = with_packages(conf, spark_packages(plan.tables.values()), hadoop)
+    found, notes = with_packages(conf, spark_packages(plan.tables, {sink.table for sink in plan.sinks}), hadoop)
     session = SessionNeeds(settings=s3.settings(os.environ), environment=s3.VARIABLES) if _S3A in schemes else NO_NEEDS
     return Needs(conf=found, notes=tuple(notes), session=session)
 

@@ -95,7 +95,14 @@ _BROKER = {
 _READ = {"format": "json", "scan.startup.mode": "earliest-offset"}
 _WRITTEN = {"properties.max.block.ms": "3000", "properties.delivery.timeout.ms": "2000", "properties.linger.ms": "0"}
 _KEYED = {"key.format": "json", "value.format": "json"}
-SOURCES = {"kafka": {**_BROKER, **_READ}, "upsert-kafka": {**_BROKER, **_KEYED}}
+SOURCES = {
+    "jdbc": {
+        "url": "jdbc:postgresql://127.0.0.1:{port}/shop", "table-name": "d", "username": "me",
+        "password": "${env:CANARY}", "connection.timeout": "2 s",
+    },
+    "kafka": {**_BROKER, **_READ},
+    "upsert-kafka": {**_BROKER, **_KEYED},
+}  # fmt: skip
 SINKS = {
     "delta": {
         "table-path": "s3://lake/d", "s3.endpoint": "http://127.0.0.1:{port}", "s3.region": "us-east-1",

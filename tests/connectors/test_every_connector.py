@@ -33,7 +33,7 @@ OPTIONS: Mapping[str, tuple[Mapping[str, str], ...]] = {
     "blackhole": ({},),
     "datagen": ({"number-of-rows": "1"}, {}),
     "delta": ({"table-path": "/t"},),
-    "filesystem": ({"path": "/o", "format": "json"},),
+    "filesystem": tuple({"path": "/o", "format": name} for name in ("json", "csv", "parquet", "orc", "avro")),
     "http": ({"url": "https://example.com/{id}"},),
     "jdbc": (
         {"url": "jdbc:sqlite:x.db", "table-name": "t"},
@@ -79,8 +79,11 @@ TABLES = [
 ]  # fmt: skip
 
 OTHER_MEANINGS = {
+    ("plans/connectors/filesystem.py", "kafka"): "an extra of the distribution",
     ("plans/connectors/policy.py", "http"): "the scheme of a url",
     ("plans/connectors/reach.py", "http"): "the scheme of a url",
+    ("runtime/metrics/exporter.py", "http"): "the scheme of a url",
+    ("runtime/stores.py", "http"): "the scheme of a url",
 }
 """Where a text is the name of a connector, and means something else."""
 

@@ -44,5 +44,5 @@ def mariadb() -> Iterator[Mariadb]:
     """A MariaDB server of the tests' own."""
     with mariadb_server() as server:
         if server is None:
-            pytest.skip("MariaDB is not installed; on Debian: apt-get install -y mariadb-server-core")
+            pytest.skip("MariaDB is not installed; on Debian: apt-get install -y mariadb-{server,client}-core")
         yield server

@@ -17,7 +17,7 @@ from tests.lookup_sources.servers import free_port, wait_for_port
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "hintplan" / "kafka"
 LISTED = Path(__file__).parents[2] / ".ci" / "kafka-jars"
-_OF_SPARK = ("spark-sql-kafka", "spark-token-provider", "commons-pool2")
+_OF_SPARK = ("spark-avro", "spark-sql-kafka", "spark-token-provider", "commons-pool2")
 _SHARED = "kafka-clients"
 
 
@@ -29,7 +29,7 @@ def jars() -> list[Path]:
 
 
 def spark_conf() -> dict[str, str]:
-    """What lets Spark read topics, whichever of its versions the tests run on; nothing if there are no jars."""
+    """What lets Spark read topics and Avro, in whichever version the tests have; nothing if there are no jars."""
     import pyspark
 
     from runtime.spark.versions import package_version

@@ -36,7 +36,7 @@ from planner.relations import (
 )
 from planner.syntax.dialect import offset_of
 from planner.translation.scope import Scope, resolve
-from plans.connectors.table import CONNECTORS, can_lookup
+from plans.connectors.table import CONNECTORS, can_lookup, why_no_lookup
 from plans.settings.layers import Settings
 from plans.settings.lookup import LOOKUP_GROUPS, SETTINGS
 from plans.settings.lookup_layers import Contradiction, Resolved
@@ -172,10 +172,10 @@ def _dimension(context: Context, relation: Relation, name: str, offset: int) -> 
 def _check_connector(context: Context, scan: Scan, offset: int) -> None:
     table = context.table(scan.table).table
     if not can_lookup(table):
-        able = ", ".join(sorted(name for name, spec in CONNECTORS.items() if spec.looking_up is not None))
-        connector = table.options.get("connector", "")
+        others = (name for name, spec in CONNECTORS.items() if spec.looking_up is not None)
+        able = ", ".join(sorted(name for name in others if name != table.options.get("connector")))
         raise context.source.error(
-            f"table '{scan.declared}' cannot be looked up: its connector is '{connector}'",
+            f"table '{scan.declared}' cannot be looked up: {why_no_lookup(table)}",
             offset,
             f"declare it with a connector that looks up ({able}), or write a regular join",
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from plans.connectors.columns import BINARY, NESTED, physical, with_other_keys
+from plans.connectors.columns import BINARY, NESTED, avro_misfit, physical, with_other_keys
 from plans.connectors.messages.format_options import (
     AVRO,
     DESCRIPTORS,
@@ -28,7 +28,6 @@ from plans.text.names import did_you_mean
 _RAW = ("BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", *BINARY)
 _URL = re.compile(r"https?://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?(/[A-Za-z0-9._/-]*)?")
 _PROTOBUF = (*_RAW, "CHAR", "VARCHAR", "STRING")
-_MILLIS = 3
 _PATTERNS = ("canal-json.database.include", "canal-json.table.include")
 _OF_PARTS = ("key.fields", *(each.name for each in PART_OPTIONS))
 
@@ -163,7 +162,7 @@ def _check_part(path: str, part: Part) -> Iterator[Diagnostic]:
         elif part.format == PROTOBUF and (unknown := _not_in_protobuf(data_type)):
             message = f"the format protobuf cannot hold column {name!r}: it knows no {unknown}"
             yield Diagnostic(message=message, hint="declare it as the field of the message is", path=path)
-        elif misfit := _avro_misfit(part, data_type):
+        elif part.format in AVRO and _is_legacy(part) and (misfit := avro_misfit(data_type)):
             message = f"the format {part.format} cannot hold column {name!r}: Flink maps no {misfit} to its times"
             hint = "declare it TIMESTAMP(3), or set 'avro.timestamp_mapping.legacy' = 'false' with the format avro"
             yield Diagnostic(message=message, hint=hint, path=path)
@@ -189,13 +188,5 @@ def _not_in_protobuf(data_type: DataType) -> str:
     return "" if data_type.root in _PROTOBUF else str(data_type.as_nullable())
 
 
-def _avro_misfit(part: Part, data_type: DataType) -> str:
-    """What of a type the older mapping of times to Avro cannot hold; empty if it can all."""
-    legacy = part.format != "avro" or part.option("timestamp_mapping.legacy") == "true"
-    if part.format in AVRO and legacy:
-        if data_type.root == "TIMESTAMP_LTZ" or (
-            data_type.root == "TIMESTAMP" and (data_type.precision or 0) > _MILLIS
-        ):
-            return str(data_type.as_nullable())
-        return next(filter(None, (_avro_misfit(part, child) for child in data_type.children)), "")
-    return ""
+def _is_legacy(part: Part) -> bool:
+    return part.format != "avro" or part.option("timestamp_mapping.legacy") == "true"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from plans.connectors.table import can_lookup
+from plans.connectors.table import can_lookup, why_no_lookup
 from plans.errors import Diagnostic
 from plans.operators.asking.lookup_settings import Lookup, resolved
 from plans.operators.spec.declared import Declared
@@ -35,7 +35,7 @@ def _check_settings(operator: Lookup, plan: Declared, *, insert_only: bool) -> I
     path, modes = f"operators.{operator.id}", can_lookup(plan.tables[operator.table])
     connector = plan.tables[operator.table].options.get("connector", "")
     if not modes:
-        message = f"table '{operator.table}' cannot be looked up: its connector is '{connector}'"
+        message = f"table '{operator.table}' cannot be looked up: {why_no_lookup(plan.tables[operator.table])}"
         yield Diagnostic(message=message, path=f"{path}.table")
         return
     for name, message, hint in cache_problems(operator.cache.values, modes):

@@ -30,6 +30,7 @@ from runtime.connectors.datagen.generators import batch, row_width
 from runtime.connectors.schema import physical_schema
 from runtime.spark.session import takes_what_is_there
 from runtime.spark.versions import available_now
+from runtime.storage.pins import PinPlace
 
 _TASKS = 8
 _ROWS_PER_TASK = 50_000
@@ -37,7 +38,13 @@ _BYTES_PER_BATCH = 4_000_000
 
 
 def read(
-    spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], *, row_order: bool = False
+    spark: SparkSession,
+    name: str,
+    table: Table,
+    columns: tuple[str, ...],
+    *,
+    row_order: bool = False,
+    pins: PinPlace | None = None,
 ) -> DataFrame:
     """The generated ``columns`` of ``table`` as a stream; which columns are read does not change their values.
 

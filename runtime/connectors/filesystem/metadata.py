@@ -14,15 +14,16 @@ from plans.declarations.tables import Table
 from runtime.types import to_spark
 
 
-def _path(file: Column) -> Column:
+def plain_path(file: Column) -> Column:
+    """The path of the file of a row, by what Spark knows of it in ``_metadata``."""
     # A plus is itself in a path, and a blank in what url_decode takes.
     url = F.replace(file["file_path"], F.lit("+"), F.lit("%2B"))
     return F.regexp_replace(F.url_decode(url), "^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?", "")
 
 
 _VALUES: dict[str, Callable[[Column], Column]] = {
-    "file.path": _path,
-    "file.name": lambda file: F.substring_index(_path(file), "/", -1),
+    "file.path": plain_path,
+    "file.name": lambda file: F.substring_index(plain_path(file), "/", -1),
     "file.size": lambda file: file["file_size"],
     "file.modification-time": lambda file: file["file_modification_time"],
 }

@@ -26,28 +26,33 @@ from pyspark.errors import AnalysisException, IllegalArgumentException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamReader
-from pyspark.sql.types import StringType
+from pyspark.sql.types import StringType, StructType
 
+from plans.connectors.files.formats import TEXTS, stored_columns
 from plans.connectors.table import option
 from plans.declarations.tables import Table
 from plans.errors import RunError
+from runtime.connectors.filesystem.avro_files import require_avro_files, rows_of_avro
 from runtime.connectors.filesystem.metadata import metadata_columns
 from runtime.connectors.filesystem.parquet_files import PATHS_DDL, are_local, rows_of_files
+from runtime.connectors.filesystem.partitions import in_partitions, partition_values
 from runtime.connectors.filesystem.row_kinds import OP, kind_of_op
 from runtime.connectors.filesystem.source_files import (
     are_partitioned,
     load_batch,
     load_files,
     load_stream,
+    path_depth,
 )
-from runtime.connectors.filesystem.spark_options import read_options
-from runtime.connectors.schema import physical_schema
+from runtime.connectors.filesystem.spark_options import read_options, spark_format
+from runtime.connectors.filesystem.stored import read_values, stored_schema
 from runtime.engine.arrow_rows import ArrowRows
 from runtime.engine.row_order import ROW_ORDER
 from runtime.operator import KIND
 from runtime.spark.failure import root_cause
 from runtime.spark.names import quoted
 from runtime.spark.session import is_remote
+from runtime.storage.pins import PinPlace
 from runtime.types import to_arrow
 
 _CORRUPT = "__corrupt"
@@ -55,13 +60,20 @@ _EVERY_AGE = "36500d"
 
 
 def read(
-    spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], *, row_order: bool = False
+    spark: SparkSession,
+    name: str,
+    table: Table,
+    columns: tuple[str, ...],
+    *,
+    row_order: bool = False,
+    pins: PinPlace | None = None,
 ) -> DataFrame:
     """The files of ``table`` as a stream of ``columns``, of a changelog with its kinds; RunError if there is no path.
 
     ``row_order`` adds the columns of ``ROW_ORDER``.
     """
-    return _load(_stream(spark, table), partial(load_stream, spark), name, table, columns, row_order=row_order)
+    load = partial(load_stream, spark, below=bool(table.partitioned_by))
+    return _load(spark, _stream(spark, table), load, name, table, columns, row_order=row_order)
 
 
 def read_in_arrow(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> ArrowRows | None:
@@ -72,7 +84,7 @@ def read_in_arrow(spark: SparkSession, name: str, table: Table, columns: tuple[s
     """
     path = table.options["path"]
     inserts = option(table, "source.changelog") == "false"
-    if table.options["format"] != "parquet" or not inserts or is_remote(spark):
+    if table.options["format"] != "parquet" or not inserts or table.partitioned_by or is_remote(spark):
         return None
     try:
         if not are_local(spark, path):
@@ -102,17 +114,19 @@ def _stream(spark: SparkSession, table: Table) -> DataStreamReader:
 
 def read_batch(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:
     """The files that ``table`` has now; otherwise as :func:`read`."""
-    return _load(spark.read, partial(load_batch, spark), name, table, columns)
+    load = partial(load_batch, spark, below=bool(table.partitioned_by))
+    return _load(spark, spark.read, load, name, table, columns)
 
 
 def read_files(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], files: list[str]) -> DataFrame:
     """As :func:`read_batch`, from these ``files`` of the table only, named as ``DataFrame.inputFiles`` names them."""
     # Columns that directories are named after are found from the table's path on.
-    reader = spark.read.option("basePath", table.options["path"])
-    return _load(reader, lambda reader, path: load_files(reader, files), name, table, columns)
+    reader = spark.read if table.partitioned_by else spark.read.option("basePath", table.options["path"])
+    return _load(spark, reader, lambda reader, path: load_files(reader, files), name, table, columns)
 
 
 def _load(
+    spark: SparkSession,
     reader: Any,
     load: Callable[[Any, str], DataFrame],
     name: str,
@@ -122,21 +136,23 @@ def _load(
     row_order: bool = False,
 ) -> DataFrame:
     """What ``reader``, of a stream or not, finds at the path of ``table``, where ``load`` looks."""
-    schema = physical_schema(table)
+    schema = stored_schema(table)
     changelog = option(table, "source.changelog")
     if changelog != "false":
         schema = schema.add(OP, StringType())
     chosen = table.options["format"]
-    lenient = chosen != "parquet" and option(table, f"{chosen}.ignore-parse-errors") == "true"
-    reader = reader.format(chosen)
+    lenient = chosen in TEXTS and option(table, f"{chosen}.ignore-parse-errors") == "true"
+    if chosen == "avro":
+        require_avro_files(name)
+    reader = reader.format("binaryFile" if chosen == "avro" else spark_format(table))
     reader = reader.options(**read_options(table))
     if lenient:
         schema = schema.add(_CORRUPT, StringType())
         reader = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", _CORRUPT)
-    elif chosen != "parquet":
+    elif chosen in TEXTS:
         reader = reader.option("mode", "FAILFAST")
     try:
-        rows = load(reader.schema(schema), table.options["path"])
+        rows = load(reader.schema(PATHS_DDL if chosen == "avro" else schema), table.options["path"])
         rows.schema.fieldNames()  # on Spark Connect, only asking for the schema makes the server look at the path
     except AnalysisException as error:
         if error.getCondition() != "PATH_NOT_FOUND":
@@ -159,9 +175,22 @@ def _load(
             some = some | one
         rows = rows.where(F.col(_CORRUPT).isNull() | some)
     kind = [] if changelog == "false" else [kind_of_op(upserts=changelog == "upsert").alias(KIND)]
+    if table.partitioned_by:
+        rows = in_partitions(rows, table, path_depth(spark, table.options["path"]))
     order = _row_order(rows) if row_order else []
-    beside = metadata_columns(rows, table)
-    values = (beside.get(column, F.col(quoted(column))) for column in columns)
+    of_files = partition_values(rows, name, table) | metadata_columns(rows, table)
+    if chosen == "avro":
+        of_files = {column: value for column, value in of_files.items() if column in columns}
+        stored = {column.name: column.type for column in stored_columns(table)}
+        types = {column: kind for column, kind in stored.items() if column in columns}
+        types = types or dict(list(stored.items())[:1])  # of rows without columns, Arrow does not tell how many
+        types |= {} if changelog == "false" else {OP: "STRING"}
+        schema = StructType([field for field in schema.fields if field.name in types])
+        rows = rows_of_avro(rows, name, types, schema, [*(v.alias(c) for c, v in of_files.items()), *order])
+        of_files = {column: F.col(quoted(column)) for column in of_files}
+        order = [F.col(field.name) for field in ROW_ORDER] if row_order else []
+    values_of = read_values(spark, name, table) | of_files
+    values = (values_of[column].alias(column) for column in columns)
     selected: DataFrame = rows.select(*values, *kind, *order)
     return selected
 
@@ -170,9 +199,9 @@ def wrong_line(spark: SparkSession, table: Table, file: str) -> tuple[str, str] 
     """The format of ``file`` and its first line that does not fit ``table``; None if it has none or is not its own."""
     chosen = table.options["format"]
     path = os.path.abspath(re.sub("^file:(//)?", "", table.options["path"]))
-    if chosen not in ("csv", "json") or path not in (file, *map(str, Path(file).parents)):
+    if chosen not in TEXTS or path not in (file, *map(str, Path(file).parents)):
         return None
-    schema = physical_schema(table)
+    schema = stored_schema(table)
     if option(table, "source.changelog") != "false":
         schema = schema.add(OP, StringType())
     reader = spark.read.format(chosen).options(**read_options(table))

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.fs
+import pyarrow.orc
 import pyarrow.parquet
 
 from plans.connectors.filesystem import FILESYSTEM
@@ -35,7 +36,7 @@ class FilesScan(ScanFunction):
 
     def scan(self, context: LookupContext) -> Iterator[pa.RecordBatch | pa.Table]:
         system, files = _files(context)
-        read = {"csv": _csv, "json": _json, "parquet": _parquet}[context.options["format"]]
+        read = {"csv": _csv, "json": _json, "parquet": _parquet, "orc": _orc}[context.options["format"]]
         for file in files:
             yield from read(context, system, file)
 
@@ -80,6 +81,31 @@ def _parquet(context: LookupContext, system: pyarrow.fs.FileSystem, file: str) -
             if is_instant != (wanted.tz is not None):
                 raise _failure(context, file, f"column {column.name!r} is {found}, but declared {column.type}")
         yield from reader.iter_batches(columns=[column.name for column in context.columns])
+
+
+def _orc(context: LookupContext, system: pyarrow.fs.FileSystem, file: str) -> Iterator[pa.Table]:
+    with system.open_input_file(file) as source:
+        reader = pyarrow.orc.ORCFile(source)
+        for column in context.columns:
+            if column.name not in reader.schema.names:
+                raise _failure(context, file, f"it has no column {column.name!r}")
+        for stripe in range(reader.nstripes):
+            rows = pa.Table.from_batches([reader.read_stripe(stripe, [column.name for column in context.columns])])
+            # Of nanoseconds, three digits go.
+            yield rows.cast(
+                pa.schema(
+                    [
+                        (
+                            c.name,
+                            to_arrow(c.type)
+                            if parse_type(c.type).root == "TIMESTAMP"
+                            else rows.schema.field(c.name).type,
+                        )
+                        for c in context.columns
+                    ]
+                ),
+                safe=False,
+            )
 
 
 def _json(context: LookupContext, system: pyarrow.fs.FileSystem, file: str) -> Iterator[pa.RecordBatch]:

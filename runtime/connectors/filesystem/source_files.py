@@ -36,9 +36,10 @@ _WITHOUT_CHECKSUMS = {
 }
 
 
-def load_batch(spark: SparkSession, reader: DataFrameReader, path: str) -> DataFrame:
-    """The files that are at ``path`` now; AnalysisException if there is nothing."""
+def load_batch(spark: SparkSession, reader: DataFrameReader, path: str, *, below: bool = False) -> DataFrame:
+    """The files that are at ``path`` now, or also ``below``; AnalysisException if there is nothing."""
     _require(spark, path)
+    reader = reader.option("recursiveFileLookup", "true") if below else reader
     return reader.options(**_LITERALLY, **_WITHOUT_CHECKSUMS).load(path)
 
 
@@ -47,9 +48,12 @@ def load_files(reader: DataFrameReader, files: list[str]) -> DataFrame:
     return reader.options(**_WITHOUT_CHECKSUMS).load([literally(unquote(file)) for file in files])
 
 
-def load_stream(spark: SparkSession, reader: DataStreamReader, path: str) -> DataFrame:
-    """The files at ``path`` as they come; AnalysisException if there is nothing, RunError if Spark cannot tell them."""
-    partitioned = are_partitioned(spark, path)
+def load_stream(spark: SparkSession, reader: DataStreamReader, path: str, *, below: bool = False) -> DataFrame:
+    """The files at ``path``, or also ``below``, as they come.
+
+    AnalysisException if there is nothing, RunError if Spark cannot tell them apart.
+    """
+    partitioned = not below and are_partitioned(spark, path)
     reader = reader.options(**_WITHOUT_CHECKSUMS)
     pattern = literally(path)
     if pattern != path:
@@ -59,7 +63,10 @@ def load_stream(spark: SparkSession, reader: DataStreamReader, path: str) -> Dat
                 hint=f"rename the directory: without any of {_PATTERN} in its path",
             )
         reader = reader.option("basePath", path)
-    depth = _depth(spark, path)
+    if below:
+        _require(spark, path, always=True)
+        return reader.option("recursiveFileLookup", "true").load(pattern)
+    depth = path_depth(spark, path)
     if partitioned or depth is None:
         return reader.load(pattern)
     rows = reader.option("recursiveFileLookup", "true").load(pattern)
@@ -93,10 +100,10 @@ def _require(spark: SparkSession, path: str, *, always: bool = False) -> None:
         )
     if always or looks_like_pattern:
         # On Spark Connect, only asking for the schema makes the server look at the path.
-        spark.read.text(literally(path)).schema.fieldNames()
+        spark.read.option("recursiveFileLookup", "true").text(literally(path)).schema.fieldNames()
 
 
-def _depth(spark: SparkSession, path: str) -> int | None:
+def path_depth(spark: SparkSession, path: str) -> int | None:
     """How many names the absolute ``path`` has; None if only a server knows where a relative one starts."""
     if "://" not in path and not path.startswith("/"):
         if is_remote(spark):

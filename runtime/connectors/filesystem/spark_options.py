@@ -1,12 +1,28 @@
-"""The options of a table as Spark's readers and writers of files have them."""
+"""The format and the options of a table as Spark's readers and writers of files have them."""
 
 from __future__ import annotations
 
+import json
+
+from plans.connectors.files.formats import TEXTS, is_legacy, stored_columns
 from plans.connectors.table import option
 from plans.declarations.tables import Table
+from runtime.connectors.filesystem.row_kinds import OP
+from runtime.connectors.messages.avro_values import record_schema
 
 _LONGEST = str(2**31 - 1)
 """Bytes of a text; by default, the parser of JSON takes no more than 20 million characters."""
+
+
+_COMPRESSION = {"parquet": "parquet.compression", "orc": "orc.compress", "avro": "avro.codec"}
+_CODECS = {("avro", "null"): "uncompressed", ("parquet", "lz4"): "lz4_raw"}
+"""Codecs that Spark has by another name; what it calls lz4 in Parquet, only Hadoop reads."""
+
+
+def spark_format(table: Table) -> str:
+    """Spark's name for the format of the files."""
+    chosen = table.options["format"]
+    return "text" if chosen == "raw" else chosen
 
 
 def read_options(table: Table) -> dict[str, str]:
@@ -19,7 +35,15 @@ def read_options(table: Table) -> dict[str, str]:
 def write_options(table: Table) -> dict[str, str]:
     """Spark's options for writing: those of the format, and times and NULL as Flink writes them."""
     options = {}
-    if table.options["format"] != "parquet":
+    chosen = table.options["format"]
+    if chosen in _COMPRESSION:
+        codec = option(table, _COMPRESSION[chosen]) or ""
+        options["compression"] = _CODECS.get((chosen, codec), codec)
+    if chosen == "avro":
+        types = {column.name: column.type for column in stored_columns(table)}
+        types |= {OP: "STRING"} if option(table, "sink.changelog") == "true" else {}
+        options["avroSchema"] = json.dumps(record_schema(types, legacy=is_legacy(table)))
+    if chosen in TEXTS:
         options["timestampNTZFormat"] = "yyyy-MM-dd HH:mm:ss.SSSSSS"
         options["timestampFormat"] = "yyyy-MM-dd HH:mm:ss.SSSSSSXXX"
         options["timeZone"] = "UTC"

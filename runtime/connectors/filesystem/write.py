@@ -13,19 +13,24 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from plans.connectors.files.formats import AVRO_PACKAGE
 from plans.connectors.table import option, sink_directory
 from plans.declarations.tables import Table
 from plans.errors import RunError
 from runtime.connectors.connector import FilesBelow
-from runtime.connectors.filesystem.file_sink import add_files
+from runtime.connectors.filesystem.file_sink import FORMAT_CLASSES, add_files
+from runtime.connectors.filesystem.partitions import with_partition_names
 from runtime.connectors.filesystem.row_kinds import with_op
 from runtime.connectors.filesystem.source_files import STREAM_LOG, exists
-from runtime.connectors.filesystem.spark_options import write_options
+from runtime.connectors.filesystem.spark_options import spark_format, write_options
+from runtime.connectors.filesystem.stored import as_stored
 from runtime.connectors.micro_batch import MicroBatch
+from runtime.connectors.spark_package import lacking_package
+from runtime.spark.session import is_remote
 
 _ROWS = "rows"
 
@@ -35,7 +40,8 @@ def writer(
 ) -> DataStreamWriter:
     """A writer that appends files below the table's path; RunError for a changelog without ``sink.changelog``."""
     _refuse_updates(name, table, changelog=changelog)
-    out = _with_kinds(df, table, changelog=changelog).writeStream.format(table.options["format"]).outputMode("append")
+    rows = _as_files(_with_kinds(df, table, changelog=changelog), name, table)
+    out = rows.writeStream.format(spark_format(table)).outputMode("append").partitionBy(*table.partitioned_by)
     return out.option("path", table.options["path"]).options(**write_options(table))
 
 
@@ -44,13 +50,14 @@ def micro_batch_writer(
 ) -> Callable[[MicroBatch, int], int]:
     """What hands a micro-batch to Spark's file sink, which skips one that it has had. RunError as :func:`writer`."""
     _refuse_updates(name, table, changelog=changelog)
-    return partial(_write, table=table, changelog=changelog)
+    return partial(_write, name=name, table=table, changelog=changelog)
 
 
-def _write(found: MicroBatch, batch: int, *, table: Table, changelog: bool) -> int:
-    counted = _with_kinds(found.in_spark(), table, changelog=changelog).observe(_ROWS, F.count(F.lit(1)).alias(_ROWS))
-    rows: Any = counted._jdf
-    add_files(found.spark, table.options["format"], table.options["path"], write_options(table), rows, batch)
+def _write(found: MicroBatch, batch: int, *, name: str, table: Table, changelog: bool) -> int:
+    written = _as_files(_with_kinds(found.in_spark(), table, changelog=changelog), name, table)
+    rows: Any = written.observe(_ROWS, F.count(F.lit(1)).alias(_ROWS))._jdf
+    path, options = table.options["path"], write_options(table)
+    add_files(found.spark, spark_format(table), path, table.partitioned_by, options, rows, batch)
     metrics = rows.queryExecution().observedMetrics()
     return int(metrics.apply(_ROWS).getLong(0)) if metrics.contains(_ROWS) else 0
 
@@ -68,6 +75,21 @@ def _with_kinds(df: DataFrame, table: Table, *, changelog: bool) -> DataFrame:
     return with_op(df, changelog=changelog) if option(table, "sink.changelog") == "true" else df
 
 
+def _as_files(rows: DataFrame, name: str, table: Table) -> DataFrame:
+    """``rows`` as files and the names of their directories have them; RunError if Spark cannot write the format."""
+    _require_package(rows.sparkSession, name, table)
+    return with_partition_names(as_stored(rows.sparkSession, rows, name, table), table)
+
+
+def _require_package(spark: SparkSession, name: str, table: Table) -> None:
+    """RunError if Spark was started without the package of the format; a server of Spark Connect says so itself."""
+    if table.options["format"] != "avro" or is_remote(spark):
+        return
+    jvm: Any = spark._jvm
+    if not jvm.org.apache.spark.util.Utils.classIsLoadable(FORMAT_CLASSES["avro"]):
+        raise lacking_package(spark, name, AVRO_PACKAGE)
+
+
 def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
     """What adds files with all rows to the table's path; RunError, now, if a stream has written there."""
     path = table.options["path"]
@@ -79,8 +101,9 @@ def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
             path=f"tables.{name}.options.path",
         )
     out = (
-        _with_kinds(df, table, changelog=False)
-        .write.format(table.options["format"])
+        _as_files(_with_kinds(df, table, changelog=False), name, table)
+        .write.format(spark_format(table))
+        .partitionBy(*table.partitioned_by)
         .mode("append")
         .option("path", path)
     )

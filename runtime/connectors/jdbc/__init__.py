@@ -1,20 +1,21 @@
-"""The jdbc connector: sinks and lookups in SQLite, PostgreSQL, MySQL and MariaDB."""
+"""The jdbc connector: sources, sinks and lookups in SQLite, PostgreSQL, MySQL and MariaDB."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import ModuleType
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from plans.connectors.jdbc import JDBC, MYSQL_URLS, SQLITE_URL
 from plans.declarations.tables import Table
 from plans.errors import RunError
 from runtime.connectors.connector import ConnectorCode, FilesBelow
-from runtime.connectors.jdbc import server_write, write
+from runtime.connectors.jdbc import scan, server_write, write
 from runtime.connectors.micro_batch import MicroBatch
 from runtime.lookup.source import LookupSource, source_of_classes
+from runtime.storage.pins import PinPlace
 
 __all__ = ["CODE"]
 
@@ -39,6 +40,22 @@ def _lookup(options: Mapping[str, str]) -> LookupSource:
     if options["url"].startswith(SQLITE_URL):
         return _SQLITE
     return _MYSQL if options["url"].startswith(MYSQL_URLS) else _POSTGRES
+
+
+def _read(
+    spark: SparkSession,
+    name: str,
+    table: Table,
+    columns: tuple[str, ...],
+    *,
+    row_order: bool = False,
+    pins: PinPlace | None = None,
+) -> DataFrame:
+    return scan.read(spark, name, table, columns, _lookup(table.options), pins)
+
+
+def _read_batch(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:
+    return scan.read_batch(spark, name, table, columns, _lookup(table.options))
 
 
 def _sink(table: Table) -> ModuleType:
@@ -83,6 +100,8 @@ def _batches_had(table: Table, writer: Callable[[], str | None], files_below: Fi
 
 CODE = ConnectorCode(
     connector=JDBC,
+    read=_read,
+    read_batch=_read_batch,
     writer=_writer,
     micro_batch_writer=_micro_batch_writer,
     batch_writer=_batch_writer,

@@ -20,7 +20,7 @@ import pymysql
 from pymysql.cursors import SSCursor
 
 from plans.connectors.columns import NESTED
-from plans.connectors.jdbc import split_name
+from plans.connectors.jdbc import ScanPart, split_name
 from plans.declarations.durations import parse_duration
 from plans.declarations.tables import Column
 from plans.declarations.types import DataType, parse_type
@@ -105,6 +105,11 @@ class MysqlScan(ScanFunction):
     retry_on: ClassVar[tuple[type[Exception], ...]] = (SourceUnavailable,)
 
     def scan(self, context: LookupContext) -> Iterator[pa.RecordBatch]:
+        return self.scan_part(context, None)
+
+    def scan_part(self, context: LookupContext, part: ScanPart | None) -> Iterator[pa.RecordBatch]:
+        """The rows of ``part``, or all."""
+        where = "" if part is None else f" WHERE t.{quoted(part.column)} BETWEEN %s AND %s"
         schema = pa.schema([(column.name, to_arrow(column.type)) for column in context.columns])
         size = int(context.options.get("scan.fetch-size", "10000"))
         decode = _decoding(context, context.columns)
@@ -114,7 +119,7 @@ class MysqlScan(ScanFunction):
                 with session.cursor() as cursor:
                     select = _select(cursor, context, context.columns)
                 with session.cursor(SSCursor) as cursor:
-                    cursor.execute(select, ())
+                    cursor.execute(select + where, () if part is None else (part.low, part.high))
                     while rows := cursor.fetchmany(size):
                         values = zip(*decode(list(rows)), strict=True)
                         arrays = [pa.array(column, field.type) for column, field in zip(values, schema, strict=True)]

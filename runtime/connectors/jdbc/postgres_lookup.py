@@ -17,6 +17,7 @@ import psycopg
 import pyarrow as pa
 from psycopg_pool import AsyncConnectionPool, ConnectionPool, PoolTimeout
 
+from plans.connectors.jdbc import ScanPart
 from plans.declarations.durations import parse_duration
 from plans.errors import RunError
 from runtime.connectors.jdbc.postgres_connection import PASSING, connection_settings
@@ -132,11 +133,15 @@ class PostgresScan(ScanFunction):
     retry_on: ClassVar[tuple[type[Exception], ...]] = (SourceUnavailable,)
 
     def scan(self, context: LookupContext) -> Iterator[pa.RecordBatch]:
+        return self.scan_part(context, None)
+
+    def scan_part(self, context: LookupContext, part: ScanPart | None) -> Iterator[pa.RecordBatch]:
+        """The rows of ``part``, or all."""
         schema = pa.schema([(column.name, to_arrow(column.type)) for column in context.columns])
         with failures(context), psycopg.connect(**_connection_settings(context)) as connection:
-            query = scan_query(context, _probe(connection, context))
+            query = scan_query(context, _probe(connection, context), part)
             with connection.transaction(), connection.cursor(name="scan", binary=True) as cursor:
-                cursor.execute(query.statement, ())
+                cursor.execute(query.statement, () if part is None else (part.low, part.high))
                 while rows := cursor.fetchmany(int(_option(context, "scan.fetch-size"))):
                     values = zip(*query.decode(rows), strict=True)
                     arrays = [pa.array(column, field.type) for column, field in zip(values, schema, strict=True)]

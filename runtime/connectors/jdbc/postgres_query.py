@@ -9,7 +9,7 @@ rows may be JSON. What would lose digits is refused, with the type to declare.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -17,7 +17,7 @@ from uuid import UUID
 from psycopg import sql
 
 from plans.connectors.columns import NESTED
-from plans.connectors.jdbc import split_name
+from plans.connectors.jdbc import ScanPart, split_name
 from plans.declarations.tables import Column
 from plans.declarations.types import DataType, parse_type
 from plans.errors import RunError
@@ -109,9 +109,15 @@ def probe_query(context: LookupContext) -> sql.Composed:
     return sql.SQL("SELECT {} FROM {} AS t LIMIT 0").format(names, _table(context))
 
 
-def scan_query(context: LookupContext, types: Mapping[str, tuple[int, str]]) -> ScanQuery:
-    """All rows of ``context.columns``; ``types`` are oid and name of the type of each column, as probed."""
-    return _selection(context, context.columns, types)
+def scan_query(context: LookupContext, types: Mapping[str, tuple[int, str]], part: ScanPart | None = None) -> ScanQuery:
+    """The rows of ``part``, whose bounds are parameters, or all; ``types`` are oid and name of the type of each
+    column, as probed.
+    """
+    scan = _selection(context, context.columns, types)
+    if part is None:
+        return scan
+    where = sql.SQL(" WHERE {} BETWEEN %s AND %s").format(_column(part.column))
+    return replace(scan, statement=scan.statement + where)
 
 
 def key_query(context: LookupContext, types: Mapping[str, tuple[int, str]]) -> KeyQuery:

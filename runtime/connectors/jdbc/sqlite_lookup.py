@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from plans.connectors.jdbc import SQLITE_URL
+from plans.connectors.jdbc import SQLITE_URL, ScanPart
 from plans.declarations.tables import Column
 from plans.declarations.types import DataType, parse_type
 from plans.errors import RunError
@@ -82,13 +82,19 @@ class SqliteScan(ScanFunction):
     retry_on: ClassVar[tuple[type[Exception], ...]] = (SourceUnavailable,)
 
     def scan(self, context: LookupContext) -> Iterator[pa.RecordBatch]:
+        return self.scan_part(context, None)
+
+    def scan_part(self, context: LookupContext, part: ScanPart | None) -> Iterator[pa.RecordBatch]:
+        """The rows of ``part``, or all."""
+        where = "" if part is None else f" WHERE {_column(part.column)} BETWEEN ? AND ?"
         schema = pa.schema([(column.name, to_arrow(column.type)) for column in context.columns])
         size = int(context.options.get("scan.fetch-size", "10000"))
         decode = _decoding(context, context.columns)
         with _failures(context):
             connection = _connect(context)
             try:
-                cursor = connection.execute(_select(context, context.columns))
+                bounds = () if part is None else (part.low, part.high)
+                cursor = connection.execute(_select(context, context.columns) + where, bounds)
                 while rows := cursor.fetchmany(size):
                     values = zip(*decode(rows), strict=True)
                     arrays = [pa.array(column, field.type) for column, field in zip(values, schema, strict=True)]

@@ -11,10 +11,8 @@ from pyspark.sql import SparkSession
 
 from plans.connectors.messages.properties import client_properties
 from plans.declarations.tables import Table
-from plans.errors import RunError
+from runtime.connectors.spark_package import lacking_package
 from runtime.secrets import resolve
-from runtime.spark.session import is_remote
-from runtime.spark.versions import package_version
 
 FORMAT = "kafka"
 """The name of Spark's connector."""
@@ -34,20 +32,4 @@ def found(made: Callable[[], _Made], spark: SparkSession, name: str, table: Tabl
     except (AnalysisException, Py4JJavaError) as error:
         if f"data source: {FORMAT}" not in str(error) and "DATA_SOURCE_NOT_FOUND" not in str(error):
             raise
-        raise lacking(spark, name, package) from error
-
-
-def lacking(spark: SparkSession, name: str, package: str) -> RunError:
-    """The error for a session that was started without Spark's connector."""
-    coordinates = f"{package}:{package_version(str(spark.version))[0]}"
-    if is_remote(spark):
-        return RunError(
-            f"table {name} needs {coordinates}, which the Spark Connect server does not have",
-            hint=f"start the server with --packages {coordinates}, or with the jars in --jars",
-            path=f"tables.{name}",
-        )
-    return RunError(
-        f"table {name} needs {coordinates}, which this Spark session was started without",
-        hint=f"start Spark with spark.jars.packages={coordinates}, or with the jars themselves in spark.jars",
-        path=f"tables.{name}",
-    )
+        raise lacking_package(spark, name, package) from error

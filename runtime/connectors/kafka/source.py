@@ -18,6 +18,7 @@ from runtime.connectors.kafka.metadata import metadata_of, reads_headers, values
 from runtime.connectors.messages.formats import prepared
 from runtime.connectors.messages.rows import MESSAGE, Messages, beside
 from runtime.engine.arrow_rows import ArrowRows
+from runtime.storage.pins import PinPlace
 
 _TRIGGER = "source.max-offsets-per-trigger"
 _FIRST, _LAST = "earliest", "latest"
@@ -31,6 +32,7 @@ def read(
     *,
     upserts: bool,
     row_order: bool = False,
+    pins: PinPlace | None = None,
 ) -> DataFrame:
     """The messages of ``table`` as a stream of ``columns``, with their kinds if they are changes.
 

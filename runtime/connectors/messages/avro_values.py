@@ -13,7 +13,7 @@ older mapping is switched off; then it is ``local-timestamp``, and TIMESTAMP_LTZ
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from io import BytesIO
@@ -24,7 +24,15 @@ from plans.declarations.tables import TableColumn
 from plans.declarations.types import DataType, parse_type
 from runtime.connectors.messages.json_in import fitting
 
-__all__ = ["TableColumn", "avro_decoder", "avro_encoder", "schema_of"]
+__all__ = [
+    "FAULTS",
+    "TableColumn",
+    "avro_decoder",
+    "avro_encoder",
+    "from_avro",
+    "record_schema",
+    "schema_of",
+]
 
 _NAME = "org.apache.flink.avro.generated.record"
 _PLAIN = {
@@ -35,7 +43,7 @@ _PLAIN = {
 _BITS = {"TINYINT": 7, "SMALLINT": 15, "INT": 31, "BIGINT": 63}
 _EPOCH = datetime(1970, 1, 1)
 _MILLIS = 3
-_FAULTS = (ValueError, EOFError, IndexError, KeyError, TypeError, OverflowError, struct.error)
+FAULTS = (ValueError, EOFError, IndexError, KeyError, TypeError, OverflowError, struct.error)
 """What fastavro raises for bytes that are not of a schema."""
 
 
@@ -46,10 +54,15 @@ def is_legacy(part: Part) -> bool:
 
 def schema_of(part: Part) -> dict[str, Any]:
     """The schema that messages of ``part`` are written with; ValueError for a column that it cannot hold."""
-    legacy = is_legacy(part)
+    types = {field: column.type for field, column in zip(part.fields, part.columns, strict=True)}
+    return record_schema(types, legacy=is_legacy(part))
+
+
+def record_schema(types: Mapping[str, str], *, legacy: bool) -> dict[str, Any]:
+    """The schema of a record of fields with these ``types``; ValueError for one that Avro cannot hold."""
     fields = [
-        {"name": field, "type": _nullable(parse_type(column.type), f"{_NAME}_{field}", legacy)}
-        for field, column in zip(part.fields, part.columns, strict=True)
+        {"name": field, "type": _nullable(parse_type(type_text), f"{_NAME}_{field}", legacy)}
+        for field, type_text in types.items()
     ]
     for each in fields:
         if isinstance(each["type"], list):
@@ -98,14 +111,14 @@ def avro_decoder(part: Part, wanted: Collection[str], schema: Any) -> Callable[[
 
     parsed = parse_schema(schema)
     fields = [
-        (field, _from_avro(parse_type(column.type)) if column.name in wanted else None)
+        (field, from_avro(parse_type(column.type)) if column.name in wanted else None)
         for field, column in zip(part.fields, part.columns, strict=True)
     ]
 
     def decode(message: bytes) -> Sequence[Any]:
         try:
             found = schemaless_reader(BytesIO(message), parsed, None)
-        except _FAULTS as error:
+        except FAULTS as error:
             raise ValueError(f"it is not of its schema of Avro: {error or type(error).__name__}") from None
         if not isinstance(found, dict):
             raise ValueError("its schema is none of a record")
@@ -161,7 +174,8 @@ def _plain_to_avro(data_type: DataType, legacy: bool) -> Callable[[Any], Any]:
     return lambda value: value
 
 
-def _from_avro(data_type: DataType) -> Callable[[Any], Any]:
+def from_avro(data_type: DataType) -> Callable[[Any], Any]:
+    """What makes a value of ``data_type`` of one that fastavro has read; ValueError for one that is none."""
     convert = _plain_from_avro(data_type)
     return lambda value: None if value is None else convert(value)
 
@@ -185,13 +199,13 @@ def _plain_from_avro(data_type: DataType) -> Callable[[Any], Any]:
     if root in ("TIMESTAMP", "TIMESTAMP_LTZ"):
         return lambda value: _moment(value, data_type)
     if root == "ARRAY":
-        element = _from_avro(data_type.children[0])
+        element = from_avro(data_type.children[0])
         return lambda value: [element(item) for item in _as(value, data_type, list)]
     if data_type.has_entries:
-        item_of = _from_avro(data_type.parts[1])
+        item_of = from_avro(data_type.parts[1])
         return lambda value: [(key, item_of(item)) for key, item in _as(value, data_type, dict).items()]
     if root == "ROW":
-        fields = [(n, _from_avro(c)) for n, c in zip(data_type.names, data_type.children, strict=True)]
+        fields = [(n, from_avro(c)) for n, c in zip(data_type.names, data_type.children, strict=True)]
         return lambda value: {name: decode(_as(value, data_type, dict).get(name)) for name, decode in fields}
     return lambda value: bytes(_as(value, data_type, bytes))
 

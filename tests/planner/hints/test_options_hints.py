@@ -34,9 +34,15 @@ SPECIAL |= dict.fromkeys(("scan.startup.specific-offsets", "scan.bounded.specifi
 SPECIAL |= {"table-path": "{}/7", "partitioned-by": "k", "s3.endpoint": "http://localhost:7"}
 SPECIAL |= {"async-class": "shop.Async", "scan-class": "shop.Scan"}
 SEQUENCE = {"fields.k.kind": "sequence", "fields.k.start": "1", "fields.k.end": "9"}
+PARTS = {"column": "k", "num": "3", "lower-bound": "-7", "upper-bound": "70"}
+SPECIAL |= {f"scan.partition.{name}": value for name, value in PARTS.items()}
 BESIDE = dict.fromkeys(SEQUENCE, SEQUENCE) | {"json.ignore-parse-errors": {"format": "json"}}
 BESIDE |= {"s3.access-key-id": {"s3.secret-access-key": "${env:KEY}"}}
 BESIDE |= {"s3.secret-access-key": {"s3.access-key-id": "${env:ID}"}}
+BESIDE |= {"parquet.compression": {"format": "parquet"}, "orc.compress": {"format": "orc"}}
+BESIDE |= {name: {"format": "avro"} for name in ("avro.codec", "avro.timestamp_mapping.legacy")}
+BESIDE |= {name: {n: v for n, v in SPECIAL.items() if n.startswith("scan.partition.") and n != name}
+           for name in SPECIAL if name.startswith("scan.partition.")}  # fmt: skip
 """What an option needs beside it."""
 IN_FAMILIES = {
     "properties.": "properties.client.id",
@@ -114,7 +120,8 @@ def sql(spec: Connector, options: dict[str, str], hint: str) -> str:
         f"'{k}' = '{v}'" for k, v in {"connector": spec.name, **BASES.get(spec.name, {}), **options}.items()
     )
     key = ", PRIMARY KEY (k) NOT ENFORCED" if spec.name == "upsert-kafka" else ""
-    tables = f"{ORDERS}{SINK}CREATE TABLE d (k BIGINT, v STRING{key}) WITH ({body});\n"
+    partitioned = "PARTITIONED BY (v)" if spec.partitions else ""
+    tables = f"{ORDERS}{SINK}CREATE TABLE d (k BIGINT, v STRING{key}) {partitioned} WITH ({body});\n"
     if spec.looking_up is not None and spec.name != "filesystem":
         return f"{tables}INSERT INTO s SELECT d.k, d.v FROM o JOIN d {hint} FOR SYSTEM_TIME AS OF o.p ON o.k = d.k"
     if spec.reading is not None:

@@ -1,0 +1,221 @@
+"""The formats of files, their options under the names of Flink's, and which types of columns each can hold.
+
+>>> table = Table(columns=(), options={"path": "/o", "format": "json", "csv.null-literal": "-"})
+>>> print(*check_format("tables.orders.options", table))
+tables.orders.options.csv.null-literal: 'csv.null-literal' belongs to the format csv, but the table's format is json
+  hint: remove it, or write 'format' = 'csv'
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from plans.connectors.columns import BINARY, NESTED, avro_misfit, physical, refuse_types, with_other_keys
+from plans.connectors.options import option
+from plans.declarations.tables import Table, TableColumn
+from plans.declarations.types import DataType, parse_type
+from plans.errors import Diagnostic
+from plans.settings.setting import Setting
+
+FORMATS = ("csv", "json", "parquet", "orc", "avro", "raw")
+
+TEXTS = ("csv", "json")
+"""The formats of text that is parsed, so that a field may be none of its column's type."""
+
+AVRO_PACKAGE = "org.apache.spark:spark-avro_2.13"
+"""What Spark writes files of Avro with, which PySpark does not bring."""
+
+_IGNORE_PARSE_ERRORS = "Whether what cannot be read becomes NULL; else such a row fails the run."
+_UNREAD = "what cannot be read becomes NULL, and nobody is told"
+
+FORMAT_OPTIONS: tuple[Setting, ...] = (
+    *(
+        option(f"{name}.ignore-parse-errors", "bool", default="false", description=_IGNORE_PARSE_ERRORS, loses=_UNREAD)
+        for name in ("json", "csv")
+    ),
+    option(
+        "csv.field-delimiter",
+        "character",
+        default=",",
+        description="What stands between fields: one character, or \\t.",
+    ),
+    option(
+        "csv.quote-character",
+        "character",
+        default='"',
+        description="What stands around fields; doubled inside of them.",
+    ),
+    option("csv.disable-quote-character", "bool", default="false", description="Whether there is no quoting at all."),
+    option(
+        "csv.escape-character",
+        "character",
+        description="What takes away the meaning of the next character; the quote character if absent.",
+    ),
+    option("csv.allow-comments", "bool", default="false", description="Whether lines that start with # are skipped."),
+    option("csv.null-literal", description="The text that means NULL."),
+    option(
+        "parquet.compression",
+        "choice",
+        choices=("snappy", "gzip", "zstd", "lz4", "uncompressed"),
+        default="snappy",
+        description="How files of Parquet are compressed.",
+    ),
+    option(
+        "orc.compress",
+        "choice",
+        choices=("zstd", "zlib", "snappy", "lz4", "none"),
+        default="zstd",
+        description="How files of ORC are compressed.",
+    ),
+    option(
+        "avro.codec",
+        "choice",
+        choices=("snappy", "deflate", "zstandard", "bzip2", "xz", "null"),
+        default="snappy",
+        description="How files of Avro are compressed.",
+    ),
+    option(
+        "avro.timestamp_mapping.legacy",
+        "bool",
+        default="true",
+        description="Whether TIMESTAMP is timestamp-millis in Avro, and not local-timestamp.",
+    ),
+)
+
+_RULES = "a sink closes its files at the end of each micro-batch; set 'source.max-files-per-trigger', or the trigger"
+_COMMITS = "a micro-batch is there as a whole when its list in _spark_metadata is, and nothing else is told of it"
+
+REFUSED: Mapping[str, str] = {
+    "sink.rolling-policy.": _RULES,
+    "auto-compaction": "files are left as they were written; repartition them with a batch job",
+    "compaction.": "files are left as they were written; repartition them with a batch job",
+    "sink.partition-commit.": _COMMITS,
+    "partition.time-extractor.": _COMMITS,
+    "sink.shuffle-by-partition.enable": "each task writes the partitions of its rows",
+    "sink.parallelism": "as many tasks write as make the rows",
+    "source.monitor-interval": "a stream looks for new files before each micro-batch, and a batch job once",
+    "source.path.regex-pattern": "all files of the directory are read; choose by METADATA FROM 'file.path' in a query",
+    "source.report-statistics": "Spark has statistics of its own",
+    "parquet.utc-timezone": "TIMESTAMP is without a zone in Parquet, and is read and written as it is",
+    "parquet.": "of Parquet's settings only 'parquet.compression' is known",
+    "orc.": "of ORC's settings only 'orc.compress' is known",
+    "json.encode.decimal-as-plain-number": "DECIMAL is always written without an exponent",
+    "json.fail-on-missing-field": "a field that is not there is NULL",
+    "json.timestamp-format.standard": "times are written as in SQL, and read in both forms",
+    "raw.charset": "text is UTF-8",
+    "raw.endianness": "only text and bytes are read and written, a line each",
+}
+"""What Flink's connector and its formats have besides, and why it is not here; with a dot at its end, all below."""
+
+
+def check_format(path: str, table: Table) -> Iterator[Diagnostic]:
+    """What is wrong with options of formats, and with the types of the columns that files hold."""
+    chosen = table.options.get("format", "")
+    for key in table.options:
+        prefix = key.split(".")[0]
+        if prefix in FORMATS and prefix != chosen and chosen in FORMATS:
+            yield Diagnostic(
+                message=f"{key!r} belongs to the format {prefix}, but the table's format is {chosen}",
+                hint=f"remove it, or write 'format' = '{prefix}'",
+                path=f"{path}.{key}",
+            )
+    unquoted = table.options.get("csv.disable-quote-character", "").lower() == "true"
+    if unquoted and "csv.quote-character" in table.options:
+        yield Diagnostic(
+            message="'csv.quote-character' cannot be set when 'csv.disable-quote-character' is true",
+            hint="remove one of them",
+            path=f"{path}.csv.quote-character",
+        )
+    if chosen == "csv":
+        yield from refuse_types(path, table, NESTED + BINARY, "a CSV file cannot hold", "use json or parquet")
+    for column, data_type in _types(table) if chosen == "json" else ():
+        if entries := with_other_keys(data_type):
+            message = f"column {column.name!r} has a {entries} whose keys are no text, which a JSON file cannot hold"
+            yield Diagnostic(message=message, hint="declare them STRING, or use parquet", path=f"{path}.connector")
+    if chosen == "raw":
+        yield from _check_raw(path, table)
+    if chosen in ("orc", "avro"):
+        for column, data_type in _types(table):
+            yield from _check_type(path, table, column, data_type)
+
+
+def stored_columns(table: Table) -> tuple[TableColumn, ...]:
+    """The columns that are in files, and not in the names of directories."""
+    return tuple(column for column in physical(table) if column.name not in table.partitioned_by)
+
+
+def is_legacy(table: Table) -> bool:
+    """Whether times are mapped to Avro as Flink's files have them."""
+    return table.options.get("avro.timestamp_mapping.legacy", "true").lower() == "true"
+
+
+def _types(table: Table) -> Iterator[tuple[TableColumn, DataType]]:
+    for column in stored_columns(table):
+        try:
+            yield column, parse_type(column.type)
+        except ValueError:
+            continue  # a wrong type is reported with the column, not with the options
+
+
+def _check_type(path: str, table: Table, column: TableColumn, data_type: DataType) -> Iterator[Diagnostic]:
+    path = f"{path}.format"
+    cannot = f"a file of {table.options['format']} cannot hold column {column.name!r} of type {column.type}"
+    if _has_multiset(data_type):
+        yield Diagnostic(message=cannot, hint="declare its MULTISET as a MAP<..., INT>, or use parquet", path=path)
+        return
+    if table.options["format"] == "orc":
+        if _has_instant(data_type):
+            hint = "declare it TIMESTAMP(6), or use parquet"
+            yield Diagnostic(message=f"{cannot}: ORC has no TIMESTAMP_LTZ, in Flink neither", hint=hint, path=path)
+        return
+    if is_legacy(table) and (misfit := avro_misfit(data_type)):
+        message = f"{cannot}: Flink maps no {misfit} to its times"
+        hint = "declare it TIMESTAMP(3), or set 'avro.timestamp_mapping.legacy' = 'false'"
+        yield Diagnostic(message=message, hint=hint, path=path)
+    if with_other_keys(data_type):
+        yield Diagnostic(message=f"{cannot}: keys of a MAP are text", hint="declare its keys STRING", path=path)
+    for name in (column.name, *_names(data_type)):
+        if not re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", name):
+            message = f"a file of avro cannot have a field {name!r}: names are letters, digits and underscores"
+            yield Diagnostic(message=message, hint="rename it, or use parquet", path=path)
+
+
+def _has_multiset(data_type: DataType) -> bool:
+    return data_type.root == "MULTISET" or any(map(_has_multiset, data_type.children))
+
+
+def _has_instant(data_type: DataType) -> bool:
+    return data_type.root == "TIMESTAMP_LTZ" or any(map(_has_instant, data_type.children))
+
+
+def _names(data_type: DataType) -> Iterator[str]:
+    """The names of the fields of rows in a type."""
+    yield from data_type.names
+    for child in data_type.children:
+        yield from _names(child)
+
+
+def _check_raw(path: str, table: Table) -> Iterator[Diagnostic]:
+    columns = [column for column, _ in _types(table)]
+    if len(columns) != 1:
+        listed = ", ".join(column.name for column in columns) or "none"
+        yield Diagnostic(
+            message=f"a file of raw is one column, a line each, and there are {len(columns)}: {listed}",
+            hint="declare one column of STRING, or choose another format",
+            path=f"{path}.format",
+        )
+    for column, data_type in _types(table):
+        if not data_type.is_text and data_type.root not in BINARY:
+            yield Diagnostic(
+                message=f"a file of raw cannot hold column {column.name!r} of type {column.type}",
+                hint="declare it STRING or BYTES, and CAST it in the query",
+                path=f"{path}.format",
+            )
+    for key in ("source.changelog", "sink.changelog"):
+        if table.options.get(key, "false").lower() != "false":
+            yield Diagnostic(
+                message=f"{key!r} needs a field op beside the row, which lines of raw have not",
+                hint="use json",
+                path=f"{path}.{key}",
+            )

@@ -1,0 +1,170 @@
+"""Tables of databases as sources: all rows that are there, once, read by the tasks of Spark with lookups' drivers.
+
+Each part of a table, by ranges of ``scan.partition.column``, is one query of one task. Parts are not read at one
+moment: what is committed in between is in those that are read later, as in Flink. In a stream, what a part had is
+pinned where anything depends on it, so that a batch which runs again has the same rows, though the table has changed.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.types import LongType, StructField, StructType
+
+from plans.connectors.jdbc import ScanPart, scan_parts
+from plans.declarations.tables import Column, Table, physical_columns
+from plans.errors import RunError
+from runtime.connectors.schema import physical_schema
+from runtime.lookup.api import LookupContext
+from runtime.lookup.pinned import batch_pins
+from runtime.lookup.source import LookupSource, open_source
+from runtime.spark.map_in_arrow import map_in_arrow
+from runtime.spark.versions import available_now
+from runtime.storage.pins import Pin, PinPlace, question_of, token_of
+from runtime.types import to_arrow
+
+_PART = "part"
+_SCHEMA = StructType([StructField(_PART, LongType())])
+_NO_LIMIT = {"statement.timeout": "0 ms"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableScan:
+    """What a task is told of the scan: where the rows are, how they are divided, and where they are pinned."""
+
+    context: LookupContext
+    source: LookupSource
+    parts: tuple[ScanPart | None, ...]
+    pins: PinPlace | None = None
+
+    def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows of the parts whose numbers come."""
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from self._read(number) if self.pins is None else self._pinned(number, self.pins)
+
+    def _read(self, number: int) -> Iterator[pa.RecordBatch]:
+        source: Any = open_source(self.source, "full", self.context)
+        yield from source.scan_part(self.context, self.parts[number])
+
+    def _pinned(self, number: int, place: PinPlace) -> Iterator[pa.RecordBatch]:
+        """The rows that this part had when it was first read in this batch."""
+        pins, token = batch_pins(place), token_of(_PART, number)
+        heeded = pins.heeded()
+        label = str(self.parts)
+        if any(pin.label != label for pin in heeded.values()):
+            raise RunError(
+                f"table {self.context.table} was divided otherwise when batch {pins.batch} began, of which a part is "
+                "kept",
+                hint="set the options scan.partition.* as they were, and change them once the table is read",
+                path=f"tables.{self.context.table}.options",
+            )
+        found = heeded.get(token) or pins.find(token)
+        if found is None:
+            schema = pa.schema([(column.name, to_arrow(column.type)) for column in self.context.columns])
+            rows = pa.Table.from_batches(self._read(number), schema)
+            fresh = Pin(
+                label=label,
+                at=str(number),
+                division=place.division,
+                questions=(question_of(number),),
+                count=np.array([rows.num_rows], np.int64),
+                marks=np.zeros(1, np.bool_),
+                rows=rows,
+            )
+            found = pins.publish(token, fresh)
+        yield from found.rows.to_batches(max_chunksize=65_536)
+
+
+def read(
+    spark: SparkSession,
+    name: str,
+    table: Table,
+    columns: tuple[str, ...],
+    source: LookupSource,
+    pins: PinPlace | None,
+) -> DataFrame:
+    """All rows of ``table`` as a stream in which they come once, in its first micro-batch."""
+    parts = _parts(table)
+    registered = f"hintplan_jdbc_{uuid.uuid4().hex}"
+    spark.dataSource.register(type("PartsSource", (PartsSource,), {"registered_as": registered}))
+    numbers = spark.readStream.format(registered).schema(_SCHEMA).option("parts", str(len(parts))).load()
+    return _scanned(numbers, name, table, columns, source, parts, pins)
+
+
+def read_batch(
+    spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], source: LookupSource
+) -> DataFrame:
+    """All rows that ``table`` has."""
+    parts = _parts(table)
+    numbers = spark.range(0, len(parts), 1, len(parts)).toDF(_PART)
+    return _scanned(numbers, name, table, columns, source, parts, None)
+
+
+def _parts(table: Table) -> tuple[ScanPart | None, ...]:
+    return scan_parts(table) or (None,)
+
+
+def _scanned(
+    numbers: DataFrame,
+    name: str,
+    table: Table,
+    columns: tuple[str, ...],
+    source: LookupSource,
+    parts: tuple[ScanPart | None, ...],
+    pins: PinPlace | None,
+) -> DataFrame:
+    declared = {column.name: column for column in physical_columns(table)}
+    read = columns or tuple(declared)[:1]  # of rows without columns, Arrow does not tell how many there are
+    wanted: tuple[Column, ...] = tuple(declared[column] for column in read)
+    options: Mapping[str, str] = {**_NO_LIMIT, **table.options}
+    context = LookupContext(table=name, options=options, keys=(), columns=wanted, declared=tuple(declared.values()))
+    scan = TableScan(context=context, source=source, parts=parts, pins=pins)
+    return map_in_arrow(numbers, partial(_rows, scan), physical_schema(table, read)).select(*columns)
+
+
+def _rows(scan: TableScan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    return scan.rows(batches)
+
+
+class PartsSource(DataSource):
+    """The numbers of the parts of a table, each once: a stream that ends after its first micro-batch."""
+
+    registered_as: ClassVar[str]
+
+    @classmethod
+    def name(cls) -> str:
+        return cls.registered_as
+
+    def streamReader(self, schema: StructType) -> PartsReader:
+        return PartsReader(int(self.options["parts"]))
+
+
+class PartsReader(DataSourceStreamReader, available_now()):  # type: ignore[misc]
+    """An offset says whether the table has been read; how it is divided is not in it, so that this may change."""
+
+    def __init__(self, parts: int) -> None:
+        self.parts = parts
+
+    def initialOffset(self) -> dict[str, int]:
+        return {"read": 0}
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        pass
+
+    def latestOffset(self, start: dict[str, int] | None = None, limit: Any = None) -> dict[str, int]:
+        return {"read": 1}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
+        return [InputPartition(number) for number in range(self.parts)] if start != end else []
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        yield pa.record_batch([pa.array([partition.value], pa.int64())], names=[_PART])
