@@ -95,7 +95,13 @@ _BROKER = {
 _READ = {"format": "json", "scan.startup.mode": "earliest-offset"}
 _WRITTEN = {"properties.max.block.ms": "3000", "properties.delivery.timeout.ms": "2000", "properties.linger.ms": "0"}
 _KEYED = {"key.format": "json", "value.format": "json"}
+_LAKE = {
+    "table-path": "s3://lake/d", "s3.endpoint": "http://127.0.0.1:{port}", "s3.region": "us-east-1",
+    "s3.access-key-id": "${env:CANARY}", "s3.secret-access-key": "${env:CANARY}",
+    "s3.session-token": "${env:CANARY}",
+}  # fmt: skip
 SOURCES = {
+    "delta": _LAKE,
     "jdbc": {
         "url": "jdbc:postgresql://127.0.0.1:{port}/shop", "table-name": "d", "username": "me",
         "password": "${env:CANARY}", "connection.timeout": "2 s",
@@ -104,11 +110,7 @@ SOURCES = {
     "upsert-kafka": {**_BROKER, **_KEYED},
 }  # fmt: skip
 SINKS = {
-    "delta": {
-        "table-path": "s3://lake/d", "s3.endpoint": "http://127.0.0.1:{port}", "s3.region": "us-east-1",
-        "s3.access-key-id": "${env:CANARY}", "s3.secret-access-key": "${env:CANARY}",
-        "s3.session-token": "${env:CANARY}",
-    },
+    "delta": _LAKE,
     "jdbc": {
         "url": "jdbc:postgresql://127.0.0.1:{port}/shop", "table-name": "d", "username": "me",
         "password": "${env:CANARY}", "connection.timeout": "2 s", "sink.max-retries": "0",
@@ -123,6 +125,7 @@ READS = """
     CREATE TABLE o (k BIGINT, p AS PROCTIME()) WITH ('connector' = 'filesystem', 'path' = 'in', 'format' = 'json');
     """
 PRINTS = "CREATE TABLE r (k BIGINT, v STRING) WITH ('connector' = 'print');"
+BATCH = "SET 'execution.runtime-mode' = 'batch';\n"
 TRIALS = [
     *(
         (connector, options, f"""{READS} {PRINTS} CREATE TABLE d (k BIGINT, v STRING) WITH (OPTIONS);
@@ -130,7 +133,7 @@ TRIALS = [
         for connector, options in LOOKUPS.items()
     ),
     *(
-        (connector, options, f"""{PRINTS}
+        (connector, options, f"""{"" if CONNECTORS[connector].reading.in_streams else BATCH}{PRINTS}
         CREATE TABLE d (k BIGINT{" NOT NULL, PRIMARY KEY (k) NOT ENFORCED" if "upsert" in connector else ""})
         WITH (OPTIONS); INSERT INTO r SELECT k, 'x' FROM d;""")
         for connector, options in SOURCES.items()
@@ -169,11 +172,13 @@ def test_a_connector_that_fails_tells_no_secret(
     body = ", ".join(f"'{name}' = '{value.replace('{port}', str(port)).replace('{{', '{').replace('}}', '}')}'"
                      for name, value in options.items())  # fmt: skip
     sql = script.replace("OPTIONS", body)
-    dump(compile_sql(sql, name="canary"), tmp_path / "plan.json")
+    plan = compile_sql(sql, name="canary")
+    dump(plan, tmp_path / "plan.json")
     allowed = [part for name in SET for part in ("--allow-env", name)]
     allowed += ["--allow-scheme", "s3", "--allow-host", "127.0.0.1", "--allow-host", "http://127.0.0.1"]
     allowed += ["--allow-module", "leaky"] if connector == "python" else []
-    command = [sys.executable, "-P", "-m", "plans.cli", "run", "plan.json", "--once", "--checkpoint", "state", *allowed]
+    command = [sys.executable, "-P", "-m", "plans.cli", "run", "plan.json", "--once", *allowed]
+    command += [] if plan.mode == "batch" else ["--checkpoint", "state"]
     command += [part for name, value in spark_conf().items() for part in ("--conf", f"{name}={value}")]
     root = str(Path(__file__).parents[2])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([root, str(tmp_path)]), **SET}
