@@ -13,9 +13,10 @@ import pyarrow as pa
 import pytest
 
 from plans.connectors.messages.formats import Part, value_part
-from runtime.connectors.messages.formats import batch_encoder, row_decoder, row_encoder
+from runtime.connectors.messages.formats import batch_encoder, change_encoder, row_decoder, row_encoder
 from runtime.connectors.messages.json_columns import columns_reader
 from runtime.connectors.messages.rows import Messages
+from runtime.operator import DELETE, INSERT
 from runtime.types import to_arrow
 from tests.messages.test_formats import table
 
@@ -163,6 +164,16 @@ def test_a_batch_is_written_as_its_rows_are(declared: str, options: dict[str, st
     encode = row_encoder(part)
     rows = zip(batch.column("id").to_pylist(), batch.column("v").to_pylist(), strict=True)
     assert batch_encoder(part)(batch, [0] * len(values)).to_pylist() == [encode(row) for row in rows]
+
+
+@pytest.mark.parametrize("format_", ["json", "csv", "raw", "avro", "debezium-json", "canal-json"])
+def test_a_batch_of_any_format_is_written_as_its_rows_are(format_: str) -> None:
+    part = value_part(table("v STRING", format=format_))
+    batch = pa.record_batch({"v": pa.array(["a", 'b"', None])})
+    encode = change_encoder(part)
+    kinds = [INSERT, DELETE, INSERT]
+    expected = [encode(kind, [value]) for kind, value in zip(kinds, batch.column("v").to_pylist(), strict=True)]
+    assert batch_encoder(part)(batch, kinds).to_pylist() == expected
 
 
 def test_random_numbers_are_written_as_row_by_row() -> None:

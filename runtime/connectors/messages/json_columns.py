@@ -121,8 +121,7 @@ def _all_match(column: pa.Array, pattern: str) -> bool:
 
 def columns_writer(part: Part) -> Callable[[pa.RecordBatch], pa.Array] | None:
     """What writes whole batches as objects of JSON; None if ``part`` has options that only rows are written with."""
-    style = style_of(part)
-    if part.format != "json" or style.without_nulls:
+    if part.format != "json" or (style := style_of(part)).without_nulls:
         return None
     writers = [(column.name, _writer(column.type, style)) for column in part.columns]
     before = [f"{'{' if not number else ','}{json_text(field)}:" for number, field in enumerate(part.fields)]
