@@ -85,7 +85,7 @@ def installed(*extras: str) -> Installed:
     """
     spark = f"pyspark=={version('pyspark')}"
     with _alone():
-        driver = _with_wheel("driver", [*_requirements("connect", *extras), spark])
+        driver = _with_wheel("driver", [*_requirements("connect", "metrics", *extras), spark])
     return Installed(
         hintplan=driver / "bin" / "hintplan",
         python=driver / "bin" / "python",

@@ -42,6 +42,7 @@ _BATCH = """
 CACHE TABLE j OPTIONS('storageLevel' = 'DISK_ONLY') AS SELECT o.id, c.name, o.v FROM o JOIN c ON o.k = c.k;
 INSERT INTO log SELECT id, name FROM j WHERE EXISTS (SELECT 1 FROM o AS x WHERE x.k = j.id) ORDER BY id DESC LIMIT 3;
 INSERT INTO totals SELECT name, COUNT(*), SUM(v) FROM j GROUP BY name;
+INSERT INTO log SELECT RANK() OVER (PARTITION BY name ORDER BY v), name FROM j;
 """
 _P2 = """
 CREATE VIEW p2 AS

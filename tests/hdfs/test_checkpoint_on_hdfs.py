@@ -82,8 +82,8 @@ def test_a_job_goes_on_after_a_restart_and_on_other_numbers_of_partitions(hdfs: 
         found = sqlite3.connect(tmp_path / "sums.db").execute("SELECT country, total FROM sums").fetchall()
         assert {country: Decimal(str(total)) for country, total in found} == expected
     assert re.search(r"total +3 ", hintplan(tmp_path, "state", "job.json", *checkpoint))
-    hintplan(tmp_path, "state", "job.json", *checkpoint, "--compact")
-    hintplan(tmp_path, "state", "job.json", *checkpoint, "--snapshot", f"{url}/copy")
+    hintplan(tmp_path, "state", checkpoint[1], "--compact")
+    hintplan(tmp_path, "state", checkpoint[1], "--snapshot", f"{url}/copy")
     names = {info.base_name for info in system.get_file_info(pafs.FileSelector(f"{base}/copy"))}
     assert "hintplan" in names
     query = next(name for name in names if not name.startswith("hintplan") and "large" not in name)
