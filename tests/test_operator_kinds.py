@@ -270,6 +270,7 @@ def written(directory: Path, op: str) -> Counter[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("root", ROOTS)
 def test_every_type_has_its_like_in_spark_and_in_arrow(root: str) -> None:
-    inner = {"ARRAY": "ARRAY<INT>", "MAP": "MAP<STRING, INT>", "MULTISET": "MULTISET<INT>", "ROW": "ROW<a INT>"}.get(root, root)
+    whole = {"ARRAY": "ARRAY<INT>", "MAP": "MAP<STRING, INT>", "MULTISET": "MULTISET<INT>", "ROW": "ROW<a INT>"}
+    inner = whole.get(root, root)
     assert to_arrow(inner) is not None
     assert to_spark(inner) is not None

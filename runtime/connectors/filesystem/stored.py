@@ -60,10 +60,9 @@ def as_stored(spark: SparkSession, rows: DataFrame, name: str, table: Table) -> 
             convert = {"TIMESTAMP": lambda value: _instant(value, _UTC)}
         case "raw":
             return rows.withColumns({c.name: _line(F.col(quoted(c.name)), name, c.name) for c in stored_columns(table)})
-    changed = {c.name: parse_type(c.type) for c in stored_columns(table)}
-    return rows.withColumns(
-        {n: _converted(F.col(quoted(n)), of, convert) for n, of in changed.items() if _is_affected(of, convert)}
-    )
+    types = {c.name: parse_type(c.type) for c in stored_columns(table)}
+    changed = {n: _converted(F.col(quoted(n)), of, convert) for n, of in types.items() if _is_affected(of, convert)}
+    return rows.withColumns(changed) if changed else rows  # Spark Connect takes no empty one
 
 
 def _stored(table: Table) -> dict[type, spark_types.DataType]:
