@@ -55,7 +55,7 @@ def with_partition_names(rows: DataFrame, table: Table) -> DataFrame:
         )
         for column in table.partitioned_by
     }
-    return rows.withColumns(dict(texts))
+    return rows.withColumns(dict(texts)) if texts else rows  # Spark Connect takes no empty one
 
 
 def _name(names: Column, back: int) -> Column:
