@@ -153,7 +153,7 @@ def _fetched(files: RemoteFiles, paths: Sequence[str]) -> dict[str, bytes]:
 def local_files(directory: Path) -> CheckpointFiles:
     """The files of a checkpoint on this machine; RunError if it cannot be listed."""
     sizes, checked = {}, set()
-    for folder, _, names in os.walk(directory, onerror=_refuse):
+    for folder, _, names in os.walk(directory, onerror=refuse_unreadable):
         place = Path(folder).relative_to(directory)
         for name in names:
             if not name.startswith("."):
@@ -168,7 +168,8 @@ def local_files(directory: Path) -> CheckpointFiles:
     )
 
 
-def _refuse(error: OSError) -> None:
+def refuse_unreadable(error: OSError) -> None:
+    """RunError that says what of the local file system is in the way; nothing for what is not there."""
     if isinstance(error, FileNotFoundError):
         return
     hint = "the user of the run needs the right to read it"
@@ -183,7 +184,7 @@ def _read_local(directory: Path, paths: Sequence[str]) -> dict[str, bytes]:
         try:
             found[path] = (directory / path).read_bytes()
         except OSError as error:
-            _refuse(error)
+            refuse_unreadable(error)
     return found
 
 

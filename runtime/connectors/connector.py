@@ -21,8 +21,8 @@ from runtime.lookup.source import LookupSource
 from runtime.storage.pins import PinPlace
 
 BatchReader = Callable[[SparkSession, str, Table, tuple[str, ...]], DataFrame]
-FilesBelow = Callable[[str], Iterable[str]]
-"""The files below a directory, by their paths below it."""
+FilesIn = Callable[[str], Iterable[str]]
+"""The names of the files in a directory."""
 
 
 class Reader(Protocol):
@@ -65,7 +65,7 @@ class BatchesHad(Protocol):
     ``writer`` is what the sink knows the query by that writes to it, None while that has no name.
     """
 
-    def __call__(self, table: Table, writer: Callable[[], str | None], files_below: FilesBelow) -> int: ...
+    def __call__(self, table: Table, writer: Callable[[], str | None], files_in: FilesIn) -> int: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

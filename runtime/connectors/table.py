@@ -31,7 +31,7 @@ from runtime.connectors import (
     redis,
     upsert_kafka,
 )
-from runtime.connectors.connector import ConnectorCode, FilesBelow
+from runtime.connectors.connector import ConnectorCode, FilesIn
 from runtime.connectors.micro_batch import MicroBatch
 from runtime.engine.arrow_rows import ArrowRows
 from runtime.lookup.source import LookupSource
@@ -134,13 +134,13 @@ def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
     return _able(_code(table).batch_writer, "written to", name, table)(df, name, table)
 
 
-def batches_had(table: Table, writer: Callable[[], str | None], files_below: FilesBelow) -> int:
+def batches_had(table: Table, writer: Callable[[], str | None], files_in: FilesIn) -> int:
     """The last micro-batch that the sink has had, -1 if it does not count them or has had none.
 
     ``writer`` is what the sink knows the query by that writes to it, None while that has no name.
     """
     had = _code(table).batches_had
-    return -1 if had is None else had(table, writer, files_below)
+    return -1 if had is None else had(table, writer, files_in)
 
 
 def lookup_source(options: Mapping[str, str]) -> LookupSource:

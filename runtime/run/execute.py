@@ -40,9 +40,10 @@ from plans.model.plan import Plan
 from plans.operators import state_of
 from runtime.batch.execution import BatchExecution
 from runtime.batch.session import Session
-from runtime.checkpoint.files import NO_FILES, CheckpointFiles, files_of, local_directory, reached_by_workers
+from runtime.checkpoint.files import NO_FILES, CheckpointFiles, local_directory, reached_by_workers
 from runtime.checkpoint.generations import begin_generation, end_generations, old_logs
 from runtime.checkpoint.lease import Waiting, lease_seconds
+from runtime.checkpoint.listing import files_in
 from runtime.checkpoint.record import write_record
 from runtime.checkpoint.run_lock import TELLS, acquire, await_free
 from runtime.connectors import table as connectors
@@ -168,7 +169,7 @@ def execute(
     try:
         there = NO_FILES if checkpoint is None else building.unmoved_files()
         if results is None:
-            refuse_other_batches(plan, running, there, before.recorded, partial(files_of, own))
+            refuse_other_batches(plan, running, there, before.recorded, partial(files_in, own))
         record = None if checkpoint is None else _recorded(plan, own, checkpoint, before, found, there)
         for name, writer in writers.items():
             if execution._lock is not None:

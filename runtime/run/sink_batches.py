@@ -9,7 +9,7 @@ starts nothing.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from plans.analysis.streaming_queries import Query
@@ -21,10 +21,8 @@ from plans.errors import RunError
 from plans.model.plan import Plan
 from runtime.checkpoint.files import CheckpointFiles
 from runtime.checkpoint.parts import last_batches
+from runtime.connectors.connector import FilesIn
 from runtime.connectors.table import batches_had
-
-FilesAt = Callable[[str], CheckpointFiles]
-"""Lists what is below a directory."""
 
 
 def refuse_other_batches(
@@ -32,7 +30,7 @@ def refuse_other_batches(
     queries: Sequence[Query],
     checkpoint: CheckpointFiles,
     recorded: CheckpointRecord | None,
-    files_at: FilesAt,
+    files_in: FilesIn,
 ) -> None:
     """RunError if a sink has had batches that ``checkpoint``, which ``recorded`` is of, has not begun."""
     before = {query.id: query for query in recorded.queries} if recorded is not None else {}
@@ -54,9 +52,7 @@ def refuse_other_batches(
                         path=f"tables.{table_name}.options.path",
                     )
             try:
-                had = batches_had(
-                    table, partial(_writer, query, name, f"{logs}/metadata", checkpoint), lambda at: files_at(at).sizes
-                )
+                had = batches_had(table, partial(_writer, query, name, f"{logs}/metadata", checkpoint), files_in)
             except RunError as error:
                 (found,) = error.diagnostics
                 where = f"tables.{table_name}"

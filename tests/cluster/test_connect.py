@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 import subprocess
 from contextlib import closing
@@ -91,6 +92,28 @@ def test_a_batch_plan_shares_its_cached_results_on_a_server_of_its_own(run: Run,
     assert "+I[1, 7]" in done.stderr
     assert "job is a batch plan: it takes what is there and stops, with or without --once" in done.stderr
     assert read_rows(tmp_path / "counts") == [{"k": 1, "n": 2}]
+
+
+def test_an_older_copy_of_a_checkpoint_is_refused_where_files_have_gone_on(
+    connect_server: str, run: Run, tmp_path: Path
+) -> None:
+    script = f"""
+        CREATE TABLE t (k INT) WITH ({FILES}, 'path' = '{tmp_path / "t"}');
+        CREATE TABLE r (k INT) WITH ({FILES}, 'path' = '{tmp_path / "r"}');
+        INSERT INTO r SELECT k FROM t;
+    """
+    plans.dump(planner.compile_sql(script), tmp_path / "plan.json")
+    (tmp_path / "t").mkdir()
+    for number in range(2):
+        (tmp_path / "t" / f"{number}.json").write_text(f'{{"k": {number}}}\n')
+        done = run("plan.json", "--once", "--checkpoint", str(tmp_path / "state"), "--remote", connect_server)
+        assert done.returncode == 0, done.stderr
+        if number == 0:
+            shutil.copytree(tmp_path / "state", tmp_path / "older")
+    done = run("plan.json", "--once", "--checkpoint", str(tmp_path / "older"), "--remote", connect_server)
+    assert done.returncode == 1
+    assert "written batches up to 1" in done.stderr
+    assert "ends with batch 0" in done.stderr
 
 
 @pytest.mark.usefixtures("connect_port")

@@ -81,12 +81,14 @@ def test_a_life(job: Job) -> None:
     job.check()
     assert "state files:" in again.stderr
 
-    # One partition, and one more source of the other sink.
+    # One partition, and one more source of the other sink: its logs begin a new generation.
     job.order(1)
     job.order(2, table="more")
     job.compile(partitions=1, more=True)
     done(job.run("--once"))
     job.check()
+    logs = [key for key in job.store.keys(f"{job.bucket}/checkpoint") if "/logs.1/" in key]
+    assert any("/offsets/" in key for key in logs), "the logs are written anew"
 
     # What is in it, without Spark; a snapshot, a compaction, and on.
     copy = f"s3a://{job.bucket}/copy"
@@ -97,6 +99,19 @@ def test_a_life(job: Job) -> None:
     job.order(1)
     done(job.run("--once"))
     job.check()
+
+    # The snapshot is older than what the sink of files has had since, and would not write that again.
+    refused = done(job.call("run", "job.json", "--once", "--checkpoint", copy), 1)
+    assert "table large: a streaming job has written batches up to" in refused.stderr, refused.stderr
+
+    # A part that is lost is named, and nothing is taken for new.
+    (query,) = {key.split("/")[2] for key in job.store.keys(f"{job.bucket}/checkpoint") if "/state/" in key}
+    offsets = job.store.keys(f"{job.bucket}/checkpoint/{query}/offsets")
+    newest = max(offsets, key=lambda key: int(key.rpartition("/")[2]))
+    job.store.system().delete_file(newest)
+    for words in (("run", "job.json", "--once"), ("check", "job.json")):
+        refused = done(job.call(*words, "--checkpoint", job.checkpoint), 1)
+        assert f"{newest.partition('/checkpoint/')[2]} is missing" in refused.stderr, refused.stderr
 
 
 WAITING = """

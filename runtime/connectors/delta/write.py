@@ -22,7 +22,7 @@ from pyspark.sql.utils import is_remote
 from plans.connectors.delta import DELTA, PATH, VERSION
 from plans.declarations.tables import Table
 from plans.errors import RunError
-from runtime.connectors.connector import FilesBelow
+from runtime.connectors.connector import FilesIn
 from runtime.connectors.lakes.commits import Commit, committed
 from runtime.connectors.lakes.data_files import DataFile
 from runtime.connectors.lakes.target import Target, target_of
@@ -142,7 +142,7 @@ def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
     return partial(batch.write_all, df)
 
 
-def batches_had(table: Table, writer: Callable[[], str | None], files_below: FilesBelow) -> int:
+def batches_had(table: Table, writer: Callable[[], str | None], files_in: FilesIn) -> int:
     """The last batch of ``writer`` that the table remembers."""
     query = writer()
     if query is None or is_remote():

@@ -21,7 +21,7 @@ from plans.connectors.files.formats import AVRO_PACKAGE
 from plans.connectors.table import option, sink_directory
 from plans.declarations.tables import Table
 from plans.errors import RunError
-from runtime.connectors.connector import FilesBelow
+from runtime.connectors.connector import FilesIn
 from runtime.connectors.filesystem.file_sink import FORMAT_CLASSES, add_files
 from runtime.connectors.filesystem.partitions import with_partition_names
 from runtime.connectors.filesystem.row_kinds import with_op
@@ -112,8 +112,8 @@ def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
     return out.options(**write_options(table)).save
 
 
-def batches_had(table: Table, writer: Callable[[], str | None], files_below: FilesBelow) -> int:
+def batches_had(table: Table, writer: Callable[[], str | None], files_in: FilesIn) -> int:
     """The last batch in the directory's own list, whoever wrote it."""
-    log = files_below(f"{sink_directory(table)}/{STREAM_LOG}")
+    log = files_in(f"{sink_directory(table)}/{STREAM_LOG}")
     numbers = (name.removesuffix(".compact") for name in log)
     return max((int(number) for number in numbers if number.isdecimal()), default=-1)

@@ -11,7 +11,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from plans.connectors.jdbc import JDBC, MYSQL_URLS, SQLITE_URL
 from plans.declarations.tables import Table
 from plans.errors import RunError
-from runtime.connectors.connector import ConnectorCode, FilesBelow
+from runtime.connectors.connector import ConnectorCode, FilesIn
 from runtime.connectors.jdbc import scan, server_write, write
 from runtime.connectors.micro_batch import MicroBatch
 from runtime.lookup.source import LookupSource, source_of_classes
@@ -93,8 +93,8 @@ def _batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
     return chosen
 
 
-def _batches_had(table: Table, writer: Callable[[], str | None], files_below: FilesBelow) -> int:
-    had: int = _sink(table).batches_had(table, writer, files_below)
+def _batches_had(table: Table, writer: Callable[[], str | None], files_in: FilesIn) -> int:
+    had: int = _sink(table).batches_had(table, writer, files_in)
     return had
 
 

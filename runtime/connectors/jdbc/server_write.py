@@ -24,7 +24,7 @@ from plans.connectors.columns import NESTED
 from plans.connectors.jdbc import MYSQL_URLS
 from plans.declarations.tables import Column, Table
 from plans.declarations.types import parse_type
-from runtime.connectors.connector import FilesBelow
+from runtime.connectors.connector import FilesIn
 from runtime.connectors.jdbc import staging
 from runtime.connectors.jdbc.target import DELETE, UPSERT, Found, Row, Server, Stage, Target
 from runtime.connectors.micro_batch import MicroBatch
@@ -210,7 +210,7 @@ def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
     return partial(batch.write_all, df)
 
 
-def batches_had(table: Table, writer: Callable[[], str | None], files_below: FilesBelow) -> int:
+def batches_had(table: Table, writer: Callable[[], str | None], files_in: FilesIn) -> int:
     """The last batch of ``writer`` that a table without a key has had, which the database remembers."""
     query = None if table.primary_key else writer()
     if query is None or is_remote():

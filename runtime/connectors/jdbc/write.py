@@ -23,7 +23,7 @@ from pyspark.sql.utils import is_remote
 
 from plans.connectors.jdbc import SQLITE_URL
 from plans.declarations.tables import Column, Table
-from runtime.connectors.connector import FilesBelow
+from runtime.connectors.connector import FilesIn
 from runtime.connectors.jdbc.sqlite import (
     SqliteTable,
     append_rows,
@@ -119,7 +119,7 @@ def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
     return partial(batch.write_all, df)
 
 
-def batches_had(table: Table, writer: Callable[[], str | None], files_below: FilesBelow) -> int:
+def batches_had(table: Table, writer: Callable[[], str | None], files_in: FilesIn) -> int:
     """The last batch of ``writer`` that a table without a key has had, which the database remembers."""
     query = None if table.primary_key else writer()
     if query is None:

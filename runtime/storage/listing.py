@@ -1,0 +1,29 @@
+"""The names in a directory, by whoever reaches it without Spark: this process, or a task where the directory is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+
+import pyarrow as pa
+
+NAMES = pa.schema([("name", pa.string())])
+
+
+def names_in(directory: str) -> tuple[str, ...]:
+    """The names of what is in ``directory``, a path or a URL; none if it is not there."""
+    if "://" in directory and not directory.startswith("file://"):
+        from runtime.storage.remote_files import remote_files
+
+        root, _, folder = directory.rpartition("/")
+        return tuple(remote_files(root).names(folder))
+    with suppress(FileNotFoundError):
+        return tuple(os.listdir(directory.removeprefix("file://").removeprefix("file:")))
+    return ()
+
+
+def names_by_task(batches: Iterable[pa.RecordBatch], *, directory: str) -> Iterator[pa.RecordBatch]:
+    """The same as rows of ``NAMES``, by the task that has a row."""
+    if any(batch.num_rows for batch in list(batches)):
+        yield pa.record_batch([pa.array(names_in(directory), pa.string())], schema=NAMES)
