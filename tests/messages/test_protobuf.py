@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from plans.connectors.check import check_table
 from plans.connectors.messages.formats import Part, value_part
@@ -15,7 +16,10 @@ from plans.declarations.types import DataType, parse_type
 from plans.errors import RunError
 from runtime.connectors.messages.formats import prepared, row_decoder, row_encoder
 from tests.flink.protobuf_cases import CLASSES, COLUMNS, MESSAGES, NUMBERED, NUMBERS_WRITTEN, WRITTEN
+from tests.messages.broker import Broker
 from tests.messages.test_formats import table
+from tests.messages.test_topics import run, source
+from tests.messages.test_topics import table as topic_table
 
 RECORDED = json.loads((Path(__file__).parents[1] / "flink" / "protobuf.json").read_text(encoding="utf-8"))
 READ = [
@@ -187,3 +191,30 @@ def test_a_table_that_cannot_be_of_protobuf_is_refused(
 ) -> None:
     refused = table(*columns, format="protobuf", **options)
     assert any(problem in str(found) for found in check_table("t", refused)), check_table("t", refused)
+
+
+@pytest.mark.spark
+def test_messages_are_as_a_file_defines_them(
+    spark: SparkSession, broker: Broker, tmp_path: Path, compiled: Path
+) -> None:
+    topic, result = broker.create(), broker.create()
+    # By hand: field 3 (sint64, zigzag) and field 8 (text) of shop3.Order3; without a text, it is empty in proto3.
+    broker.send(topic, [(None, b"\x18\x06" + b"\x42\x02hi"), (None, b"\x18\x06"), (None, b"\x18\x08")])
+    of_value, of_key = (
+        {f"{side}protobuf.message-class-name": name, f"{side}protobuf.descriptor-file": str(compiled)}
+        for side, name in (("", "com.example.shop.Order3"), ("key.", "shop3.Order3"))
+    )
+    script = (
+        source("orders", "l BIGINT, s STRING", broker, topic, format="protobuf", **of_value)
+        + topic_table(
+            "result", "l BIGINT, s STRING, PRIMARY KEY (l) NOT ENFORCED", broker, "upsert-kafka", topic=result,
+            key__format="protobuf", value__format="protobuf", **of_key,
+            **{f"value.{name}": value for name, value in of_value.items()},
+        )
+        + "INSERT INTO result SELECT l, MAX(s) FROM orders GROUP BY l;"
+    )  # fmt: skip
+    run(spark, script, tmp_path / "checkpoint")
+    assert broker.latest(result) == {b"\x18\x06": b"\x18\x06\x42\x02hi", b"\x18\x08": b"\x18\x08"}
+    broker.send(topic, [(None, b"\x42\x05h")])
+    with pytest.raises(RunError, match=r"offset 3 is not what its format, protobuf, .* it is no shop3.Order3"):
+        run(spark, script, tmp_path / "checkpoint")

@@ -368,32 +368,6 @@ def test_schemas_are_those_of_a_registry(spark: SparkSession, broker: Broker, tm
         run(spark, script, tmp_path / "checkpoint")
 
 
-def test_messages_are_as_a_file_defines_them(
-    spark: SparkSession, broker: Broker, tmp_path: Path, compiled: Path
-) -> None:
-    topic, result = broker.create(), broker.create()
-    # By hand: field 3 (sint64, zigzag) and field 8 (text) of shop3.Order3; without a text, it is empty in proto3.
-    broker.send(topic, [(None, b"\x18\x06" + b"\x42\x02hi"), (None, b"\x18\x06"), (None, b"\x18\x08")])
-    of_value, of_key = (
-        {f"{side}protobuf.message-class-name": name, f"{side}protobuf.descriptor-file": str(compiled)}
-        for side, name in (("", "com.example.shop.Order3"), ("key.", "shop3.Order3"))
-    )
-    script = (
-        source("orders", "l BIGINT, s STRING", broker, topic, format="protobuf", **of_value)
-        + table(
-            "result", "l BIGINT, s STRING, PRIMARY KEY (l) NOT ENFORCED", broker, "upsert-kafka", topic=result,
-            key__format="protobuf", value__format="protobuf", **of_key,
-            **{f"value.{name}": value for name, value in of_value.items()},
-        )
-        + "INSERT INTO result SELECT l, MAX(s) FROM orders GROUP BY l;"
-    )  # fmt: skip
-    run(spark, script, tmp_path / "checkpoint")
-    assert broker.latest(result) == {b"\x18\x06": b"\x18\x06\x42\x02hi", b"\x18\x08": b"\x18\x08"}
-    broker.send(topic, [(None, b"\x42\x05h")])
-    with pytest.raises(RunError, match=r"offset 3 is not what its format, protobuf, .* it is no shop3.Order3"):
-        run(spark, script, tmp_path / "checkpoint")
-
-
 def test_partitions_that_are_added_are_read_from_their_beginning(
     spark: SparkSession, broker: Broker, tmp_path: Path
 ) -> None:
