@@ -30,9 +30,9 @@ def updates_hint(table: Table) -> str:
     connector = connector_of(table)
     if connector is not None and connector.writing is not None and connector.writing.updates_hint:
         return connector.writing.updates_hint
-    conditions = ((c, c.writing.takes_updates) for c in CONNECTORS.values() if c.writing is not None)
-    able = {c: condition for c, condition in conditions if condition is not None}
-    sinks = (f"'{c.name}' {able[c]}".rstrip() for c in _simplest_first(able))
+    conditions = {c.name: c.writing.takes_updates for c in CONNECTORS.values() if c.writing is not None}
+    able = _simplest_first(c for c in CONNECTORS.values() if conditions.get(c.name) is not None)
+    sinks = (f"'{c.name}' {conditions[c.name]}".rstrip() for c in able)
     return f"write to a sink that takes updates, such as {', or '.join(sinks)}"
 
 

@@ -111,7 +111,7 @@ def comparable(rows: list[tuple[Any, ...]]) -> dict[Any, tuple[Any, ...]]:
 
 
 def _compared(value: Any) -> Any:
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | frozenset):
         return sorted(map(repr, value))
     # Digits that variances differ in are those of the order in which values come.
     return f"{value:.10g}" if isinstance(value, float) else value

@@ -34,6 +34,7 @@ from runtime.engine.row_order import ROW_ORDER, in_order
 from runtime.lookup.plan import LookupRun
 from runtime.operator import KIND, StatefulOperator
 from runtime.state.memory import MemoryStore
+from runtime.storage.pins import PinPlace
 from runtime.storage.place import Place, Scale
 from runtime.types import to_arrow
 from tests.fuzz.data import Event, World
@@ -114,8 +115,16 @@ class Stream:
         self._edges = _edges_of(self._plan, self._spark)
 
     def _read(
-        self, spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], *, row_order: bool = False
+        self,
+        spark: SparkSession,
+        name: str,
+        table: Table,
+        columns: tuple[str, ...],
+        *,
+        row_order: bool = False,
+        pins: PinPlace | None = None,
     ) -> DataFrame:
+        assert pins is None  # only what asks another system has a place for them
         return _frame(spark, self._scanned(name, table, columns, row_order=row_order))
 
     def _read_in_arrow(
