@@ -77,13 +77,13 @@ def sessions(page: str) -> Iterator[tuple[str, str]]:
     """Each command line of the console blocks on ``page``, with the output that stands below it."""
     for block in blocks(page, "console"):
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
-            line, _, output = part.partition("\n")
-            yield line, output.rstrip("\n")
+            line, _, output = part.replace("\\\n", "").partition("\n")
+            yield re.sub(" +", " ", line), output.rstrip("\n")
 
 
 def command_lines() -> list[str]:
     """Every ``hintplan ...`` that a reader could copy."""
-    found = [line for page in ("README.md", FLIGHTS) for line, _ in sessions(page)]
+    found = [line for page in PAGES for line, _ in sessions(str(page.relative_to(ROOT)))]
     helped = (line for block in blocks("docs/commands.md", "text") for line in block.splitlines())
     found += [part for line in helped if not re.search(r"\[OPTIONS\]|\w\|\w", line) for part in line.split(" && ")]
     inline = (code for page in PAGES for code in re.findall(r"`(hintplan [^`\n]+)`", page.read_text(encoding="utf-8")))
