@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tarfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -82,7 +83,7 @@ class User:
             while BATCH not in said.read_text(encoding="utf-8"):
                 assert time.monotonic() < deadline, said.read_text(encoding="utf-8")
                 assert process.poll() is None, said.read_text(encoding="utf-8")
-                time.sleep(0.3)
+                threading.Event().wait(0.3)
             meanwhile()
             process.send_signal(signal.SIGTERM)
             process.wait(DEADLINE_SECONDS)

@@ -23,6 +23,8 @@ import hintplan
 import planner
 import plans
 from plans.errors import RunError
+from tests.examples.test_monitoring import expressions
+from tests.runtime.metrics.prometheus_server import running_prometheus
 from tests.runtime.metrics.receiver import Received, receiver
 from tests.runtime.metrics.scraped import Samples, names, of, scrape
 from tests.spark.programs import add_rows
@@ -136,6 +138,30 @@ def test_prometheus_is_told_of_rows_state_and_time_per_operator(running: Run) ->
     ended = of(found, "hintplan_batch_end_time_seconds", query="aggregate_t")
     assert began <= written <= ended
     assert of(found, "hintplan_batch_running_time_seconds", query="aggregate_t") >= 0
+
+
+@pytest.mark.integration
+def test_a_prometheus_as_the_example_sets_it_up_has_what_the_dashboard_and_the_alerts_ask(
+    running: Run, tmp_path: Path
+) -> None:
+    with running_prometheus(tmp_path / "prometheus", running.metrics) as prometheus:
+        shown = {where: prometheus.asked(_now(each)) for where, each, _ in expressions() if "plan=~" in each}
+        alerts = prometheus.rules()
+        (state,) = prometheus.asked('hintplan_operator_state_rows{operator="join_o_c"}')
+    assert state["value"][1] == "4"
+    assert state["metric"] | {"plan": "job", "kind": "join", "job": "hintplan"} == state["metric"]
+    # All but what a job has of topics, lookups and functions, or has seen none of.
+    of_others = ("Cache", "Lookups", "Failures", "Time of the latest load", "Calls", "Counted besides")
+    of_others += ("Files behind", "Offsets behind", "Starts")
+    assert [where for where, found in shown.items() if not found and not where.startswith(of_others)] == []
+    assert {rule["health"] for rule in alerts.values()} == {"ok"}
+    assert {rule["state"] for rule in alerts.values()} == {"inactive"}
+
+
+def _now(expression: str) -> str:
+    """As Grafana asks for the plan and all of its operators, over the last minute."""
+    asked = expression.replace('"$plan"', '"job"').replace('"$operator"', '".*"')
+    return re.sub(r"\$__(rate_interval|range|interval)", "1m", asked)
 
 
 def test_a_collector_is_sent_the_same(running: Run) -> None:
