@@ -95,6 +95,9 @@ _held: dict[str, RunLock] = {}
 
 _NOTHING_HELD = Seen(0, b"", None)
 
+_ATTEMPTS = 5
+"""How often a lease is tried to be taken that nobody else takes: a file system may be slow for a while."""
+
 TELLS = Waiting(tell=lambda waited: say(waited.text))
 """Says on stderr whom it waits for."""
 
@@ -225,12 +228,18 @@ def _leased(
     try:
         if seen is _NOTHING_HELD or seen != look(store):
             seen = run_out(store, checkpoint, waiting, take_over=take_over)
-        if seen is not None and seen.ended_here and seen.record is not None:
-            _refuse_living(checkpoint, seen.record.owner, None, jvm, certain=True)
-        lease = claim(store, seen, ourselves(jvm), seconds, waiting, take_over=take_over)
+        lease = None
+        for _ in range(_ATTEMPTS):
+            if seen is not None and seen.ended_here and seen.record is not None:
+                _refuse_living(checkpoint, seen.record.owner, None, jvm, certain=True)
+            lease = claim(store, seen, ourselves(jvm), seconds, waiting, take_over=take_over)
+            if lease is not None:
+                break
+            seen = look(store)
+            if seen is not None and not seen.is_free:
+                raise held(checkpoint, seen, lives_on=True)
         if lease is None:
-            newest = look(store)
-            raise held(checkpoint, newest or _NOTHING_HELD, lives_on=True)
+            raise OSError(f"it took too long to take its lease, {_ATTEMPTS} times")
     except OSError as error:
         raise _unreachable(checkpoint, error) from error
     beat = Heartbeat(lease).start()

@@ -11,6 +11,7 @@ It is moto behind a few lines of ours, in a thread of this process, with all tha
 from __future__ import annotations
 
 import logging
+import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -132,7 +133,7 @@ def _watched(store: ObjectStore, application: Any) -> Callable[[dict[str, Any], 
         if fault == "hang":
             store.mended.wait()
         if fault in ("drop", "hang"):
-            environ["werkzeug.socket"].close()
+            environ["werkzeug.socket"].shutdown(socket.SHUT_RDWR)
             raise ConnectionError("dropped as the test wants")
         status, _, code = fault.partition(" ")
         body = f"<Error><Code>{code}</Code><Message>as the test wants</Message></Error>".encode()

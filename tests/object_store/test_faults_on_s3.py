@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable
 
@@ -33,12 +34,41 @@ def every_kind_fails(job: Job, fault: Fault, times: int) -> Callable[[Request], 
     return failing
 
 
-def test_a_run_goes_on_when_the_server_is_back(job: Job) -> None:
+@pytest.mark.parametrize("fault", ["500 InternalError", "503 SlowDown", "drop"])
+def test_a_run_goes_on_when_the_server_is_back(job: Job, fault: Fault) -> None:
     job.order(BATCHES)
     job.compile()
-    job.store.failing, job.store.failed = every_kind_fails(job, "500 InternalError", FOR_A_WHILE), 0
+    job.store.failing, job.store.failed = every_kind_fails(job, fault, FOR_A_WHILE), 0
     found = job.run("--once")
     assert found.returncode == 0, found.stderr
     assert job.store.failed > 10 * FOR_A_WHILE, "it did fail"
     job.store.failing = None
+    job.check()
+
+
+@pytest.mark.parametrize(
+    ("part", "said"),
+    [
+        ("", "checkpoint cannot be written: java.nio.file.AccessDeniedException"),
+        ("state/", "operator aggregate_orders cannot keep its state: .* ACCESS_DENIED"),
+        ("offsets/", r"the server of S3 refuses it \(/sink_\w+/offsets\)"),
+        ("commits/", r"the server of S3 refuses it \(/sink_\w+/commits\)"),
+    ],
+)
+def test_a_right_that_is_missing_ends_the_run_with_its_name(job: Job, part: str, said: str) -> None:
+    """At once, for time does not mend it; once the right is given, the run goes on."""
+    job.order(BATCHES)
+    job.compile()
+
+    def refused(request: Request) -> Fault | None:
+        writes = request.method == "PUT" and request.bucket == job.bucket
+        return "403 AccessDenied" if writes and f"/{part}" in request.key else None
+
+    job.store.failing = refused
+    found = job.run("--once")
+    assert found.returncode == 1
+    assert re.search(said, found.stderr), found.stderr
+    assert "Traceback" not in found.stderr, found.stderr
+    job.store.failing = None
+    assert job.run("--once").returncode == 0
     job.check()

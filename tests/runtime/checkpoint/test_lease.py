@@ -263,6 +263,38 @@ def test_a_run_that_shares_its_checkpoint_holds_a_lease(tmp_path: Path, monkeypa
     assert [path.name for path in (tmp_path / LEASES).iterdir()] == ["2"]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlowStore(DirectoryStore):
+    """A directory whose server takes three seconds for each of the first ``slow`` epochs, and knows no create-once."""
+
+    time: Time
+    slow: int
+    atomic: bool = False
+
+    def create(self, epoch: int, data: bytes) -> bool:
+        if epoch <= self.slow:
+            self.time.now += 3.0
+        return DirectoryStore.create(self, epoch, data)
+
+
+@pytest.mark.parametrize(("slow", "is_taken"), [(0, True), (1, True), (4, True), (5, False)])
+def test_a_lease_that_could_not_be_taken_in_time_is_tried_again(
+    tmp_path: Path, time: Time, slow: int, is_taken: bool
+) -> None:
+    store = SlowStore(files=directory_store(tmp_path).files, time=time, slow=slow)
+    if not is_taken:
+        with pytest.raises(RunError, match="cannot be written: it took too long to take its lease, 5 times"):
+            run_lock._leased(store, "state", "name", 60.0, time.waiting())
+        return
+    lock = run_lock._leased(store, "state", "name", 60.0, time.waiting())
+    try:
+        assert (newest := look(store)) is not None
+        assert newest.epoch == slow + 1
+        assert lock.in_force
+    finally:
+        lock.release()
+
+
 def test_a_checkpoint_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_lock, "is_shared", lambda path: True)
     (tmp_path / "file").write_text("", encoding="utf-8")
