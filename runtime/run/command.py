@@ -210,7 +210,11 @@ def refuse_wrong_usage(options: RunOptions) -> None:
     """Wrong usage of options that contradict each other, or would have no effect, whatever the plan is."""
     if options.once and options.trigger:
         raise click.UsageError("--once takes what is there and stops; it has no --trigger")
-    lease_seconds(options.lease)
+    try:
+        lease_seconds(options.lease)
+    except RunError as error:
+        (wrong,) = error.diagnostics
+        raise click.UsageError(f"{wrong.message}; {wrong.hint}") from error
     given = [f"--{name}" for name in ("wait", "lease") if getattr(options, name) is not None]
     if given and options.checkpoint is None:
         raise click.UsageError(f"{given[0]} is about a checkpoint that others may hold; give one with --checkpoint")

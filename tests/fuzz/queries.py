@@ -375,9 +375,16 @@ def _call(dice: Random, value: Sql, clause: tuple[str, str]) -> Sql:
         choices += ["MIN", "MAX"]
     if kind in ("int", "text", "date") and not value.nan:
         choices += ["ARRAY_AGG"]
+    if kind in ("int", "double") and value.exact and not value.nan:
+        choices += ["PERCENTILE"]
     name = dice.choice(choices)
     if name == "ARRAY_AGG":
         return _array(dice, value, clause)
+    if name == "PERCENTILE":
+        part = dice.choice(("0", "0.25", "0.5", "0.9", "1"))
+        once = dice.choice(("", "DISTINCT "))
+        plain = f"quantile_cont({once}CAST({duck} AS DOUBLE), {part}){clause[1]}"
+        return Sql(f"PERCENTILE({once}{flink}, {part}){clause[0]}", plain, "DOUBLE", exact=False)
     distinct = "DISTINCT " if dice.random() < 0.25 and name not in ("MIN", "MAX") else ""
     written = f"{name}({distinct}{flink}){clause[0]}"
     plain = f"{name}({distinct}{duck}){clause[1]}"

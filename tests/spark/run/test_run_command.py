@@ -330,6 +330,7 @@ def test_a_missing_java_is_named_with_what_to_install(job: Path, monkeypatch: py
     ("arguments", "message"),
     [
         (["--once", "--trigger", "5 s"], "--once takes what is there and stops"),
+        (["--lease", "1 s", "--checkpoint", "c"], "a lease of 1 s is not possible; give one between 5 s"),
         (["--trigger", "5"], "write a duration such as '5 s'"),
         (["--master", "local", "--remote", "sc://x"], "give one of them"),
         (["--conf", "spark.x"], "expected key=value, found 'spark.x'"),
