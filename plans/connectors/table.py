@@ -17,6 +17,7 @@ from plans.connectors.datagen import DATAGEN
 from plans.connectors.delta import DELTA
 from plans.connectors.filesystem import FILESYSTEM
 from plans.connectors.http import HTTP
+from plans.connectors.iceberg import ICEBERG
 from plans.connectors.jdbc import JDBC
 from plans.connectors.kafka import KAFKA
 from plans.connectors.print_sink import PRINT
@@ -36,6 +37,7 @@ CONNECTORS: Mapping[str, Connector] = {
         DELTA,
         FILESYSTEM,
         HTTP,
+        ICEBERG,
         JDBC,
         KAFKA,
         PRINT,

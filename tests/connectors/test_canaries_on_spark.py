@@ -100,6 +100,11 @@ _LAKE = {
     "s3.access-key-id": "${env:CANARY}", "s3.secret-access-key": "${env:CANARY}",
     "s3.session-token": "${env:CANARY}",
 }  # fmt: skip
+_CATALOG = {
+    "catalog-name": "c", "catalog-type": "rest", "uri": "http://127.0.0.1:{port}", "catalog-database": "d",
+    "catalog-table": "d", "location": "s3://lake/d", "token": "${env:CANARY}", "s3.region": "us-east-1",
+    "s3.access-key-id": "${env:CANARY}", "s3.secret-access-key": "${env:CANARY}", "s3.session-token": "${env:CANARY}",
+}  # fmt: skip
 SOURCES = {
     "delta": _LAKE,
     "jdbc": {
@@ -111,6 +116,7 @@ SOURCES = {
 }  # fmt: skip
 SINKS = {
     "delta": _LAKE,
+    "iceberg": _CATALOG,
     "jdbc": {
         "url": "jdbc:postgresql://127.0.0.1:{port}/shop", "table-name": "d", "username": "me",
         "password": "${env:CANARY}", "connection.timeout": "2 s", "sink.max-retries": "0",

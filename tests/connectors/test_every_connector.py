@@ -29,12 +29,17 @@ ROOT = Path(__file__).parent.parent.parent
 CLASSES = "tests.connectors.test_every_connector"
 SHAPES = {"sync": LookupFunction, "async": AsyncLookupFunction, "full": ScanFunction}
 
+_NAMES = {"catalog-name": "c", "catalog-database": "d", "catalog-table": "t"}
 OPTIONS: Mapping[str, tuple[Mapping[str, str], ...]] = {
     "blackhole": ({},),
     "datagen": ({"number-of-rows": "1"}, {}),
     "delta": ({"table-path": "/t"},),
     "filesystem": tuple({"path": "/o", "format": name} for name in ("json", "csv", "parquet", "orc", "avro")),
     "http": ({"url": "https://example.com/{id}"},),
+    "iceberg": (
+        {**_NAMES, "catalog-type": "jdbc", "uri": "jdbc:sqlite:/c.db", "warehouse": "/w"},
+        {**_NAMES, "catalog-type": "rest", "uri": "https://example.com", "location": "s3://lake/t"},
+    ),
     "jdbc": (
         {"url": "jdbc:sqlite:x.db", "table-name": "t"},
         {"url": "jdbc:postgresql://localhost/d", "table-name": "t"},
@@ -68,7 +73,7 @@ OPTIONS: Mapping[str, tuple[Mapping[str, str], ...]] = {
 NEED_A_KEY = ("upsert-kafka",)
 """Connectors whose tables have a primary key."""
 
-COMMITTED_BY = {"delta": "deltalake>="}
+COMMITTED_BY = {"delta": "deltalake>=", "iceberg": "pyiceberg["}
 """Connectors whose sinks need a package on the driver, and its requirement."""
 
 TABLES = [
@@ -80,6 +85,7 @@ TABLES = [
 
 OTHER_MEANINGS = {
     ("plans/connectors/filesystem.py", "kafka"): "an extra of the distribution",
+    ("plans/connectors/lakes/catalogs.py", "jdbc"): "a kind of catalog",
     ("plans/connectors/policy.py", "http"): "the scheme of a url",
     ("plans/connectors/reach.py", "http"): "the scheme of a url",
     ("runtime/metrics/exporter.py", "http"): "the scheme of a url",

@@ -16,6 +16,7 @@ from plans.errors import RunError
 from plans.model.plan import Plan
 from plans.operators import Calc, Scan, SelectItem, Sink
 from runtime.run.execute import execute
+from tests.connectors.lakes.lakes import IcebergLake
 
 pytestmark = pytest.mark.spark
 
@@ -24,6 +25,7 @@ SINKS: dict[str, Callable[[Path], list[dict[str, str]]]] = {
     "filesystem": lambda at: [{"connector": "filesystem", "path": f"{at}/out", "format": "json"}],
     "jdbc": lambda at: [{"connector": "jdbc", "url": f"jdbc:sqlite:{at}/r.db", "table-name": "r"}],
     "delta": lambda at: [{"connector": "delta", "table-path": f"{at}/table"}],
+    "iceberg": lambda at: [IcebergLake(at / "lake").options("table")],
     "print": lambda at: [{"connector": "print"}],
     "blackhole": lambda at: [{"connector": "blackhole"}],
     "several": lambda at: [

@@ -15,6 +15,7 @@ from plans.errors import RunError
 from plans.model.plan import Plan
 from plans.operators import Scan, Sink
 from runtime.run.execute import execute
+from tests.connectors.lakes.lakes import IcebergLake
 from tests.connectors.lakes.readers import delta_rows
 
 pytestmark = pytest.mark.spark
@@ -54,9 +55,14 @@ def in_table(spark: SparkSession, directory: Path) -> list[int]:
     return [row[0] for row in delta_rows(directory / "table")]
 
 
+def in_catalog(spark: SparkSession, directory: Path) -> list[int]:
+    return [row[0] for row in IcebergLake(directory / "lake").rows("table")]
+
+
 SINKS: dict[str, tuple[Callable[[Path], dict[str, str]], Callable[[SparkSession, Path], list[int]]]] = {
     "filesystem": (lambda at: {"connector": "filesystem", "path": f"{at}/out", "format": "json"}, in_files),
     "delta": (lambda at: {"connector": "delta", "table-path": f"{at}/table"}, in_table),
+    "iceberg": (lambda at: IcebergLake(at / "lake").options("table"), in_catalog),
     "jdbc": (lambda at: {"connector": "jdbc", "url": f"jdbc:sqlite:{at}/r.db", "table-name": "r"}, in_database),
 }
 

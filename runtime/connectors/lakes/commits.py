@@ -55,7 +55,7 @@ def _is_next(target: Target, done: int, batch: int) -> bool:
     """Whether ``batch`` is to be written, after ``done``; RunError if the table is ahead of the query."""
     if done > batch:
         raise RunError(
-            f"{target.storage.root} has batch {done} of this query, which is at batch {batch}",
+            f"{target.called} has batch {done} of this query, which is at batch {batch}",
             hint="its checkpoint is older than the table: restore the one that wrote it, or start both anew",
             path=target.path,
         )

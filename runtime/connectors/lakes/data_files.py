@@ -7,6 +7,7 @@ Needs no library of a lake, so workers have nothing but pyarrow.
 
 from __future__ import annotations
 
+import base64
 import json
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
@@ -38,7 +39,10 @@ _MOST_DIGITS = 15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataFile:
-    """A file below the root of its table: the text of each partition column, and what its rows have as JSON."""
+    """A file below the root of its table: the text of each partition column, and what its rows have as JSON.
+
+    Of a file that says so itself, ``stats`` is its footer in Base64.
+    """
 
     path: str
     size: int
@@ -49,13 +53,19 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileWriting:
-    """Writes the rows of a task into files; picklable, for ``mapInArrow``, from which a row comes for each file."""
+    """Writes the rows of a task into files; picklable, for ``mapInArrow``, from which a row comes for each file.
+
+    Files are in ``directory`` below the root. Those that are ``whole`` have the columns of partitions, too, and their
+    footer is all that is known of their rows.
+    """
 
     table: str
     storage: Storage
     schema: pa.Schema
     partitioned_by: tuple[str, ...]
     required: frozenset[str]
+    directory: str = ""
+    whole: bool = False
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for file in self.written(map(pa.Table.from_batches, ([batch] for batch in batches))):
@@ -79,11 +89,15 @@ class FileWriting:
             yield from self._files(pa.concat_tables(waiting))
 
     def _files(self, rows: pa.Table) -> Iterator[DataFile]:
-        for partition, some in _parts(rows, self.partitioned_by, self.table):
+        for partition, some in _parts(rows, self.partitioned_by, None if self.whole else self.table):
             system, root = self.storage.files()
-            name = f"part-{uuid.uuid4()}.parquet"
+            name = f"{self.directory}part-{uuid.uuid4()}.parquet"
+            footers: list[pq.FileMetaData] = []
             try:
-                pq.write_table(some, f"{root}/{name}", filesystem=system, compression="snappy")
+                pq.write_table(
+                    self._typed(some), f"{root}/{name}", filesystem=system, compression="snappy",
+                    store_decimal_as_integer=self.whole, metadata_collector=footers,
+                )  # fmt: skip
                 size = system.get_file_info(f"{root}/{name}").size
             except (OSError, pa.ArrowException) as error:
                 with suppress(OSError):
@@ -93,7 +107,12 @@ class FileWriting:
                     hint="can the machines of Spark's workers write there, by the same path?",
                     path=f"tables.{self.table}",
                 ) from None
-            yield DataFile(path=name, size=size, rows=some.num_rows, partition=partition, stats=_stats(some))
+            stats = _footer(footers[0]) if self.whole else _stats(some)
+            yield DataFile(path=name, size=size, rows=some.num_rows, partition=partition, stats=stats)
+
+    def _typed(self, rows: pa.Table) -> pa.Table:
+        """The rows with the columns that must have a value known as such, where files say that themselves."""
+        return pa.Table.from_arrays(rows.columns, schema=self.schema) if self.whole else rows
 
 
 def file_of(row: Any) -> DataFile:
@@ -107,19 +126,28 @@ def _nullable(schema: pa.Schema) -> pa.Schema:
     return pa.schema([field.with_nullable(True) for field in schema])
 
 
-def _parts(rows: pa.Table, by: tuple[str, ...], table: str) -> Iterator[tuple[dict[str, str | None], pa.Table]]:
-    """The rows of each partition, without its columns, and the texts of its values."""
+def _footer(found: pq.FileMetaData) -> str:
+    sink = pa.BufferOutputStream()
+    found.write_metadata_file(sink)
+    return base64.b64encode(sink.getvalue()).decode()
+
+
+def _parts(
+    rows: pa.Table, by: tuple[str, ...], without: str | None
+) -> Iterator[tuple[dict[str, str | None], pa.Table]]:
+    """The rows of each partition and the texts of its values; ``without`` its columns, where it names the table."""
     if not by:
         yield {}, rows
         return
     groups, first = encode_groups([without_chunks(rows[name]) for name in by])
     for group, place in enumerate(first):
-        values = {name: _text(rows[name][int(place)].as_py(), name, table) for name in by}
-        yield values, rows.filter(pa.array(groups == group)).drop_columns(list(by))
+        values = {name: _text(rows[name][int(place)].as_py(), name, without) for name in by}
+        some = rows.filter(pa.array(groups == group))
+        yield values, some if without is None else some.drop_columns(list(by))
 
 
-def _text(value: Any, name: str, table: str) -> str | None:
-    if value == "":
+def _text(value: Any, name: str, table: str | None) -> str | None:
+    if value == "" and table is not None:
         raise RunError(
             f"table {table}: a row has an empty text in column {name!r} of the partitions, which readers take for NULL",
             hint=f"write NULLIF({name}, '') in the query, or divide the table by another column",

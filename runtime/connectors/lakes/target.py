@@ -25,10 +25,17 @@ class Target:
     primary_key: tuple[str, ...]
     partitioned_by: tuple[str, ...]
     storage: Storage
+    catalogued: str = ""
+    """What the table is called in its catalog, if it has one."""
 
     def here(self) -> Target:
         """The target, with a relative directory where this process runs, which on Spark Connect is the server."""
         return replace(self, storage=self.storage.here())
+
+    @property
+    def called(self) -> str:
+        """What messages call the table that is written to."""
+        return self.catalogued or self.storage.root
 
     @property
     def path(self) -> str:
@@ -48,7 +55,7 @@ class Target:
         return pa.schema([pa.field(c.name, to_arrow(c.type), nullable=c.name not in required) for c in self.columns])
 
 
-def target_of(name: str, table: Table, path_option: str) -> Target:
+def target_of(name: str, table: Table, path_option: str, *, catalogued: str = "") -> Target:
     """The target that ``table`` is."""
     return Target(
         name=name,
@@ -57,6 +64,7 @@ def target_of(name: str, table: Table, path_option: str) -> Target:
         primary_key=table.primary_key,
         partitioned_by=partition_columns(table),
         storage=storage_of(table.options, path_option),
+        catalogued=catalogued,
     )
 
 

@@ -27,9 +27,8 @@ Rows: TypeAlias = "DataFrame | pa.Table"
 _PLACE = "__place"
 
 
-def written_files(rows: Rows, target: Target, partitioned_by: tuple[str, ...]) -> list[DataFile]:
+def written_files(rows: Rows, target: Target, writing: FileWriting) -> list[DataFile]:
     """The files with ``rows``, which are in no version of the table yet."""
-    writing = _writing(target, partitioned_by)
     if isinstance(rows, pa.Table):
         return list(writing.written([rows]))
     most = target.options.get("sink.parallelism")
@@ -37,9 +36,9 @@ def written_files(rows: Rows, target: Target, partitioned_by: tuple[str, ...]) -
     return _collected(frame, writing)
 
 
-def written_first(rows: DataFrame, target: Target, partitioned_by: tuple[str, ...]) -> list[DataFile]:
+def written_first(rows: DataFrame, target: Target, writing: FileWriting) -> list[DataFile]:
     """The files with what is left of the changes in ``rows``, for a table that is empty."""
-    return _collected(_by_key(rows, target), NettedFiles(target=target, writing=_writing(target, partitioned_by)))
+    return _collected(_by_key(rows, target), NettedFiles(target=target, writing=writing))
 
 
 def netted(rows: Rows, target: Target) -> pa.Table:
@@ -99,13 +98,6 @@ def _by_key(rows: DataFrame, target: Target) -> DataFrame:
     most = target.options.get("sink.parallelism") or rows.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1
     placed = rows.withColumn(_PLACE, F.monotonically_increasing_id())
     return placed.repartition(int(most), *map(quoted, target.primary_key))
-
-
-def _writing(target: Target, partitioned_by: tuple[str, ...]) -> FileWriting:
-    return FileWriting(
-        table=target.name, storage=target.storage, schema=target.schema, partitioned_by=partitioned_by,
-        required=target.required,
-    )  # fmt: skip
 
 
 def _collected(frame: DataFrame, run: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]) -> list[DataFile]:

@@ -15,10 +15,10 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from plans.declarations.tables import Table
+from plans.declarations.tables import Table, TableColumn
 from plans.errors import RunError
 from runtime.connectors.table import micro_batch_writer
-from tests.connectors.lakes.sinks import arrow, delta_table, micro_batch
+from tests.connectors.lakes.sinks import arrow, micro_batch
 from tests.lookup_sources.servers import PASSWORD, free_port, wait_for_port
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -53,7 +53,8 @@ def table(endpoint: str, request: pytest.FixtureRequest) -> Table:
         "s3.endpoint": endpoint, "s3.region": "us-east-1", "s3.access-key-id": ID,
         "s3.secret-access-key": "${env:HINTPLAN_TEST_PASSWORD}",
     }  # fmt: skip
-    return delta_table(f"s3a://lake/{request.node.name}", ("id", "INT"), ("v", "STRING"), **store)
+    options = {"connector": "delta", "table-path": f"s3a://lake/{request.node.name}", **store}
+    return Table(columns=(TableColumn(name="id", type="INT"), TableColumn(name="v", type="STRING")), options=options)
 
 
 def rows_of(table: Table) -> list[tuple[int, str]]:

@@ -25,6 +25,14 @@ BASES = {
     "http": {"url": "http://localhost/{k}"},
     "python": {"class": "shop.Rates"},
     "delta": {"table-path": "s3://lake/d"},
+    "iceberg": {
+        "catalog-name": "c",
+        "catalog-type": "rest",
+        "uri": "http://localhost:1",
+        "catalog-database": "d",
+        "catalog-table": "d",
+        "location": "s3://lake/d",
+    },
 }
 VALUES = {"duration": "7 s", "bool": "true", "int": "7", "character": ";", "text": "a_text"}
 SPECIAL = {"url": "{}_7", "key-pattern": "{}:7", "response.pointer": "/a", "class": "shop.Others"}
@@ -36,6 +44,8 @@ SPECIAL |= {"async-class": "shop.Async", "scan-class": "shop.Scan"}
 SEQUENCE = {"fields.k.kind": "sequence", "fields.k.start": "1", "fields.k.end": "9"}
 PARTS = {"column": "k", "num": "3", "lower-bound": "-7", "upper-bound": "70"}
 SPECIAL |= {f"scan.partition.{name}": value for name, value in PARTS.items()}
+SPECIAL |= {"catalog-type": "REST", "uri": "http://localhost:7", "oauth2-server-uri": "http://localhost:7"}
+SPECIAL |= {"warehouse": "s3://lake/7", "location": "s3://lake/7"}
 BESIDE = dict.fromkeys(SEQUENCE, SEQUENCE) | {"json.ignore-parse-errors": {"format": "json"}}
 BESIDE |= {"s3.access-key-id": {"s3.secret-access-key": "${env:KEY}"}}
 BESIDE |= {"s3.secret-access-key": {"s3.access-key-id": "${env:ID}"}}

@@ -50,7 +50,15 @@ def delta(path: str, **more: str) -> dict[str, str]:
     return {"connector": "delta", "table-path": path, **more}
 
 
+def iceberg(uri: str, place: str, **more: str) -> dict[str, str]:
+    names = {"catalog-name": "c", "catalog-database": "d", "catalog-table": "t"}
+    kind = "jdbc" if uri.startswith("jdbc:") else "rest"
+    return {"connector": "iceberg", **names, "catalog-type": kind, "uri": uri, "location": place, **more}
+
+
 OPEN_PLACES = [
+    iceberg("jdbc:sqlite:c.db", "data/t"),
+    iceberg("http://localhost:8181", "/data/t"),
     delta("data/t"),
     delta("file:///data/t"),
     files("data/in"),
@@ -76,6 +84,12 @@ OPEN_PLACES = [
 ]
 
 CLOSED_PLACES = [
+    (iceberg("jdbc:sqlite:c.db", "s3://lake/t"), "--allow-scheme s3://lake"),
+    (iceberg("https://catalog.example.com", "t"), "--allow-host catalog.example.com"),
+    (
+        iceberg("http://localhost", "t", **{"oauth2-server-uri": "https://login.example.com/t"}),
+        "--allow-host login.example.com",
+    ),
     (delta("s3://lake/t"), "--allow-scheme s3://lake"),
     (delta("s3a://lake/t"), "--allow-scheme s3a://lake"),
     (files("webhdfs://host:9870/x"), "--allow-scheme webhdfs://host:9870"),

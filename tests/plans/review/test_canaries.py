@@ -26,6 +26,11 @@ BASES = {
     "delta": {
         "table-path": "s3://lake/d", "s3.access-key-id": "${env:CANARY}", "s3.secret-access-key": "${env:CANARY}",
     },
+    "iceberg": {
+        "catalog-name": "c", "catalog-type": "rest", "uri": "http://localhost:1", "catalog-database": "d",
+        "catalog-table": "d", "location": "s3://lake/d", "s3.access-key-id": "${env:CANARY}",
+        "s3.secret-access-key": "${env:CANARY}",
+    },
     "jdbc": {"url": "jdbc:postgresql://localhost/shop", "table-name": "d"},
     "redis": {"host": "localhost", "key-pattern": "{k}"},
     "http": {"url": "http://localhost/{k}"},
@@ -41,8 +46,10 @@ BASES = {
 OF_FORMATS = ("key.", "value.")
 """Families of options that no reference may stand in."""
 OF_S3 = ("s3.secret-access-key", "s3.session-token")
+OF_CATALOGS = ("credential", "token")
 MAY_HOLD = [
     *(("delta", option, "{}") for option in ("s3.access-key-id", *OF_S3)),
+    *(("iceberg", option, "{}") for option in ("s3.access-key-id", *OF_S3, *OF_CATALOGS)),
     *(("jdbc", option, "{}") for option in ("username", "password")),
     ("jdbc", "url", "jdbc:postgresql://localhost:{}/shop"),
     *(("redis", option, "{}") for option in ("username", "password")),
@@ -135,6 +142,7 @@ def test_no_command_shows_what_the_environment_says(project: Path, connector: st
 
 
 SECRETS = [*(("delta", option) for option in OF_S3),
+           *(("iceberg", option) for option in (*OF_S3, *OF_CATALOGS)),
            ("jdbc", "password"), ("redis", "password"), ("http", "authorization"), ("http", "header.X-Api-Key"),
            ("python", "properties.token"), ("kafka", "properties.sasl.jaas.config"),
            ("kafka", "avro-confluent.basic-auth.user-info"), ("kafka", "avro-confluent.bearer-auth.token"),

@@ -1,0 +1,71 @@
+"""The iceberg connector: a table of Apache Iceberg, which a catalog knows by its name.
+
+>>> table = Table(columns=(), options={"connector": "iceberg", "catalog-type": "jdbc", "uri": "jdbc:sqlite:x.db"})
+>>> print(*ICEBERG.check("tables.totals.options", table))
+tables.totals.options.connector: where the files of the table may be is not said, by 'warehouse' or 'location'
+  hint: write 'location' = 's3://bucket/path', or the path of a directory
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from plans.connectors.connector import INSERT_ONLY, UPSERT_KINDS, Connector, Writing
+from plans.connectors.lakes.catalogs import CATALOG_OPTIONS, check_catalog, reached_by_catalog
+from plans.connectors.lakes.columns import PARTITIONED_BY, check_columns
+from plans.connectors.options import option
+from plans.declarations.row_kinds import RowKind
+from plans.declarations.tables import Table
+from plans.errors import Diagnostic
+
+_SAME_TABLE = ("uri", "catalog-name", "catalog-database", "catalog-table")
+
+
+def _sink_kinds(table: Table) -> tuple[RowKind, ...]:
+    return UPSERT_KINDS if table.primary_key else INSERT_ONLY
+
+
+def _check(path: str, table: Table) -> Iterator[Diagnostic]:
+    yield from check_catalog(path, table)
+    yield from check_columns(path, table)
+
+
+ICEBERG = Connector(
+    name="iceberg",
+    description="A table of Apache Iceberg.",
+    options=(
+        *CATALOG_OPTIONS,
+        PARTITIONED_BY,
+        option(
+            "sink.max-retries",
+            "int",
+            minimum=0,
+            maximum=1_000,
+            default="3",
+            description="How often a sink tries again when somebody else has changed the table meanwhile.",
+        ),
+        option(
+            "sink.parallelism",
+            "int",
+            maximum=10_000,
+            description="The most tasks that write a micro-batch; without it as many as make its rows.",
+        ),
+    ),
+    writing=Writing(
+        kinds=_sink_kinds, upserts=lambda table: bool(table.primary_key), place="catalog-table",
+        takes_updates="with a PRIMARY KEY",
+    ),
+    check=_check,
+    reaches=reached_by_catalog,
+    overlaps=lambda source, sink: all(source.options.get(name) == sink.options.get(name) for name in _SAME_TABLE),
+    extras=("iceberg",),
+    extras_of=lambda table: ("iceberg",),
+    refused={
+        "catalog-impl": "code of a catalog is not loaded; see 'catalog-type'",
+        "write-format": "files are of Parquet",
+        "write-parallelism": "it is called 'sink.parallelism' here",
+        "upsert-enabled": "a PRIMARY KEY says it",
+        "overwrite-enabled": "rows are added",
+        "streaming": "tables of Iceberg are not read in streams",
+    },
+)  # fmt: skip

@@ -1,0 +1,127 @@
+"""The catalog that knows a table of a data lake by its name: a service by REST, or a database of SQLite.
+
+>>> from plans.declarations.tables import Table
+>>> table = Table(columns=(), options={"connector": "x", "catalog-type": "hadoop"})
+>>> print(*check_catalog("tables.orders.options", table))
+tables.orders.options.catalog-type: 'catalog-type' is 'hadoop', which keeps no two writers apart: files are its catalog
+  hint: write 'rest' or 'jdbc', and register the table there
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from plans.connectors.lakes.storage import S3_OPTIONS, check_place, reached
+from plans.connectors.options import option
+from plans.connectors.reach import Place, http_host, local_file
+from plans.declarations.tables import Table
+from plans.errors import Diagnostic
+
+TYPE = "catalog-type"
+URI = "uri"
+WAREHOUSE = "warehouse"
+LOCATION = "location"
+SQLITE_URL = "jdbc:sqlite:"
+
+CATALOG_OPTIONS = (
+    option("catalog-name", required=True, description="The name of the catalog, which one of SQLite is asked for."),
+    option(TYPE, required=True, description="What the catalog is: rest, or jdbc, which is a database of SQLite."),
+    option(URI, required=True, description="Where it is: http(s)://host/path, or jdbc:sqlite:path."),
+    option("catalog-database", required=True, description="The database of the table in the catalog."),
+    option("catalog-table", required=True, description="The name of the table in its database."),
+    option(
+        WAREHOUSE, description="The directory of the tables, or s3://bucket/path; of REST, what the catalog calls it."
+    ),
+    option(LOCATION, description="The directory of the table, or s3://bucket/path, or of all that it may be in."),
+    option("credential", secret=True, description="The client and its secret for a token of a REST catalog."),
+    option("token", secret=True, description="The token for a REST catalog."),
+    option("oauth2-server-uri", description="Who gives tokens for a REST catalog; the catalog itself if absent."),
+    *S3_OPTIONS,
+)
+_OF_REST = ("credential", "token", "oauth2-server-uri")
+_OTHERS = {
+    "hadoop": "which keeps no two writers apart: files are its catalog",
+    "hive": "which nobody has tried here",
+    "glue": "which nobody has tried here",
+    "nessie": "which speaks REST, too",
+}
+
+
+def root_option(table: Table) -> str:
+    """The option that says where the files of a checked table may be."""
+    return LOCATION if LOCATION in table.options else WAREHOUSE
+
+
+def is_rest(table: Table) -> bool:
+    """Whether the catalog is a service."""
+    return table.options.get(TYPE, "").lower() == "rest"
+
+
+def reached_by_catalog(table: Table) -> tuple[Place, ...]:
+    """The catalog of a checked table, and where its files may be."""
+    uri = table.options[URI]
+    found = [http_host(URI, uri) if is_rest(table) else local_file(URI, uri.removeprefix(SQLITE_URL))]
+    if (tokens := table.options.get("oauth2-server-uri")) is not None:
+        found.append(http_host("oauth2-server-uri", tokens))
+    return (*found, *reached(table, root_option(table)))
+
+
+def check_catalog(path: str, table: Table) -> Iterator[Diagnostic]:
+    """What is wrong with the catalog, and with where the files are, with paths below ``path``."""
+    kind = table.options.get(TYPE, "")
+    if kind.lower() not in ("rest", "jdbc"):
+        yield Diagnostic(
+            message=f"{TYPE!r} is {kind!r}, {_OTHERS.get(kind.lower(), 'which is not known')}",
+            hint="write 'rest' or 'jdbc', and register the table there",
+            path=f"{path}.{TYPE}",
+        )
+        return
+    yield from _check_uri(path, table)
+    for name in _OF_REST:
+        if name in table.options and not is_rest(table):
+            yield Diagnostic(
+                message=f"{name!r} has no effect on a catalog of SQLite", hint="remove it", path=f"{path}.{name}"
+            )
+    if not _is_place(table):
+        yield Diagnostic(
+            message=f"where the files of the table may be is not said, by {WAREHOUSE!r} or {LOCATION!r}",
+            hint=f"write '{LOCATION}' = 's3://bucket/path', or the path of a directory",
+            path=f"{path}.{WAREHOUSE if WAREHOUSE in table.options else 'connector'}",
+        )
+        return
+    yield from check_place(path, table, root_option(table))
+
+
+def _check_uri(path: str, table: Table) -> Iterator[Diagnostic]:
+    uri = table.options.get(URI, "")
+    wanted, example = ("http:// or https://", "https://catalog.example.com") if is_rest(table) else (
+        SQLITE_URL, "jdbc:sqlite:/lake/catalog.db",
+    )  # fmt: skip
+    if not (_is_address(uri) if is_rest(table) else uri.startswith(SQLITE_URL) and uri != SQLITE_URL):
+        yield Diagnostic(
+            message=f"{URI!r} must start with {wanted}, and name no user",
+            hint=f"write '{URI}' = '{example}'",
+            path=f"{path}.{URI}",
+        )
+    tokens = table.options.get("oauth2-server-uri", "https://x")
+    if not _is_address(tokens):
+        yield Diagnostic(
+            message="'oauth2-server-uri' must start with http:// or https://, and name no user",
+            hint="write 'oauth2-server-uri' = 'https://login.example.com/token'",
+            path=f"{path}.oauth2-server-uri",
+        )
+
+
+def _is_place(table: Table) -> bool:
+    if LOCATION in table.options:
+        return True
+    text = table.options.get(WAREHOUSE, "")
+    return bool(text) and (not is_rest(table) or text.startswith("/") or ":/" in text)
+
+
+def _is_address(text: str) -> bool:
+    try:
+        found = http_host(URI, text)
+    except ValueError:
+        return False
+    return bool(found.usual and found.host) and not any(character in text for character in "@?#$ ")

@@ -1,0 +1,17 @@
+"""The iceberg connector: tables of Apache Iceberg, which pyiceberg commits to, without any jar in Spark."""
+
+from __future__ import annotations
+
+from plans.connectors.iceberg import ICEBERG
+from runtime.connectors.connector import ConnectorCode
+from runtime.connectors.iceberg.write import batch_writer, batches_had, micro_batch_writer, writer
+
+__all__ = ["CODE"]
+
+CODE = ConnectorCode(
+    connector=ICEBERG,
+    writer=writer,
+    micro_batch_writer=micro_batch_writer,
+    batch_writer=batch_writer,
+    batches_had=batches_had,
+)

@@ -1,0 +1,195 @@
+"""Catalogs of Iceberg, through pyiceberg: opening a table, creating it, and what it must be to be written to.
+
+Only where batches are committed: on the driver. Knows no Spark.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from urllib.parse import quote
+
+from pydantic import ValidationError
+from pyiceberg import exceptions
+from pyiceberg.catalog import Catalog
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.table import Table
+from pyiceberg.transforms import IdentityTransform
+from requests.exceptions import RequestException
+from sqlalchemy.exc import SQLAlchemyError
+
+from plans.connectors.lakes.catalogs import LOCATION, SQLITE_URL, TYPE, URI, WAREHOUSE
+from plans.connectors.reach import http_host
+from plans.errors import RunError
+from runtime.connectors.iceberg.types import same, schema_of
+from runtime.connectors.lakes.commits import Changed
+from runtime.connectors.lakes.storage import Storage
+from runtime.connectors.lakes.target import Target
+from runtime.lookup.sources.failures import redacted
+from runtime.lookup.sources.hosts import refuse_link_local
+from runtime.secrets import resolve
+
+_PASSED_ON = ("credential", "token", "oauth2-server-uri", WAREHOUSE)
+_CREATED_WITH = {
+    "format-version": "2",
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "100",
+}
+"""Each version has a file of metadata with all snapshots, of which a stream would leave very many."""
+_ELSEWHERE = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
+_ERRORS: tuple[type[Exception], ...] = (
+    *(kind for kind in vars(exceptions).values() if isinstance(kind, type) and issubclass(kind, Exception)),
+    RequestException, SQLAlchemyError, ValidationError, OSError, ValueError,
+)  # fmt: skip
+
+
+def opened(target: Target) -> Table | None:
+    """The table as it is now, None if it is not there; RunError if it is not as declared, or nobody here writes so."""
+    with failures(target):
+        try:
+            table = _catalog(tuple(target.options.items())).load_table(_identifier(target))
+        except (exceptions.NoSuchTableError, exceptions.NoSuchNamespaceError):
+            return None
+        _refuse_place(target, table)
+        _check(target, table)
+        return table
+
+
+def prepared(target: Target) -> Table:
+    """The table, which is created if it is not there, and its database, too."""
+    found = opened(target)
+    if found is not None:
+        return found
+    with failures(target):
+        catalog, schema = _catalog(tuple(target.options.items())), schema_of(target)
+        fields = [
+            PartitionField(schema.find_field(name).field_id, 1000 + number, IdentityTransform(), name)
+            for number, name in enumerate(target.partitioned_by)
+        ]
+        catalog.create_namespace_if_not_exists(_identifier(target)[:-1])
+        with suppress(exceptions.TableAlreadyExistsError):  # by somebody else, since it was looked for
+            catalog.create_table(
+                _identifier(target), schema, location=_new_location(target), partition_spec=PartitionSpec(*fields),
+                properties=_CREATED_WITH,
+            )  # fmt: skip
+    made = opened(target)
+    assert made is not None
+    return made
+
+
+def storage_at(target: Target, table: Table) -> Storage:
+    """Where the files of the table are."""
+    return Storage(root=_plain(table.location()), options=target.storage.options)
+
+
+@contextmanager
+def failures(target: Target) -> Iterator[None]:
+    """Raises what pyiceberg says as :class:`Changed` or as a RunError, without what came out of the environment."""
+    try:
+        yield
+    except (exceptions.CommitFailedException, exceptions.ValidationException) as error:
+        raise Changed(_told(error, target)) from None
+    except _ERRORS as error:
+        raise RunError(f"table {target.name}, {target.called}: {_told(error, target)}", path=target.path) from None
+
+
+def _told(error: Exception, target: Target) -> str:
+    return redacted(" ".join(str(error).split()) or type(error).__name__, target.options)
+
+
+def _identifier(target: Target) -> tuple[str, ...]:
+    options = target.options
+    return (*options["catalog-database"].split("."), options["catalog-table"])
+
+
+@lru_cache(maxsize=32)
+def _catalog(options: tuple[tuple[str, str], ...]) -> Catalog:
+    """The catalog that options of a table name; not what pyiceberg's own file and variables say of one."""
+    given = dict(options)
+    own = {name: resolve(value) for name, value in given.items() if name in _PASSED_ON or name.startswith("s3.")}
+    own["py-io-impl"] = "pyiceberg.io.pyarrow.PyArrowFileIO"
+    if given[TYPE].lower() == "rest":
+        from pyiceberg.catalog.rest import RestCatalog
+
+        for name in (URI, "oauth2-server-uri"):
+            if name in given:
+                host = http_host(name, given[name])
+                refuse_link_local(host.host, host.port or host.usual, path=name)
+        # Tasks write with credentials of their own, so none are asked for.
+        return RestCatalog(given["catalog-name"], uri=given[URI], **own, **{"header.X-Iceberg-Access-Delegation": ""})
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    path = os.path.abspath(given[URI].removeprefix(SQLITE_URL))
+    return SqlCatalog(
+        given["catalog-name"], uri=f"sqlite:///{quote(path)}" if "?" in path else f"sqlite:///{path}", **own
+    )
+
+
+def _new_location(target: Target) -> str | None:
+    """Where a table that is created has its files, unless a REST catalog decides it."""
+    given = target.options
+    root = target.storage.root if not target.storage.is_local else f"file://{target.storage.root}"
+    if LOCATION in given:
+        return root
+    return None if given[TYPE].lower() == "rest" else "/".join((root, *_identifier(target)))
+
+
+def _plain(location: str) -> str:
+    """A place as :class:`Storage` has it."""
+    scheme, colon, rest = location.rstrip("/").partition("://")
+    if colon and scheme in ("s3", "s3a", "s3n"):
+        return f"s3://{rest}"
+    return os.path.normpath(rest if colon and scheme == "file" else location.removeprefix("file:"))
+
+
+def _refuse_place(target: Target, table: Table) -> None:
+    """RunError if files of the table are where the script does not say they may be."""
+    root, found = target.storage.root.rstrip("/"), _plain(table.location())
+    elsewhere = [name for name in _ELSEWHERE if name in table.metadata.properties]
+    if (found == root or found.startswith(f"{root}/")) and not elsewhere:
+        return
+    where = table.metadata.properties[elsewhere[0]] if elsewhere else table.location()
+    raise RunError(
+        f"the Iceberg table {target.called} has files at {where}, which is not in {root}",
+        hint=f"write '{LOCATION}' = '{where}'" if not elsewhere else f"take {elsewhere[0]} from the table",
+        path=target.path,
+    )
+
+
+def _check(target: Target, table: Table) -> None:
+    """RunError if the sink cannot write to the table."""
+    there, wanted = table.schema(), schema_of(target)
+    types = {column.name: column.type for column in target.columns}
+    for field in wanted.fields:
+        if field.name not in there.column_names or field.name not in {top.name for top in there.fields}:
+            raise _unfit(target, f"has no column {field.name!r}", "add it there, or leave it out of CREATE TABLE")
+        found = there.find_field(field.name).field_type
+        if not same(found, field.field_type):
+            raise _unfit(
+                target, f"has column {field.name!r} as {found}, which is {types[field.name]} here",
+                "declare it as the table has it, or name another table",
+            )  # fmt: skip
+    for field in there.fields:
+        if field.required and field.name not in types:
+            raise _unfit(
+                target, f"has column {field.name!r}, which must have a value and is not declared",
+                "declare it in CREATE TABLE",
+            )  # fmt: skip
+    if table.metadata.format_version > 2:
+        raise _unfit(target, "is of format version 3, which this sink does not write", "write to another table")
+    spec = table.spec()
+    by = [there.find_column_name(field.source_id) or "" for field in spec.fields]
+    if other := [str(field) for field in spec.fields if not isinstance(field.transform, IdentityTransform)]:
+        raise _unfit(target, f"is partitioned by {other[0]}, which this sink cannot reckon", "write to another table")
+    if target.partitioned_by and list(target.partitioned_by) != by:
+        raise RunError(
+            f"the Iceberg table {target.called} is partitioned by {', '.join(by) or 'nothing'}",
+            hint="leave 'partitioned-by' out, or write to another table",
+            path=f"{target.path}.options.partitioned-by",
+        )
+
+
+def _unfit(target: Target, what: str, hint: str) -> RunError:
+    return RunError(f"the Iceberg table {target.called} {what}", hint=hint, path=target.path)

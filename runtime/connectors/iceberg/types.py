@@ -1,0 +1,83 @@
+"""Columns in Iceberg's types, and in Arrow as the files of a table have them, with the ids of its columns.
+
+Only where batches are committed: on the driver. Knows no Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import count
+from typing import Any
+
+import pyarrow as pa
+from pyiceberg import types as iceberg
+from pyiceberg.io.pyarrow import schema_to_pyarrow
+from pyiceberg.schema import Schema
+
+from runtime.connectors.lakes.target import Target
+from runtime.types import to_arrow
+
+_PLAIN: tuple[tuple[pa.DataType, iceberg.PrimitiveType], ...] = (
+    (pa.bool_(), iceberg.BooleanType()),
+    (pa.int8(), iceberg.IntegerType()),
+    (pa.int16(), iceberg.IntegerType()),
+    (pa.int32(), iceberg.IntegerType()),
+    (pa.int64(), iceberg.LongType()),
+    (pa.float32(), iceberg.FloatType()),
+    (pa.float64(), iceberg.DoubleType()),
+    (pa.string(), iceberg.StringType()),
+    (pa.binary(), iceberg.BinaryType()),
+    (pa.date32(), iceberg.DateType()),
+    (pa.timestamp("us"), iceberg.TimestampType()),
+    (pa.timestamp("us", tz="UTC"), iceberg.TimestamptzType()),
+)
+
+
+def schema_of(target: Target) -> Schema:
+    """The declared columns; their ids are new ones."""
+    ids = count(1)
+    required = target.required
+    return Schema(
+        *(
+            iceberg.NestedField(next(ids), c.name, _type(to_arrow(c.type), ids), required=c.name in required)
+            for c in target.columns
+        )
+    )
+
+
+def in_files(schema: Schema, names: Iterable[str]) -> pa.Schema:
+    """Some columns of a table in Arrow, each with its id."""
+    found = schema_to_pyarrow(schema)
+    return pa.schema([found.field(name) for name in names])
+
+
+def same(one: iceberg.IcebergType, other: iceberg.IcebergType) -> bool:
+    """Whether two types are the same but for the ids of what they have, and what is said of NULLs."""
+    return bool(_plain(one) == _plain(other))
+
+
+def _type(arrow: pa.DataType, ids: Iterator[int]) -> iceberg.IcebergType:
+    if pa.types.is_decimal(arrow):
+        return iceberg.DecimalType(arrow.precision, arrow.scale)
+    if pa.types.is_map(arrow):
+        return iceberg.MapType(
+            key_id=next(ids), key_type=_type(arrow.key_type, ids), value_id=next(ids),
+            value_type=_type(arrow.item_type, ids), value_required=False,
+        )  # fmt: skip
+    if pa.types.is_list(arrow):
+        return iceberg.ListType(element_id=next(ids), element_type=_type(arrow.value_type, ids), element_required=False)
+    if pa.types.is_struct(arrow):
+        return iceberg.StructType(
+            *(iceberg.NestedField(next(ids), f.name, _type(f.type, ids), required=False) for f in arrow)
+        )
+    return next(theirs for ours, theirs in _PLAIN if ours == arrow)
+
+
+def _plain(kind: iceberg.IcebergType) -> Any:
+    if isinstance(kind, iceberg.StructType):
+        return [(field.name, _plain(field.field_type)) for field in kind.fields]
+    if isinstance(kind, iceberg.ListType):
+        return "list", _plain(kind.element_type)
+    if isinstance(kind, iceberg.MapType):
+        return "map", _plain(kind.key_type), _plain(kind.value_type)
+    return str(kind)

@@ -1,0 +1,112 @@
+"""The iceberg sink: each micro-batch is a snapshot of the table, which says who wrote it and its number.
+
+A replayed micro-batch is skipped. Without a PRIMARY KEY, tasks write the rows into files, which the driver commits: no
+row passes through it. With one, the changes of a micro-batch are netted, one of each key, and the driver writes the
+files that hold such keys anew; into a table that is still empty, tasks write them as files, too. A micro-batch that
+changes nothing makes no snapshot. A batch job commits its whole result at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+from pyspark.sql.utils import is_remote
+
+from plans.connectors.iceberg import ICEBERG
+from plans.connectors.lakes.catalogs import root_option
+from plans.declarations.tables import Table
+from runtime.connectors.connector import FilesIn
+from runtime.connectors.lakes.commits import Commit, committed
+from runtime.connectors.lakes.data_files import DataFile
+from runtime.connectors.lakes.sink import LakeBatch, each_micro_batch, refuse_updates, whole_result
+from runtime.connectors.lakes.target import Target, target_of
+from runtime.connectors.lakes.tasks import Rows, netted, written_files, written_first
+from runtime.connectors.micro_batch import MicroBatch
+from runtime.engine.each_batch import written_by
+from runtime.lookup.sources.failures import import_extra
+
+
+def _committed(target: Target, rows: Callable[[], Rows], commit: Commit) -> bool:
+    catalog, snapshots = _pyiceberg("catalog"), _pyiceberg("snapshots")
+    found = cache(rows)
+    changes = cache(lambda: netted(found(), target))
+    written: dict[Any, list[DataFile]] = {}
+
+    def append(table: Any) -> None:
+        shape = snapshots.shape_of(table)
+        if shape not in written:
+            writing = snapshots.writing_of(target, table, target.schema.names)
+            written[shape] = written_files(found(), target, writing)
+        if written[shape]:
+            snapshots.commit_files(target, table, written[shape], commit)
+
+    def upsert(table: Any) -> None:
+        if snapshots.is_empty(table) and isinstance(found(), DataFrame):
+            writing = snapshots.writing_of(target, table, target.schema.names)
+            if added := written_first(found(), target, writing):
+                snapshots.commit_files(target, table, added, commit)
+        elif changes().num_rows:
+            _pyiceberg("upsert").merge(target, table, changes(), commit)
+
+    return committed(
+        target,
+        commit,
+        opened=lambda: catalog.prepared(target),
+        last_batch=partial(snapshots.last_batch, target),
+        attempt=upsert if target.primary_key else append,
+    )
+
+
+def writer(
+    df: DataFrame, name: str, table: Table, *, changelog: bool, checkpoint: str | None = None
+) -> DataStreamWriter:
+    """A writer into the table; RunError if there is one that does not fit."""
+    return written_by(_sink(name, table, changelog=changelog, checkpoint=checkpoint), df, checkpoint)
+
+
+def micro_batch_writer(
+    name: str, table: Table, *, changelog: bool, checkpoint: str | None = None, part: str = ""
+) -> Callable[[MicroBatch, int], int]:
+    """What writes a micro-batch; ``part`` tells the sinks of one query apart. RunError as :func:`writer`."""
+    return each_micro_batch(_sink(name, table, changelog=changelog, checkpoint=checkpoint, part=part))
+
+
+def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
+    """What writes all rows in one snapshot; RunError, now, as :func:`writer`."""
+    return whole_result(_sink(name, table, changelog=False, checkpoint=None), df)
+
+
+def _sink(name: str, table: Table, *, changelog: bool, checkpoint: str | None, part: str = "") -> LakeBatch:
+    """The sink, whose table has been looked at; what a client of Spark Connect cannot see is left to the server."""
+    refuse_updates(name, table, changelog=changelog)
+    target = iceberg_target(name, table)
+    if not is_remote():
+        _pyiceberg("catalog").opened(target.here())
+    return LakeBatch(target=target, checkpoint=checkpoint, commit=_committed, part=part)
+
+
+def batches_had(table: Table, writer: Callable[[], str | None], files_in: FilesIn) -> int:
+    """The last batch of ``writer`` that the table remembers."""
+    query = writer()
+    if query is None or is_remote():
+        return -1
+    target = iceberg_target("", table).here()
+    found = _pyiceberg("catalog").opened(target)
+    return -1 if found is None else int(_pyiceberg("snapshots").last_batch(target, found, query))
+
+
+def iceberg_target(name: str, table: Table) -> Target:
+    """The table as a target, called as its catalog calls it."""
+    given = table.options
+    called = ".".join(given[part] for part in ("catalog-name", "catalog-database", "catalog-table"))
+    return target_of(name, table, root_option(table), catalogued=called)
+
+
+def _pyiceberg(module: str) -> Any:
+    """A module that commits to tables; RunError if pyiceberg is not installed here."""
+    name = f"runtime.connectors.iceberg.{module}"
+    return import_extra(name, "iceberg", ICEBERG.name, where="where the run was started")

@@ -1,0 +1,78 @@
+"""A sink in a table of a data lake, for each micro-batch and for the result of a batch job; which lake, others say."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
+
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
+
+from plans.declarations.tables import Table
+from plans.errors import RunError
+from runtime.connectors.lakes.commits import Commit
+from runtime.connectors.lakes.target import Target
+from runtime.connectors.lakes.tasks import Rows
+from runtime.connectors.micro_batch import MicroBatch
+from runtime.connectors.query_id import query_id
+
+Committing: TypeAlias = Callable[[Target, Callable[[], Rows], Commit], bool]
+"""Commits rows to a table, and says whether they were asked for."""
+
+_ROWS = "rows"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LakeBatch:
+    """Writes one micro-batch; Spark Connect pickles it to the server, with secrets still unresolved."""
+
+    target: Target
+    checkpoint: str | None
+    commit: Committing
+    part: str = ""
+    """Tells this sink from others that the same query writes."""
+
+    def __call__(self, df: DataFrame, batch_id: int) -> None:
+        self.write(lambda: df, batch_id, df.sparkSession)
+
+    def write(self, rows: Callable[[], Rows], batch_id: int, spark: SparkSession) -> bool:
+        """Write the rows, and say whether they were asked for: of a batch that the table has, they are not."""
+        commit = (query_id(spark, self.checkpoint) + self.part, batch_id)
+        return self.commit(self.target.here(), rows, commit)
+
+    def write_all(self, df: DataFrame) -> None:
+        """Write the result of a batch job; the name of its own tells a commit whose end was not heard of."""
+        self.commit(self.target.here(), lambda: df, (f"job-{uuid.uuid4()}", 0))
+
+
+def each_micro_batch(sink: LakeBatch) -> Callable[[MicroBatch, int], int]:
+    """What writes a micro-batch by ``sink`` and returns its number of rows."""
+
+    def write(rows: MicroBatch, batch: int) -> int:
+        if rows.is_on_driver:
+            found = rows.on_driver()
+            sink.write(lambda: found, batch, rows.spark)
+            return int(found.num_rows)
+        seen = Observation()
+        counted = lambda: rows.in_spark().observe(seen, F.count(F.lit(1)).alias(_ROWS))  # noqa: E731
+        return int(seen.get[_ROWS]) if sink.write(counted, batch, rows.spark) else 0
+
+    return write
+
+
+def whole_result(sink: LakeBatch, df: DataFrame) -> Callable[[], None]:
+    """What writes all rows of ``df`` by ``sink``, in one commit."""
+    return partial(sink.write_all, df)
+
+
+def refuse_updates(name: str, table: Table, *, changelog: bool) -> None:
+    """RunError if rows are a changelog, and the table has no key to find them by."""
+    if changelog and not table.primary_key:
+        raise RunError(
+            f"table {name} cannot take updates: it has no primary key to find rows by",
+            hint="declare PRIMARY KEY (...) NOT ENFORCED",
+            path=f"tables.{name}",
+        )
