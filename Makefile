@@ -85,6 +85,7 @@ flink-goldens: $(INSTALLED) java kafka
 	.flink/bin/python tests/flink/record_ddl.py
 	.flink/bin/python tests/flink/record_reserved.py
 	.flink/bin/python tests/flink/record_keys.py
+	.flink/bin/python tests/messages/debezium/record_flink.py
 	$(BIN)/python tests/flink/record_protobuf.py .flink/bin/python
 	.flink/bin/python tests/flink/record_files.py "$$($(BIN)/python -c 'import pyspark; print(pyspark.__path__[0] + "/jars")')"
 
