@@ -10,8 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from plans.connectors.connector import INSERT_ONLY, UPSERT_KINDS, Connector, Writing
-from plans.connectors.lakes.catalogs import CATALOG_OPTIONS, check_catalog, reached_by_catalog
+from plans.connectors.connector import INSERT_ONLY, UPSERT_KINDS, Connector, Reading, Writing
+from plans.connectors.lakes.catalogs import (
+    CATALOG_OPTIONS,
+    SNAPSHOT_OPTIONS,
+    check_catalog,
+    check_snapshot,
+    reached_by_catalog,
+)
 from plans.connectors.lakes.columns import PARTITIONED_BY, check_columns
 from plans.connectors.options import option
 from plans.declarations.row_kinds import RowKind
@@ -28,6 +34,7 @@ def _sink_kinds(table: Table) -> tuple[RowKind, ...]:
 def _check(path: str, table: Table) -> Iterator[Diagnostic]:
     yield from check_catalog(path, table)
     yield from check_columns(path, table)
+    yield from check_snapshot(path, table)
 
 
 ICEBERG = Connector(
@@ -36,6 +43,7 @@ ICEBERG = Connector(
     options=(
         *CATALOG_OPTIONS,
         PARTITIONED_BY,
+        *SNAPSHOT_OPTIONS,
         option(
             "sink.max-retries",
             "int",
@@ -51,6 +59,7 @@ ICEBERG = Connector(
             description="The most tasks that write a micro-batch; without it as many as make its rows.",
         ),
     ),
+    reading=Reading(in_streams=False),
     writing=Writing(
         kinds=_sink_kinds, upserts=lambda table: bool(table.primary_key), place="catalog-table",
         takes_updates="with a PRIMARY KEY",

@@ -107,6 +107,7 @@ _CATALOG = {
 }  # fmt: skip
 SOURCES = {
     "delta": _LAKE,
+    "iceberg": _CATALOG,
     "jdbc": {
         "url": "jdbc:postgresql://127.0.0.1:{port}/shop", "table-name": "d", "username": "me",
         "password": "${env:CANARY}", "connection.timeout": "2 s",

@@ -9,18 +9,20 @@ tables.orders.options.catalog-type: 'catalog-type' is 'hadoop', which keeps no t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from plans.connectors.lakes.storage import S3_OPTIONS, check_place, reached
 from plans.connectors.options import option
 from plans.connectors.reach import Place, http_host, local_file
 from plans.declarations.tables import Table
 from plans.errors import Diagnostic
+from plans.settings.setting import MAX_LONG
 
 TYPE = "catalog-type"
 URI = "uri"
 WAREHOUSE = "warehouse"
 LOCATION = "location"
+SNAPSHOT, TIMESTAMP, TAG = "snapshot-id", "as-of-timestamp", "tag"
 SQLITE_URL = "jdbc:sqlite:"
 
 CATALOG_OPTIONS = (
@@ -38,6 +40,11 @@ CATALOG_OPTIONS = (
     option("oauth2-server-uri", description="Who gives tokens for a REST catalog; the catalog itself if absent."),
     *S3_OPTIONS,
 )
+SNAPSHOT_OPTIONS = (
+    option(SNAPSHOT, "int", minimum=0, maximum=MAX_LONG, description="The snapshot to read; the newest if absent."),
+    option(TIMESTAMP, "int", minimum=0, maximum=MAX_LONG, description="The time of which the newest is read, in ms."),
+    option(TAG, description="The tag, or the branch, whose snapshot is read."),
+)
 _OF_REST = ("credential", "token", "oauth2-server-uri")
 _OTHERS = {
     "hadoop": "which keeps no two writers apart: files are its catalog",
@@ -45,6 +52,11 @@ _OTHERS = {
     "glue": "which nobody has tried here",
     "nessie": "which speaks REST, too",
 }
+
+
+def chosen_snapshot(options: Mapping[str, str]) -> tuple[str, ...]:
+    """The options that name a snapshot."""
+    return tuple(each.name for each in SNAPSHOT_OPTIONS if each.name in options)
 
 
 def root_option(table: Table) -> str:
@@ -90,6 +102,16 @@ def check_catalog(path: str, table: Table) -> Iterator[Diagnostic]:
         )
         return
     yield from check_place(path, table, root_option(table))
+
+
+def check_snapshot(path: str, table: Table) -> Iterator[Diagnostic]:
+    """What is wrong with the choice of a snapshot."""
+    for name in chosen_snapshot(table.options)[1:]:
+        yield Diagnostic(
+            message=f"{name!r} and {chosen_snapshot(table.options)[0]!r} both name a snapshot",
+            hint="leave one of them",
+            path=f"{path}.{name}",
+        )
 
 
 def _check_uri(path: str, table: Table) -> Iterator[Diagnostic]:

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from pyiceberg import exceptions
 from pyiceberg.catalog import Catalog
 from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 from requests.exceptions import RequestException
@@ -47,13 +48,20 @@ _ERRORS: tuple[type[Exception], ...] = (
 
 def opened(target: Target) -> Table | None:
     """The table as it is now, None if it is not there; RunError if it is not as declared, or nobody here writes so."""
+    table = loaded(target)
+    if table is not None:
+        _check(target, table)
+    return table
+
+
+def loaded(target: Target) -> Table | None:
+    """The table, None if it is not there; RunError if its files are where the script does not say."""
     with failures(target):
         try:
             table = _catalog(tuple(target.options.items())).load_table(_identifier(target))
         except (exceptions.NoSuchTableError, exceptions.NoSuchNamespaceError):
             return None
         _refuse_place(target, table)
-        _check(target, table)
         return table
 
 
@@ -81,7 +89,7 @@ def prepared(target: Target) -> Table:
 
 def storage_at(target: Target, table: Table) -> Storage:
     """Where the files of the table are."""
-    return Storage(root=_plain(table.location()), options=target.storage.options)
+    return Storage(root=plain_place(table.location()), options=target.storage.options)
 
 
 @contextmanager
@@ -136,8 +144,8 @@ def _new_location(target: Target) -> str | None:
     return None if given[TYPE].lower() == "rest" else "/".join((root, *_identifier(target)))
 
 
-def _plain(location: str) -> str:
-    """A place as :class:`Storage` has it."""
+def plain_place(location: str) -> str:
+    """A place in an Iceberg table as :class:`Storage` has it."""
     scheme, colon, rest = location.rstrip("/").partition("://")
     if colon and scheme in ("s3", "s3a", "s3n"):
         return f"s3://{rest}"
@@ -146,7 +154,7 @@ def _plain(location: str) -> str:
 
 def _refuse_place(target: Target, table: Table) -> None:
     """RunError if files of the table are where the script does not say they may be."""
-    root, found = target.storage.root.rstrip("/"), _plain(table.location())
+    root, found = target.storage.root.rstrip("/"), plain_place(table.location())
     elsewhere = [name for name in _ELSEWHERE if name in table.metadata.properties]
     if (found == root or found.startswith(f"{root}/")) and not elsewhere:
         return
@@ -158,21 +166,27 @@ def _refuse_place(target: Target, table: Table) -> None:
     )
 
 
-def _check(target: Target, table: Table) -> None:
-    """RunError if the sink cannot write to the table."""
-    there, wanted = table.schema(), schema_of(target)
+def check_columns(target: Target, there: Schema) -> None:
+    """RunError unless the declared columns are there, with their types."""
+    fields = {field.name: field for field in there.fields}
     types = {column.name: column.type for column in target.columns}
-    for field in wanted.fields:
-        if field.name not in there.column_names or field.name not in {top.name for top in there.fields}:
-            raise _unfit(target, f"has no column {field.name!r}", "add it there, or leave it out of CREATE TABLE")
-        found = there.find_field(field.name).field_type
-        if not same(found, field.field_type):
+    for wanted in schema_of(target).fields:
+        if wanted.name not in fields:
+            raise _unfit(target, f"has no column {wanted.name!r}", "add it there, or leave it out of CREATE TABLE")
+        found = fields[wanted.name].field_type
+        if not same(found, wanted.field_type):
             raise _unfit(
-                target, f"has column {field.name!r} as {found}, which is {types[field.name]} here",
+                target, f"has column {wanted.name!r} as {found}, which is {types[wanted.name]} here",
                 "declare it as the table has it, or name another table",
             )  # fmt: skip
+
+
+def _check(target: Target, table: Table) -> None:
+    """RunError if the sink cannot write to the table."""
+    there = table.schema()
+    check_columns(target, there)
     for field in there.fields:
-        if field.required and field.name not in types:
+        if field.required and field.name not in target.schema.names:
             raise _unfit(
                 target, f"has column {field.name!r}, which must have a value and is not declared",
                 "declare it in CREATE TABLE",

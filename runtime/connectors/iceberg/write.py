@@ -17,8 +17,9 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.utils import is_remote
 
 from plans.connectors.iceberg import ICEBERG
-from plans.connectors.lakes.catalogs import root_option
+from plans.connectors.lakes.catalogs import chosen_snapshot, root_option
 from plans.declarations.tables import Table
+from plans.errors import RunError
 from runtime.connectors.connector import FilesIn
 from runtime.connectors.lakes.commits import Commit, committed
 from runtime.connectors.lakes.data_files import DataFile
@@ -84,6 +85,12 @@ def _sink(name: str, table: Table, *, changelog: bool, checkpoint: str | None, p
     """The sink, whose table has been looked at; what a client of Spark Connect cannot see is left to the server."""
     refuse_updates(name, table, changelog=changelog)
     target = iceberg_target(name, table)
+    for option in chosen_snapshot(table.options):
+        raise RunError(
+            f"table {name} is one snapshot of a table, which nobody writes to",
+            hint=f"remove {option!r}, or declare another table to read that snapshot",
+            path=f"{target.path}.options.{option}",
+        )
     if not is_remote():
         _pyiceberg("catalog").opened(target.here())
     return LakeBatch(target=target, checkpoint=checkpoint, commit=_committed, part=part)

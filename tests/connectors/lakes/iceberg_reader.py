@@ -26,7 +26,8 @@ def metadata(catalog: Path, name: str) -> Mapping[str, Any]:
     connection = sqlite3.connect(catalog)
     try:
         asked = "SELECT metadata_location FROM iceberg_tables WHERE table_name = ?"
-        found = connection.execute(asked, [name]).fetchall()
+        is_new = not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'iceberg_tables'").fetchall()
+        found = [] if is_new else connection.execute(asked, [name]).fetchall()
     finally:
         connection.close()
     return json.loads(_path(found[0][0]).read_text(encoding="utf-8")) if found else {}

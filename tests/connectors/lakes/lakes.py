@@ -31,6 +31,9 @@ class Lake(Protocol):
     def by_library(self, name: str) -> int:
         """How many rows the library that writes reads."""
 
+    def travel(self, name: str, commit: int) -> list[tuple[str, str]]:
+        """The options, each alone, with which a source reads a commit."""
+
 
 class DeltaLake:
     def __init__(self, root: Path) -> None:
@@ -53,6 +56,9 @@ class DeltaLake:
 
     def by_library(self, name: str) -> int:
         return int(pa.table(DeltaTable(self.root / name).scan().read_all()).num_rows)
+
+    def travel(self, name: str, commit: int) -> list[tuple[str, str]]:
+        return [("versionAsOf", str(commit))]
 
 
 class IcebergLake:
@@ -92,6 +98,14 @@ class IcebergLake:
 
     def by_library(self, name: str) -> int:
         return self.table(name).scan().to_arrow().num_rows
+
+    def travel(self, name: str, commit: int) -> list[tuple[str, str]]:
+        found = iceberg_reader.snapshots(self.catalog, name)[commit - 1]
+        self.table(name).manage_snapshots().create_tag(found["snapshot-id"], "then").commit()
+        return [
+            ("snapshot-id", str(found["snapshot-id"])), ("as-of-timestamp", str(found["timestamp-ms"])),
+            ("tag", "then"),
+        ]  # fmt: skip
 
     def table(self, name: str) -> IcebergTable:
         return SqlCatalog("lake", uri=f"sqlite:///{self.catalog}").load_table(("db", name))

@@ -1,4 +1,4 @@
-"""Jobs into Delta tables, from SQL on: several sinks of one query, a restart, Spark Connect's way, an object store."""
+"""Jobs into tables of data lakes, from SQL on: several sinks of one query, a restart, other versions, refusals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from plans.analysis.validate import validate
 from plans.connectors.policy import Policy
 from plans.errors import RunError, SqlError
 from runtime.run.execute import execute
-from tests.connectors.lakes.readers import delta_rows, versions
+from tests.connectors.lakes.lakes import LAKES, Lake, in_with
 
 pytestmark = pytest.mark.spark
 
@@ -23,11 +23,11 @@ SCRIPT = """
 CREATE TABLE orders (id BIGINT, customer STRING, total BIGINT)
 WITH ('connector' = 'filesystem', 'path' = '{at}/orders', 'format' = 'json', 'source.max-files-per-trigger' = '1');
 CREATE TABLE totals (customer STRING, n BIGINT, total BIGINT, PRIMARY KEY (customer) NOT ENFORCED)
-WITH ('connector' = 'delta', 'table-path' = '{at}/totals');
+WITH ({totals});
 CREATE TABLE dear (customer STRING, n BIGINT, PRIMARY KEY (customer) NOT ENFORCED)
-WITH ('connector' = 'delta', 'table-path' = '{at}/dear');
+WITH ({dear});
 CREATE TABLE copies (id BIGINT, total BIGINT)
-WITH ('connector' = 'delta', 'table-path' = '{at}/copies');
+WITH ({copies});
 CREATE VIEW v AS SELECT customer, COUNT(*) AS n, SUM(total) AS total FROM orders GROUP BY customer;
 INSERT INTO totals SELECT customer, n, total FROM v;
 INSERT INTO dear SELECT customer, n FROM v WHERE total > 10 AND total < 40;
@@ -61,65 +61,84 @@ def expected(files: int) -> dict[str, list]:
     }
 
 
-def test_each_version_is_the_result_of_a_batch_and_a_restart_goes_on(spark: SparkSession, tmp_path: Path) -> None:
-    plan = planner.compile_sql(SCRIPT.format(at=tmp_path), {"parallelism.default": "2"}, name="delta")
+@pytest.fixture(params=LAKES)
+def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Lake:
+    return LAKES[request.param](tmp_path / "lake")
+
+
+def script_of(lake: Lake, at: Path) -> str:
+    return SCRIPT.format(at=at, **{name: in_with(lake.options(name)) for name in ("totals", "dear", "copies")})
+
+
+def test_each_version_is_the_result_of_a_batch_and_a_restart_goes_on(
+    spark: SparkSession, lake: Lake, tmp_path: Path
+) -> None:
+    plan = planner.compile_sql(script_of(lake, tmp_path), {"parallelism.default": "2"}, name="lake")
     for files in (range(2), range(2, 4)):
         for number in files:
             add(tmp_path, number)
         execution = execute(plan, spark, checkpoint=str(tmp_path / "checkpoint"), once=True)
         assert execution.await_termination(180)
     for name, rows in expected(4).items():
-        assert delta_rows(tmp_path / name) == rows
+        assert lake.rows(name) == rows
     for files in range(1, 5):
-        assert delta_rows(tmp_path / "copies", files) == expected(files)["copies"]
-        assert delta_rows(tmp_path / "totals", files) == expected(files)["totals"]
-    assert len(versions(tmp_path / "copies")) == 5
+        assert lake.rows("copies", files) == expected(files)["copies"]
+        assert lake.rows("totals", files) == expected(files)["totals"]
+    assert lake.commits("copies") == 4
 
 
-def test_a_batch_job_makes_one_version(spark: SparkSession, tmp_path: Path) -> None:
-    script = "SET 'execution.runtime-mode' = 'batch';" + SCRIPT.format(at=tmp_path)
+def test_a_batch_job_makes_one_version(spark: SparkSession, lake: Lake, tmp_path: Path) -> None:
+    script = "SET 'execution.runtime-mode' = 'batch';" + script_of(lake, tmp_path)
     for number in range(4):
         add(tmp_path, number)
-    plan = planner.compile_sql(script, name="delta")
+    plan = planner.compile_sql(script, name="lake")
     assert execute(plan, spark).await_termination(180)
     for name, rows in expected(4).items():
-        assert delta_rows(tmp_path / name) == rows
-        assert len(versions(tmp_path / name)) == 2
+        assert lake.rows(name) == rows
+        assert lake.commits(name) == 1
 
 
 READS = """
 SET 'execution.runtime-mode' = 'batch';
-CREATE TABLE source (id BIGINT, total BIGINT) WITH ('connector' = 'delta', 'table-path' = '{at}/copies'{more});
-CREATE TABLE target (total BIGINT, n BIGINT) WITH ('connector' = 'delta', 'table-path' = '{at}/{target}');
+CREATE TABLE source (id BIGINT, total BIGINT) WITH ({source}{more});
+CREATE TABLE target (total BIGINT, n BIGINT) WITH ({target});
 INSERT INTO target SELECT total, COUNT(*) FROM source GROUP BY total;
 """
 
 
-def test_a_batch_job_reads_the_newest_version_or_another(spark: SparkSession, tmp_path: Path) -> None:
+def reads(lake: Lake, target: str, more: str = "", source: str = "copies") -> str:
+    return READS.format(source=in_with(lake.options(source)), target=in_with(lake.options(target)), more=more)
+
+
+def test_a_batch_job_reads_the_newest_version_or_another(spark: SparkSession, lake: Lake, tmp_path: Path) -> None:
     for number in range(2):
         add(tmp_path, number)
-        write = "SET 'execution.runtime-mode' = 'batch';" + SCRIPT.format(at=tmp_path)
-        assert execute(planner.compile_sql(write, name="delta"), spark).await_termination(180)
+        write = "SET 'execution.runtime-mode' = 'batch';" + script_of(lake, tmp_path)
+        assert execute(planner.compile_sql(write, name="lake"), spark).await_termination(180)
     # Each job writes all orders of the files that are there then.
-    for target, more in (("new", ""), ("old", ", 'versionAsOf' = '1'"), ("none", ", 'versionAsOf' = '0'")):
-        plan = planner.compile_sql(READS.format(at=tmp_path, more=more, target=target), name="read")
+    first = lake.travel("copies", 1)
+    trials = [("new", ""), *((f"old{number}", f", '{name}' = '{value}'") for number, (name, value) in enumerate(first))]
+    for target, more in trials:
+        plan = planner.compile_sql(reads(lake, target, more), name="read")
         assert execute(plan, spark).await_termination(180)
-    assert delta_rows(tmp_path / "old") == [(20, 1), (5, 1)]
-    assert delta_rows(tmp_path / "new") == [(1, 1), (20, 2), (5, 2), (7, 1)]
-    assert delta_rows(tmp_path / "none") == []
-    for more, said in (("", "there is no Delta table at"), (", 'versionAsOf' = '7'", "7")):
-        at = tmp_path / ("nowhere" if not more else "")
-        plan = planner.compile_sql(READS.format(at=at, more=more, target="x"), name="read")
+        newest = [(1, 1), (20, 2), (5, 2), (7, 1)]
+        assert lake.rows(target) == (newest if not more else [(20, 1), (5, 1)])
+    wrong = [(name, "7") for name, _ in first]
+    for source, more, said in (
+        ("nowhere", "", "there is no (Delta|Iceberg) table"),
+        *(("copies", f", '{name}' = '{value}'", value) for name, value in wrong),
+    ):
+        plan = planner.compile_sql(reads(lake, "x", more, source), name="read")
         with pytest.raises(RunError, match=said):
             execute(plan, spark).await_termination(180)
 
 
-def test_a_stream_does_not_read_such_a_table() -> None:
-    script = READS.format(at="x", more="", target="t").replace("'batch'", "'streaming'")
+def test_a_stream_does_not_read_such_a_table(lake: Lake) -> None:
+    script = reads(lake, "t").replace("'batch'", "'streaming'")
     with pytest.raises(SqlError, match="table 'source' is read by batch jobs only") as caught:
         planner.compile_sql(script, name="read")
     assert "SET 'execution.runtime-mode' = 'batch'" in str(caught.value)
-    batch = planner.compile_sql(READS.format(at="x", more="", target="t"), name="read")
+    batch = planner.compile_sql(reads(lake, "t"), name="read")
     assert "batch jobs only" in str(list(validate(replace(batch, mode="streaming"))))
 
 
@@ -152,9 +171,9 @@ INSERT INTO r SELECT {", ".join("id" if "id" in part else "1" for part in column
     assert "hint: " in str(caught.value)
 
 
-def test_updates_need_a_key(tmp_path: Path) -> None:
+def test_updates_need_a_key(lake: Lake) -> None:
     script = f"""CREATE TABLE o (id INT) WITH ('connector' = 'datagen');
-CREATE TABLE r (id INT, n BIGINT) WITH ('connector' = 'delta', 'table-path' = '{tmp_path}/t');
+CREATE TABLE r (id INT, n BIGINT) WITH ({in_with(lake.options("t"))});
 INSERT INTO r SELECT id, COUNT(*) FROM o GROUP BY id;"""
     with pytest.raises(SqlError, match="PRIMARY KEY"):
         planner.compile_sql(script, name="wrong")

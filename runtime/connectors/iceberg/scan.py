@@ -1,0 +1,107 @@
+"""Which files a snapshot of an Iceberg table has, and how their columns are found.
+
+Only where the list of files is made: on the driver. Knows no Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyiceberg.schema import Schema
+from pyiceberg.table import FileScanTask, Table
+from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.transforms import IdentityTransform
+
+from plans.connectors.lakes.catalogs import SNAPSHOT, TAG, TIMESTAMP
+from plans.errors import RunError
+from runtime.connectors.iceberg.catalog import check_columns, failures, loaded, plain_place, storage_at
+from runtime.connectors.lakes.storage import Storage
+from runtime.connectors.lakes.target import Target
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scanned:
+    """The files of a snapshot, as :class:`~runtime.connectors.lakes.reading.FileReading` has them."""
+
+    storage: Storage
+    files: tuple[tuple[str, Mapping[str, Any]], ...]
+    ids: Mapping[int, str]
+
+
+def scanned(target: Target) -> Scanned:
+    """The newest snapshot of the table, or that which its options name.
+
+    RunError if there is none, if its columns are not as declared, or if more than reading its files is needed.
+    """
+    with failures(target):
+        table = loaded(target)
+        if table is None:
+            raise RunError(
+                f"table {target.name} cannot be read: there is no Iceberg table {target.called}",
+                hint="correct the names; the path of a catalog starts where the run starts",
+                path=target.path,
+            )
+        scan = table.scan(snapshot_id=_chosen(target, table))
+        schema = scan.projection()
+        check_columns(target, schema)
+        _refuse_defaults(target, schema)
+        storage = storage_at(target, table)
+        files = tuple(_file(target, table, schema, storage, task) for task in scan.plan_files())
+        ids = {number: schema.find_field(number).name for number in schema.field_ids}
+        return Scanned(storage=storage, files=files, ids=ids)
+
+
+def _chosen(target: Target, table: Table) -> int | None:
+    """The snapshot that options name, None for the newest."""
+    found: Snapshot | None = None
+    for name in (SNAPSHOT, TIMESTAMP, TAG):
+        text = target.options.get(name)
+        if text is None:
+            continue
+        if name == TAG:
+            found = table.snapshot_by_name(text)
+        elif name == SNAPSHOT:
+            found = table.snapshot_by_id(int(text))
+        else:
+            found = table.snapshot_as_of_timestamp(int(text))
+        if found is None:
+            raise RunError(
+                f"table {target.name} cannot be read: {target.called} has no snapshot for {name!r} = {text!r}",
+                hint="has it been expired? The table's metadata has the snapshots that are left",
+                path=f"{target.path}.options.{name}",
+            )
+    return None if found is None else found.snapshot_id
+
+
+def _file(
+    target: Target, table: Table, schema: Schema, storage: Storage, task: FileScanTask
+) -> tuple[str, Mapping[str, Any]]:
+    path = plain_place(task.file.file_path)
+    if task.delete_files:
+        raise _unread(target, "has files with deletes of single rows", "rewrite_data_files")
+    if task.file.file_format != "PARQUET":
+        raise _unread(target, f"has files of {task.file.file_format}, not of Parquet", "rewrite_data_files")
+    if not path.startswith(f"{storage.root}/"):
+        raise _unread(target, f"has a file at {task.file.file_path}, outside of {table.location()}", "a copy")
+    partition = {
+        schema.find_column_name(field.source_id) or "": task.file.partition[place]
+        for place, field in enumerate(table.specs()[task.file.spec_id].fields)
+        if isinstance(field.transform, IdentityTransform)
+    }
+    return path.removeprefix(f"{storage.root}/"), partition
+
+
+def _refuse_defaults(target: Target, schema: Schema) -> None:
+    for field in schema.fields:
+        if field.initial_default is not None and field.name in target.schema.names:
+            raise _unread(target, f"has a default for column {field.name!r} in older files", "rewrite_data_files")
+
+
+def _unread(target: Target, what: str, how: str) -> RunError:
+    return RunError(
+        f"table {target.name} cannot be read: {target.called} {what}",
+        hint=f"rewrite the table without it, as {how} does",
+        path=target.path,
+    )

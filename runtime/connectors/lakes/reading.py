@@ -1,0 +1,104 @@
+"""Files of Parquet that the tasks of Spark read, of which the driver has a list, as the version of a table has them.
+
+Needs no library of a lake, so workers have nothing but pyarrow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from plans.errors import RunError
+from runtime.connectors.lakes.storage import Storage
+from runtime.spark.map_in_arrow import map_in_arrow
+
+_TASKS = 1_000
+_ID = b"PARQUET:field_id"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileReading:
+    """Reads files of a table, whose numbers come in the batches of a task; picklable, for ``mapInArrow``.
+
+    A file is its path below the root, and the values of the columns that its partition says. Columns are found by name,
+    or where files have ids of their columns, by ``ids``, which has the names of all fields. A column that is in neither
+    the file nor its partition is NULL.
+    """
+
+    table: str
+    storage: Storage
+    files: tuple[tuple[str, Mapping[str, Any]], ...]
+    schema: pa.Schema
+    ids: Mapping[int, str] | None = None
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        system, root = self.storage.files()
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                path, partition = self.files[number]
+                try:
+                    with system.open_input_file(f"{root}/{path}") as source:
+                        yield from self._rows(source, partition)
+                except (OSError, pa.ArrowException) as error:
+                    raise RunError(
+                        f"table {self.table}: {path} cannot be read: {' '.join(str(error).split())}",
+                        hint="can the machines of Spark's workers read it, and has nobody removed the version's files?",
+                        path=f"tables.{self.table}",
+                    ) from None
+
+    def _rows(self, source: Any, partition: Mapping[str, Any]) -> Iterator[pa.RecordBatch]:
+        file = pq.ParquetFile(source, coerce_int96_timestamp_unit="us")
+        there = self._names(file.schema_arrow)
+        present = [name for name in self.schema.names if name in there]
+        for rows in file.iter_batches(columns=[there[name] for name in present], use_threads=False):
+            columns = [
+                rows.column(there[field.name]).cast(field.type)
+                if field.name in present
+                else pa.repeat(pa.scalar(partition.get(field.name), field.type), rows.num_rows)
+                for field in self.schema
+            ]
+            yield pa.record_batch(columns, schema=self.schema)
+
+    def _names(self, found: pa.Schema) -> dict[str, str]:
+        """What the columns of the table are called in a file."""
+        known = self.ids
+        if known is None or not any(_ID in (field.metadata or {}) for field in found):
+            return {name: name for name in found.names}
+        names = {known[number]: field.name for field in found if (number := _number(field)) in known}
+        for name in self.schema.names:
+            if name in names and not all(known.get(_number(part)) == part.name for part in _parts(found, names[name])):
+                raise RunError(
+                    f"table {self.table}: what is in column {name!r} was renamed or dropped since a file was written",
+                    hint="rewrite the files of the table, as rewrite_data_files does",
+                    path=f"tables.{self.table}",
+                )
+        return names
+
+
+def read_by_tasks(spark: SparkSession, reading: FileReading, schema: StructType) -> DataFrame:
+    """The rows of all files, of which each task reads some."""
+    numbers = spark.range(0, len(reading.files), 1, max(1, min(len(reading.files), _TASKS)))
+    return map_in_arrow(numbers, reading, schema)
+
+
+def _number(field: pa.Field) -> int:
+    return int((field.metadata or {}).get(_ID, -1))
+
+
+def _parts(schema: pa.Schema, name: str) -> Iterator[pa.Field]:
+    """The fields of all ROWs in a column."""
+    waiting = [schema.field(name).type]
+    while waiting:
+        kind = waiting.pop()
+        inner = [kind.field(place) for place in range(kind.num_fields)] if pa.types.is_nested(kind) else []
+        if pa.types.is_struct(kind):
+            yield from inner
+        elif pa.types.is_map(kind):
+            inner = [kind.key_field, kind.item_field]
+        waiting += [field.type for field in inner]
