@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -219,3 +220,14 @@ def test_files_without_ids_are_read_by_name(spark: SparkSession, lake: IcebergLa
     pq.write_table(pa.table({"v": pa.array([8], pa.int32()), "id": pa.array([2], pa.int32())}), file)
     lake.table("t").add_files([f"file://{file}"])
     assert read_back(spark, table) == [(1, 7), (2, 8)]
+
+
+def test_without_pyiceberg_a_line_says_what_to_install(
+    spark: SparkSession, lake: IcebergLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyiceberg", None)
+    table = lake_table(lake, "t", *COLUMNS)
+    for use in (lambda: sink(spark, table), lambda: read_back(spark, table)):
+        with pytest.raises(RunError, match="the iceberg connector needs the package pyiceberg") as caught:
+            use()
+        assert "pip install 'hintplan[iceberg]'" in str(caught.value)
