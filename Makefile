@@ -20,7 +20,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: demo enrich cache quick test test-spark test-sparks test-oldest integration lint ruff mypy flink-goldens faults fuzz soak java servers kafka s3 \
+.PHONY: demo enrich cache quick test test-spark test-sparks test-oldest integration lint ruff mypy flink-goldens faults fuzz soak java servers kafka s3 iceberg \
 	hdfs browser clean
 
 demo: $(INSTALLED) java
@@ -36,12 +36,12 @@ quick: $(INSTALLED)
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not integration and not spark and not slow" tests/planner tests/plans \
 		tests/test_boundaries.py tests/test_order_of_folders.py
 
-test: $(INSTALLED) java servers kafka s3 browser
+test: $(INSTALLED) java servers kafka s3 iceberg browser
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not integration"
 
 TESTS ?=
 
-integration: $(INSTALLED) java servers kafka s3 hdfs browser
+integration: $(INSTALLED) java servers kafka s3 hdfs iceberg browser
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m integration $(TESTS)
 
 # The versions that pyproject.toml takes, each by its newest patch release.
@@ -49,7 +49,7 @@ SPARKS := 4.0 4.1 4.2 4.3
 SPARK ?= $(firstword $(SPARKS))
 OLDEST := $(firstword $(SPARKS))
 
-test-spark: .spark$(SPARK)/.installed java servers kafka s3
+test-spark: .spark$(SPARK)/.installed java servers kafka s3 iceberg
 	.spark$(SPARK)/bin/python -m pytest -n 2 --dist worksteal -m "spark and not integration" $(TESTS)
 	.spark$(SPARK)/bin/python -m pytest -n 2 -m "spark and integration" tests/test_operator_kinds.py \
 		tests/spark/run/test_versions.py
@@ -124,6 +124,9 @@ s3:
 
 hdfs:
 	@.ci/jars hdfs
+
+iceberg:
+	@.ci/jars iceberg
 
 browser:
 	@.ci/browser

@@ -1,6 +1,7 @@
-"""What a sink in a Delta table makes of a micro-batch that has come to the driver: rows appended, and upserts.
+"""What a sink in a data lake makes of a micro-batch that has come to the driver: rows appended, and upserts.
 
     python benchmarks/delta.py --rows 1000000
+    python benchmarks/delta.py --lake iceberg
 
 Prints a table. Beside it, pyarrow alone writes the same rows as one file. Nothing of Spark but its session is used.
 """
@@ -17,7 +18,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from deltalake import DeltaTable
 
 from plans.declarations.tables import Table, TableColumn
 from runtime.connectors.micro_batch import MicroBatch
@@ -35,8 +35,14 @@ def rows_of(ids: np.ndarray, rows: int) -> pa.Table:
     return pa.table({"id": ids, "part": part, "amount": np.random.default_rng(1).random(len(ids)), "note": notes})
 
 
-def table_at(path: Path, key: Iterable[str], by: str = "") -> Table:
-    options = {"connector": "delta", "table-path": str(path), **({"partitioned-by": by} if by else {})}
+def table_at(lake: str, path: Path, key: Iterable[str], by: str = "") -> Table:
+    of = {"connector": "delta", "table-path": str(path)}
+    if lake == "iceberg":
+        of = {
+            "connector": "iceberg", "catalog-name": "lake", "catalog-type": "jdbc", "catalog-database": "db",
+            "uri": f"jdbc:sqlite:{path.parent}/catalog.db", "catalog-table": path.name, "location": str(path),
+        }  # fmt: skip
+    options = {**of, **({"partitioned-by": by} if by else {})}
     columns = tuple(TableColumn(name=name, type=type_) for name, type_ in COLUMNS)
     return Table(columns=columns, options=options, primary_key=tuple(key))
 
@@ -48,9 +54,10 @@ def seconds(do: Callable[[], object]) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Measure a sink in a Delta table.")
+    parser = argparse.ArgumentParser(description="Measure a sink in a table of a data lake.")
     parser.add_argument("--rows", type=int, default=1_000_000)
-    rows = parser.parse_args().rows
+    parser.add_argument("--lake", choices=("delta", "iceberg"), default="delta")
+    rows, lake = parser.parse_args().rows, parser.parse_args().lake
     spark = start_session("local[2]", {})
     chance = np.random.default_rng(7)
     everything = rows_of(np.arange(rows), rows)
@@ -74,16 +81,15 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         at = Path(directory)
         told(f"{rows:,} rows as a file, by pyarrow", seconds(lambda: pq.write_table(everything, at / "one.parquet")))
-        append = sink(table_at(at / "appended", ()))
+        append = sink(table_at(lake, at / "appended", ()))
         told(f"{rows:,} rows appended", seconds(lambda: append(everything)))
-        upsert = sink(table_at(at / "upserted", ("id",)))
+        upsert = sink(table_at(lake, at / "upserted", ("id",)))
         told(f"{rows:,} rows upserted into the empty table", seconds(lambda: upsert(everything)))
         for size in (1, 100, 1_000, 10_000, 100_000, rows):
             changes = [rows_of(np.sort(chance.choice(rows, size, replace=False)), rows) for _ in range(5)]
             took = statistics.median(seconds(lambda: upsert(change)) for change in changes)  # noqa: B023
             told(f"{size:,} upserts anywhere", took)
-        told(f"  into {len(DeltaTable(at / 'upserted').file_uris())} files", 0)
-        parted = sink(table_at(at / "parted", ("id", "part"), "part"))
+        parted = sink(table_at(lake, at / "parted", ("id", "part"), "part"))
         parted(everything)
         for size in (100, 1_000):
             first = rows - rows // PARTS

@@ -18,7 +18,7 @@ from tests.cluster.conftest import DEADLINE_SECONDS, Run
 from tests.cluster.installed import NEEDED_BY_SERVERS, environment, installed, python_with
 from tests.cluster.jobs import check_run_and_restart, prepare_rates, prepare_words
 from tests.cluster.standalone import running_connect_server
-from tests.connectors.lakes.readers import delta_rows
+from tests.connectors.lakes.lakes import LAKES, in_with
 from tests.functions.test_functions_on_spark import FOUND, tuples
 from tests.lookup.test_lookups_on_spark import DEFERRED, results
 from tests.runtime.metrics.receiver import receiver
@@ -140,29 +140,32 @@ def test_queries_with_state_write_what_functions_are_called_with(run: Run, tmp_p
         assert database.execute("SELECT k, n FROM counts").fetchall() == [(1, 2)]
 
 
-DELTA = """
+LAKE = """
 CREATE TABLE o (id BIGINT, v BIGINT) WITH ({files}, 'path' = '{at}/in');
-CREATE TABLE copies (id BIGINT, v BIGINT) WITH ('connector' = 'delta', 'table-path' = '{at}/copies');
-CREATE TABLE keyed (id BIGINT, v BIGINT, PRIMARY KEY (id) NOT ENFORCED)
-WITH ('connector' = 'delta', 'table-path' = '{at}/keyed');
+CREATE TABLE copies (id BIGINT, v BIGINT) WITH ({copies});
+CREATE TABLE keyed (id BIGINT, v BIGINT, PRIMARY KEY (id) NOT ENFORCED) WITH ({keyed});
 INSERT INTO copies SELECT id, v FROM o;
 INSERT INTO keyed SELECT id - id % 2, v FROM o WHERE id % 2 = 0;
 """
 
 
 @pytest.mark.usefixtures("connect_port")
-def test_delta_tables_are_committed_to_by_the_server(run: Run, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", LAKES)
+def test_tables_of_lakes_are_committed_to_by_the_server(run: Run, tmp_path: Path, kind: str) -> None:
+    lake = LAKES[kind](tmp_path / "lake")
     (tmp_path / "in").mkdir()
-    plans.dump(planner.compile_sql(DELTA.format(files=FILES, at=tmp_path), name="lake"), tmp_path / "plan.json")
-    with running_connect_server(tmp_path, python=python_with(NEEDED_BY_SERVERS, "delta")) as url:
+    places = {name: in_with(lake.options(name)) for name in ("copies", "keyed")}
+    script = LAKE.format(files=FILES, at=tmp_path, **places)
+    plans.dump(planner.compile_sql(script, name="lake"), tmp_path / "plan.json")
+    with running_connect_server(tmp_path, python=python_with(NEEDED_BY_SERVERS, kind)) as url:
         for number in range(2):
             rows = [{"id": i, "v": i % 3} for i in range(9 * number, 9 * number + 9)]
             (tmp_path / "in" / f"{number}.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
             done = run("plan.json", *CHECKPOINT, "--remote", url)
             assert done.returncode == 0, done.stderr
-    assert sorted(delta_rows(tmp_path / "copies")) == [(i, i % 3) for i in range(18)]
-    assert sorted(delta_rows(tmp_path / "keyed")) == [(i, i % 3) for i in range(0, 18, 2)]
-    assert sorted(delta_rows(tmp_path / "keyed", 1)) == [(i, i % 3) for i in range(0, 9, 2)]
+    assert sorted(lake.rows("copies")) == [(i, i % 3) for i in range(18)]
+    assert sorted(lake.rows("keyed")) == [(i, i % 3) for i in range(0, 18, 2)]
+    assert sorted(lake.rows("keyed", 1)) == [(i, i % 3) for i in range(0, 9, 2)]
 
 
 def test_generated_rows_reach_sqlite_once_each_if_the_server_has_hintplan(tmp_path: Path) -> None:

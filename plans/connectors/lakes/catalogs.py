@@ -9,6 +9,7 @@ tables.orders.options.catalog-type: 'catalog-type' is 'hadoop', which keeps no t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 from plans.connectors.lakes.storage import S3_OPTIONS, check_place, reached
@@ -119,7 +120,7 @@ def _check_uri(path: str, table: Table) -> Iterator[Diagnostic]:
     wanted, example = ("http:// or https://", "https://catalog.example.com") if is_rest(table) else (
         SQLITE_URL, "jdbc:sqlite:/lake/catalog.db",
     )  # fmt: skip
-    if not (_is_address(uri) if is_rest(table) else uri.startswith(SQLITE_URL) and uri != SQLITE_URL):
+    if not (_is_address(uri) if is_rest(table) else re.fullmatch(rf"{SQLITE_URL}[^?#%$]+", uri)):
         yield Diagnostic(
             message=f"{URI!r} must start with {wanted}, and name no user",
             hint=f"write '{URI}' = '{example}'",

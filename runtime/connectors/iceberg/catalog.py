@@ -8,8 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import lru_cache
-from urllib.parse import quote
+from functools import lru_cache, partial
 
 from pydantic import ValidationError
 from pyiceberg import exceptions
@@ -19,7 +18,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 from requests.exceptions import RequestException
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
 
 from plans.connectors.lakes.catalogs import LOCATION, SQLITE_URL, TYPE, URI, WAREHOUSE
 from plans.connectors.reach import http_host
@@ -76,8 +75,14 @@ def prepared(target: Target) -> Table:
             PartitionField(schema.find_field(name).field_id, 1000 + number, IdentityTransform(), name)
             for number, name in enumerate(target.partitioned_by)
         ]
-        catalog.create_namespace_if_not_exists(_identifier(target)[:-1])
-        with suppress(exceptions.TableAlreadyExistsError):  # by somebody else, since it was looked for
+        # Somebody else may do the same meanwhile.
+        database = _identifier(target)[:-1]
+        try:
+            catalog.create_namespace_if_not_exists(database)
+        except (IntegrityError, exceptions.ServerError):
+            if not catalog.namespace_exists(database):
+                raise
+        with suppress(exceptions.TableAlreadyExistsError):
             catalog.create_table(
                 _identifier(target), schema, location=_new_location(target), partition_spec=PartitionSpec(*fields),
                 properties=_CREATED_WITH,
@@ -130,9 +135,11 @@ def _catalog(options: tuple[tuple[str, str], ...]) -> Catalog:
     from pyiceberg.catalog.sql import SqlCatalog
 
     path = os.path.abspath(given[URI].removeprefix(SQLITE_URL))
-    return SqlCatalog(
-        given["catalog-name"], uri=f"sqlite:///{quote(path)}" if "?" in path else f"sqlite:///{path}", **own
-    )
+    opening = partial(SqlCatalog, given["catalog-name"], uri=f"sqlite:///{path}", **own)
+    try:
+        return opening()
+    except OperationalError:  # as others may be about to create its tables, too
+        return opening()
 
 
 def _new_location(target: Target) -> str | None:

@@ -5,19 +5,16 @@ from __future__ import annotations
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from plans.connectors.iceberg import ICEBERG
 from plans.declarations.tables import Table
-from runtime.connectors.iceberg.write import iceberg_target
+from runtime.connectors.iceberg.write import by_pyiceberg, iceberg_target
 from runtime.connectors.lakes.reading import FileReading, read_by_tasks
 from runtime.connectors.schema import physical_schema
-from runtime.lookup.sources.failures import import_extra
 
 
 def read_batch(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:
     """The rows of the newest snapshot, or of that which the table names; RunError if they cannot be read."""
     target = iceberg_target(name, table).here()
-    module = "runtime.connectors.iceberg.scan"
-    scan = import_extra(module, "iceberg", ICEBERG.name, where="where the run was started").scanned(target)
+    scan = by_pyiceberg("scan").scanned(target)
     schema = pa.schema([target.schema.field(column).with_nullable(True) for column in columns])
     reading = FileReading(table=name, storage=scan.storage, files=scan.files, schema=schema, ids=scan.ids)
     return read_by_tasks(spark, reading, physical_schema(table, columns))

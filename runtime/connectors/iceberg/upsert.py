@@ -65,7 +65,7 @@ class _Merging:
             hit = change >= 0
             if hit.any():
                 self.replaced.append(task.file)
-                before.append(there.select(undeclared).filter(pa.array(hit)))
+                before.append(there.select(undeclared).filter(pa.array(hit)).cast(self._types(undeclared)))
                 whose.append(change[hit])
                 yield there.filter(pa.array(~hit))
         yield self._new(undeclared, before, whose)
@@ -73,6 +73,10 @@ class _Merging:
     def _read(self, task: FileScanTask) -> pa.Table:
         scan = ArrowScan(self.table.metadata, self.table.io, self.table.schema(), _OF.AlwaysTrue())
         return scan.to_table([task])
+
+    def _types(self, names: list[str]) -> pa.Schema:
+        schema = self.table.schema().as_arrow()
+        return pa.schema([schema.field(name).with_nullable(True) for name in names])
 
     def _changes_of(self, there: pa.Table) -> np.ndarray:
         """The number of the change of each row, -1 if it has none."""
@@ -94,9 +98,8 @@ class _Merging:
             for name in undeclared:
                 rows = rows.append_column(name, old[name])
         elif undeclared:
-            schema = self.table.schema().as_arrow()
-            for name in undeclared:
-                rows = rows.append_column(name, pa.nulls(rows.num_rows, schema.field(name).type))
+            for part in self._types(undeclared):
+                rows = rows.append_column(part.name, pa.nulls(rows.num_rows, part.type))
         return rows.filter(pc.invert(rows[DELETED])).select(list(self.names))
 
 

@@ -32,7 +32,7 @@ from runtime.lookup.sources.failures import import_extra
 
 
 def _committed(target: Target, rows: Callable[[], Rows], commit: Commit) -> bool:
-    catalog, snapshots = _pyiceberg("catalog"), _pyiceberg("snapshots")
+    catalog, snapshots = by_pyiceberg("catalog"), by_pyiceberg("snapshots")
     found = cache(rows)
     changes = cache(lambda: netted(found(), target))
     written: dict[Any, list[DataFile]] = {}
@@ -51,7 +51,7 @@ def _committed(target: Target, rows: Callable[[], Rows], commit: Commit) -> bool
             if added := written_first(found(), target, writing):
                 snapshots.commit_files(target, table, added, commit)
         elif changes().num_rows:
-            _pyiceberg("upsert").merge(target, table, changes(), commit)
+            by_pyiceberg("upsert").merge(target, table, changes(), commit)
 
     return committed(
         target,
@@ -92,7 +92,7 @@ def _sink(name: str, table: Table, *, changelog: bool, checkpoint: str | None, p
             path=f"{target.path}.options.{option}",
         )
     if not is_remote():
-        _pyiceberg("catalog").opened(target.here())
+        by_pyiceberg("catalog").opened(target.here())
     return LakeBatch(target=target, checkpoint=checkpoint, commit=_committed, part=part)
 
 
@@ -102,8 +102,8 @@ def batches_had(table: Table, writer: Callable[[], str | None], files_in: FilesI
     if query is None or is_remote():
         return -1
     target = iceberg_target("", table).here()
-    found = _pyiceberg("catalog").opened(target)
-    return -1 if found is None else int(_pyiceberg("snapshots").last_batch(target, found, query))
+    found = by_pyiceberg("catalog").opened(target)
+    return -1 if found is None else int(by_pyiceberg("snapshots").last_batch(target, found, query))
 
 
 def iceberg_target(name: str, table: Table) -> Target:
@@ -113,7 +113,8 @@ def iceberg_target(name: str, table: Table) -> Target:
     return target_of(name, table, root_option(table), catalogued=called)
 
 
-def _pyiceberg(module: str) -> Any:
-    """A module that commits to tables; RunError if pyiceberg is not installed here."""
-    name = f"runtime.connectors.iceberg.{module}"
-    return import_extra(name, "iceberg", ICEBERG.name, where="where the run was started")
+def by_pyiceberg(module: str) -> Any:
+    """The module of this folder that is given and uses PyIceberg; RunError if that is not installed here."""
+    for name in ("pyiceberg", f"runtime.connectors.iceberg.{module}"):
+        found = import_extra(name, "iceberg", ICEBERG.name, where="where the run was started")
+    return found

@@ -5,6 +5,8 @@ Knows neither Spark nor a lake.
 
 from __future__ import annotations
 
+import random
+import time
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -15,6 +17,10 @@ Commit = tuple[str, int]
 """The writer and the number of a batch, which the table remembers."""
 
 Opened = TypeVar("Opened")
+
+
+_WAIT_SECONDS = 0.1
+_LONGEST_SECONDS = 5.0
 
 
 class Changed(Exception):
@@ -31,14 +37,15 @@ def committed(
 ) -> bool:
     """Whether ``attempt`` has committed to the table, and not found that the table has the batch.
 
-    Tried ``sink.max-retries`` times more while others change the table, which each time is ``opened`` anew.
+    Tried ``sink.max-retries`` times more while others change the table, which each time is ``opened`` anew, after a
+    while that writers do not share.
     """
     retries = int(target.options.get("sink.max-retries", "3"))
     for number in range(retries + 1):
-        table = opened()
-        if not _is_next(target, last_batch(table, commit[0]), commit[1]):
-            return False
         try:
+            table = opened()  # which may create it, as somebody else may, too
+            if not _is_next(target, last_batch(table, commit[0]), commit[1]):
+                return False
             attempt(table)
             return True
         except Changed as error:
@@ -48,6 +55,7 @@ def committed(
                     hint="who else writes to the table? The batch runs again when the job is started again",
                     path=target.path,
                 ) from None
+            time.sleep(random.uniform(0, min(_WAIT_SECONDS * 2**number, _LONGEST_SECONDS)))
     raise AssertionError
 
 

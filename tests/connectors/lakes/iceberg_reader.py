@@ -82,4 +82,4 @@ def _avro(location: str) -> list[Mapping[str, Any]]:
 
 
 def _path(location: str) -> Path:
-    return Path(location.removeprefix("file://"))
+    return Path(location.removeprefix("file:").replace("//", "/"))
