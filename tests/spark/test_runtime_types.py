@@ -51,5 +51,5 @@ def test_every_plain_type_of_the_plan_language_is_covered() -> None:
 
 
 def test_an_unknown_type_is_refused() -> None:
-    with pytest.raises(ValueError, match="MULTISET is not supported"):
-        to_spark("MULTISET<INT>")
+    with pytest.raises(ValueError, match="VARIANT is not supported"):
+        to_spark("VARIANT")
