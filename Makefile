@@ -80,6 +80,7 @@ flink-goldens: $(INSTALLED) java kafka
 	.flink/bin/python tests/flink/record_over.py
 	.flink/bin/python tests/flink/record_jobs.py
 	.flink/bin/python tests/flink/record_sinks.py
+	.flink/bin/python tests/flink/record_type_pairs.py
 	.flink/bin/python tests/flink/record_casts.py
 	.flink/bin/python tests/flink/record_restore.py
 	.flink/bin/python tests/flink/record_ddl.py

@@ -44,6 +44,8 @@ def common_type(types: Sequence[DataType]) -> DataType | None:
     roots = {t.root for t in found}
     if all(t.is_text for t in found):
         return STRING
+    if roots <= set(_OCTETS):
+        return DataType(root="BYTES")
     if all(t.is_numeric for t in found):
         return _common_number(found, roots)
     if roots <= {"DATE", "TIMESTAMP"} or roots == {"TIMESTAMP_LTZ"}:

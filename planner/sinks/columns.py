@@ -1,20 +1,23 @@
 """The columns of a query as the types that a sink declares, converted as Flink's sinks convert them.
 
 What Flink converts by itself is converted here too: numbers to DECIMAL (too many digits are NULL), text to VARCHAR
-(what is longer is cut), CHAR to CHAR, a TIMESTAMP to its DATE. Where that may lose something, a note says so. All else
-needs a CAST in the query. ``table.exec.sink.type-length-enforcer`` says whether text that is declared to have the
-length of its column is made to have it.
+(what is longer is cut), CHAR to CHAR, a TIMESTAMP to its DATE, timestamps to each other. Where that may lose something,
+or goes by the time zone of the session, a note says so. All else needs a CAST in the query.
+``table.exec.sink.type-length-enforcer`` says whether text that is declared to have the length of its column is made to
+have it.
 """
 
 from __future__ import annotations
 
 from planner.context import Context
 from planner.expressions.casts import castable, flink_cast
-from planner.expressions.coercion import implicitly_assignable, of_length
+from planner.expressions.coercion import castable_type, implicitly_assignable, of_length
 from planner.expressions.typed import NULL, Expr, Field, Literal, Ref
 from planner.statements.model import Insert
 from plans.declarations.types import DataType
 from plans.model.config import LENGTH_ENFORCER
+
+_TIMESTAMPS = {"TIMESTAMP", "TIMESTAMP_LTZ"}
 
 
 def fitted(context: Context, statement: Insert, target: Field, source: Field, place: int) -> Expr:
@@ -56,6 +59,8 @@ def _converted_by_sinks(source: DataType, target: DataType) -> bool:
         return source.root == "CHAR"
     if target.root == "DECIMAL":
         return source.is_numeric
+    if {source.root, target.root} <= _TIMESTAMPS:
+        return castable_type(source, target)
     return (source.root, target.root) in (("DECIMAL", "FLOAT"), ("TIMESTAMP", "DATE"))
 
 
@@ -66,7 +71,11 @@ def _note(context: Context, statement: Insert, target: Field, source: Field, pla
         "DECIMAL": "numbers are rounded, and those of more digits are NULL",
         "FLOAT": "numbers are the nearest FLOAT",
         "DATE": "the time of day is lost",
+        "TIMESTAMP": "further digits of a second are cut",
+        "TIMESTAMP_LTZ": "further digits of a second are cut",
     }[target.type.root]
+    if {source.type.root, target.type.root} == _TIMESTAMPS:
+        loss = "it is as in the time zone of the session"
     context.report.note(
         f"column '{target.name}' of sink '{statement.table}' is {target.type.as_nullable()}, and the query's is "
         f"{source.type.as_nullable()}: {loss}, as in Flink",

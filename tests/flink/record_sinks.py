@@ -13,7 +13,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyflink.table import EnvironmentSettings, TableEnvironment
 from pyflink.util.exceptions import TableException
-from sinks import CASES, COLUMNS, ENFORCERS, ROWS
+from sinks import CASES, COLUMNS, ENFORCERS, ROWS, ZONE
 
 RECORDED = Path(__file__).parent / "sinks.json"
 
@@ -22,6 +22,7 @@ def written(enforcer: str, column: str, kind: str, directory: Path) -> list[Any]
     tables = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
     tables.get_config().set("parallelism.default", "1")
     tables.get_config().set("table.exec.sink.type-length-enforcer", enforcer)
+    tables.get_config().set("table.local-time-zone", ZONE)
     source, target = directory / "rows.json", directory / "written"
     source.write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
     listed = ", ".join(f"{name} {declared}" for name, declared in COLUMNS.items())

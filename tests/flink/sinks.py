@@ -10,13 +10,17 @@ COLUMNS = {
     "d": "DECIMAL(10, 3)",
     "b": "DOUBLE",
     "t": "TIMESTAMP(6)",
+    "z": "TIMESTAMP_LTZ(6)",
 }
+ZONE = "America/New_York"
 
 # Text that is longer and shorter than it is declared, as files may have it.
 ROWS = [
-    {"s": "abcdef", "v": "ab", "w": "abcdef", "n": 7, "d": 1.239, "b": 5.125, "t": "2020-01-01 00:00:00.123456"},
-    {"s": "x", "v": "abcdefg", "w": "y", "n": 700, "d": 99.996, "b": 0.5, "t": "2020-02-03 10:20:30"},
-]
+    {"s": "abcdef", "v": "ab", "w": "abcdef", "n": 7, "d": 1.239, "b": 5.125, "t": "2020-01-01 00:00:00.123456",
+     "z": "2020-07-01 03:00:00.123956Z"},
+    {"s": "x", "v": "abcdefg", "w": "y", "n": 700, "d": 99.996, "b": 0.5, "t": "2020-02-03 10:20:30.9996",
+     "z": "1990-01-01 00:00:00.9999Z"},
+]  # fmt: skip
 
 ENFORCERS = ("IGNORE", "TRIM_PAD")
 
@@ -26,7 +30,12 @@ CASES: list[tuple[str, str]] = [
     *(("n", kind) for kind in ("SMALLINT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL(4, 2)", "DECIMAL(12, 2)", "STRING")),
     *(("d", kind) for kind in ("INT", "FLOAT", "DOUBLE", "DECIMAL(12, 2)", "DECIMAL(3, 1)", "DECIMAL(4, 2)", "STRING")),
     *(("b", kind) for kind in ("BIGINT", "FLOAT", "DECIMAL(10, 2)", "DECIMAL(3, 3)", "STRING")),
-    *(("t", kind) for kind in ("DATE", "STRING")),
+    *(
+        ("t", kind)
+        for kind in ("DATE", "STRING", "TIMESTAMP(0)", "TIMESTAMP(3)", "TIMESTAMP_LTZ(3)", "TIMESTAMP_LTZ(6)")
+    ),
+    *(("z", kind) for kind in ("TIMESTAMP(0)", "TIMESTAMP(3)", "TIMESTAMP(6)", "TIMESTAMP_LTZ(0)", "TIMESTAMP_LTZ(3)")),
+    *(("z", kind) for kind in ("DATE", "STRING")),
     ("s", "INT"),
     ("s", "BOOLEAN"),
     ("n", "BOOLEAN"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from pyspark.sql import SparkSession
 import planner
 from plans.errors import Diagnostic, SqlError
 from runtime.run.execute import execute
-from tests.flink.sinks import CASES, COLUMNS, ENFORCERS, ROWS
+from tests.flink.sinks import CASES, COLUMNS, ENFORCERS, ROWS, ZONE
 from tests.spark.programs import add_rows
 
 RECORDED: dict[str, dict[str, Any]] = json.loads((Path(__file__).parent / "sinks.json").read_text(encoding="utf-8"))
@@ -49,6 +50,11 @@ def test_a_note_says_where_a_value_may_not_fit(column: str, kind: str, tmp_path:
         *(("v", "VARCHAR(3)"), ("w", "VARCHAR(3)"), ("w", "VARCHAR(5)"), ("w", "CHAR(3)"), ("w", "CHAR(9)")),
         *(("n", "DECIMAL(4, 2)"), ("d", "FLOAT"), ("t", "DATE"), ("b", "DECIMAL(10, 2)"), ("b", "DECIMAL(3, 3)")),
         *(("d", f"DECIMAL({size})") for size in ("12, 2", "3, 1", "4, 2")),
+        *(("t", kind) for kind in ("TIMESTAMP(0)", "TIMESTAMP(3)", "TIMESTAMP_LTZ(3)", "TIMESTAMP_LTZ(6)")),
+        *(
+            ("z", kind)
+            for kind in ("TIMESTAMP(0)", "TIMESTAMP(3)", "TIMESTAMP(6)", "TIMESTAMP_LTZ(0)", "TIMESTAMP_LTZ(3)")
+        ),
     }
     said = [note for note in notes if f"column 'c0' of sink 'r' is {kind}, and the query's is" in str(note)]
     assert len(said) == ((column, kind) in narrower)
@@ -63,11 +69,11 @@ def test_another_word_for_the_enforcer_is_refused() -> None:
 @pytest.mark.parametrize("mode", ["streaming", "batch"])
 @pytest.mark.parametrize("enforcer", ENFORCERS)
 def test_values_are_those_that_flink_writes(spark: SparkSession, tmp_path: Path, enforcer: str, mode: str) -> None:
-    add_rows(tmp_path, "o", [{**row, "t": row["t"].replace(" ", "T")} for row in ROWS])
+    add_rows(tmp_path, "o", [{**row, **{c: row[c].replace(" ", "T") for c in "tz"}} for row in ROWS])
     plan = planner.compile_sql(
         f"SET 'table.exec.sink.type-length-enforcer' = '{enforcer}'; SET 'execution.runtime-mode' = '{mode}';"
         + script(tmp_path, *TAKEN),
-        {"parallelism.default": "2"},
+        {"parallelism.default": "2", "table.local-time-zone": ZONE},
         name="sinks",
     )
     once = {"checkpoint": str(tmp_path / "checkpoint"), "once": True} if mode == "streaming" else {}
@@ -75,4 +81,11 @@ def test_values_are_those_that_flink_writes(spark: SparkSession, tmp_path: Path,
     rows = [json.loads(line) for path in sorted((tmp_path / "result").glob("*.json")) for line in path.open()]
     for n, case in enumerate(TAKEN):
         values = [row.get(f"c{n}") for row in sorted(rows, key=lambda row: row["c0"])]
-        assert values == RECORDED[enforcer][" ".join(case)], case
+        found = [moment(value) for value in values] if case[1].startswith("TIMESTAMP") else values
+        wanted = RECORDED[enforcer][" ".join(case)]
+        assert found == ([moment(value) for value in wanted] if case[1].startswith("TIMESTAMP") else wanted), case
+
+
+def moment(text: str) -> datetime:
+    """What a time in JSON says, however many digits it has; one without a zone has none."""
+    return datetime.fromisoformat(text)
