@@ -114,6 +114,7 @@ def test_every_command_that_reviews_works_and_the_others_say_what_they_lack(fold
     assert (folder / ".vscode" / "settings.json").exists()
     assert "hintplan" in said("completion", "bash")
     assert json.loads(said("schema"))["$schema"]
+    assert "dist/job_main.py" in said("bundle", "job.json", "-o", "dist", "--", "--once", "--checkpoint", "state")
 
     on_spark = ("run job.json", "sql job.sql", "check job.json --checkpoint s3://bucket/state")
     for words in map(str.split, (*on_spark, "state .")):
