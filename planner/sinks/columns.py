@@ -75,7 +75,8 @@ def _note(context: Context, statement: Insert, target: Field, source: Field, pla
         "TIMESTAMP_LTZ": "further digits of a second are cut",
     }[target.type.root]
     if {source.type.root, target.type.root} == _TIMESTAMPS:
-        loss = "it is as in the time zone of the session"
+        cut = (source.type.precision or 0) > (target.type.precision or 0)
+        loss = "it is as in the time zone of the session" + (f", and {loss}" if cut else "")
     context.report.note(
         f"column '{target.name}' of sink '{statement.table}' is {target.type.as_nullable()}, and the query's is "
         f"{source.type.as_nullable()}: {loss}, as in Flink",

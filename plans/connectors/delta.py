@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 from plans.connectors.connector import INSERT_ONLY, UPSERT_KINDS, Connector, Reading, Writing
 from plans.connectors.lakes.columns import PARTITIONED_BY, check_columns
+from plans.connectors.lakes.sinks import SINK_OPTIONS
 from plans.connectors.lakes.storage import S3_OPTIONS, check_place, reached
 from plans.connectors.options import option
 from plans.declarations.row_kinds import RowKind
@@ -40,20 +41,7 @@ DELTA = Connector(
         option(PATH, required=True, description="The directory of the table, or s3://bucket/path."),
         PARTITIONED_BY,
         option(VERSION, "int", minimum=0, description="The version that is read; the newest if absent."),
-        option(
-            "sink.max-retries",
-            "int",
-            minimum=0,
-            maximum=1_000,
-            default="3",
-            description="How often a sink tries again when somebody else has changed the table meanwhile.",
-        ),
-        option(
-            "sink.parallelism",
-            "int",
-            maximum=10_000,
-            description="The most tasks that write a micro-batch; without it as many as make its rows.",
-        ),
+        *SINK_OPTIONS,
         *S3_OPTIONS,
     ),
     reading=Reading(in_streams=False),

@@ -19,7 +19,7 @@ from plans.connectors.lakes.catalogs import (
     reached_by_catalog,
 )
 from plans.connectors.lakes.columns import PARTITIONED_BY, check_columns
-from plans.connectors.options import option
+from plans.connectors.lakes.sinks import SINK_OPTIONS
 from plans.declarations.row_kinds import RowKind
 from plans.declarations.tables import Table
 from plans.errors import Diagnostic
@@ -44,20 +44,7 @@ ICEBERG = Connector(
         *CATALOG_OPTIONS,
         PARTITIONED_BY,
         *SNAPSHOT_OPTIONS,
-        option(
-            "sink.max-retries",
-            "int",
-            minimum=0,
-            maximum=1_000,
-            default="3",
-            description="How often a sink tries again when somebody else has changed the table meanwhile.",
-        ),
-        option(
-            "sink.parallelism",
-            "int",
-            maximum=10_000,
-            description="The most tasks that write a micro-batch; without it as many as make its rows.",
-        ),
+        *SINK_OPTIONS,
     ),
     reading=Reading(in_streams=False),
     writing=Writing(

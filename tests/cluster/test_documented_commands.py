@@ -12,9 +12,10 @@ import sys
 import tarfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -58,7 +59,7 @@ class User:
 
     directory: Path
 
-    def types(self, *lines: str, names: dict[str, str] = {}, **variables: str) -> str:  # noqa: B006
+    def types(self, *lines: str, names: Mapping[str, str] = MappingProxyType({}), **variables: str) -> str:
         """What ``lines`` print until they have ended, all in one shell; ``names`` are those of a page, and of here."""
         done = subprocess.run(
             _shell(lines, names), cwd=self.directory, env=_environment(variables), stdout=subprocess.PIPE,
@@ -101,7 +102,7 @@ class User:
         return str(self.directory / "conf")
 
 
-def _shell(lines: tuple[str, ...], names: dict[str, str]) -> list[str]:
+def _shell(lines: tuple[str, ...], names: Mapping[str, str]) -> list[str]:
     text = "\n".join(lines)
     for name, here in names.items():
         assert name in text or name == STATE, name

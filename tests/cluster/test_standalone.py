@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from tests.cluster.conftest import Run
 from tests.cluster.installed import environment, installed
 from tests.cluster.jobs import check_run_and_restart, prepare_rates, prepare_words
 from tests.cluster.standalone import Cluster
+from tests.connectors.lakes.iceberg_reader import iceberg_rows
 from tests.connectors.lakes.readers import delta_rows
 from tests.functions.test_functions_on_spark import FOUND, tuples
 from tests.lookup.test_lookups_on_spark import results
@@ -58,27 +60,51 @@ def test_a_checkpoint_must_be_where_all_workers_reach_it(cluster: Cluster, run: 
     assert "keeps its state in a checkpoint that all workers can reach" in done.stderr
 
 
-def test_bare_workers_write_the_files_of_delta_tables(cluster: Cluster, tmp_path: Path) -> None:
-    """Of deltalake, which is on the driver alone, they know nothing."""
-    found = installed("delta")
+LAKES = {
+    "delta": "'table-path' = '{name}'",
+    "iceberg": "'catalog-name' = 'lake', 'catalog-type' = 'jdbc', 'uri' = 'jdbc:sqlite:lake.db', "
+    "'catalog-database' = 'shop', 'catalog-table' = '{name}', 'warehouse' = 'lake'",
+}
+
+
+@pytest.mark.parametrize("lake", LAKES)
+def test_bare_workers_write_and_read_the_files_of_lakes(cluster: Cluster, tmp_path: Path, lake: str) -> None:
+    """Of deltalake and pyiceberg, which are on the driver alone, they know nothing."""
+    found = installed("delta", "iceberg")
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "1.json").write_text("".join(f'{{"id": {i}, "v": {i % 7}}}\n' for i in range(1000)))
-    script = """
+    options = {name: f"'connector' = '{lake}', {LAKES[lake].format(name=name)}" for name in ("copies", "newest")}
+    tables = f"""
 SET 'execution.runtime-mode' = 'batch';
-CREATE TABLE o (id BIGINT, v BIGINT) WITH ('connector' = 'filesystem', 'path' = 'in', 'format' = 'json');
-CREATE TABLE copies (id BIGINT, v BIGINT) WITH ('connector' = 'delta', 'table-path' = 'copies', 'partitioned-by' = 'v');
-CREATE TABLE newest (v BIGINT, id BIGINT, PRIMARY KEY (v) NOT ENFORCED)
-WITH ('connector' = 'delta', 'table-path' = 'newest');
+CREATE TABLE copies (id BIGINT, v BIGINT) WITH ({options["copies"]}, 'partitioned-by' = 'v');
+CREATE TABLE newest (v BIGINT, id BIGINT, PRIMARY KEY (v) NOT ENFORCED) WITH ({options["newest"]});
+"""
+    files = "'connector' = 'filesystem', 'format' = 'json'"
+    (tmp_path / "write.sql").write_text(f"""{tables}
+CREATE TABLE o (id BIGINT, v BIGINT) WITH ({files}, 'path' = 'in');
 INSERT INTO copies SELECT id, v FROM o;
 INSERT INTO newest SELECT v, MAX(id) FROM o GROUP BY v;
-"""
-    (tmp_path / "job.sql").write_text(script)
-    for arguments in (("compile", "job.sql", "-o", "plan.json"), *[("run", "plan.json", *cluster.options())] * 2):
+""")
+    (tmp_path / "read.sql").write_text(f"""{tables}
+CREATE TABLE r (v BIGINT, n BIGINT, id BIGINT) WITH ({files}, 'path' = 'out');
+INSERT INTO r SELECT v, COUNT(*), MAX(n.id) FROM copies JOIN newest AS n USING (v) GROUP BY v;
+""")
+    write, read = (("run", f"{name}.json", *cluster.options()) for name in ("write", "read"))
+    compiled = (("compile", f"{name}.sql", "-o", f"{name}.json") for name in ("write", "read"))
+    for arguments in (*compiled, write, write, read):
         done = subprocess.run(
             [found.hintplan, *arguments], cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=300,
             check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
-    assert sorted(delta_rows(tmp_path / "copies")) == sorted([(i, i % 7) for i in range(1000)] * 2)
-    assert delta_rows(tmp_path / "newest") == [(v, 999 - (999 - v) % 7) for v in range(7)]
-    assert delta_rows(tmp_path / "newest", 1) == delta_rows(tmp_path / "newest")
+
+    def rows(name: str) -> list[tuple[int, ...]]:
+        there = delta_rows(tmp_path / name) if lake == "delta" else iceberg_rows(tmp_path / "lake.db", name)
+        return sorted(there)
+
+    last = {v: 999 - (999 - v) % 7 for v in range(7)}
+    assert rows("copies") == sorted([(i, i % 7) for i in range(1000)] * 2)
+    assert rows("newest") == sorted(last.items())
+    out = [json.loads(line) for path in (tmp_path / "out").glob("*.json") for line in path.open()]
+    each = {v: sum(i % 7 == v for i in range(1000)) for v in range(7)}
+    assert sorted((row["v"], row["n"], row["id"]) for row in out) == [(v, 2 * each[v], last[v]) for v in range(7)]

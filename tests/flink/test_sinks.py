@@ -58,6 +58,10 @@ def test_a_note_says_where_a_value_may_not_fit(column: str, kind: str, tmp_path:
     }
     said = [note for note in notes if f"column 'c0' of sink 'r' is {kind}, and the query's is" in str(note)]
     assert len(said) == ((column, kind) in narrower)
+    if kind.startswith("TIMESTAMP") and said:
+        other = kind.partition("(")[0] != COLUMNS[column].partition("(")[0]
+        assert ("the time zone of the session" in str(said[0])) == other
+        assert ("further digits of a second are cut" in str(said[0])) == (not kind.endswith("(6)"))
 
 
 def test_another_word_for_the_enforcer_is_refused() -> None:

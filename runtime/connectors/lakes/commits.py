@@ -18,9 +18,13 @@ Commit = tuple[str, int]
 
 Opened = TypeVar("Opened")
 
-
 _WAIT_SECONDS = 0.1
 _LONGEST_SECONDS = 5.0
+
+
+def _pause(number: int) -> None:
+    """Wait after attempt ``number``, from 0 on, for a while that writers do not share: longer from time to time."""
+    time.sleep(random.uniform(0, min(_WAIT_SECONDS * 2**number, _LONGEST_SECONDS)))
 
 
 class Changed(Exception):
@@ -34,11 +38,12 @@ def committed(
     opened: Callable[[], Opened],
     last_batch: Callable[[Opened, str], int],
     attempt: Callable[[Opened], None],
+    pause: Callable[[int], None] = _pause,
 ) -> bool:
     """Whether ``attempt`` has committed to the table, and not found that the table has the batch.
 
     Tried ``sink.max-retries`` times more while others change the table, which each time is ``opened`` anew, after a
-    while that writers do not share.
+    ``pause``.
     """
     retries = int(target.options.get("sink.max-retries", "3"))
     for number in range(retries + 1):
@@ -55,7 +60,7 @@ def committed(
                     hint="who else writes to the table? The batch runs again when the job is started again",
                     path=target.path,
                 ) from None
-            time.sleep(random.uniform(0, min(_WAIT_SECONDS * 2**number, _LONGEST_SECONDS)))
+            pause(number)
     raise AssertionError
 
 

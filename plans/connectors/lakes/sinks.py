@@ -1,0 +1,22 @@
+"""Options of sinks in tables of data lakes."""
+
+from __future__ import annotations
+
+from plans.connectors.options import option
+
+SINK_OPTIONS = (
+    option(
+        "sink.max-retries",
+        "int",
+        minimum=0,
+        maximum=1_000,
+        default="3",
+        description="How often a sink tries again when somebody else has changed the table meanwhile.",
+    ),
+    option(
+        "sink.parallelism",
+        "int",
+        maximum=10_000,
+        description="The most tasks that write a micro-batch; without it as many as make its rows.",
+    ),
+)
