@@ -28,6 +28,7 @@ from tests.functions.test_functions_on_spark import FOUND, tuples
 from tests.spark.programs import CUSTOMER_ROWS, add_rows, changes, expected, fold, revenue_plan, sample
 
 ROWS = sample(0, 40)
+OURS_IN_A_TRACEBACK = re.compile(r'File "[^"]*(?:/planner/|/plans/|/runtime/|_main\.py|hintplan)[^"]*"')
 
 
 @pytest.fixture(scope="module")
@@ -198,7 +199,8 @@ def test_sigterm_of_the_submitters_jvm_ends_the_run_after_its_batch(tmp_path: Pa
         process.wait()
     printed = (tmp_path / "said").read_text()
     assert "stopping after this batch" in printed
-    assert "Traceback" not in printed
+    # Spark's own processes of Python may say that the JVM is gone: none of our code may be in what they print.
+    assert OURS_IN_A_TRACEBACK.findall(printed) == []
 
 
 def test_python_of_spark_finds_what_only_the_program_has_unpacked(tmp_path: Path, away: Path) -> None:
