@@ -51,6 +51,17 @@ class Writer(Protocol):
     ) -> DataStreamWriter: ...
 
 
+class ArrowWriter(Protocol):
+    """What a sink makes of rows in the tasks that have them, one for each, and a writer of that.
+
+    ``rows`` may have the row kind and more columns than the table.
+    """
+
+    def __call__(
+        self, rows: ArrowRows, name: str, table: Table, *, checkpoint: str | None
+    ) -> tuple[ArrowRows, Callable[[DataFrame], DataStreamWriter]]: ...
+
+
 class MicroBatchWriter(Protocol):
     """Makes what writes a micro-batch; ``part`` tells the sinks of one query apart."""
 
@@ -83,6 +94,7 @@ class ConnectorCode:
     read_files: Callable[[SparkSession, str, Table, tuple[str, ...], list[str]], DataFrame] | None = None
     wrong_line: Callable[[SparkSession, Table, str], tuple[str, str] | None] | None = None
     writer: Writer | None = None
+    arrow_writer: ArrowWriter | None = None
     micro_batch_writer: MicroBatchWriter | None = None
     batch_writer: Callable[[DataFrame, str, Table], Callable[[], None]] | None = None
     batches_had: BatchesHad | None = None

@@ -32,7 +32,7 @@ from runtime.connectors import (
     redis,
     upsert_kafka,
 )
-from runtime.connectors.connector import ConnectorCode, FilesIn
+from runtime.connectors.connector import ArrowWriter, ConnectorCode, FilesIn
 from runtime.connectors.micro_batch import MicroBatch
 from runtime.engine.arrow_rows import ArrowRows
 from runtime.lookup.source import LookupSource
@@ -114,6 +114,11 @@ def writer(
     """
     chosen = _able(_code(table).writer, "written to", name, table)
     return chosen(df, name, table, changelog=changelog, checkpoint=checkpoint)
+
+
+def arrow_writer(table: Table) -> ArrowWriter | None:
+    """What writes rows that are in Arrow, as :func:`writer` writes those of Spark; None if the sink wants Spark's."""
+    return _code(table).arrow_writer
 
 
 def micro_batch_writer(

@@ -98,6 +98,10 @@ def _single_sink_writer(query: Query, edges: Edges, rows: Mapping[str, Rows], wh
     if results is None and found.in_arrow is not None and drops_rows(table):
         counted = found.in_arrow.counted(sink.id).observe(sink.id, F.sum(ROWS).alias("rows_out"))
         return connectors.writer(counted, sink.table, table, changelog=False, checkpoint=where)
+    in_arrow = connectors.arrow_writer(table)
+    if results is None and found.in_arrow is not None and in_arrow is not None:
+        made, writer = in_arrow(found.in_arrow, sink.table, table, checkpoint=where)
+        return writer(made.in_spark(sink.id).observe(sink.id, F.count(F.lit(1)).alias("rows_out")))
     frame = found.frame.drop(*ROW_ORDER.names)
     counted = frame.observe(sink.id, F.count(F.lit(1)).alias("rows_out"))
     if results is not None:

@@ -72,6 +72,39 @@ def test_rows_go_from_topic_to_topic_once_each_over_restarts(
 
 
 @pytest.mark.parametrize(
+    ("format_", "expected"),
+    [
+        ("json", [b'{"id":1,"note":"a","at":"2024-01-02 03:04:05.5"}', b'{"id":2,"note":null,"at":null}']),
+        ("csv", [b'1,a,"2024-01-02 03:04:05.5"', b"2,,"]),
+        (
+            "debezium-json",
+            [
+                b'{"before":null,"after":{"id":1,"note":"a","at":"2024-01-02 03:04:05.5"},"op":"c"}',
+                b'{"before":null,"after":{"id":2,"note":null,"at":null},"op":"c"}',
+            ],
+        ),
+    ],
+)
+@pytest.mark.parametrize("where", ["id > 0", "CHAR_LENGTH(UPPER(CAST(id AS STRING))) > 0"])
+def test_a_message_is_made_of_each_row_in_the_task_that_has_it_or_of_sparks_rows(
+    spark: SparkSession, broker: Broker, tmp_path: Path, where: str, format_: str, expected: list[bytes]
+) -> None:
+    """The first condition is one of those that are done in Arrow, the second Spark's."""
+    topic, result = broker.create(), broker.create()
+    broker.send(topic, messages({"id": 1, "note": "a", "at": "2024-01-02 03:04:05.5"}, {"id": 2}))
+    columns = "id BIGINT, note STRING, `at` TIMESTAMP(6)"
+    script = (
+        source("orders", columns, broker, topic)
+        + table("result", columns, broker, topic=result, format=format_)
+        + f"INSERT INTO result SELECT id, note, `at` FROM orders WHERE {where};"
+    )
+    (query,) = run(spark, script, tmp_path / "checkpoint").queries.values()
+    counted = (each["observedMetrics"]["sink_result"]["rows_out"] for each in query.recentProgress)
+    assert sum(counted) == 2
+    assert [message.value for message in broker.read(result)] == expected
+
+
+@pytest.mark.parametrize(
     ("options", "expected"),
     [
         ({"scan__startup__mode": "earliest-offset"}, [0, 1, 2, 3]),

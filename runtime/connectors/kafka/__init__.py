@@ -7,7 +7,7 @@ from functools import partial
 from plans.connectors.kafka import KAFKA
 from runtime.connectors.connector import ConnectorCode
 from runtime.connectors.kafka.source import read, read_batch, read_in_arrow
-from runtime.connectors.kafka.write import batch_writer, micro_batch_writer, writer
+from runtime.connectors.kafka.write import arrow_writer, batch_writer, micro_batch_writer, writer
 
 __all__ = ["CODE"]
 
@@ -17,6 +17,7 @@ CODE = ConnectorCode(
     read_in_arrow=read_in_arrow,
     read_batch=read_batch,
     writer=partial(writer, upserts=False),
+    arrow_writer=arrow_writer,
     micro_batch_writer=partial(micro_batch_writer, upserts=False),
     batch_writer=partial(batch_writer, upserts=False),
 )

@@ -16,7 +16,7 @@ from plans.errors import RunError
 from runtime.connectors.kafka.client import FORMAT, client_options, found
 from runtime.connectors.kafka.metadata import metadata_of, reads_headers, values
 from runtime.connectors.messages.formats import prepared
-from runtime.connectors.messages.rows import MESSAGE, Messages, beside
+from runtime.connectors.messages.rows import Messages, beside
 from runtime.engine.arrow_rows import ArrowRows
 from runtime.storage.pins import PinPlace
 
@@ -38,16 +38,16 @@ def read(
 
     ``row_order`` adds the columns of ``ROW_ORDER``.
     """
-    return _rows(_stream(spark, name, table, columns, upserts), name, table, columns, upserts, row_order).in_spark(name)
+    read_as = _messages(name, table, columns, upserts=upserts, row_order=row_order)
+    return _rows(_stream(spark, name, table, read_as), read_as).in_spark(name)
 
 
 def read_in_arrow(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> ArrowRows | None:
     """The same rows, in Arrow in the workers; None for changes, whose order is asked of :func:`read`."""
     if is_changelog(table):
         return None
-    return _rows(
-        _stream(spark, name, table, columns, upserts=False), name, table, columns, upserts=False, row_order=False
-    )
+    read_as = _messages(name, table, columns)
+    return _rows(_stream(spark, name, table, read_as), read_as)
 
 
 def read_batch(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:
@@ -60,38 +60,38 @@ def read_batch(spark: SparkSession, name: str, table: Table, columns: tuple[str,
             path=f"tables.{name}.options.{MODE}",
         )
     reader = spark.read.format(FORMAT).options(**_options(table), **start, **_ending(table))
-    messages = found(lambda: _loaded(reader, table, columns), spark, name, table, SPARK_PACKAGE)
-    return _rows(messages, name, table, columns, upserts=False, row_order=False).in_spark(name)
+    read_as = _messages(name, table, columns)
+    messages = found(lambda: _loaded(reader, read_as), spark, name, table, SPARK_PACKAGE)
+    return _rows(messages, read_as).in_spark(name)
 
 
-def _stream(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], upserts: bool) -> DataFrame:
+def _stream(spark: SparkSession, name: str, table: Table, read_as: Messages) -> DataFrame:
     if is_bounded(table):
         raise RunError(
             f"table {name} has an end, which only batch jobs heed",
             hint="remove it, and run with --once to take what is there",
             path=f"tables.{name}.options.{BOUNDED}",
         )
-    start = {"startingOffsets": _FIRST} if upserts else _starting(table)
+    start = {"startingOffsets": _FIRST} if read_as.upserts else _starting(table)
     reader = spark.readStream.format(FORMAT).options(**_options(table), **start)
     if (most := table.options.get(_TRIGGER)) is not None:
         reader = reader.option("maxOffsetsPerTrigger", most)
-    return found(lambda: _loaded(reader, table, columns), spark, name, table, SPARK_PACKAGE)
+    return found(lambda: _loaded(reader, read_as), spark, name, table, SPARK_PACKAGE)
 
 
-def _loaded(reader: Any, table: Table, columns: tuple[str, ...]) -> DataFrame:
-    metadata = metadata_of(table, columns)
-    if reads_headers(metadata):
+def _loaded(reader: Any, read_as: Messages) -> DataFrame:
+    if reads_headers(read_as.metadata):
         reader = reader.option("includeHeaders", "true")
-    messages: DataFrame = reader.load().select(*MESSAGE, *values(metadata, beside))
+    messages: DataFrame = reader.load().select(*read_as.read_of_each, *values(read_as.metadata, beside))
     messages.schema.fieldNames()  # on Spark Connect, only asking for the schema makes the server look for the connector
     return messages
 
 
-def _rows(
-    messages: DataFrame, name: str, table: Table, columns: tuple[str, ...], upserts: bool, row_order: bool
-) -> ArrowRows:
-    key = key_part(table)
-    made = Messages(
+def _messages(
+    name: str, table: Table, columns: tuple[str, ...], *, upserts: bool = False, row_order: bool = False
+) -> Messages:
+    key, topic = key_part(table), table.options.get("topic")
+    return Messages(
         table=name,
         columns=columns,
         key=None if key is None else prepared(name, key),
@@ -100,8 +100,12 @@ def _rows(
         changes=upserts or is_changelog(table),
         ordered=row_order,
         metadata=metadata_of(table, columns),
+        topic=None if topic is None or ";" in topic else topic,
     )
-    return ArrowRows(frame=messages, read=made.read, schema=made.schema)
+
+
+def _rows(messages: DataFrame, read_as: Messages) -> ArrowRows:
+    return ArrowRows(frame=messages, read=read_as.read, schema=read_as.schema)
 
 
 def _options(table: Table) -> Mapping[str, str]:

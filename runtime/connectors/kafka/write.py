@@ -8,7 +8,7 @@ writes the same messages behind those that are there, after which the topic says
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -25,6 +25,7 @@ from runtime.connectors.kafka.metadata import HEADERS, HEADERS_DDL, HEADERS_TYPE
 from runtime.connectors.messages.formats import batch_encoder, prepared, registered
 from runtime.connectors.micro_batch import MicroBatch
 from runtime.connectors.netting import net
+from runtime.engine.arrow_rows import ArrowRows, Metrics, Read
 from runtime.engine.each_batch import written_by
 from runtime.operator import INSERT, KIND
 from runtime.spark.map_in_arrow import map_in_arrow
@@ -35,6 +36,7 @@ Schemas = tuple[int | None, int | None]
 _Headers = tuple[tuple[str, bytes | None], ...] | None
 
 _MESSAGE = pa.schema([("key", pa.binary()), ("value", pa.binary())])
+_MESSAGE_WITH_HEADERS = _MESSAGE.append(pa.field(HEADERS, HEADERS_TYPE))
 _DDL = "key binary, value binary"
 _PLACE = "__place"
 _ROWS = "rows"
@@ -59,10 +61,13 @@ class Target:
 
     def write(self, df: DataFrame) -> None:
         """Write all rows of ``df``, of which the last column may be the kind."""
-        messages = self.messages(df)
+        self.save(self.messages(df))
+
+    def save(self, messages: DataFrame, batch: int | None = None) -> None:
+        """Write what :meth:`messages` or :meth:`messages_in_arrow` has made."""
         options = {**client_options(self.table), "topic": self.table.options["topic"]}
         out = messages.write.format(FORMAT).mode("append").options(**options)
-        found(out.save, df.sparkSession, self.name, self.table, SPARK_PACKAGE)
+        found(out.save, messages.sparkSession, self.name, self.table, SPARK_PACKAGE)
 
     def messages(self, df: DataFrame) -> DataFrame:
         """The messages of the rows of ``df``; of upserts, one a key."""
@@ -77,12 +82,30 @@ class Target:
         netted = partial(_netted, key=key, value=value, schemas=self.schemas, headers=headers)
         return map_in_arrow(by_key.drop(_PLACE), netted, ddl)
 
+    def messages_in_arrow(self, rows: ArrowRows) -> ArrowRows:
+        """A message for each of ``rows``, made in the task that has the row; not of upserts."""
+        assert not self.upserts
+        headers = written_headers(self.table)
+        encoded = partial(_encoded, key=self.key, value=self.value, schemas=self.schemas, headers=headers)
+        schema = _MESSAGE if headers is None else _MESSAGE_WITH_HEADERS
+        return replace(
+            rows, read=partial(_encoded_tables, rows=rows.tables(), encoded=encoded), schema=schema, steps=()
+        )
+
 
 def writer(
     df: DataFrame, name: str, table: Table, *, upserts: bool, changelog: bool, checkpoint: str | None = None
 ) -> DataStreamWriter:
     """A writer of each micro-batch."""
     return written_by(_target(name, table, upserts), df, checkpoint)
+
+
+def arrow_writer(
+    rows: ArrowRows, name: str, table: Table, *, checkpoint: str | None = None
+) -> tuple[ArrowRows, Callable[[DataFrame], DataStreamWriter]]:
+    """The messages of ``rows``, each beside its row, and a writer of the messages of each micro-batch."""
+    target = _target(name, table, upserts=False)
+    return target.messages_in_arrow(rows), lambda messages: written_by(target.save, messages, checkpoint)
 
 
 def micro_batch_writer(
@@ -120,6 +143,13 @@ def _encoded(
         yield _batch(keys, values, found_headers, with_headers=headers is not None)
 
 
+def _encoded_tables(
+    batches: Iterable[pa.RecordBatch], metrics: Metrics, *, rows: Read, encoded: Callable[..., Iterator[pa.RecordBatch]]
+) -> Iterator[pa.Table]:
+    found = (batch for table in rows(batches, metrics) for batch in table.to_batches())
+    yield from (pa.Table.from_batches([batch]) for batch in encoded(found))
+
+
 def _netted(
     batches: Iterable[pa.RecordBatch], *, key: Part, value: Part, schemas: Schemas, headers: str | None
 ) -> Iterator[pa.RecordBatch]:
@@ -143,7 +173,7 @@ def _batch(keys: pa.Array, values: pa.Array, headers: Sequence[_Headers], *, wit
     if not with_headers:
         return pa.record_batch(columns, schema=_MESSAGE)
     structs = pa.array([header_structs(each) for each in headers], HEADERS_TYPE)
-    return pa.record_batch([*columns, structs], schema=_MESSAGE.append(pa.field(HEADERS, HEADERS_TYPE)))
+    return pa.record_batch([*columns, structs], schema=_MESSAGE_WITH_HEADERS)
 
 
 def _messages(

@@ -1,7 +1,7 @@
 """Messages to rows, in the workers: the columns of a table out of keys and values, which are Arrow from here on.
 
 A message that does not fit fails the run and is named by topic, partition and offset. Knows no broker: messages come as
-batches with the columns of ``MESSAGE``.
+batches with the columns that :attr:`Messages.read_of_each` names.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ from runtime.engine.row_order import ROW_ORDER
 from runtime.operator import DELETE, INSERT, KIND
 from runtime.types import to_arrow
 
-MESSAGE = ("key", "value", "topic", "partition", "offset")
-"""What is known of every message."""
+_KEY, _VALUE, _TOPIC, _PLACE = "key", "value", "topic", ("partition", "offset")
 
 
 def beside(place: int) -> str:
@@ -41,7 +40,8 @@ class Messages:
     """How the messages of ``table`` become rows with ``columns``; picklable.
 
     With ``upserts``, a message without a value deletes the row of its key. ``changes`` says that rows have their kind,
-    ``ordered`` that they say where they stand. ``metadata`` are those of the columns that messages come with.
+    ``ordered`` that they say where they stand. ``metadata`` are those of the columns that messages come with, ``topic``
+    is that of all messages, None if each says its own.
     """
 
     table: str
@@ -52,6 +52,28 @@ class Messages:
     changes: bool
     ordered: bool = False
     metadata: tuple[TableColumn, ...] = ()
+    topic: str | None = None
+
+    @property
+    def read_of_each(self) -> tuple[str, ...]:
+        """What is read of each message, besides the metadata: each column costs Spark time for each message."""
+        key = (_KEY,) if self._from_key else ()
+        topic = (_TOPIC,) if self.topic is None else ()
+        return (*key, _VALUE, *topic, *_PLACE)
+
+    @property
+    def _in_value(self) -> dict[str, int]:
+        return {column.name: place for place, column in enumerate(self.value.columns)}
+
+    @property
+    def _from_key(self) -> Places:
+        in_key = {column.name: place for place, column in enumerate(self.key.columns)} if self.key else {}
+        # What is in both is the value's, but for a message without one.
+        return [
+            (out, in_key[name])
+            for out, name in enumerate(self.columns)
+            if name in in_key and (self.upserts or name not in self._in_value)
+        ]
 
     @property
     def schema(self) -> pa.Schema:
@@ -65,20 +87,13 @@ class Messages:
     def read(self, batches: Iterable[pa.RecordBatch], metrics: list[int | None]) -> Iterator[pa.Table]:
         """The rows of the messages of a task, a table for each batch; RunError for a message that does not fit."""
         schema = self.schema
-        in_value = {column.name: place for place, column in enumerate(self.value.columns)}
+        in_value, from_key = self._in_value, self._from_key
         from_value = [(out, in_value[name]) for out, name in enumerate(self.columns) if name in in_value]
-        in_key = {column.name: place for place, column in enumerate(self.key.columns)} if self.key else {}
-        # What is in both is the value's, but for a message without one.
-        from_key = [
-            (out, in_key[name])
-            for out, name in enumerate(self.columns)
-            if name in in_key and (self.upserts or name not in in_value)
-        ]
         decode_value = changes_decoder(self.value, frozenset(self.columns))
         decode_key = row_decoder(self.key, frozenset(self.columns)) if self.key is not None and from_key else None
         plain = None if self.changes or decode_key else columns_reader(self.value, frozenset(self.columns))
         for batch in batches:
-            messages = batch.column("value")
+            messages = batch.column(_VALUE)
             if plain is not None and not messages.null_count and (found := plain(messages)) is not None:
                 columns: list[Any] = [None] * len(self.columns)
                 for out, place in from_value:
@@ -88,7 +103,7 @@ class Messages:
             numbers: list[int] = []
             rows: list[list[Any]] = []
             kinds: list[int] = []
-            keys = batch.column("key").to_pylist() if decode_key is not None else [None] * batch.num_rows
+            keys = batch.column(_KEY).to_pylist() if decode_key is not None else [None] * batch.num_rows
             for number, (key, value) in enumerate(zip(keys, messages.to_pylist(), strict=True)):
                 part = "value"
                 try:
@@ -129,11 +144,20 @@ class Messages:
             found = batch.column(beside(place)).take(taken)
             columns[self.columns.index(column.name)] = found.cast(self.schema.field(column.name).type)
         kind = [pa.array(kinds, pa.int8())] if self.changes else []
-        order = _order(batch, taken) if self.ordered else []
+        order = self._order(batch, taken) if self.ordered else []
         return pa.table([*columns, *kind, *order], schema=self.schema)
 
+    def _order(self, batch: pa.RecordBatch, taken: pa.Array) -> list[pa.Array]:
+        """Changes of a key are in one partition, which one task reads from its first message to its last."""
+        partitions = pc.cast(batch.column(_PLACE[0]), pa.string())
+        topics = pa.scalar(self.topic) if self.topic is not None else pc.cast(batch.column(_TOPIC), pa.string())
+        places = pc.binary_join_element_wise(topics, partitions, "/").take(taken)
+        nothing = pa.array([0] * len(taken), pa.int64())
+        return [nothing, places, nothing]
+
     def _misfit(self, batch: pa.RecordBatch, number: int, part: str, problem: str) -> RunError:
-        topic, partition, offset = (batch.column(name)[number].as_py() for name in ("topic", "partition", "offset"))
+        partition, offset = (batch.column(name)[number].as_py() for name in _PLACE)
+        topic = self.topic if self.topic is not None else batch.column(_TOPIC)[number].as_py()
         name = (self.key if part == "key" and self.key else self.value).format
         lenient = f"{name}.ignore-parse-errors" in SETTINGS
         return RunError(
@@ -147,12 +171,3 @@ class Messages:
 def _columns(rows: Sequence[Sequence[Any]], schema: pa.Schema, count: int) -> list[pa.Array]:
     values = zip(*rows, strict=True) if count else ()
     return [pa.array(list(found), field.type) for found, field in zip(values, list(schema)[:count], strict=True)]
-
-
-def _order(batch: pa.RecordBatch, taken: pa.Array) -> list[pa.Array]:
-    """Changes of a key are in one partition, which one task reads from its first message to its last."""
-    partitions = pc.cast(batch.column("partition"), pa.string())
-    topics = pc.cast(batch.column("topic"), pa.string())
-    places = pc.binary_join_element_wise(topics, partitions, "/").take(taken)
-    nothing = pa.array([0] * len(taken), pa.int64())
-    return [nothing, places, nothing]
