@@ -24,6 +24,8 @@ from runtime.spark.names import quoted
 from runtime.types import to_spark
 
 _NUMBER = "__number"
+_DISTANT = "decimal(20, 0)"
+"""Holds the integers, and what is as far from each as a bound of a frame may be."""
 
 
 def _batch(operator: Rank, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
@@ -34,14 +36,17 @@ def _batch(operator: Rank, inputs: Sequence[DataFrame], edges: Edges) -> DataFra
     return frame.drop(_NUMBER) if operator.number is None else frame
 
 
-def _window(frame: DataFrame, key: Sequence[str], order: Sequence[SortKey]) -> WindowSpec:
+def _window(
+    frame: DataFrame, key: Sequence[str], order: Sequence[SortKey], *, order_type: str | None = None
+) -> WindowSpec:
     found = Window.partitionBy(*(comparable(frame, name) for name in key))
-    return found.orderBy(*map(sorted_by, order)) if order else found
+    return found.orderBy(*(sorted_by(each, order_type) for each in order)) if order else found
 
 
 def _over(operator: OverAggregate, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
-    window = _window(inputs[0], operator.key, operator.order)
     frame = operator.frame
+    distances = frame is not None and frame.unit == "range" and bool(frame.start or frame.end)
+    window = _window(inputs[0], operator.key, operator.order, order_type=_DISTANT if distances else None)
     if frame is not None:
         start = Window.unboundedPreceding if frame.start is None else frame.start
         end = Window.unboundedFollowing if frame.end is None else frame.end

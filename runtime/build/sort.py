@@ -22,9 +22,9 @@ def _batch(operator: Sort, inputs: Sequence[DataFrame], edges: Edges) -> DataFra
     return frame if operator.limit is None else frame.limit(operator.limit)
 
 
-def sorted_by(key: SortKey) -> Column:
-    """A sort key as Spark's."""
-    column = F.col(quoted(key.column))
+def sorted_by(key: SortKey, kind: str | None = None) -> Column:
+    """A sort key as Spark's, its values as those of ``kind`` if one is given."""
+    column = F.col(quoted(key.column)) if kind is None else F.col(quoted(key.column)).cast(kind)
     if key.direction == "asc":
         return column.asc_nulls_first() if key.nulls == "first" else column.asc_nulls_last()
     return column.desc_nulls_first() if key.nulls == "first" else column.desc_nulls_last()

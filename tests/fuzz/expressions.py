@@ -54,7 +54,7 @@ def family(type_: str) -> str:
         return "text"
     if root in ("BYTES", "BINARY", "VARBINARY"):
         return "bytes"
-    return "nested" if root in ("ARRAY", "MAP", "ROW") else root.lower()
+    return "nested" if root in ("ARRAY", "MAP", "MULTISET", "ROW") else root.lower()
 
 
 def decimal_of(type_: str) -> tuple[int, int]:

@@ -12,10 +12,11 @@ from random import Random
 from tests.fuzz.expressions import Expressions, Sql, duck_type, family
 from tests.fuzz.trees import Derived, Given, Join, Part, Query, Select, Source, Unnested, columns_of, names_of
 
-__all__ = ["compared_rows", "given", "joined_using", "parts_of", "quantified", "ranked", "unnested"]
+__all__ = ["ORDERED", "compared_rows", "given", "joined_using", "parts_of", "quantified", "ranked", "unnested"]
 
 _KEYS = ("int", "text", "date")
-_ORDERED = ("int", "text", "date", "decimal", "boolean", "timestamp")
+ORDERED = ("int", "text", "date", "decimal", "boolean", "timestamp")
+"""Families of types whose order is the same in both engines."""
 
 
 def given(dice: Random, alias: str) -> tuple[Given, tuple[Sql, ...]]:
@@ -116,7 +117,7 @@ def compared_rows(dice: Random, values: Sequence[Sql], query: Query) -> Part:
 
 def ranked(dice: Random, source: Derived, columns: Sequence[Sql]) -> Select | None:
     """The first rows of each partition of ``source``, in an order of all of its columns; None if one has no order."""
-    if any(c.nan or family(c.type) not in _ORDERED for c in columns):
+    if any(c.nan or family(c.type) not in ORDERED for c in columns):
         return None
     partition = dice.sample(columns, dice.randint(0, min(2, len(columns))))
     order = [(column, dice.choice(("ASC", "DESC"))) for column in dice.sample(columns, len(columns))]

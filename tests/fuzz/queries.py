@@ -1,8 +1,8 @@
 """Random queries over the tables of a world, for hintplan and for DuckDB at once.
 
 Joins of all kinds with and without equalities, sub-queries (IN, NOT IN, EXISTS, ANY, ALL, scalar, correlated or not),
-GROUP BY with HAVING, DISTINCT and filtered aggregates, GROUPING SETS, set operations, VALUES, UNNEST, numbers of rows,
-views, WITH, and for a batch job ORDER BY and LIMIT.
+GROUP BY with HAVING, DISTINCT and filtered aggregates, GROUPING SETS, MULTISETs, set operations, VALUES, UNNEST,
+numbers of rows, views, WITH, and for a batch job ORDER BY, LIMIT and functions of the rows around a row.
 Lookups and functions of the user's are left to their simulations (tests/lookup, tests/functions), aggregates that go by
 the order of rows to tests/runtime/operators/test_aggregate_in_order.py, but for what an array has in any order.
 """
@@ -13,6 +13,7 @@ import re
 from dataclasses import replace
 from random import Random
 
+from tests.fuzz.aggregates import call, collected
 from tests.fuzz.data import World
 from tests.fuzz.expressions import Expressions, Sql, decimal_of, duck_type, family, wrapped
 from tests.fuzz.forms import compared_rows, given, joined_using, parts_of, quantified, ranked, unnested
@@ -31,6 +32,7 @@ from tests.fuzz.trees import (
     joins_of,
     names_of,
 )
+from tests.fuzz.windows import Windows
 
 __all__ = ["random_query"]
 
@@ -47,6 +49,8 @@ class _Random:
         return f"t{self.aliases}"
 
     def query(self, depth: int) -> Query:
+        if self.batch and self.dice.random() < 0.3:
+            return self.windowed(depth)
         shape = self.dice.random()
         if depth and shape < 0.14:
             return self.set_operation(depth)
@@ -91,6 +95,8 @@ class _Random:
         where = (*free, *self.where(columns, depth))
         if dice.random() < 0.12:
             items = [self.aggregate(columns) for _ in range(dice.randint(1, 3))]
+            if dice.random() < 0.15 and (multiset := self.collect(columns)) is not None:
+                items.append(multiset)
             return Select(_named(items), source, where, group=None, one_row=True)
         expressions = Expressions(dice, columns)
         keys: list[Part] = []
@@ -103,6 +109,8 @@ class _Random:
             keys = [Part(next(c for c in columns if family(c.type) != "nested"))]
         shown = [key for key in keys if dice.random() < 0.85]
         items = [*shown, *(self.aggregate(columns) for _ in range(dice.choice((0, 1, 1, 2, 3)) if shown else 1))]
+        if dice.random() < 0.1 and (multiset := self.collect(columns)) is not None:
+            items.append(multiset)
         having: list[Part] = []
         if dice.random() < 0.25:
             found = self.aggregate(columns)
@@ -114,6 +122,30 @@ class _Random:
         if dice.random() < 0.2 and not any("CASE" in k.sql.flink for k in keys):
             sets = self.sets(keys, items)
         return Select(_named(items), source, where, tuple(keys), sets, tuple(having))
+
+    def windowed(self, depth: int) -> Select:
+        """A query with functions of the rows around a row, or around a group."""
+        dice = self.dice
+        query = self.grouped(depth) if dice.random() < 0.25 else None
+        if query is not None and query.group and not query.sets and not query.one_row:
+            keys = [part.sql for part in query.group]
+            columns = [*keys, *(part.sql for part, _ in query.items if part.sql not in keys)]
+        else:
+            source, found, free = self.source(depth)
+            query, keys = Select((), source, (*free, *self.where(found, depth))), []
+            columns = list(found)
+        columns = [c for c in columns if family(c.type) != "nested"]
+        windows = Windows(dice, columns, keys or columns)
+        calls = [windows.call() for _ in range(dice.choice((1, 1, 2, 3)))]
+        shown = dice.sample(columns, min(len(columns), dice.randint(0, 3)))
+        over = Expressions(dice, (*columns, *calls))
+        items = [*shown, *(over.of(family(c.type), 1) if dice.random() < 0.25 else c for c in calls)]
+        qualify = None
+        if dice.random() < 0.25:
+            condition = Expressions(dice, (*shown, *calls)).condition(1)
+            qualify = Part(condition) if " OVER " in condition.flink else None
+        made = replace(query, items=_named([Part(item) for item in items]), windows=windows.named, qualify=qualify)
+        return replace(made, distinct=dice.random() < 0.1)
 
     def sets(self, keys: list[Part], items: list[Part]) -> str:
         """A grouping by several sets, with numbers of keys in braces."""
@@ -141,9 +173,36 @@ class _Random:
             if dice.random() < 0.2:
                 condition = expressions.condition(1)
                 clause = (f" FILTER (WHERE {condition.flink})", f" FILTER (WHERE {condition.duck})")
-            found = _call(dice, value, clause)
+            found = call(dice, value, clause)
             return Part(found)
         return Part(found)
+
+    def collect(self, columns: tuple[Sql, ...]) -> Part | None:
+        """A MULTISET of a column, if one can be made."""
+        clause = ("", "")
+        if self.dice.random() < 0.2:
+            condition = Expressions(self.dice, columns).condition(1)
+            clause = (f" FILTER (WHERE {condition.flink})", f" FILTER (WHERE {condition.duck})")
+        found = collected(self.dice, self.dice.choice(columns), clause)
+        return None if found is None else Part(found)
+
+    def elements(self) -> tuple[Source, tuple[Sql, ...]] | None:
+        """The groups of a table with the elements of a MULTISET of each."""
+        dice = self.dice
+        below, columns = self.input(0)
+        keys = [c for c in columns if family(c.type) in ("int", "text", "date")]
+        multiset = collected(dice, dice.choice(columns), as_list=True)
+        if not keys or multiset is None:
+            return None
+        keys = dice.sample(keys, dice.choice((1, 1, 2)) if len(keys) > 1 else 1)
+        where = self.where(columns, 0)
+        query = Select(_named([*map(Part, keys), Part(multiset)]), below, where, tuple(map(Part, keys)))
+        source = Derived(query, self.alias(), "inline")
+        *others, array = self.columns(source)
+        alias = self.alias()
+        element = multiset.type[len("MULTISET<") : -1]
+        added = Sql(f"{alias}.e", f"{alias}.e", element)
+        return Unnested(source, array, alias, dice.random() < 0.4), (*others, added)
 
     def set_operation(self, depth: int) -> SetOperation:
         left = self.query(depth - 1)
@@ -168,6 +227,8 @@ class _Random:
         dice = self.dice
         if depth and dice.random() < 0.07 and (found := self.using(depth)) is not None:
             return *found, ()
+        if dice.random() < 0.03 and (elements := self.elements()) is not None:
+            return *elements, ()
         source, columns = self.input(depth)
         free: list[Part] = []
         for _ in range(dice.choice((0, 0, 1, 1, 2)) if depth else dice.choice((0, 0, 0, 1))):
@@ -361,65 +422,6 @@ def random_query(dice: Random, world: World, *, batch: bool) -> Query:
 
 def _named(items: list[Part]) -> tuple[tuple[Part, str], ...]:
     return tuple((item, f"x{index}") for index, item in enumerate(items))
-
-
-def _call(dice: Random, value: Sql, clause: tuple[str, str]) -> Sql:
-    """An aggregate call of ``value`` with a FILTER clause."""
-    kind = family(value.type)
-    flink, duck = value.flink, value.duck
-    choices = ["COUNT"]
-    small = kind != "decimal" or (decimal_of(value.type)[0] <= 20 and decimal_of(value.type)[1] <= 6)
-    if kind in ("int", "double", "decimal") and value.exact and small:
-        choices += ["SUM", "SUM", "AVG"]
-    if kind not in ("bytes", "nested"):
-        choices += ["MIN", "MAX"]
-    if kind in ("int", "text", "date") and not value.nan:
-        choices += ["ARRAY_AGG"]
-    if kind in ("int", "double") and value.exact and not value.nan:
-        choices += ["PERCENTILE"]
-    name = dice.choice(choices)
-    if name == "ARRAY_AGG":
-        return _array(dice, value, clause)
-    if name == "PERCENTILE":
-        part = dice.choice(("0", "0.25", "0.5", "0.9", "1"))
-        once = dice.choice(("", "DISTINCT "))
-        plain = f"quantile_cont({once}CAST({duck} AS DOUBLE), {part}){clause[1]}"
-        return Sql(f"PERCENTILE({once}{flink}, {part}){clause[0]}", plain, "DOUBLE", exact=False)
-    distinct = "DISTINCT " if dice.random() < 0.25 and name not in ("MIN", "MAX") else ""
-    written = f"{name}({distinct}{flink}){clause[0]}"
-    plain = f"{name}({distinct}{duck}){clause[1]}"
-    if name == "COUNT":
-        return Sql(written, plain, "BIGINT")
-    if name in ("MIN", "MAX"):
-        return Sql(written, plain, value.type, nan=value.nan, exact=value.exact)
-    total = f"SUM({distinct}{duck}){clause[1]}"
-    count = f"COUNT({distinct}{duck}){clause[1]}"
-    if kind == "int":
-        bits = "BIGINT" if name == "AVG" else value.type
-        wide = wrapped(f"SUM({distinct}CAST({duck} AS HUGEINT)){clause[1]}", bits)
-        return Sql(written, wide if name == "SUM" else f"CAST({wide} // NULLIF({count}, 0) AS {duck_type(value.type)})",
-                   value.type)  # fmt: skip
-    if kind == "double":
-        return Sql(written, plain, "DOUBLE", exact=name == "SUM")
-    _, scale = decimal_of(value.type)
-    if name == "SUM":
-        return Sql(written, f"CAST({plain} AS DECIMAL(38, {scale}))", f"DECIMAL(38, {scale})")
-    # Rounded half up at six digits, in whole numbers.
-    units = f"CAST(({total}) * {10**scale} AS HUGEINT) * {10 ** (6 - scale)}"
-    rounded = f"sign({units}) * ((2 * abs({units}) + {count}) // NULLIF(2 * {count}, 0))"
-    return Sql(written, f"CAST({rounded} AS DECIMAL(30, 0)) * 0.000001", "DECIMAL(38, 6)", exact=False)
-
-
-def _array(dice: Random, value: Sql, clause: tuple[str, str]) -> Sql:
-    """How many values an array of ``value`` has, or the first of them in order, NULL before others."""
-    flink, duck = f"ARRAY_AGG({value.flink}){clause[0]}", f"list({value.duck}){clause[1]}"
-    if not clause[0] and dice.random() < 0.4:
-        once = dice.choice(("DISTINCT ", ""))
-        flink = f"ARRAY_AGG({once}{value.flink}) IGNORE NULLS"
-        duck = f"list({once}{value.duck}) FILTER (WHERE {value.duck} IS NOT NULL)"
-    if dice.random() < 0.5:
-        return Sql(f"CARDINALITY({flink})", f"CAST(len({duck}) AS INTEGER)", "INT")
-    return Sql(f"ARRAY_SORT({flink})[1]", f"list_sort({duck}, 'ASC', 'NULLS FIRST')[1]", value.type)
 
 
 def _is_hinted(source: Source) -> bool:

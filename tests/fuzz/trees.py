@@ -79,12 +79,17 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class Unnested:
-    """The elements e of an array beside the row that has it, with their places n; an ``outer`` one keeps all rows."""
+    """The elements e of an array beside the row that has it, with their places n, which those of a MULTISET have not;
+    an ``outer`` one keeps all rows."""
 
     left: Source
     array: Sql
     alias: str
     outer: bool
+
+    @property
+    def unordered(self) -> bool:
+        return self.array.type.startswith("MULTISET")
 
 
 Source = Table | Derived | Given | Join | Unnested
@@ -92,7 +97,8 @@ Source = Table | Derived | Given | Join | Unnested
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """``group`` is None without GROUP BY; ``sets`` is what stands for it, such as ROLLUP (...), in GROUPING SETS."""
+    """``group`` is None without GROUP BY; ``sets`` is what stands for it, such as ROLLUP (...), in GROUPING SETS;
+    ``windows`` are named for Flink, and written in full for DuckDB."""
 
     items: tuple[tuple[Part, str], ...]
     source: Source
@@ -100,6 +106,7 @@ class Select:
     group: tuple[Part, ...] | None = None
     sets: str = ""
     having: tuple[Part, ...] = ()
+    windows: tuple[str, ...] = ()
     qualify: Part | None = None
     distinct: bool = False
     one_row: bool = False
@@ -225,6 +232,8 @@ class _Writer:
             text += f" GROUP BY {', '.join(keys)}"
         if query.having:
             text += " HAVING " + " AND ".join(self.part(part, dialect) for part in query.having)
+        if query.windows and dialect == "flink":
+            text += f" WINDOW {', '.join(query.windows)}"
         if query.qualify is not None:
             text += f" QUALIFY {self.part(query.qualify, dialect)}"
         return text
@@ -242,7 +251,8 @@ class _Writer:
             return self.given(source, "flink")
         if isinstance(source, Unnested):
             word, on = ("LEFT", " ON TRUE") if source.outer else ("CROSS", "")
-            array = f"UNNEST({source.array.flink}) WITH ORDINALITY AS {source.alias}(e, n)"
+            named = f" AS {source.alias}(e)" if source.unordered else f" WITH ORDINALITY AS {source.alias}(e, n)"
+            array = f"UNNEST({source.array.flink}){named}"
             return f"{self.from_flink(source.left)} {word} JOIN {array}{on}"
         if isinstance(source, Join):
             return self.joined(source, "flink")
