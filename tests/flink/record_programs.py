@@ -1,4 +1,4 @@
-"""Runs the programs of programs.py on Flink, and writes what is left of their changelogs to programs.json.
+"""Runs the programs of programs/ on Flink, and writes what is left of their changelogs to programs.json.
 
 For programs with hints also the states of Flink's compiled plan, with ``table.exec.state.ttl`` set. Runs in an
 environment of its own, which has apache-flink and nothing of ours: ``make flink-goldens``; with ``--missing`` it asks
