@@ -45,13 +45,17 @@ def _unnest(operator: Unnest, inputs: Sequence[DataFrame], edges: Edges) -> Data
     column = F.col(quoted(operator.column))
     of_rows = collection.root == "MAP" or collection.children[0].root == "ROW"
     elements = {"MAP": F.map_entries, "MULTISET": _each}.get(collection.root)
-    numbered = F.transform(
-        column if elements is None else elements(column),
-        lambda element, place: F.struct(element.alias(_ELEMENT), (place + 1).alias(_PLACE)),
-    )
+    array, outer = column if elements is None else elements(column), operator.join_type == "left"
     if of_rows:
-        numbered = F.filter(numbered, lambda each: each.getField(_ELEMENT).isNotNull())
-    rows = frame.select("*", (F.inline_outer if operator.join_type == "left" else F.inline)(numbered))
+        numbered = F.transform(
+            array, lambda element, place: F.struct(element.alias(_ELEMENT), (place + 1).alias(_PLACE))
+        )
+        there = F.filter(numbered, lambda each: each.getField(_ELEMENT).isNotNull())
+        rows = frame.select("*", (F.inline_outer if outer else F.inline)(there))
+    else:
+        # Spark's transform fails at an array from Parquet of nothing but NULLs.
+        at = (F.posexplode_outer if outer else F.posexplode)(array).alias(_PLACE, _ELEMENT)
+        rows = frame.select("*", at).withColumn(_PLACE, F.col(_PLACE) + 1)
     *fields, place = element_columns(collection)
     sides = {("left", name): F.col(quoted(name)) for name in edges.names(operator.inputs[0])}
     sides |= {
