@@ -16,15 +16,16 @@ from functools import lru_cache
 _MODE = re.compile(r"\s*(strict|lax)\s+(.+)", re.IGNORECASE | re.DOTALL | re.ASCII)
 _STEP = re.compile(
     r"""\.(?P<name>[^\s.\[\](){}*?'"\\,]+)"""
-    r"""|\[ *'(?P<single>[^'\\{]+)' *\]|\[ *"(?P<double>[^"\\{]+)" *\]"""
-    r"""|\[ *(?P<position>\d{1,9}) *\]"""
+    r"""|\[ *'(?P<single>[^'\\]+)' *\]|\[ *"(?P<double>[^"\\]+)" *\]"""
+    r"""|\[ *(?P<position>-?\d{1,9}) *\]"""
 )
 ADVICE = "write members and positions, such as '$.a.b', '$[''a b'']' and '$.a[0]'"
 
 
 @dataclass(frozen=True, slots=True)
 class JsonPath:
-    """``strict`` says that a path which leads nowhere is an error, not empty; steps are members and positions."""
+    """``strict`` says that a path which leads nowhere is an error, not empty; steps are members and positions, from
+    the end if they are negative."""
 
     strict: bool
     steps: tuple[str | int, ...]

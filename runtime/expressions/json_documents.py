@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from plans.declarations.json_paths import parse_json_path
 from runtime.expressions.json_reader import NO_DOCUMENT, document, is_too_deep
-from runtime.expressions.json_writer import text_of, written
+from runtime.expressions.json_writer import quickly_written, text_of, written
 
 _T = TypeVar("_T")
 _FOUND, _EMPTY, _ERROR = "found", "empty", "error"
@@ -78,8 +78,8 @@ def json_query(
         if wrapper == "unconditional" or (wrapper == "conditional" and not isinstance(value, list)):
             value = [value]
         if isinstance(value, dict | list):
-            found = written(value)
-            return on_error if is_too_deep(found) else found
+            found = written(value) if "\\u" in text else quickly_written(value)
+            return on_error if is_too_deep(found, "[") else found
         outcome = _ERROR if parse_json_path(path).strict else _EMPTY
     return on_empty if outcome == _EMPTY else on_error
 
@@ -126,7 +126,7 @@ def _followed(text: str, path: str) -> tuple[str, Any]:
         if isinstance(value, dict):
             there = step in value
         else:
-            there = isinstance(value, list) and isinstance(step, int) and step < len(value)
+            there = isinstance(value, list) and isinstance(step, int) and -len(value) <= step < len(value)
         if not there:
             return nowhere, None
         value = value[step]

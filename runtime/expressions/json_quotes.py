@@ -58,7 +58,7 @@ class _NoEscape(ValueError):
 def _unescaped(found: re.Match[str]) -> str:
     escape = found[1]
     if not escape:  # the last quote is escaped, of a text that follows a document
-        return '"'
+        return "\\"
     if len(escape) > 1:
         return chr(int(escape[1:], 16))
     if escape not in _UNQUOTED:

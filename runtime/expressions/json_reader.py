@@ -25,6 +25,8 @@ _DEEPEST = 1000
 """Levels of nesting that Jackson reads."""
 _MOST_DIGITS = 1000
 """Digits of a whole number that Jackson reads; of any other, with those of its exponent, it reads one more."""
+_SHORT = min(_DEEPEST, _MOST_DIGITS)
+"""Characters of a text that can neither be too deep nor have a number with too many digits."""
 _RECURSION_LIMIT = 10_000
 _MOST_SCALE = (1 << 31) - 1
 """Java's decimals have a scale of 32 bits."""
@@ -39,7 +41,19 @@ class _NoDocument(ValueError):
 @lru_cache(maxsize=8)
 def document(text: str) -> Any:
     """The document in ``text``, which nobody may change, or NO_DOCUMENT; several functions are often asked of one."""
-    if is_too_deep(text):
+    if len(text) <= _SHORT:
+        try:
+            value, end = _SHORT_SCAN(text, 0)
+            if end == len(text) or isinstance(value, dict | list | str):
+                return value
+        except StopIteration as error:
+            if error.value:  # not where blanks may be
+                return NO_DOCUMENT
+        except RecursionError:
+            pass
+        except (json.JSONDecodeError, _NoDocument):
+            return NO_DOCUMENT
+    elif is_too_deep(text):
         return NO_DOCUMENT
     try:
         return deeply(_parsed, text)
@@ -66,17 +80,18 @@ def _room() -> Iterator[None]:
         sys.setrecursionlimit(before)
 
 
-def is_too_deep(text: str) -> bool:
-    """Whether Jackson neither reads nor writes ``text``."""
-    return text.count("[") + text.count("{") > _DEEPEST and _depth(text) > _DEEPEST
+def is_too_deep(text: str, opening: str = "[{") -> bool:
+    """Whether Jackson does not read ``text``, or does not write it, for which only the depth of arrays counts: "["."""
+    return text.count("[") + text.count("{") > _DEEPEST and _depth(text, opening) > _DEEPEST
 
 
-def _depth(text: str) -> int:
-    """The most brackets that are open at once, up to the end of the first document."""
+def _depth(text: str, opening: str) -> int:
+    """The most brackets that are open at once where one of ``opening`` stands, up to the end of the first document."""
     depth = most = 0
     for mark in _BRACKETS.findall(text):
         depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(mark, 0)
-        most = max(most, depth)
+        if mark in opening:
+            most = max(most, depth)
         if depth <= 0 and most:
             break
     return most
@@ -130,3 +145,10 @@ def _constant(text: str) -> Any:
 
 
 _DECODER = json.JSONDecoder(parse_float=_real, parse_int=_whole, parse_constant=_constant)
+
+
+def _short_real(text: str) -> Decimal:
+    return _real(text) if "e" in text or "E" in text else unsigned_zero(Decimal(text))
+
+
+_SHORT_SCAN = json.JSONDecoder(parse_float=_short_real, parse_constant=_constant).scan_once

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 FAILS = {"fails": True}
 """What is recorded where an expression fails for a row; one that Flink does not take has its ``error`` instead."""
 
@@ -137,6 +139,22 @@ _MEMBERS = (
 )
 """Documents whose member `a` is of each kind, and a text."""
 
+_ESCAPES = Path(__file__).with_name("escapes.txt").read_text(encoding="utf-8").strip("\n").split("\n")
+"""Documents, and what is none, with what is escaped in texts and names, and with numbers at their limits."""
+_LIMITS = (
+    "2147483647", "-2147483648", "2147483648", "-0", "1.0", "1e0", "1e308", "1.8e308", "4.9e-324", "2e-324",
+    "-0.0", "0.1",
+)  # fmt: skip
+"""Numbers at the ends of INT and DOUBLE, where Flink fails at others."""
+_ODD_NAMES = (
+    """{"a":[{"b":1},{"b":[2,3]},{"c":{"b":4}}],"b":{"a":[5]}}""",
+    """{"a":{"b":2},"A":[0,1,2],"a b":3,"#":4,"1":5,"-1":6,"a,b":7,"length()":8,"*":9,"?(@.a)":10}""",
+    """{"\\\\":1,"\\"":2,"'":3,",":4,"]":5,"[":6,"{":7,"(":8,")":9,"{}":10,"u0061":11,"\\\\u0061":12,"😀":13}""",
+    '[[1,2],{"a":3},4]',
+    "[",
+)
+"""Documents for paths of all kinds, few, since Flink fails at some paths for each document."""
+
 TABLES: dict[str, tuple[dict[str, str], list[tuple[str | None, ...]]]] = {
     "texts": (
         {"s": "STRING", "r": "STRING", "k": "INT"},
@@ -265,6 +283,19 @@ TABLES: dict[str, tuple[dict[str, str], list[tuple[str | None, ...]]]] = {
             ("0e99999999999",),
         ],
     ),
+    "escapes": (
+        {"d": "STRING"},
+        [
+            *((text,) for text in _ESCAPES),
+            *((f'{{"a":"{raw}"}}',) for raw in ("\t", "\n", "\0", "\x1f", "\x7f", "\x85", "\u2028")),
+            *((f'{{"a"{blank}:1}}',) for blank in ("\x0b", "\xa0", "\0", "\u3000", "\ufeff", " \t\r\n")),
+            *((text,) for text in ('{"a":1}\0', '\0{"a":1}', '"\t"', '"a\nb"', '"\x7f"', "\\", '"', '\\"', '""""')),
+            *(('{"a":' * deep + "1" + "}" * deep,) for deep in (20, _DEEP, _DEEP + 1)),
+            *(('[{"a":' * deep + "[]" + "}]" * deep,) for deep in (30, _DEEP // 2 - 1, _DEEP // 2)),
+        ],
+    ),
+    "paths": ({"d": "STRING"}, [(text,) for text in _ODD_NAMES]),
+    "limits": ({"d": "STRING"}, [(f'{{"a":{number}}}',) for number in _LIMITS]),
     "members": ({"d": "STRING", "s": "STRING"}, list(_MEMBERS)),
 }  # fmt: skip
 """By name: the columns with their types, and the rows."""

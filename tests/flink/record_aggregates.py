@@ -1,6 +1,6 @@
 """Runs the programs of aggregate_functions.py with PyFlink, and writes what is left of their changelogs.
 
-The rows are those of programs.py. Runs where record_programs.py does: ``.flink/bin/python
+The rows are those of programs/tables.py. Runs where record_programs.py does: ``.flink/bin/python
 tests/flink/record_aggregates.py``.
 """
 

@@ -34,7 +34,7 @@ def plain(value: Any) -> Any:
 
 
 def typed(value: Any, declared: str) -> Any:
-    """A value of programs.py as a row has it, whose column is ``declared`` so."""
+    """A value of programs/tables.py as a row has it, whose column is ``declared`` so."""
     if value is None:
         return None
     if declared.startswith("DECIMAL"):

@@ -34,7 +34,7 @@ def argument(node: exp.Expr) -> Any:
 def single_calls() -> dict[str, tuple[str, str, list[Any]]]:
     """Of recorded expressions, those that are one call over the documents: the function and its other arguments."""
     found = {}
-    for table in ("documents", "members"):
+    for table in ("documents", "members", "escapes", "paths", "limits"):
         for sql, recorded in RECORDED[table].items():
             plan = compiled(table, sql)
             node = (
