@@ -151,4 +151,4 @@ def _short_real(text: str) -> Decimal:
     return _real(text) if "e" in text or "E" in text else unsigned_zero(Decimal(text))
 
 
-_SHORT_SCAN = json.JSONDecoder(parse_float=_short_real, parse_constant=_constant).scan_once
+_SHORT_SCAN = json.JSONDecoder(parse_float=_short_real, parse_constant=_constant).scan_once  # type: ignore[attr-defined]
