@@ -61,12 +61,14 @@ class Scan:
 
     ``changelog`` says that the source emits updates and deletes, too. ``normalized`` are the columns by which its
     rows replace each other, if that is not yet a whole changelog. ``readings`` are the views and CTEs through which
-    the table is read, from the outside in, and where each of them is.
+    the table is read, from the outside in, and where each of them is. ``filter`` is what its source is asked for; the
+    calc above has it, too.
     """
 
     table: str
     declared: str
     fields: tuple[Field, ...]
+    filter: Expr | None = None
     options: LookupHint | None = None
     changelog: bool = False
     normalized: tuple[str, ...] = ()

@@ -6,6 +6,7 @@ True
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import sysconfig
 import zipfile
@@ -17,6 +18,9 @@ PACKAGES = ("plans", "runtime")
 
 HOME = Path(__file__).resolve().parents[1]
 """Where they are."""
+
+_DEFINITIONS = "hintplan_definitions"
+"""The folder of a bundle with the files that only the driver reads."""
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _READABLE = 0o100644 << 16
@@ -47,6 +51,21 @@ def _is_installed(path: Path) -> bool:
     if {"site-packages", "dist-packages"} & set(path.parts):
         return True
     return any(path.is_relative_to(sysconfig.get_path(kind)) for kind in ("stdlib", "platstdlib"))
+
+
+def packed_path(path: str) -> str:
+    """Where a bundle has the file that a plan calls ``path``.
+
+    >>> packed_path("/plans/orders.desc")
+    'hintplan_definitions/62482c0c/orders.desc'
+    """
+    return f"{_DEFINITIONS}/{hashlib.sha256(path.encode()).hexdigest()[:8]}/{Path(path).name}"
+
+
+def read_definition(path: str) -> bytes:
+    """The file that a plan calls ``path``: in a bundle, as it was when that was made. OSError if it cannot be read."""
+    packed = HOME / packed_path(path)
+    return (packed if packed.is_file() else Path(path)).read_bytes()
 
 
 def write_zip(target: Path, files: Mapping[str, bytes], *, squeezed: bool) -> None:

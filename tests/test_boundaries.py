@@ -27,6 +27,7 @@ SQLGLOT_IN_RUNTIME = {
     ROOT / "runtime" / "expressions" / "condition.py",
     ROOT / "runtime" / "expressions" / "constants.py",
     ROOT / "runtime" / "expressions" / "exact.py",
+    ROOT / "runtime" / "expressions" / "source_filter.py",
 }
 
 

@@ -26,8 +26,8 @@ code=$?
 tail -n 1 events
 exit $code
 """
-# Airflow ends a task by SIGTERM to its process group, with Spark in it, and has 60 s patience. In a group of its own,
-# Spark lives until hintplan has finished its batch. The last line that is printed is the event "end".
+# Airflow ends a task by SIGTERM to its process group, and has 60 s patience. In a group of its own, hintplan gets the
+# one that is passed on to it, and finishes its batch. The last line that is printed is the event "end".
 
 
 @dag(

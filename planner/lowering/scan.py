@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from planner.lowering.builder import Builder
-from planner.lowering.columns import Lowered, lowered
+from planner.lowering.columns import Lowered, lowered, optional_text
 from planner.relations import Scan, StateInput
 from plans import operators as model
 
@@ -13,7 +13,8 @@ from plans import operators as model
 def lower_scan(builder: Builder, scan: Scan) -> Lowered:
     """The scan, with a changelog normalization above it if its source needs one."""
     columns = tuple(f.name for f in scan.fields)
-    operator = model.Scan(id="", table=scan.table, columns=columns)
+    asked = optional_text(scan.filter, lowered("", scan.fields, columns).printed())
+    operator = model.Scan(id="", table=scan.table, columns=columns, filter=asked)
     found = lowered(builder.add(operator, "scan", (scan.declared,), scan.block), scan.fields, columns)
     if not scan.normalized:
         return found

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from planner.context import Context
+from planner.passes.ask_sources import ask_sources
 from planner.passes.drop_idle_sorts import drop_idle_sorts
 from planner.passes.extract_join_keys import extract_join_keys
 from planner.passes.extract_lookup_keys import extract_lookup_keys
@@ -34,6 +35,7 @@ PASSES: tuple[Callable[[Context, Relation], Relation], ...] = (
     prune_columns,
     merge_calcs,
     fold_values,
+    ask_sources,
 )
 
 

@@ -26,12 +26,11 @@ from plans.connectors.check import check_table
 from plans.connectors.table import can_read, can_write
 from plans.declarations.row_kinds import RowKind, RowKinds
 from plans.errors import Diagnostic
-from plans.model.config import KEYS, known_keys, normalise
+from plans.model.config import KEYS, SYNONYMS, known_keys, normalise
 from plans.model.graph import check_graph
 from plans.model.plan import Plan
 from plans.model.reasons import check_reasons
 from plans.operators import kind_of, op_name, table_of
-from plans.settings.calls import CONFIG_SYNONYMS
 from plans.text.names import did_you_mean
 
 
@@ -66,9 +65,9 @@ def _check_config(plan: Plan) -> Iterator[Diagnostic]:
     for key, value in plan.config.items():
         path = f"config.{key}"
         known = KEYS.get(key)
-        if key in CONFIG_SYNONYMS:
+        if key in SYNONYMS:
             message = f"a plan calls '{key}' by its other name"
-            yield Diagnostic(message=message, path=path, hint=f"write '{CONFIG_SYNONYMS[key]}'")
+            yield Diagnostic(message=message, path=path, hint=f"write '{SYNONYMS[key]}'")
             continue
         if known is None:
             keys = [name for name in known_keys() if KEYS[name].in_config]

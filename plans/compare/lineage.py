@@ -44,7 +44,8 @@ def state_lineages(plan: Plan) -> dict[str, str]:
         inputs = [kinds.get(name, INSERT_ONLY) for name in operator.inputs]
         # A state is laid out to take rows back if rows with a kind come.
         below = [[rows.get(name, "?"), each != INSERT_ONLY] for name, each in zip(operator.inputs, inputs, strict=True)]
-        facts = {key: value for key, value in operator_facts(operator).items() if key not in ("id", "inputs")}
+        left_out = ("id", "inputs", *kind_of(operator).implied)
+        facts = {key: value for key, value in operator_facts(operator).items() if key not in left_out}
         if "state" in facts:
             facts["state"] = [entry["name"] for entry in facts["state"]]
         reads = _reads(plan, operator)

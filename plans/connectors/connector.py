@@ -43,7 +43,8 @@ class Reading:
     ``bounding_option`` makes one that does not end do so; ``takes_what_is_there`` says that a run which takes what is
     there can stop even so. ``check`` finds what a table lacks that is only needed to read it, with paths below the one
     it is given. ``is_suggested`` where a source is asked for. What is not read ``in_streams`` is for batch jobs alone.
-    One that ``asks`` is told the rows of the moment, and would be told others if a batch ran again.
+    One that ``asks`` is told the rows of the moment, and would be told others if a batch ran again. One that
+    ``takes_conditions`` can be asked for the rows alone for which a simple condition is true.
     """
 
     kinds: Callable[[Table], tuple[RowKind, ...]] = lambda table: INSERT_ONLY
@@ -54,6 +55,7 @@ class Reading:
     check: Callable[[str, Table], Iterable[Diagnostic]] = lambda path, table: ()
     is_suggested: bool = False
     asks: bool = False
+    takes_conditions: Callable[[Table], bool] = lambda table: False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -369,7 +369,7 @@ JDBC = Connector(
             description="The most tasks that write a micro-batch; without it as many as make its rows.",
         ),
     ),
-    reading=Reading(asks=True),
+    reading=Reading(asks=True, takes_conditions=_is_on_server),
     writing=Writing(kinds=_sink_kinds, upserts=_upserts, place="table-name", takes_updates="with a PRIMARY KEY"),
     looking_up=LookingUp(modes=("sync", "async", "full"), modes_of=_lookup_modes),
     check=_check,

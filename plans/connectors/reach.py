@@ -21,12 +21,16 @@ _PORTS = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, slots=True)
 class FilePlace:
-    """A path; ``scheme`` is that of its file system, empty if the path has none."""
+    """A path; ``scheme`` is that of its file system, empty if the path has none.
+
+    Of a file that ``is_definition``, the driver alone reads what it needs to know, and tells the workers.
+    """
 
     option: str
     scheme: str
     authority: str
     path: str
+    is_definition: bool = False
 
     @property
     def is_local(self) -> bool:
@@ -72,9 +76,9 @@ def file_place(option: str, path: str) -> FilePlace:
     return FilePlace(option, before.lower(), authority, path)
 
 
-def local_file(option: str, path: str) -> FilePlace:
+def local_file(option: str, path: str, *, is_definition: bool = False) -> FilePlace:
     """A path that is never anything but a local file's, whatever it looks like."""
-    return FilePlace(option, "", "", path)
+    return FilePlace(option, "", "", path, is_definition)
 
 
 def http_host(option: str, url: str) -> HostPlace:

@@ -81,6 +81,12 @@ def is_asked(table: Table) -> bool:
     return reading is not None and reading.asks
 
 
+def takes_conditions(table: Table) -> bool:
+    """Whether a scan of the table can ask for the rows alone for which a simple condition is true."""
+    reading = _reading(table)
+    return reading is not None and reading.takes_conditions(table)
+
+
 def check_reading(name: str, table: Table) -> tuple[Diagnostic, ...]:
     """What table ``name`` lacks to be read, with paths such as ``tables.orders.options.path``."""
     reading = _reading(table)

@@ -21,6 +21,8 @@ from plans.settings.cached import CACHED
 from plans.settings.calls import CALL_KINDS, CONFIG_SYNONYMS, call_groups
 from plans.settings.effects import FOLLOWED, KEPT, Effect, restarts
 from plans.settings.group import Group
+from plans.settings.restarting import RESTARTING
+from plans.settings.restarting import SYNONYMS as _STRATEGY
 from plans.settings.setting import Kind, Setting, parse_value, shown
 from plans.settings.state import STATE_TTL, TTL
 from plans.text.names import did_you_mean
@@ -220,14 +222,21 @@ _OF_OPERATORS = (
     *((group, kind, kind.title) for kind in KINDS for group in kind.groups if group is not CACHED),
     *((group, CORRELATE, f"{words} function") for kind, words in CALL_KINDS.items() for group in call_groups(kind)),
 )
+_OF_RESTARTS = tuple(
+    ConfigKey(**{field.name: getattr(setting, field.name) for field in fields(Setting)}) for setting in RESTARTING
+)
 KEYS: Mapping[str, ConfigKey] = {
-    key.name: key for key in (*_OF_JOB, *(key for found in _OF_OPERATORS for key in keys_of(*found)))
+    key.name: key for key in (*_OF_JOB, *_OF_RESTARTS, *(key for found in _OF_OPERATORS for key in keys_of(*found)))
 }
+
+
+SYNONYMS: Mapping[str, str] = {**CONFIG_SYNONYMS, **_STRATEGY}
+"""Other names of keys in Flink 2.3, and what a plan calls them."""
 
 
 def canonical_key(key: str) -> str:
     """The name by which a plan calls ``key``, which may be a synonym of Flink 2.3."""
-    return CONFIG_SYNONYMS.get(key, key)
+    return SYNONYMS.get(key, key)
 
 
 def known_keys() -> tuple[str, ...]:

@@ -15,13 +15,14 @@ from plans.connectors.table import (
     is_read_in_streams,
     is_upsert_source,
     source_kinds,
+    takes_conditions,
 )
 from plans.declarations.row_kinds import INSERT_ONLY, RowKinds
 from plans.declarations.tables import read_columns
 from plans.errors import Diagnostic
 from plans.operators.spec.columns import check_known, check_names, types_of, unknown_table
 from plans.operators.spec.declared import Columns, Declared
-from plans.operators.spec.fields import Name, Names, OperatorId
+from plans.operators.spec.fields import Expression, Name, Names, OperatorId
 from plans.operators.spec.kind import Neighbour, OperatorKind, WithSettings, any_order
 from plans.operators.table import described_table
 from plans.settings.layers import Settings
@@ -30,11 +31,18 @@ from plans.text.counts import count
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scan(WithSettings):
-    """Reads ``columns`` (by name, not computed ones) of ``table``, with the row kinds that its source emits."""
+    """Reads ``columns`` (by name, not computed ones) of ``table``, with the row kinds that its source emits.
+
+    A source that can be asked for some of its rows leaves out those for which ``filter`` is not true; it may send more,
+    so what reads the scan filters again.
+    """
 
     id: OperatorId
     table: Annotated[Name, "The table to read."]
     columns: Annotated[Names, "The columns to read, by name; not computed ones.", {"uniqueItems": True}]
+    filter: Annotated[
+        Expression | None, "What the source is asked to leave out the other rows by; the calc above filters again."
+    ] = None
     settings: Mapping[str, Settings] = field(default_factory=dict)
 
     @property
@@ -68,6 +76,9 @@ def _check(scan: Scan, inputs: Sequence[Columns], plan: Declared, path: str) -> 
         else:
             yield from check_known([name], there, f"{path}.columns", f"column of table '{scan.table}'")
     yield from check_names(scan.columns, path, "columns")
+    if scan.filter is not None and not takes_conditions(table):
+        message = f"the source of table '{scan.table}' cannot be asked for some of its rows"
+        yield Diagnostic(message=message, path=f"{path}.filter", hint="remove the filter; the calc above has it too")
 
 
 def _check_mode(scan: Scan, plan: Declared, path: str) -> Iterator[Diagnostic]:
@@ -92,6 +103,11 @@ def _check_mode(scan: Scan, plan: Declared, path: str) -> Iterator[Diagnostic]:
 def _check_place(
     scan: Scan, inputs: Sequence[Neighbour], readers: Sequence[Neighbour], plan: Declared, path: str
 ) -> Iterator[Diagnostic]:
+    if scan.filter is not None:
+        for reader in readers:
+            if not any(where == "filter" and text for where, text in reader.kind.expressions(reader.operator)):
+                message = f"'{scan.id}' is asked for some rows only, and '{reader.operator.id}' does not filter them"
+                yield Diagnostic(message=message, path=f"{path}.filter", hint="compile the SQL again")
     others = [reader for reader in readers if not reader.kind.takes_upserts]
     if is_upsert_source(plan.tables[scan.table]):
         message = f"'{scan.id}' reads upserts, which only a changelog-normalize makes a changelog of"
@@ -106,7 +122,12 @@ def _check_place(
 def _describe(scan: Scan, plan: Declared) -> str:
     table = plan.tables.get(scan.table)
     total = count(len(table.columns) if table else 0, "column")
-    return f"{described_table(scan.id, scan.table, table)} · {len(scan.columns)} of {total}"
+    asked = f" · WHERE {scan.filter}" if scan.filter is not None else ""
+    return f"{described_table(scan.id, scan.table, table)} · {len(scan.columns)} of {total}{asked}"
+
+
+def _expressions(scan: Scan) -> Iterator[tuple[str, str | None]]:
+    yield "filter", scan.filter
 
 
 SCAN = OperatorKind(
@@ -121,5 +142,7 @@ SCAN = OperatorKind(
     row_kinds=_row_kinds,
     reads_order=any_order,
     check_mode=_check_mode,
+    expressions=_expressions,
+    implied=("filter",),
     describe=_describe,
 )

@@ -77,7 +77,6 @@ _REASONS: Mapping[str, str] = {
     "pipeline.watermark-alignment.": _EVENT_TIME,
     "queryable-state.": _PLACE,
     "rest.": _PLACE,
-    "restart-strategy": "hintplan run --max-restarts says how often a run is started again from its checkpoint",
     "savepoints.state.backend.fs.dir": _STATE,
     "slot.": _PLACE,
     "slotmanager.": _PLACE,

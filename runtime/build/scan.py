@@ -7,11 +7,15 @@ from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
+from plans.declarations.tables import Table
 from plans.operators import Scan
 from runtime.build.builder import OperatorBuilder, from_frames
 from runtime.build.edges import Edges
 from runtime.connectors import table as connectors
 from runtime.engine.rows import Rows
+from runtime.expressions.allowed import check_expression
+from runtime.expressions.asked import Asked
+from runtime.expressions.source_filter import compile_asked
 from runtime.spark.source_order import marked
 
 
@@ -29,13 +33,26 @@ def _read(operator: Scan, inputs: Sequence[DataFrame], edges: Edges) -> DataFram
     table = edges.plan.tables[operator.table]
     row_order = operator.id in edges.row_order
     pins = edges.pins.get(operator.id)
-    rows = connectors.read(edges.spark, operator.table, table, operator.columns, row_order=row_order, pins=pins)
+    rows = connectors.read(
+        edges.spark, operator.table, table, operator.columns,
+        row_order=row_order, pins=pins, asked=_asked(operator, table),
+    )  # fmt: skip
     return marked(rows, operator.id)
 
 
 def _batch(operator: Scan, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
     table = edges.plan.tables[operator.table]
-    return connectors.read_batch(edges.spark, operator.table, table, operator.columns)
+    return connectors.read_batch(edges.spark, operator.table, table, operator.columns, asked=_asked(operator, table))
+
+
+def _asked(operator: Scan, table: Table) -> Asked | None:
+    """What the source is asked for; RunError for what it cannot be asked, or what may not run."""
+    if operator.filter is None:
+        return None
+    path = f"operators.{operator.id}.filter"
+    check_expression(operator.filter, {(name,): name for name in operator.columns}, operator=operator.id, path=path)
+    types = {column.name: column.type for column in table.columns if column.name in operator.columns}
+    return compile_asked(operator.filter, types, path=path)
 
 
 BUILDER = OperatorBuilder(stream=_stream, batch=_batch)

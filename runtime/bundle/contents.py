@@ -1,4 +1,5 @@
-"""What is in the archive of a bundle: the plan, hintplan, what that needs, modules of the user's, and drivers.
+"""What is in the archive of a bundle: the plan, hintplan, what that needs, modules of the user's, drivers, and files
+with definitions.
 
 Paths are those from which Python imports, so that workers may be given the archive as it is.
 """
@@ -8,23 +9,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
 
-from plans.connectors.table import extras_of
+from plans.connectors.reach import FilePlace
+from plans.connectors.table import extras_of, places
 from plans.errors import RunError
 from plans.model.plan import Plan
 from runtime.bundle.distributions import driver_files, extra_requirements, needed_by_runs
-from runtime.code_files import HOME, PACKAGES, own_files, package_files
+from runtime.code_files import HOME, PACKAGES, own_files, package_files, packed_path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
     """The ``files`` of an archive by their paths.
 
-    ``drivers`` of connectors are in it, ``to_install`` are not, nor are the modules ``installed`` here.
+    ``drivers`` of connectors are in it, and so are ``definitions``, by the paths that the plan has for them;
+    ``to_install`` are not, nor are the modules ``installed`` here, nor the ``local`` files and directories of tables.
     """
 
     files: Mapping[str, bytes]
     drivers: tuple[str, ...]
+    definitions: tuple[str, ...]
+    local: tuple[str, ...]
     to_install: tuple[str, ...]
     installed: tuple[str, ...]
 
@@ -32,7 +38,7 @@ class Contents:
 def contents(plan: Plan, *, modules: Sequence[str], platform: str) -> Contents:
     """What a run of ``plan`` on ``platform`` needs whose classes may be in ``modules``.
 
-    RunError if one of these is not found here.
+    RunError if one of these is not found here, or a file with a definition cannot be read.
     """
     files = {f"{package}/{path}": data for package in PACKAGES for path, data in package_files(HOME / package)}
     files.update(needed_by_runs(platform))
@@ -49,12 +55,38 @@ def contents(plan: Plan, *, modules: Sequence[str], platform: str) -> Contents:
     extras = {extra: driver_files(extra) for extra in extras_of(plan.tables.values())}
     for found in extras.values():
         files.update(found or {})
+    defined, local = _named_files(plan)
+    files.update({packed_path(path): data for path, data in defined.items()})
     return Contents(
+        definitions=tuple(defined),
+        local=local,
         files=dict(sorted(files.items())),
         drivers=_asked(extra for extra, found in extras.items() if found),
         to_install=_asked(extra for extra, found in extras.items() if not found),
         installed=tuple(installed),
     )
+
+
+def _named_files(plan: Plan) -> tuple[dict[str, bytes], tuple[str, ...]]:
+    """What is in the files with definitions, by their paths, and the other local paths that tables name."""
+    defined: dict[str, bytes] = {}
+    local = set()
+    for name, table in sorted(plan.tables.items()):
+        for place in places(table):
+            if not isinstance(place, FilePlace) or not place.is_local:
+                continue
+            if not place.is_definition:
+                local.add(place.local_path)
+                continue
+            try:
+                defined[place.path] = Path(place.path).read_bytes()
+            except OSError as error:
+                raise RunError(
+                    f"the bundle takes {place.path} along, which cannot be read: {error.strerror}",
+                    hint="bundle where the file is; a relative path starts in the current directory",
+                    path=f"tables.{name}.options.{place.option}",
+                ) from None
+    return defined, tuple(sorted(local))
 
 
 def _asked(extras: Iterable[str]) -> tuple[str, ...]:

@@ -26,9 +26,13 @@ def submission_text(plan: Plan, contents: Contents, archive: Path, program: Path
         there.append(f"for the plan's connectors {_quoted(contents.to_install)}")
     if contents.installed:
         there.append(f"{' '.join(contents.installed)}, which is installed here, too, and not in the archive")
+    if contents.local:
+        there.append(f"what tables name on local disks: {shlex.join(contents.local)}")
+    along = [f"for the plan's connectors {_quoted(contents.drivers)}"] if contents.drivers else []
+    along += [shlex.join(contents.definitions)] if contents.definitions else []
     parts = [
         ("written", [f"{archive}, {human_bytes(archive.stat().st_size)}, for {platform}", str(program)]),
-        *([("goes along", [f"for the plan's connectors {_quoted(contents.drivers)}"])] if contents.drivers else []),
+        *([("goes along", along)] if along else []),
         ("must be there, for the driver and on every worker", there),
         ("to submit it", _client_mode(plan, archive, program)),
         ("or, with the driver in YARN or Kubernetes", _cluster_mode(plan, archive, program)),

@@ -17,6 +17,7 @@ from plans.connectors.connector import Connector
 from plans.declarations.tables import Table
 from runtime.connectors.micro_batch import MicroBatch
 from runtime.engine.arrow_rows import ArrowRows
+from runtime.expressions.asked import Asked
 from runtime.lookup.source import LookupSource
 from runtime.storage.pins import PinPlace
 
@@ -83,6 +84,8 @@ class BatchesHad(Protocol):
 class ConnectorCode:
     """The code of a connector: None where it cannot do that, or has no own way to.
 
+    ``asking`` gives the code that asks the source, in ``read`` and ``read_batch``, for the rows alone for which a
+    condition is true; it may send more.
     ``read_files`` reads some of the files of a table, ``wrong_line`` finds the format of one and its first line that
     does not fit. ``lookup`` gives the source of lookups by the options of a table.
     """
@@ -91,6 +94,7 @@ class ConnectorCode:
     read: Reader | None = None
     read_in_arrow: Callable[[SparkSession, str, Table, tuple[str, ...]], ArrowRows | None] | None = None
     read_batch: BatchReader | None = None
+    asking: Callable[[Asked], ConnectorCode] | None = None
     read_files: Callable[[SparkSession, str, Table, tuple[str, ...], list[str]], DataFrame] | None = None
     wrong_line: Callable[[SparkSession, Table, str], tuple[str, str] | None] | None = None
     writer: Writer | None = None

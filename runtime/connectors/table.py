@@ -35,6 +35,7 @@ from runtime.connectors import (
 from runtime.connectors.connector import ArrowWriter, ConnectorCode, FilesIn
 from runtime.connectors.micro_batch import MicroBatch
 from runtime.engine.arrow_rows import ArrowRows
+from runtime.expressions.asked import Asked
 from runtime.lookup.source import LookupSource
 from runtime.storage.pins import PinPlace
 
@@ -65,14 +66,17 @@ def read(
     *,
     row_order: bool = False,
     pins: PinPlace | None = None,
+    asked: Asked | None = None,
 ) -> DataFrame:
     """The rows of table ``name`` as a stream of exactly the physical ``columns``, with the types of ``runtime.types``.
 
     A changelog has ``__kind`` behind them, and with ``row_order`` also the columns of ``ROW_ORDER``. ``pins`` is where
-    a source that asks another system keeps what it was told; None if nothing depends on that.
+    a source that asks another system keeps what it was told; None if nothing depends on that. Rows for which ``asked``
+    is not true may be left out.
     RunError if the connector cannot be read, or if what it should read does not exist.
     """
-    return _able(_code(table).read, "read", name, table)(spark, name, table, columns, row_order=row_order, pins=pins)
+    reader = _able(_code(table, asked).read, "read", name, table)
+    return reader(spark, name, table, columns, row_order=row_order, pins=pins)
 
 
 def read_in_arrow(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> ArrowRows | None:
@@ -81,9 +85,11 @@ def read_in_arrow(spark: SparkSession, name: str, table: Table, columns: tuple[s
     return None if reader is None else reader(spark, name, table, columns)
 
 
-def read_batch(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:
+def read_batch(
+    spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], *, asked: Asked | None = None
+) -> DataFrame:
     """All rows that table ``name`` has now; otherwise as :func:`read`."""
-    return _able(_code(table).read_batch, "read", name, table)(spark, name, table, columns)
+    return _able(_code(table, asked).read_batch, "read", name, table)(spark, name, table, columns)
 
 
 def files_reader(
@@ -168,8 +174,9 @@ def refuse_unbounded(name: str, table: Table) -> None:
         )
 
 
-def _code(table: Table) -> ConnectorCode:
-    return CODE[table.options["connector"]]
+def _code(table: Table, asked: Asked | None = None) -> ConnectorCode:
+    code = CODE[table.options["connector"]]
+    return code if asked is None or code.asking is None else code.asking(asked)
 
 
 _Way = TypeVar("_Way")

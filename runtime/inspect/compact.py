@@ -23,8 +23,9 @@ from plans.errors import RunError
 from plans.model.config import TIME_ZONE
 from plans.model.plan import Plan
 from runtime.checkpoint.files import CheckpointFiles, stored_files
+from runtime.checkpoint.held_checkpoint import RunLock
 from runtime.checkpoint.parts import refuse_damaged
-from runtime.checkpoint.run_lock import RunLock, lock_directory, lock_stored
+from runtime.checkpoint.run_lock import lock_directory, lock_stored
 from runtime.inspect.batches import batch_of, entries_kept, last_numbers, parsed_record, record_files
 from runtime.inspect.entries import Entry, entries_of, fits
 from runtime.inspect.opening import last_plan

@@ -37,13 +37,14 @@ from plans.errors import PlanError, RunError
 from plans.extras import require
 from plans.files.codec import fingerprint
 from plans.model.plan import Plan
+from plans.settings.restarting import TYPE
 from plans.text.terminal import say
 from runtime.checkpoint.lease import Waited, Waiting, lease_seconds
 from runtime.metrics.exporter import destination
 from runtime.run.spark_options import SparkOptions, with_spark_options
 from runtime.spark.quiet import SparkLog
 from runtime.supervision.health import WAITING, Health, address, served
-from runtime.supervision.restarts import NEVER, Strategy
+from runtime.supervision.restarts import NEVER, Strategy, configured
 from runtime.supervision.stop import GRACE_SECONDS, STOPS_WHEN_STARTED, Stop
 
 _RESET_SECONDS = 600.0
@@ -114,7 +115,7 @@ def with_run_options(command: Callable[[RunOptions], Any]) -> Callable[..., Any]
             "--max-restarts",
             type=click.IntRange(min=0),
             metavar="N",
-            help="Start again so often in a row after failures that may pass (default 0).",
+            help="Start again so often in a row after failures that may pass (default: as the plan says, else 0).",
         ),
         duration_option("--restart-delay", "The first pause before a restart, which grows to a minute (default 1 s)."),
         click.option(
@@ -199,7 +200,7 @@ def _run_on_spark(plan: Plan, options: RunOptions, health: Health, metrics: Any)
 
         supervision = Supervision(
             stop=_stop(plan, options),
-            strategy=_strategy(options),
+            strategy=_strategy(plan, options),
             can_restart=lambda: not _is_gone(spark),
             health=health,
         )
@@ -238,7 +239,14 @@ def checked_plan(options: RunOptions) -> Plan:
     return plan
 
 
-def _strategy(options: RunOptions) -> Strategy:
+def _strategy(plan: Plan, options: RunOptions) -> Strategy:
+    """What the options say, else what the plan says, which means nothing without a checkpoint to go on from."""
+    if options.max_restarts is None:
+        strategy = configured(plan.config)
+        if strategy == NEVER or options.checkpoint is not None:
+            return strategy
+        say(f"{TYPE}={plan.config[TYPE]} has no effect: without a checkpoint there is nothing to go on from")
+        return NEVER
     if not options.max_restarts:
         return NEVER
     given = _seconds(options.restart_delay)
@@ -329,7 +337,12 @@ def opened_session(options: SparkOptions, plan: Plan | None = None, checkpoint: 
     try:
         with _signals_kept(STOPS_WHEN_STARTED, log) as received, log.captured() if log else nullcontext():
             name = "hintplan" if plan is None else plan.name
-            spark = start_session(options.master, needs.conf, remote=options.remote, needs=needs.session, name=name)
+            try:
+                spark = start_session(options.master, needs.conf, remote=options.remote, needs=needs.session, name=name)
+            except RunError:
+                if received:  # by the JVM, too, which heeds it until it is up
+                    raise Exit(128 + received[0]) from None
+                raise
         if log and options.remote is None:
             log.mute_loss(spark)
         for note in without_effect(spark):

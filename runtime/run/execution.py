@@ -19,7 +19,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from plans.errors import RunError
-from runtime.checkpoint.run_lock import RunLock
+from runtime.checkpoint.held_checkpoint import RunLock
 from runtime.metrics.followed import Followed
 from runtime.progress import BatchProgress, LookupProgress, OperatorProgress, batch_progress
 from runtime.progress_table import ProgressTable, as_html, as_text, stream_table

@@ -83,6 +83,9 @@ _ON_COMMAND_LINES = re.compile(r"spark\.hadoop\.fs\.s3a\.(bucket\..+\.)?(access\
 
 _ADAPTIVE = "spark.sql.adaptive.enabled"
 
+_WORKER_DAEMON = "runtime.worker.daemon"
+"""What starts Python workers on the machine of the driver."""
+
 _BESIDE: WeakKeyDictionary[SparkSession, list[SparkSession]] = WeakKeyDictionary()
 """The sessions on Spark Connect that were made beside another one: each has a connection of its own."""
 
@@ -205,6 +208,7 @@ def _started(master: str | None, conf: Mapping[str, str], needs: SessionNeeds, n
     if given.get("spark.app.name", None) in (None, *_UNNAMED, Path(sys.argv[0]).name):
         given.set("spark.app.name", name)
     if _is_local(master):
+        defaults["spark.python.daemon.module"] = _WORKER_DAEMON
         # What is shuffled never leaves the machine, and is mostly numbers: compressing it only takes time.
         defaults["spark.shuffle.compress"] = "false"
         # Local workers must run where hintplan, pyarrow and protobuf are; elsewhere the cluster decides.
@@ -217,13 +221,13 @@ def _started(master: str | None, conf: Mapping[str, str], needs: SessionNeeds, n
         # A JVM that Python starts is a shell to Spark, which shows progress there.
         kept["spark.ui.showConsoleProgress"] = "false"
     session = _built(SparkSession.builder, {**defaults, **kept, **fixed})
-    if IN_BUNDLE:
-        _tell_where_the_bundle_is(session.sparkContext.environment)
+    if IN_BUNDLE or (_is_local(master) and "site-packages" not in HOME.parts):
+        _tell_where_hintplan_is(session.sparkContext.environment)
     return session
 
 
-def _tell_where_the_bundle_is(environment: dict[str, str]) -> None:
-    """Let Python that Spark starts on this machine, for local tasks and for sources, find what was unpacked here.
+def _tell_where_hintplan_is(environment: dict[str, str]) -> None:
+    """Let Python that Spark starts on this machine, for local tasks and for sources, find what is not installed.
 
     It is said with each function. As spark.executorEnv.PYTHONPATH, it would take the place of YARN's own.
     """
@@ -260,7 +264,10 @@ def _configured(master: str | None, conf: Mapping[str, str]) -> SparkConf:
         launched = SparkConf(loadDefaults=False)
         for key, value in asked.items():
             launched.set(key, value)
+        starts = SparkContext._gateway is None and not _is_submitted()
         SparkContext._ensure_initialized(conf=launched)
+        if starts:
+            _outlive_sigterm(SparkContext._jvm)
         given = SparkConf(_jvm=SparkContext._jvm)
     if _is_submitted():
         for key, value in asked.items():
@@ -274,6 +281,15 @@ def _configured(master: str | None, conf: Mapping[str, str]) -> SparkConf:
     for key, value in asked.items():
         given.set(key, value)
     return given
+
+
+def _outlive_sigterm(jvm: Any) -> None:
+    """Let a JVM that this process has started, and what that starts from now on, not end by SIGTERM.
+
+    Whoever stops a service or a container sends it to all processes at once, and a batch needs the JVM to its end. It
+    ends with this process, whatever becomes of that, for its input is closed then.
+    """
+    jvm.sun.misc.Signal.handle(jvm.sun.misc.Signal("TERM"), jvm.sun.misc.SignalHandler.SIG_IGN)
 
 
 def _is_submitted() -> bool:

@@ -2,7 +2,8 @@
 
 The strategies are Flink's, with its names and defaults (``restart-strategy.*``, Flink 2.3). An exponential delay grows
 with each failure, by chance a little more or less, so that many jobs do not come back at once; after some time without
-a failure it begins anew, and so does the count of attempts.
+a failure it begins anew, and so does the count of attempts. A fixed delay counts for ever; a failure rate looks at the
+failures of an interval.
 
 >>> restarts = Restarts(Strategy(attempts=2, jitter=0.0), chance=lambda: 0.5)
 >>> [restarts.delay(now) for now in (0.0, 5.0, 9.0)]
@@ -13,9 +14,13 @@ a failure it begins anew, and so does the count of attempts.
 
 from __future__ import annotations
 
+import math
 import random
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from plans.declarations.durations import parse_duration
+from plans.settings.restarting import EXPONENTIAL, FIXED, RATE, restarting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +29,7 @@ class Strategy:
 
     The pause is ``first``, ``factor`` times as long after each further failure, and at most ``longest``; it is longer
     or shorter by up to ``jitter`` of it. A run that goes well for ``reset`` and its last pause has not failed before.
+    With ``failures``, it is not started again after one that has so many before it in the last ``within``.
     """
 
     attempts: int | None = 0
@@ -32,9 +38,40 @@ class Strategy:
     factor: float = 1.5
     jitter: float = 0.1
     reset: float = 3600.0
+    failures: int | None = None
+    within: float = 60.0
 
 
 NEVER = Strategy()
+
+
+def configured(config: Mapping[str, str]) -> Strategy:
+    """The strategy that the config of a plan asks for."""
+    strategy, values = restarting(config)
+
+    def seconds(name: str) -> float:
+        return parse_duration(values[name]) / 1000
+
+    if strategy == FIXED:
+        return replace(_constant(seconds("delay")), attempts=int(values["attempts"]))
+    if strategy == RATE:
+        failures = int(values["max-failures-per-interval"])
+        return replace(_constant(seconds("delay")), failures=failures, within=seconds("failure-rate-interval"))
+    if strategy == EXPONENTIAL:
+        first = seconds("initial-backoff")
+        return Strategy(
+            attempts=int(values["attempts-before-reset-backoff"]),
+            first=first,
+            longest=max(first, seconds("max-backoff")),
+            factor=float(values["backoff-multiplier"]),
+            jitter=float(values["jitter-factor"]),
+            reset=seconds("reset-backoff-threshold"),
+        )
+    return NEVER
+
+
+def _constant(delay: float) -> Strategy:
+    return Strategy(attempts=None, first=delay, longest=delay, factor=1.0, jitter=0.0, reset=math.inf)
 
 
 @dataclass(slots=True)
@@ -46,6 +83,7 @@ class Restarts:
     attempt: int = 0
     _pause: float = 0.0
     _failed: float | None = None
+    _failures: list[float] = field(default_factory=list)
 
     def delay(self, now: float) -> float | None:
         """The seconds to wait after a failure at ``now``, in seconds, before the next start; None for no other."""
@@ -57,6 +95,10 @@ class Restarts:
         self._failed = now
         if how.attempts is not None and self.attempt >= how.attempts:
             return None
+        if how.failures is not None:
+            self._failures = [*self._failures[-how.failures :], now]
+            if len(self._failures) > how.failures and now - self._failures[0] <= how.within:
+                return None
         self.attempt += 1
         spread = self._pause * how.jitter * (2 * self.chance() - 1)
         return min(max(self._pause + spread, how.first), how.longest)

@@ -19,12 +19,14 @@ import pytest
 import plans
 from planner import compile_sql
 from tests.cluster.conftest import DEADLINE_SECONDS
-from tests.cluster.installed import environment, installed, python_with
+from tests.cluster.installed import NEEDED_BY_WORKERS, environment, installed, python_with
 from tests.cluster.jobs import prepare_words
 from tests.cluster.standalone import Cluster
 from tests.cluster.yarn import QUEUE, Yarn, running_yarn
 from tests.faults.processes import descendants
 from tests.functions.test_functions_on_spark import FOUND, tuples
+from tests.messages.broker import Broker, spark_conf
+from tests.messages.conftest import broker, compiled  # noqa: F401
 from tests.spark.programs import CUSTOMER_ROWS, add_rows, changes, expected, fold, revenue_plan, sample
 
 ROWS = sample(0, 40)
@@ -173,6 +175,43 @@ def test_the_users_module_goes_along(cluster: Cluster, tmp_path: Path, away: Pat
     done = submit(away, *cluster.options(), *program)
     assert done.returncode == 0, done.stdout + done.stderr
     assert tuples(tmp_path) == FOUND
+
+
+def test_the_definition_of_messages_goes_along(
+    cluster: Cluster,
+    broker: Broker,  # noqa: F811
+    compiled: Path,  # noqa: F811
+    tmp_path: Path,
+    away: Path,
+) -> None:
+    topic, definition = broker.create(), tmp_path / "orders.desc"
+    shutil.copy(compiled, definition)
+    # By hand: field 3 (sint64, zigzag) and field 8 (text) of shop3.Order3.
+    broker.send(topic, [(None, b"\x18\x06" + b"\x42\x02hi"), (None, b"\x18\x07" + b"\x42\x02ho")])
+    plan = compile_sql(
+        f"""CREATE TABLE orders (l BIGINT, s STRING) WITH ('connector' = 'kafka', 'topic' = '{topic}',
+          'properties.bootstrap.servers' = '{broker.servers}', 'scan.startup.mode' = 'earliest-offset',
+          'format' = 'protobuf', 'protobuf.message-class-name' = 'shop3.Order3',
+          'protobuf.descriptor-file' = '{definition}');
+        CREATE TABLE result (l BIGINT, s STRING) WITH ('connector' = 'filesystem', 'format' = 'json',
+          'path' = '{tmp_path}/result');
+        INSERT INTO result SELECT l, s FROM orders;""",
+        name="orders",
+    )
+    plans.dump(plan, tmp_path / "revenue.json")
+    printed = bundle(tmp_path, "--checkpoint", str(tmp_path / "state"), "--once")
+    assert f"  {definition}\n" in printed.partition("goes along:\n")[2].partition("must be there")[0]
+    definition.unlink()
+    settings = {**spark_conf(), "spark.pyspark.python": str(python_with(NEEDED_BY_WORKERS, "kafka"))}
+    more = [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
+    dist = tmp_path / "dist"
+    program = ["--py-files", str(dist / "revenue.zip"), str(dist / "revenue_main.py")]
+    done = submit(away, *cluster.options(), *more, *program)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = [
+        json.loads(line) for path in (tmp_path / "result").glob("*.json") for line in path.read_text().splitlines()
+    ]
+    assert sorted(found, key=lambda row: row["l"]) == [{"l": -4, "s": "ho"}, {"l": 3, "s": "hi"}]
 
 
 def test_sigterm_of_the_submitters_jvm_ends_the_run_after_its_batch(tmp_path: Path, away: Path) -> None:

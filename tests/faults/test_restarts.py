@@ -248,18 +248,40 @@ def test_what_is_for_good_is_not_tried_again(tmp_path: Path, monkeypatch: pytest
     assert (end["status"], "DIVIDE_BY_ZERO" in end["error"]) == ("failed", True)
 
 
+STRATEGY = (
+    "SET 'restart-strategy.type' = 'fixed-delay'; SET 'restart-strategy.fixed-delay.attempts' = '2';"
+    "SET 'restart-strategy.fixed-delay.delay' = '100 ms';"
+)
+
+
+@pytest.mark.parametrize(
+    ("script", "options", "attempts"),
+    [
+        ("", ("--max-restarts", "2", "--restart-delay", "100 ms"), [1, 2]),
+        (STRATEGY, (), [1, 2]),
+        (STRATEGY, ("--max-restarts", "1", "--restart-delay", "100 ms"), [1]),
+        (STRATEGY, ("--max-restarts", "0"), []),
+    ],
+)
 def test_restarts_end_after_as_many_as_there_may_be(
-    tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+    script: str,
+    options: tuple[str, ...],
+    attempts: list[int],
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "o").mkdir()
     case = CASES["postgres"](request.getfixturevalue, tmp_path)
-    plans.dump(planner.compile_sql(f"{case.tables} {case.query};"), tmp_path / "plan.json")
+    plans.dump(planner.compile_sql(f"{script} {case.tables} {case.query};"), tmp_path / "plan.json")
     case.kill()
     try:
-        with running(tmp_path, "--max-restarts", "2", "--restart-delay", "100 ms") as run:
+        with running(tmp_path, *options) as run:
             assert run.process.wait(DEADLINE_SECONDS) == 1
     finally:
         case.start()
-    assert [each["attempt"] for each in run.events("restart")] == [1, 2]
+    assert [each["attempt"] for each in run.events("restart")] == attempts
+    if script and not options:
+        assert {(each["attempts"], each["delay_ms"]) for each in run.events("restart")} == {(2, 100)}
     assert "PostgreSQL did not write to table 'r'" in run.events("end")[-1]["error"]

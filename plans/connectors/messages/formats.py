@@ -99,7 +99,7 @@ def places_of_schemas(table: Table) -> Iterator[Place]:
         if part is not None and part.format == "avro-confluent":
             yield http_host(part.before + REGISTRY, part.options[REGISTRY])
         if part is not None and part.format == PROTOBUF:
-            yield local_file(part.before + DESCRIPTORS, part.options[DESCRIPTORS])
+            yield local_file(part.before + DESCRIPTORS, part.options[DESCRIPTORS], is_definition=True)
 
 
 def has_binary_format(table: Table) -> bool:

@@ -117,6 +117,8 @@ class OperatorKind:
     """Whether its result depends on the order of its rows, even if they are only added."""
     describe: Callable[[Any, Declared], str]
     """What the operator does, in the words of SQL."""
+    implied: tuple[str, ...] = ()
+    """Its fields that change nothing of what its readers make of its rows, so that state above goes on without them."""
     state: StateKind | None = None
     groups: tuple[Group, ...] = (CACHED,)
     table: TableUse | None = None

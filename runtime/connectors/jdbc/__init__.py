@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
 from types import ModuleType
 
 from pyspark.sql import DataFrame, SparkSession
@@ -14,6 +16,7 @@ from plans.errors import RunError
 from runtime.connectors.connector import ConnectorCode, FilesIn
 from runtime.connectors.jdbc import scan, server_write, write
 from runtime.connectors.micro_batch import MicroBatch
+from runtime.expressions.asked import Asked
 from runtime.lookup.source import LookupSource, source_of_classes
 from runtime.storage.pins import PinPlace
 
@@ -50,12 +53,19 @@ def _read(
     *,
     row_order: bool = False,
     pins: PinPlace | None = None,
+    asked: Asked | None = None,
 ) -> DataFrame:
-    return scan.read(spark, name, table, columns, _lookup(table.options), pins)
+    return scan.read(spark, name, table, columns, _lookup(table.options), pins, asked)
 
 
-def _read_batch(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:
-    return scan.read_batch(spark, name, table, columns, _lookup(table.options))
+def _read_batch(
+    spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], *, asked: Asked | None = None
+) -> DataFrame:
+    return scan.read_batch(spark, name, table, columns, _lookup(table.options), asked)
+
+
+def _asking(asked: Asked) -> ConnectorCode:
+    return replace(CODE, read=partial(_read, asked=asked), read_batch=partial(_read_batch, asked=asked))
 
 
 def _sink(table: Table) -> ModuleType:
@@ -102,6 +112,7 @@ CODE = ConnectorCode(
     connector=JDBC,
     read=_read,
     read_batch=_read_batch,
+    asking=_asking,
     writer=_writer,
     micro_batch_writer=_micro_batch_writer,
     batch_writer=_batch_writer,

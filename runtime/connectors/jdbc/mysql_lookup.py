@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any, ClassVar
@@ -26,6 +27,7 @@ from plans.declarations.tables import Column
 from plans.declarations.types import DataType, parse_type
 from plans.errors import RunError
 from runtime.connectors.jdbc.mysql_connection import code_of, connection, passes, quoted, told
+from runtime.expressions.asked import Asked, asked_sql
 from runtime.lookup.api import Key, LookupContext, LookupFunction, Row, ScanFunction
 from runtime.lookup.sources.decoding import Decoder, decimal_decoder, integer_decoder, text_decoder
 from runtime.lookup.sources.failures import SourceUnavailable
@@ -57,6 +59,14 @@ _HINTS = {
 }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Value:
+    """A column in SQL: as it is read, and as it is compared."""
+
+    read: str
+    compared: str
+
+
 class MysqlLookup(LookupFunction):
     """Answers keys while the caller waits, on one connection."""
 
@@ -84,7 +94,7 @@ class MysqlLookup(LookupFunction):
                 if self._connection is None:
                     self._connection = _session(self._context)
                 with self._connection.cursor() as cursor:
-                    self._select = self._select or _select(cursor, self._context, self._fetched)
+                    self._select = self._select or _select(self._context, _read(cursor, self._context, self._fetched))
                     cursor.execute(self._select + where, ([key[0] for key in bound] if single else bound,))
                     found = list(cursor.fetchall())
             except pymysql.MySQLError:
@@ -105,11 +115,10 @@ class MysqlScan(ScanFunction):
     retry_on: ClassVar[tuple[type[Exception], ...]] = (SourceUnavailable,)
 
     def scan(self, context: LookupContext) -> Iterator[pa.RecordBatch]:
-        return self.scan_part(context, None)
+        return self.scan_part(context, None, None)
 
-    def scan_part(self, context: LookupContext, part: ScanPart | None) -> Iterator[pa.RecordBatch]:
-        """The rows of ``part``, or all."""
-        where = "" if part is None else f" WHERE t.{quoted(part.column)} BETWEEN %s AND %s"
+    def scan_part(self, context: LookupContext, part: ScanPart | None, asked: Asked | None) -> Iterator[pa.RecordBatch]:
+        """The rows of ``part``, or all, for which ``asked`` is true."""
         schema = pa.schema([(column.name, to_arrow(column.type)) for column in context.columns])
         size = int(context.options.get("scan.fetch-size", "10000"))
         decode = _decoding(context, context.columns)
@@ -117,9 +126,10 @@ class MysqlScan(ScanFunction):
             session = _session(context)
             try:
                 with session.cursor() as cursor:
-                    select = _select(cursor, context, context.columns)
+                    read = _read(cursor, context, context.columns)
+                where, bound = _where(part, asked, read)
                 with session.cursor(SSCursor) as cursor:
-                    cursor.execute(select + where, () if part is None else (part.low, part.high))
+                    cursor.execute(_select(context, read) + where, bound)
                     while rows := cursor.fetchmany(size):
                         values = zip(*decode(list(rows)), strict=True)
                         arrays = [pa.array(column, field.type) for column, field in zip(values, schema, strict=True)]
@@ -139,12 +149,34 @@ def _session(context: LookupContext) -> pymysql.Connection[Any]:
     return made
 
 
-def _select(cursor: Any, context: LookupContext, columns: Sequence[Column]) -> str:
-    """The query for all rows; RunError if a column is not there, or is of a type that does not fit."""
-    name = ".".join(map(quoted, split_name(context.options["table-name"])))
-    cursor.execute(f"SHOW COLUMNS FROM {name}", ())
+def _where(part: ScanPart | None, asked: Asked | None, read: Mapping[str, Value]) -> tuple[str, tuple[Any, ...]]:
+    """The clause, and what is bound in it."""
+    conditions: list[str] = []
+    bound: tuple[Any, ...] = ()
+    if part is not None:
+        conditions.append(f"t.{quoted(part.column)} BETWEEN %s AND %s")
+        bound = (part.low, part.high)
+    if asked is not None:
+        text, values = asked_sql(asked, lambda name: read[name].compared)
+        conditions.append(f"({text})")
+        bound += values
+    return (f" WHERE {' AND '.join(conditions)}" if conditions else ""), bound
+
+
+def _name(context: LookupContext) -> str:
+    return ".".join(map(quoted, split_name(context.options["table-name"])))
+
+
+def _select(context: LookupContext, read: Mapping[str, Value]) -> str:
+    """The query for all rows."""
+    return f"SELECT {', '.join(value.read for value in read.values()) or '1'} FROM {_name(context)} AS t"
+
+
+def _read(cursor: Any, context: LookupContext, columns: Sequence[Column]) -> dict[str, Value]:
+    """How each column is read; RunError if one is not there, or is of a type that does not fit."""
+    cursor.execute(f"SHOW COLUMNS FROM {_name(context)}", ())
     types = {row[0]: row[1].decode() if isinstance(row[1], bytes) else str(row[1]) for row in cursor.fetchall()}
-    parts = []
+    read = {}
     for column in columns:
         found = types.get(column.name)
         if found is None:
@@ -162,9 +194,12 @@ def _select(cursor: Any, context: LookupContext, columns: Sequence[Column]) -> s
                 hint="declare a type that holds all values of it",
                 path=f"tables.{context.table}",
             )
+        name = f"t.{quoted(column.name)}"
         # MySQL writes six digits of a FLOAT; as a DOUBLE it has all.
-        parts.append(f"t.{quoted(column.name)}" + (" + 0e0" if base == "float" else ""))
-    return f"SELECT {', '.join(parts) or '1'} FROM {name} AS t"
+        value = f"({name} + 0e0)" if base == "float" else name
+        # It compares JSON with JSON, and a UUID with a UUID, whatever the other side is.
+        read[column.name] = Value(read=value, compared=f"CAST({name} AS CHAR)" if base in ("json", "uuid") else value)
+    return read
 
 
 @contextmanager

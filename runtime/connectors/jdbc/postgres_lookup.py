@@ -22,6 +22,7 @@ from plans.declarations.durations import parse_duration
 from plans.errors import RunError
 from runtime.connectors.jdbc.postgres_connection import PASSING, connection_settings
 from runtime.connectors.jdbc.postgres_query import KeyQuery, key_query, probe_query, scan_query
+from runtime.expressions.asked import Asked
 from runtime.lookup.api import AsyncLookupFunction, Key, LookupContext, LookupFunction, Row, ScanFunction
 from runtime.lookup.sources.failures import SourceUnavailable, redacted
 from runtime.types import to_arrow
@@ -133,15 +134,15 @@ class PostgresScan(ScanFunction):
     retry_on: ClassVar[tuple[type[Exception], ...]] = (SourceUnavailable,)
 
     def scan(self, context: LookupContext) -> Iterator[pa.RecordBatch]:
-        return self.scan_part(context, None)
+        return self.scan_part(context, None, None)
 
-    def scan_part(self, context: LookupContext, part: ScanPart | None) -> Iterator[pa.RecordBatch]:
-        """The rows of ``part``, or all."""
+    def scan_part(self, context: LookupContext, part: ScanPart | None, asked: Asked | None) -> Iterator[pa.RecordBatch]:
+        """The rows of ``part``, or all, for which ``asked`` is true."""
         schema = pa.schema([(column.name, to_arrow(column.type)) for column in context.columns])
         with failures(context), psycopg.connect(**_connection_settings(context)) as connection:
-            query = scan_query(context, _probe(connection, context), part)
+            query, bound = scan_query(context, _probe(connection, context), part, asked)
             with connection.transaction(), connection.cursor(name="scan", binary=True) as cursor:
-                cursor.execute(query.statement, () if part is None else (part.low, part.high))
+                cursor.execute(query.statement, bound)
                 while rows := cursor.fetchmany(int(_option(context, "scan.fetch-size"))):
                     values = zip(*query.decode(rows), strict=True)
                     arrays = [pa.array(column, field.type) for column, field in zip(values, schema, strict=True)]

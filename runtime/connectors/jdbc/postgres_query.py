@@ -21,6 +21,7 @@ from plans.connectors.jdbc import ScanPart, split_name
 from plans.declarations.tables import Column
 from plans.declarations.types import DataType, parse_type
 from plans.errors import RunError
+from runtime.expressions.asked import Asked, asked_sql
 from runtime.lookup.api import Key, LookupContext, Row
 from runtime.lookup.sources.decoding import Decoder, decimal_decoder, integer_decoder, text_decoder
 from runtime.lookup.sources.matching import MOST_ROWS, RowShape, refuse_excess
@@ -109,15 +110,35 @@ def probe_query(context: LookupContext) -> sql.Composed:
     return sql.SQL("SELECT {} FROM {} AS t LIMIT 0").format(names, _table(context))
 
 
-def scan_query(context: LookupContext, types: Mapping[str, tuple[int, str]], part: ScanPart | None = None) -> ScanQuery:
-    """The rows of ``part``, whose bounds are parameters, or all; ``types`` are oid and name of the type of each
-    column, as probed.
+def scan_query(
+    context: LookupContext,
+    types: Mapping[str, tuple[int, str]],
+    part: ScanPart | None = None,
+    asked: Asked | None = None,
+) -> tuple[ScanQuery, tuple[Any, ...]]:
+    """The rows of ``part``, or all, for which ``asked`` is true, and the parameters; ``types`` are oid and name of the
+    type of each column, as probed.
     """
     scan = _selection(context, context.columns, types)
-    if part is None:
-        return scan
-    where = sql.SQL(" WHERE {} BETWEEN %s AND %s").format(_column(part.column))
-    return replace(scan, statement=scan.statement + where)
+    conditions: list[sql.Composed] = []
+    bound: tuple[Any, ...] = ()
+    if part is not None:
+        conditions.append(sql.SQL("{} BETWEEN %s AND %s").format(_column(part.column)))
+        bound = (part.low, part.high)
+    if asked is not None:
+        read = {column.name: _read(context, column, types) for column in context.columns}
+        text, values = asked_sql(asked, lambda name: read[name].as_string())
+        conditions.append(sql.SQL("({})").format(sql.SQL(text)))
+        bound += values
+    if conditions:
+        scan = replace(scan, statement=scan.statement + sql.SQL(" WHERE ") + sql.SQL(" AND ").join(conditions))
+    return scan, bound
+
+
+def _read(context: LookupContext, column: Column, types: Mapping[str, tuple[int, str]]) -> sql.Composed:
+    """The value of a column as it is read."""
+    as_text, _ = _reading(context, column, *types[column.name])
+    return _column(column.name) + sql.SQL("::text" if as_text else "")
 
 
 def key_query(context: LookupContext, types: Mapping[str, tuple[int, str]]) -> KeyQuery:
@@ -148,9 +169,8 @@ def key_query(context: LookupContext, types: Mapping[str, tuple[int, str]]) -> K
 def _selection(context: LookupContext, columns: tuple[Column, ...], types: Mapping[str, tuple[int, str]]) -> ScanQuery:
     parts, decoders = [], []
     for column in columns:
-        as_text, decoder = _reading(context, column, *types[column.name])
-        parts.append(_column(column.name) + sql.SQL("::text" if as_text else ""))
-        decoders.append(decoder)
+        parts.append(_read(context, column, types))
+        decoders.append(_reading(context, column, *types[column.name])[1])
     statement = sql.SQL("SELECT {} FROM {} AS t").format(sql.SQL(", ").join(parts), _table(context))
     return ScanQuery(statement=statement, columns=columns, decoders=tuple(decoders), table=context.table)
 

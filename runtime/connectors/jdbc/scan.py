@@ -23,6 +23,7 @@ from plans.connectors.jdbc import ScanPart, scan_parts
 from plans.declarations.tables import Column, Table, physical_columns
 from plans.errors import RunError
 from runtime.connectors.schema import physical_schema
+from runtime.expressions.asked import Asked
 from runtime.lookup.api import LookupContext
 from runtime.lookup.pinned import batch_pins
 from runtime.lookup.source import LookupSource, open_source
@@ -38,11 +39,14 @@ _NO_LIMIT = {"statement.timeout": "0 ms"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableScan:
-    """What a task is told of the scan: where the rows are, how they are divided, and where they are pinned."""
+    """What a task is told of the scan: where the rows are, how they are divided, which of them are asked for, and where
+    they are pinned.
+    """
 
     context: LookupContext
     source: LookupSource
     parts: tuple[ScanPart | None, ...]
+    asked: Asked | None = None
     pins: PinPlace | None = None
 
     def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -53,18 +57,19 @@ class TableScan:
 
     def _read(self, number: int) -> Iterator[pa.RecordBatch]:
         source: Any = open_source(self.source, "full", self.context)
-        yield from source.scan_part(self.context, self.parts[number])
+        yield from source.scan_part(self.context, self.parts[number], self.asked)
 
     def _pinned(self, number: int, place: PinPlace) -> Iterator[pa.RecordBatch]:
         """The rows that this part had when it was first read in this batch."""
         pins, token = batch_pins(place), token_of(_PART, number)
         heeded = pins.heeded()
-        label = str(self.parts)
+        label = str(self.parts) if self.asked is None else f"{self.parts} {self.asked}"
         if any(pin.label != label for pin in heeded.values()):
             raise RunError(
-                f"table {self.context.table} was divided otherwise when batch {pins.batch} began, of which a part is "
-                "kept",
-                hint="set the options scan.partition.* as they were, and change them once the table is read",
+                f"table {self.context.table} was divided otherwise, or asked for other rows, when batch {pins.batch} "
+                "began, of which a part is kept",
+                hint="set the options scan.partition.* and the query as they were, and change them once the table is "
+                "read",
                 path=f"tables.{self.context.table}.options",
             )
         found = heeded.get(token) or pins.find(token)
@@ -91,22 +96,28 @@ def read(
     columns: tuple[str, ...],
     source: LookupSource,
     pins: PinPlace | None,
+    asked: Asked | None,
 ) -> DataFrame:
-    """All rows of ``table`` as a stream in which they come once, in its first micro-batch."""
+    """All rows of ``table``, or those ``asked`` for, as a stream in which they come once, in its first micro-batch."""
     parts = _parts(table)
     registered = f"hintplan_jdbc_{uuid.uuid4().hex}"
     spark.dataSource.register(type("PartsSource", (PartsSource,), {"registered_as": registered}))
     numbers = spark.readStream.format(registered).schema(_SCHEMA).option("parts", str(len(parts))).load()
-    return _scanned(numbers, name, table, columns, source, parts, pins)
+    return _scanned(numbers, name, table, columns, source, parts, pins, asked)
 
 
 def read_batch(
-    spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], source: LookupSource
+    spark: SparkSession,
+    name: str,
+    table: Table,
+    columns: tuple[str, ...],
+    source: LookupSource,
+    asked: Asked | None,
 ) -> DataFrame:
-    """All rows that ``table`` has."""
+    """All rows that ``table`` has, or those ``asked`` for."""
     parts = _parts(table)
     numbers = spark.range(0, len(parts), 1, len(parts)).toDF(_PART)
-    return _scanned(numbers, name, table, columns, source, parts, None)
+    return _scanned(numbers, name, table, columns, source, parts, None, asked)
 
 
 def _parts(table: Table) -> tuple[ScanPart | None, ...]:
@@ -121,13 +132,14 @@ def _scanned(
     source: LookupSource,
     parts: tuple[ScanPart | None, ...],
     pins: PinPlace | None,
+    asked: Asked | None,
 ) -> DataFrame:
     declared = {column.name: column for column in physical_columns(table)}
     read = columns or tuple(declared)[:1]  # of rows without columns, Arrow does not tell how many there are
     wanted: tuple[Column, ...] = tuple(declared[column] for column in read)
     options: Mapping[str, str] = {**_NO_LIMIT, **table.options}
     context = LookupContext(table=name, options=options, keys=(), columns=wanted, declared=tuple(declared.values()))
-    scan = TableScan(context=context, source=source, parts=parts, pins=pins)
+    scan = TableScan(context=context, source=source, parts=parts, asked=asked, pins=pins)
     return map_in_arrow(numbers, partial(_rows, scan), physical_schema(table, read)).select(*columns)
 
 

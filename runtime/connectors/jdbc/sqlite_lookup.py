@@ -82,10 +82,10 @@ class SqliteScan(ScanFunction):
     retry_on: ClassVar[tuple[type[Exception], ...]] = (SourceUnavailable,)
 
     def scan(self, context: LookupContext) -> Iterator[pa.RecordBatch]:
-        return self.scan_part(context, None)
+        return self.scan_part(context, None, None)
 
-    def scan_part(self, context: LookupContext, part: ScanPart | None) -> Iterator[pa.RecordBatch]:
-        """The rows of ``part``, or all."""
+    def scan_part(self, context: LookupContext, part: ScanPart | None, asked: None) -> Iterator[pa.RecordBatch]:
+        """The rows of ``part``, or all; SQLite, whose columns hold values of any type, is asked for no others."""
         where = "" if part is None else f" WHERE {_column(part.column)} BETWEEN ? AND ?"
         schema = pa.schema([(column.name, to_arrow(column.type)) for column in context.columns])
         size = int(context.options.get("scan.fetch-size", "10000"))

@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +13,7 @@ import pyarrow as pa
 from plans.connectors.messages.format_options import AVRO, DESCRIPTORS, PROTOBUF
 from plans.connectors.messages.formats import Part
 from plans.errors import RunError
+from runtime.code_files import read_definition
 from runtime.connectors.messages.avro_values import avro_decoder, avro_encoder, schema_of
 from runtime.connectors.messages.change_events import (
     Change,
@@ -56,7 +56,7 @@ def prepared(table: str, part: Part) -> Part:
         return part
     place = f"tables.{table}.options.{part.before}{DESCRIPTORS}"
     try:
-        defined = replace(part, definition=Path(part.options[DESCRIPTORS]).read_bytes())
+        defined = replace(part, definition=read_definition(part.options[DESCRIPTORS]))
     except OSError as error:
         raise RunError(
             f"the definition of the messages of table {table} cannot be read: {error.strerror}: {error.filename}",

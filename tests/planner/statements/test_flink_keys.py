@@ -29,8 +29,6 @@ IDLE = {
     "state.backend": "rocksdb",
     "state.backend.type": "rocksdb",
     "state.checkpoints.dir": "s3://lake/checkpoints",
-    "restart-strategy": "fixed-delay",
-    "restart-strategy.fixed-delay.attempts": "3",
     "sql-client.execution.result-mode": "tableau",
     "taskmanager.numberOfTaskSlots": "4",
     "pipeline.max-parallelism": "128",

@@ -107,6 +107,37 @@ def test_topics_need_a_package_of_spark(bundle: Bundle) -> None:
     assert "spark-submit --master URL --name counts --packages org.apache.spark:spark-sql-kafka-0-10_2.13:4." in said
 
 
+def test_a_file_with_a_definition_goes_along_and_other_files_are_named(bundle: Bundle) -> None:
+    topic = (
+        "'connector' = 'kafka', 'topic' = 'orders', 'properties.bootstrap.servers' = 'localhost:9092', 'format' = "
+        "'protobuf', 'protobuf.message-class-name' = 'shop.Order', 'protobuf.descriptor-file' = 'defined/orders.desc', "
+        "'scan.startup.mode' = 'earliest-offset', 'properties.ssl.truststore.location' = '/etc/trusted.pem', "
+        "'properties.ssl.truststore.type' = 'PEM', 'properties.security.protocol' = 'SSL'"
+    )
+    sql = ORDERS.partition("WITH")[0] + f"WITH ({topic});" + COUNTS
+    plans.dump(compile_sql(sql, name="counts"), "counts.json")
+    refused = bundle()
+    assert refused.exit_code == 1
+    place = "tables.orders.options.protobuf.descriptor-file"
+    assert f"{place}: the bundle takes defined/orders.desc along" in str(refused.exception)
+    Path("defined").mkdir()
+    Path("defined/orders.desc").write_bytes(b"defined")
+    done = bundle()
+    assert done.exit_code == 0, done.output
+    assert "goes along:\n  defined/orders.desc\n" in done.stdout
+    assert "what tables name on local disks: /etc/trusted.pem\n" in done.stdout
+    with zipfile.ZipFile("counts.zip") as found:
+        (packed,) = (name for name in found.namelist() if name.endswith("/orders.desc"))
+        assert found.read(packed) == b"defined"
+    # What was packed is read, whatever has become of the file.
+    Path("defined/orders.desc").unlink()
+    shutil.unpack_archive("counts.zip", "unpacked")
+    code = "from runtime.code_files import read_definition; print(read_definition('defined/orders.desc'))"
+    read = subprocess.run([sys.executable, "-c", code], cwd="unpacked", env={**os.environ, "PYTHONPATH": ""},
+                          capture_output=True, text=True, timeout=60, check=True)  # fmt: skip
+    assert read.stdout == "b'defined'\n"
+
+
 @pytest.mark.parametrize(
     ("options", "goes_along", "named"),
     [(REDIS, {"redis"}, "redis<9,>=5"), (POSTGRES, set(), "psycopg[binary,pool]<4,>=3.2")],

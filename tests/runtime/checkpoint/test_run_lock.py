@@ -19,10 +19,11 @@ import pytest
 from click.testing import CliRunner
 
 from plans.errors import RunError
-from runtime.checkpoint import run_lock
+from runtime.checkpoint import living_run, local_lock, run_lock
 from runtime.checkpoint.lease import Waiting
+from runtime.checkpoint.local_lock import LOCK, lock_local
 from runtime.checkpoint.lock_owner import birth_of, lock_owner_of
-from runtime.checkpoint.run_lock import LOCK, lock_local, refuse_held
+from runtime.checkpoint.run_lock import refuse_held
 from runtime.run.command import run_command
 
 DEADLINE_SECONDS = 180
@@ -30,7 +31,7 @@ ROOT = Path(__file__).parents[3]
 HOLD = """
 import sys
 from pathlib import Path
-from runtime.checkpoint.run_lock import lock_local
+from runtime.checkpoint.local_lock import lock_local
 lock_local(sys.argv[1], Path(sys.argv[1]))
 print("held", flush=True)
 sys.stdin.read()
@@ -160,7 +161,7 @@ class TestWithoutFlock:
 
     @pytest.fixture(autouse=True)
     def no_flock(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(run_lock, "_flock", lambda file: None)
+        monkeypatch.setattr(local_lock, "_flock", lambda file: None)
 
     def test_a_living_process_is_refused(self, tmp_path: Path) -> None:
         leave(tmp_path, pid=os.getppid(), birth=birth_of(os.getppid()))
@@ -199,7 +200,7 @@ def test_the_jvm_of_a_killed_run_is_waited_for(tmp_path: Path) -> None:
 
 
 def test_a_jvm_that_does_not_end_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_lock, "_JVM_SECONDS", 0.0)
+    monkeypatch.setattr(living_run, "_JVM_SECONDS", 0.0)
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as jvm:
         leave(tmp_path, jvm=jvm.pid, jvm_birth=birth_of(jvm.pid))
         with pytest.raises(RunError, match=f"still in use by process {jvm.pid}, the JVM of a run that was killed"):

@@ -18,7 +18,7 @@ from plans.edit.edit import set_value
 from plans.errors import RunError
 from plans.model.plan import Plan
 from runtime import read_state
-from runtime.checkpoint import run_lock
+from runtime.checkpoint import local_lock, run_lock
 from runtime.checkpoint.lease import WAITS, claim
 from runtime.checkpoint.lease_stores import directory_store
 from runtime.checkpoint.lock_owner import ourselves
@@ -146,13 +146,13 @@ def test_a_checkpoint_that_somebody_holds_is_left_alone(
     expiring: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = files(tmp_path / "checkpoint")
-    lock = run_lock.lock_local("it", tmp_path / "checkpoint")
+    lock = local_lock.lock_local("it", tmp_path / "checkpoint")
     try:
         with pytest.raises(RunError, match="is in use by this process"):
             compact_state(str(tmp_path / "checkpoint"), at=HOUR * 32)
     finally:
         lock.release()
-    assert {name: text for name, text in files(tmp_path / "checkpoint").items() if name != run_lock.LOCK} == before
+    assert {name: text for name, text in files(tmp_path / "checkpoint").items() if name != local_lock.LOCK} == before
     store = directory_store(tmp_path / "checkpoint")
     elsewhere = replace(ourselves(None), host="elsewhere")
     assert claim(store, None, elsewhere, 60.0, WAITS) is not None
@@ -172,7 +172,7 @@ def test_a_damaged_checkpoint_is_left_alone(expiring: Plan, tmp_path: Path) -> N
     with pytest.raises(RunError, match="is damaged"):
         compact_state(str(tmp_path / "checkpoint"), at=HOUR * 32)
     after = files(tmp_path / "checkpoint")
-    assert {name: text for name, text in after.items() if name != run_lock.LOCK} == before
+    assert {name: text for name, text in after.items() if name != local_lock.LOCK} == before
 
 
 @pytest.mark.parametrize("operation", ["link", "open", "fsync", "unlink"])

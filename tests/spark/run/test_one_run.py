@@ -15,8 +15,8 @@ from runtime.checkpoint import run_lock
 from runtime.checkpoint.heartbeat import StopSwitch
 from runtime.checkpoint.lease import Waiting, claim, look, run_out
 from runtime.checkpoint.lease_stores import directory_store, hadoop_store
+from runtime.checkpoint.local_lock import LOCK
 from runtime.checkpoint.lock_owner import ourselves
-from runtime.checkpoint.run_lock import LOCK
 from runtime.run.execute import execute
 from runtime.spark.stopping import stop_query
 from tests.spark.programs import CUSTOMER_ROWS, add_rows, changes, expected, fold, revenue_plan, sample

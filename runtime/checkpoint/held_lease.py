@@ -1,0 +1,55 @@
+"""The lease on a checkpoint that machines share, taken, and renewed from then on (:mod:`runtime.checkpoint.lease`)."""
+
+from __future__ import annotations
+
+from runtime.checkpoint.heartbeat import Heartbeat
+from runtime.checkpoint.held_checkpoint import RunLock, hold
+from runtime.checkpoint.lease import LeaseStore, Seen, Waiting, claim, held, look, run_out
+from runtime.checkpoint.living_run import refuse_living, unreachable
+from runtime.checkpoint.lock_owner import ourselves
+
+NOTHING_HELD = Seen(0, b"", None)
+
+_ATTEMPTS = 5
+"""How often a lease is tried to be taken that nobody else takes: a file system may be slow for a while."""
+
+
+def hold_lease(
+    store: LeaseStore,
+    checkpoint: str,
+    name: str,
+    seconds: float,
+    waiting: Waiting,
+    *,
+    jvm: int | None = None,
+    take_over: bool = False,
+    seen: Seen | None = NOTHING_HELD,
+) -> RunLock:
+    """Hold a checkpoint by a lease that is renewed from now on."""
+    try:
+        if seen is NOTHING_HELD or seen != look(store):
+            seen = run_out(store, checkpoint, waiting, take_over=take_over)
+        lease = None
+        for _ in range(_ATTEMPTS):
+            if seen is not None and seen.ended_here and seen.record is not None:
+                refuse_living(checkpoint, seen.record.owner, None, jvm, certain=True)
+            lease = claim(store, seen, ourselves(jvm), seconds, waiting, take_over=take_over)
+            if lease is not None:
+                break
+            seen = look(store)
+            if seen is not None and not seen.is_free:
+                raise held(checkpoint, seen, lives_on=True)
+        if lease is None:
+            raise OSError(f"it took too long to take its lease, {_ATTEMPTS} times")
+    except OSError as error:
+        raise unreachable(checkpoint, error) from error
+    beat = Heartbeat(lease).start()
+    return hold(RunLock(name=name, free=beat.end, beat=beat))
+
+
+def seen_in(checkpoint: str, store: LeaseStore) -> Seen | None:
+    """What is known of the lease in ``store``; RunError if it cannot be read."""
+    try:
+        return look(store)
+    except OSError as error:
+        raise unreachable(checkpoint, error) from error

@@ -1,0 +1,92 @@
+"""The filter of a scan, from the text of a plan to what its source is asked for.
+
+It is a comparison of a column with constants, or several under AND and OR. Constants become values of Python. What is
+more than that is refused.
+
+>>> compile_asked("k >= 5", {"k": "INT"}, path="operators.scan_t.filter")
+Comparison(column='k', operator='>=', values=(5,))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlglot import exp, parse_one
+
+from plans.declarations.types import parse_type
+from plans.errors import RunError
+from runtime.expressions.asked import Asked, Comparison, Junction
+from runtime.expressions.constants import number_constant, text_constant
+
+_COMPARISONS: Mapping[type[exp.Expr], str] = {
+    exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
+}  # fmt: skip
+_TURNED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def compile_asked(text: str, types: Mapping[str, str], *, path: str) -> Asked:
+    """Compile an expression that is allowed, over columns with these types; RunError if a source cannot be asked it."""
+    return _Compiler(text, types, path).condition(parse_one(text, dialect="spark"))
+
+
+class _Compiler:
+    def __init__(self, text: str, types: Mapping[str, str], path: str) -> None:
+        self.text, self.types, self.path = text, types, path
+
+    def condition(self, node: exp.Expr) -> Asked:
+        node = node.unnest()
+        if isinstance(node, exp.And | exp.Or):
+            parts = tuple(self.condition(part) for part in node.flatten())
+            return Junction(operator="AND" if isinstance(node, exp.And) else "OR", parts=parts)
+        if isinstance(node, exp.Is) and isinstance(node.expression, exp.Null):
+            return Comparison(column=self.column(node.this), operator="IS NULL")
+        if isinstance(node, exp.Not) and isinstance(node.this, exp.Is) and isinstance(node.this.expression, exp.Null):
+            return Comparison(column=self.column(node.this.this), operator="IS NOT NULL")
+        if isinstance(node, exp.Between):
+            return self.comparison("BETWEEN", node.this, [node.args["low"], node.args["high"]])
+        if isinstance(node, exp.In) and node.expressions:
+            return self.comparison("IN", node.this, node.expressions)
+        operator = _COMPARISONS.get(type(node))
+        if operator is None:
+            raise self.refused(node)
+        if isinstance(node.expression, exp.Column):
+            return self.comparison(_TURNED[operator], node.expression, [node.this])
+        return self.comparison(operator, node.this, [node.expression])
+
+    def comparison(self, operator: str, subject: exp.Expr, values: list[exp.Expr]) -> Comparison:
+        column = self.column(subject)
+        return Comparison(column=column, operator=operator, values=tuple(self.value(column, each) for each in values))
+
+    def column(self, node: exp.Expr) -> str:
+        if not isinstance(node, exp.Column) or len(node.parts) != 1 or node.name not in self.types:
+            raise self.refused(node)
+        return node.name
+
+    def value(self, column: str, node: exp.Expr) -> Any:
+        """The constant as the column's type has it."""
+        kind = parse_type(self.types[column])
+        found = None
+        if kind.is_integer or kind.root in ("DECIMAL", "DOUBLE"):
+            text = f"-{node.this.name}" if isinstance(node, exp.Neg) else node.name
+            number = node.this if isinstance(node, exp.Neg) else node
+            if isinstance(number, exp.Literal) and not number.is_string:
+                found = number_constant(text)
+        elif kind.is_text:
+            return node.name if isinstance(node, exp.Literal) and node.is_string else self.refuse(node)
+        elif isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal):
+            found = text_constant(node.to, node.this.name)
+        if found is None:
+            raise self.refused(node)
+        value = found.as_py()
+        return float(value) if kind.root == "DOUBLE" else value
+
+    def refuse(self, node: exp.Expr) -> Any:
+        raise self.refused(node)
+
+    def refused(self, node: exp.Expr) -> RunError:
+        return RunError(
+            f"a source cannot be asked for {node.sql(dialect='spark')!r}: it compares columns with constants",
+            hint="compile the SQL again",
+            path=self.path,
+        )
