@@ -11,7 +11,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -129,7 +129,8 @@ def to_group(run: Run, number: int) -> None:
 def to_all(run: Run, number: int) -> None:
     """As to all processes of a control group: the driver first, or last, makes no difference."""
     for pid in reversed((run.process.pid, *descendants(run.process.pid))):
-        os.kill(pid, number)
+        with suppress(ProcessLookupError):  # programs that Spark's scripts call end by themselves
+            os.kill(pid, number)
 
 
 @pytest.mark.parametrize(

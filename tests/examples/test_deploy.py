@@ -20,6 +20,7 @@ from botocore.validate import ParamValidator
 from databricks.bundles.jobs import Job
 from kubeflow_spark_api.models import SparkV1beta2SparkApplication
 
+from plans.declarations.durations import parse_duration
 from runtime.run.command import run_command
 
 DEPLOY = Path(__file__).parents[2] / "examples" / "deploy"
@@ -45,6 +46,46 @@ def test_the_spark_application_is_of_the_operators_schema() -> None:
     found = SparkV1beta2SparkApplication.from_dict(application)
     assert found is not None
     assert found.to_dict() == application  # the model leaves out what it does not know
+
+
+def test_what_one_document_names_is_in_another() -> None:
+    """Names that no schema knows, which a cluster would find missing."""
+    by_kind = {document["kind"]: document for document in documents("job.yaml")}
+    account = by_kind["ServiceAccount"]["metadata"]["name"]
+    binding, pod = by_kind["RoleBinding"], by_kind["Job"]["spec"]["template"]["spec"]
+    (application,) = documents("spark-application.yaml")
+    spec, (container,) = application["spec"], pod["containers"]
+    assert binding["roleRef"]["name"] == by_kind["Role"]["metadata"]["name"]
+    assert [(each["kind"], each["name"]) for each in binding["subjects"]] == [("ServiceAccount", account)]
+    assert pod["serviceAccountName"] == spec["driver"]["serviceAccount"] == account
+    text = " ".join(container["args"])
+    assert set(re.findall(r"\$\((\w+)\)", text)) == {variable["name"] for variable in container["env"]}
+    assert f"spark.kubernetes.container.image={container['image']} " in text
+    assert container["image"] == spec["image"]
+    dockerfile = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
+    (version,) = re.findall(r"^FROM apache/spark:([0-9.]+)", dockerfile, re.MULTILINE)
+    assert spec["sparkVersion"] == version
+    (copied,) = (line.split()[1:] for line in dockerfile.splitlines() if line.startswith("COPY") and "revenue" in line)
+    *files, folder = copied
+    there = {folder.rstrip("/") + "/" + file.rpartition("/")[2] for file in files}
+    named = {*re.findall(r"/opt/bundle/\S+", text)}
+    assert (
+        named
+        == there
+        == {path.removeprefix("local://") for path in (*spec["deps"]["pyFiles"], spec["mainApplicationFile"])}
+    )
+
+
+def test_a_pod_waits_longer_than_a_batch_may_take_to_end() -> None:
+    by_kind = {document["kind"]: document for document in documents("job.yaml")}
+    (application,) = documents("spark-application.yaml")
+    waits = {
+        "job.yaml": by_kind["Job"]["spec"]["template"]["spec"]["terminationGracePeriodSeconds"],
+        "spark-application.yaml": application["spec"]["driver"]["terminationGracePeriodSeconds"],
+    }
+    for name, seconds in waits.items():
+        grace = run_command.make_context("run", ["revenue.json", *RUNS[name]]).params["grace"]
+        assert parse_duration(grace) / 1000 + 30 <= seconds  # Spark takes a few seconds to end
 
 
 def test_the_job_for_databricks_is_of_their_schema() -> None:
