@@ -157,7 +157,8 @@ def test_a_signal_to_all_processes_lets_the_batch_end(
         assert sum(b"runtime.worker.daemon" in words for words in processes.values()) >= 2
         send(run, number)
         run.wait_for("the word", lambda: "stopping after this batch" in run.said())
-        assert all(map(is_there, processes))
+        # Spark starts another planner of sources in Python when it next plans one; a batch at work needs none.
+        assert all(is_there(pid) for pid, words in processes.items() if b"pyspark.daemon" not in words)
         run.release()
         assert run.process.wait(DEADLINE_SECONDS) == 128 + number, run.said()
         assert (tmp_path / "out").read_text(encoding="utf-8") == "+I[1, 7]\n"
