@@ -42,7 +42,8 @@ def _read(operator: Scan, inputs: Sequence[DataFrame], edges: Edges) -> DataFram
 
 def _batch(operator: Scan, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
     table = edges.plan.tables[operator.table]
-    return connectors.read_batch(edges.spark, operator.table, table, operator.columns, asked=_asked(operator, table))
+    asked = _asked(operator, table)
+    return connectors.read_batch(edges.spark, operator.table, table, operator.columns, asked=asked)
 
 
 def _asked(operator: Scan, table: Table) -> Asked | None:
