@@ -46,6 +46,7 @@ def _committed(target: Target, rows: Callable[[], Rows], commit: Commit) -> bool
             snapshots.commit_files(target, table, written[shape], commit)
 
     def upsert(table: Any) -> None:
+        by_pyiceberg("deletes").refuse_equality_deletes(target, table, None, "upserted to")
         if snapshots.is_empty(table) and isinstance(found(), DataFrame):
             writing = snapshots.writing_of(target, table, target.schema.names)
             if added := written_first(found(), target, writing):
@@ -92,7 +93,10 @@ def _sink(name: str, table: Table, *, changelog: bool, checkpoint: str | None, p
             path=f"{target.path}.options.{option}",
         )
     if not is_remote():
-        by_pyiceberg("catalog").opened(target.here())
+        here = target.here()
+        found = by_pyiceberg("catalog").opened(here)
+        if found is not None and target.primary_key:
+            by_pyiceberg("deletes").refuse_equality_deletes(here, found, None, "upserted to")
     return LakeBatch(target=target, checkpoint=checkpoint, commit=_committed, part=part)
 
 
