@@ -257,8 +257,8 @@ def _check(target: Target, table: DeltaTable) -> None:
         raise RunError(
             f"the Delta table {target.storage.root} is partitioned by "
             f"{', '.join(metadata.partition_columns) or 'nothing'}",
-            hint="leave 'partitioned-by' out, or write to another table",
-            path=f"{target.path}.options.partitioned-by",
+            hint="leave PARTITIONED BY out, or write to another table",
+            path=f"{target.path}.partitioned-by",
         )
 
 

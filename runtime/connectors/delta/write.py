@@ -22,6 +22,7 @@ from plans.errors import RunError
 from runtime.connectors.connector import FilesIn
 from runtime.connectors.lakes.commits import Commit, committed
 from runtime.connectors.lakes.data_files import DataFile, FileWriting
+from runtime.connectors.lakes.divisions import Division
 from runtime.connectors.lakes.sink import LakeBatch, each_micro_batch, refuse_updates, whole_result
 from runtime.connectors.lakes.target import Target, target_of
 from runtime.connectors.lakes.tasks import Rows, netted, written_files, written_first
@@ -59,8 +60,8 @@ def _committed(target: Target, rows: Callable[[], Rows], commit: Commit) -> bool
 def writing_of(target: Target, partitioned_by: tuple[str, ...]) -> FileWriting:
     """How files of the table are written."""
     return FileWriting(
-        table=target.name, storage=target.storage, schema=target.schema, partitioned_by=partitioned_by,
-        required=target.required,
+        table=target.name, storage=target.storage, schema=target.schema, required=target.required,
+        divisions=tuple(Division(name=name, column=name) for name in partitioned_by if name in target.schema.names),
     )  # fmt: skip
 
 

@@ -9,7 +9,8 @@ import base64
 import json
 import os
 from collections.abc import Sequence
-from datetime import date
+from datetime import date, datetime
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -25,11 +26,13 @@ from pyiceberg.manifest import DataFileContent, FileFormat
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import ancestors_of
 from pyiceberg.typedef import Record
+from pyiceberg.utils.datetime import datetime_to_micros
 
 from runtime.connectors.iceberg.catalog import failures, storage_at
 from runtime.connectors.iceberg.types import in_files
 from runtime.connectors.lakes.commits import Commit
 from runtime.connectors.lakes.data_files import DataFile, FileWriting
+from runtime.connectors.lakes.divisions import Division
 from runtime.connectors.lakes.target import Target
 
 _DATA = "data/"
@@ -46,9 +49,17 @@ def writing_of(target: Target, table: Table, names: Sequence[str]) -> FileWritin
     return FileWriting(
         table=target.name, storage=storage, schema=in_files(schema, names),
         required=frozenset(top.name for top in schema.fields if top.required),
-        partitioned_by=tuple(schema.find_field(field.source_id).name for field in table.spec().fields),
+        divisions=tuple(each for each in _divisions(table) if each.column in names),
         directory=_DATA, whole=True,
     )  # fmt: skip
+
+
+def _divisions(table: Table) -> tuple[Division, ...]:
+    schema = table.schema()
+    return tuple(
+        Division(name=field.name, column=schema.find_field(field.source_id).name, transform=str(field.transform))
+        for field in table.spec().fields
+    )
 
 
 def shape_of(table: Table) -> tuple[str, int, int]:
@@ -132,12 +143,12 @@ def _entry(table: Table, file: DataFile) -> Entry:
         stats_columns=compute_statistics_plan(schema, metadata.properties),
         parquet_column_mapping=parquet_path_to_id_mapping(schema),
     )
-    fields = [schema.find_field(field.source_id) for field in table.spec().fields]
+    values = table.spec().partition_type(schema).fields
     return Entry.from_args(
         content=DataFileContent.DATA,
         file_path=f"{table.location().rstrip('/')}/{file.path}",
         file_format=FileFormat.PARQUET,
-        partition=Record(*(_value(file.partition[field.name], field.field_type) for field in fields)),
+        partition=Record(*(_value(file.partition.get(field.name), field.field_type) for field in values)),
         file_size_in_bytes=file.size,
         sort_order_id=None,
         spec_id=metadata.default_spec_id,
@@ -153,4 +164,10 @@ def _value(text: str | None, kind: iceberg.IcebergType) -> Any:
         return text
     if isinstance(kind, iceberg.BooleanType):
         return text == "true"
-    return (date.fromisoformat(text) - _EPOCH).days if isinstance(kind, iceberg.DateType) else int(text)
+    if isinstance(kind, iceberg.DateType):
+        return (date.fromisoformat(text) - _EPOCH).days
+    if isinstance(kind, (iceberg.TimestampType, iceberg.TimestamptzType)):
+        return datetime_to_micros(datetime.fromisoformat(text))
+    if isinstance(kind, iceberg.DecimalType):
+        return Decimal(text)
+    return bytes.fromhex(text) if isinstance(kind, iceberg.BinaryType) else int(text)

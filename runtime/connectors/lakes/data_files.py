@@ -22,9 +22,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from plans.errors import RunError
+from runtime.connectors.lakes.divisions import Division
 from runtime.connectors.lakes.storage import Storage
 from runtime.connectors.lakes.target import refuse_nulls
-from runtime.state.identity import encode_groups, without_chunks
+from runtime.state.identity import encode_groups
 
 FILES_DDL = "path string, size long, rows long, partition string, stats string"
 _FILES = pa.schema([("path", pa.string()), ("size", pa.int64()), ("rows", pa.int64()), ("partition", pa.string()),
@@ -39,7 +40,7 @@ _MOST_DIGITS = 15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataFile:
-    """A file below the root of its table: the text of each partition column, and what its rows have as JSON.
+    """A file below the root of its table: the text of each value of its partition, and what its rows have as JSON.
 
     Of a file that says so itself, ``stats`` is its footer in Base64.
     """
@@ -62,7 +63,7 @@ class FileWriting:
     table: str
     storage: Storage
     schema: pa.Schema
-    partitioned_by: tuple[str, ...]
+    divisions: tuple[Division, ...]
     required: frozenset[str]
     directory: str = ""
     whole: bool = False
@@ -89,7 +90,7 @@ class FileWriting:
             yield from self._files(pa.concat_tables(waiting))
 
     def _files(self, rows: pa.Table) -> Iterator[DataFile]:
-        for partition, some in _parts(rows, self.partitioned_by, None if self.whole else self.table):
+        for partition, some in _parts(rows, self.divisions, None if self.whole else self.table):
             system, root = self.storage.files()
             name = f"{self.directory}part-{uuid.uuid4()}.parquet"
             footers: list[pq.FileMetaData] = []
@@ -133,17 +134,21 @@ def _footer(found: pq.FileMetaData) -> str:
 
 
 def _parts(
-    rows: pa.Table, by: tuple[str, ...], without: str | None
+    rows: pa.Table, by: tuple[Division, ...], without: str | None
 ) -> Iterator[tuple[dict[str, str | None], pa.Table]]:
     """The rows of each partition and the texts of its values; ``without`` its columns, where it names the table."""
     if not by:
         yield {}, rows
         return
-    groups, first = encode_groups([without_chunks(rows[name]) for name in by])
+    made = [division.values(rows[division.column]) for division in by]
+    groups, first = encode_groups(made)
     for group, place in enumerate(first):
-        values = {name: _text(rows[name][int(place)].as_py(), name, without) for name in by}
+        values = {
+            division.name: _text(found[int(place)].as_py(), division.column, without)
+            for division, found in zip(by, made, strict=True)
+        }
         some = rows.filter(pa.array(groups == group))
-        yield values, some if without is None else some.drop_columns(list(by))
+        yield values, some if without is None else some.drop_columns([division.column for division in by])
 
 
 def _text(value: Any, name: str, table: str | None) -> str | None:
@@ -155,6 +160,8 @@ def _text(value: Any, name: str, table: str | None) -> str | None:
         )
     if value is None or isinstance(value, str):
         return value
+    if isinstance(value, bytes):
+        return value.hex()
     return (
         str(value).lower() if isinstance(value, bool) else value.isoformat() if isinstance(value, date) else str(value)
     )
