@@ -46,6 +46,7 @@ DELTA = Connector(
     reading=Reading(in_streams=False),
     writing=Writing(
         kinds=_sink_kinds, upserts=lambda table: bool(table.primary_key), place=PATH,
+        overwrites=True,
         takes_updates="with a PRIMARY KEY",
     ),
     check=_check,

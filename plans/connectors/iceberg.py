@@ -48,6 +48,7 @@ ICEBERG = Connector(
     reading=Reading(in_streams=False),
     writing=Writing(
         kinds=_sink_kinds, upserts=lambda table: bool(table.primary_key), place="catalog-table",
+        overwrites=True,
         takes_updates="with a PRIMARY KEY",
     ),
     check=_check,

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -18,12 +17,12 @@ import numpy as np
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
-from deltalake.transaction import AddAction
+from deltalake.transaction import AddAction, RemoveAction
 
 from plans.errors import RunError
 from runtime.connectors.delta.features import refuse_to_write, unread_features
 from runtime.connectors.lakes.commits import Changed, Commit
-from runtime.connectors.lakes.data_files import DataFile
+from runtime.connectors.lakes.data_files import DataFile, partition_text
 from runtime.connectors.lakes.deleted_rows import packed_places
 from runtime.connectors.lakes.reading import ListedFile
 from runtime.connectors.lakes.target import Target
@@ -136,23 +135,63 @@ def add_files(
 ) -> None:
     """Commit a version with ``files`` more; Changed if ``sole`` and the table is not as it was when it was opened."""
     divided_by = partitions(table)
-    now = int(time.time() * 1000)
-    actions: list[Any] = [
+    with failures(target):
+        table.create_write_transaction(
+            [*_added(files, divided_by)], mode="append", schema=table.schema(), partition_by=list(divided_by),
+            commit_properties=_properties(commit, 0 if sole else None),
+        )  # fmt: skip
+
+
+def replace_files(target: Target, table: DeltaTable, files: Sequence[DataFile], commit: Commit) -> None:
+    """Commit a version with ``files`` in place of all others, or if PARTITIONED BY is declared, of those beside them.
+
+    Changed if the table is not as it was when it was opened.
+    """
+    divided_by = partitions(table)
+    actions: list[AddAction | RemoveAction] = [*_added(files, divided_by)]
+    if target.partitioned_by:
+        actions += _removed(target, table, files, divided_by)
+    if files or not target.partitioned_by:
+        with failures(target):
+            table.create_write_transaction(
+                actions, mode="append" if target.partitioned_by else "overwrite", schema=table.schema(),
+                partition_by=list(divided_by), commit_properties=_properties(commit, 0),
+            )  # fmt: skip
+
+
+def _removed(
+    target: Target, table: DeltaTable, files: Sequence[DataFile], divided_by: Sequence[str]
+) -> list[RemoveAction]:
+    """What takes the files away that are in the partitions of ``files``."""
+    if _deleted(table):
+        raise RunError(
+            f"the Delta table {target.storage.root} has files with deletion vectors, which one partition at a time of "
+            "it cannot lose",
+            hint="rewrite its files without them, as REORG TABLE ... APPLY (PURGE) does",
+            path=target.path,
+        )
+    written = {tuple(file.partition.get(name) for name in divided_by) for file in files}
+    removed = []
+    for each in pa.table(table.get_add_actions()).to_pylist():
+        texts = {name: partition_text(each["partition"][name]) for name in divided_by}
+        if tuple(texts.values()) in written:
+            when = max(file.modified for file in files)
+            removed.append(RemoveAction(each["path"], True, when, each["size_bytes"], texts))
+    return removed
+
+
+def _added(files: Sequence[DataFile], divided_by: Sequence[str]) -> list[AddAction]:
+    return [
         AddAction(
             path=file.path,
             size=file.size,
             partition_values={name: file.partition.get(name) for name in divided_by},
-            modification_time=now,
+            modification_time=file.modified,
             data_change=True,
             stats=file.stats,
         )
         for file in files
     ]
-    with failures(target):
-        table.create_write_transaction(
-            actions, mode="append", schema=table.schema(), partition_by=list(divided_by),
-            commit_properties=_properties(commit, 0 if sole else None),
-        )  # fmt: skip
 
 
 def merge(target: Target, table: DeltaTable, changes: pa.Table, commit: Commit) -> None:

@@ -23,7 +23,7 @@ from runtime.connectors.connector import FilesIn
 from runtime.connectors.lakes.commits import Commit, committed
 from runtime.connectors.lakes.data_files import DataFile, FileWriting
 from runtime.connectors.lakes.divisions import Division
-from runtime.connectors.lakes.sink import LakeBatch, each_micro_batch, refuse_updates, whole_result
+from runtime.connectors.lakes.sink import LakeBatch, each_micro_batch, overwritten, refuse_updates, whole_result
 from runtime.connectors.lakes.target import Target, target_of
 from runtime.connectors.lakes.tasks import Rows, netted, written_files, written_first
 from runtime.connectors.micro_batch import MicroBatch
@@ -31,19 +31,24 @@ from runtime.engine.each_batch import written_by
 from runtime.lookup.sources.failures import import_extra
 
 
-def _committed(target: Target, rows: Callable[[], Rows], commit: Commit) -> bool:
+def _committed(target: Target, rows: Callable[[], Rows], commit: Commit, *, overwrites: bool = False) -> bool:
     log = _log()
     found = cache(rows)
     files = cache(partial(_files, found, target))
     changes = cache(lambda: netted(found(), target))
+    first = cache(lambda by: written_first(found(), target, writing_of(target, by)))
 
     def append(table: Any) -> None:
         if added := files(log.partitions(table)):
             log.add_files(target, table, added, commit)
 
+    def overwrite(table: Any) -> None:
+        added = (first if target.primary_key else files)(log.partitions(table))
+        log.replace_files(target, table, added, commit)
+
     def upsert(table: Any) -> None:
         if log.is_empty(table) and isinstance(found(), DataFrame):
-            if added := written_first(found(), target, writing_of(target, log.partitions(table))):
+            if added := first(log.partitions(table)):
                 log.add_files(target, table, added, commit, sole=True)
         elif changes().num_rows:
             log.merge(target, table, changes(), commit)
@@ -53,7 +58,7 @@ def _committed(target: Target, rows: Callable[[], Rows], commit: Commit) -> bool
         commit,
         opened=lambda: log.prepared(target),
         last_batch=partial(log.last_batch, target),
-        attempt=upsert if target.primary_key else append,
+        attempt=overwrite if overwrites else upsert if target.primary_key else append,
     )
 
 
@@ -86,6 +91,11 @@ def micro_batch_writer(
 def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
     """What writes all rows in one version; RunError, now, as :func:`writer`."""
     return whole_result(_sink(name, table, changelog=False, checkpoint=None), df)
+
+
+def batch_overwriter(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
+    """What writes all rows in one version, in which they replace others; RunError, now, as :func:`writer`."""
+    return overwritten(_sink(name, table, changelog=False, checkpoint=None), df)
 
 
 def _sink(name: str, table: Table, *, changelog: bool, checkpoint: str | None, part: str = "") -> LakeBatch:

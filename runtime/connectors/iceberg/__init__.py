@@ -5,7 +5,7 @@ from __future__ import annotations
 from plans.connectors.iceberg import ICEBERG
 from runtime.connectors.connector import ConnectorCode
 from runtime.connectors.iceberg.read import read_batch
-from runtime.connectors.iceberg.write import batch_writer, batches_had, micro_batch_writer, writer
+from runtime.connectors.iceberg.write import batch_overwriter, batch_writer, batches_had, micro_batch_writer, writer
 
 __all__ = ["CODE"]
 
@@ -15,5 +15,6 @@ CODE = ConnectorCode(
     writer=writer,
     micro_batch_writer=micro_batch_writer,
     batch_writer=batch_writer,
+    batch_overwriter=batch_overwriter,
     batches_had=batches_had,
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -28,6 +28,7 @@ from pyiceberg.table.snapshots import ancestors_of
 from pyiceberg.typedef import Record
 from pyiceberg.utils.datetime import datetime_to_micros
 
+from plans.errors import RunError
 from runtime.connectors.iceberg.catalog import failures, storage_at
 from runtime.connectors.iceberg.types import in_files
 from runtime.connectors.lakes.commits import Commit
@@ -92,6 +93,30 @@ def commit_files(
         transaction.set_properties(_noted(commit, snapshot.snapshot_id))
 
 
+def replaced_by(target: Target, table: Table, files: Sequence[DataFile]) -> list[Entry]:
+    """The files of the table that ``files`` take away: those of their partitions.
+
+    All if PARTITIONED BY is not declared; RunError if files are divided otherwise, so that their rows are of several.
+    """
+    with failures(target):
+        there = [task.file for task in table.scan().plan_files()]
+        if not target.partitioned_by:
+            return there
+        gone = {_partition(table, file.partition) for file in files}
+        if any(file.spec_id != table.metadata.default_spec_id for file in there):
+            raise RunError(
+                f"the Iceberg table {target.called} has files from before its partitions were others",
+                hint="rewrite them by the newest partitions, as rewrite_data_files does",
+                path=target.path,
+            )
+        return [file for file in there if file.partition in gone]
+
+
+def _partition(table: Table, texts: Mapping[str, str | None]) -> Record:
+    values = table.spec().partition_type(table.schema()).fields
+    return Record(*(_value(texts.get(field.name), field.field_type) for field in values))
+
+
 def last_batch(target: Target, table: Table, writer: str) -> int:
     """The last batch of ``writer`` that the table has, -1 if it has none.
 
@@ -143,12 +168,11 @@ def _entry(table: Table, file: DataFile) -> Entry:
         stats_columns=compute_statistics_plan(schema, metadata.properties),
         parquet_column_mapping=parquet_path_to_id_mapping(schema),
     )
-    values = table.spec().partition_type(schema).fields
     return Entry.from_args(
         content=DataFileContent.DATA,
         file_path=f"{table.location().rstrip('/')}/{file.path}",
         file_format=FileFormat.PARQUET,
-        partition=Record(*(_value(file.partition.get(field.name), field.field_type) for field in values)),
+        partition=_partition(table, file.partition),
         file_size_in_bytes=file.size,
         sort_order_id=None,
         spec_id=metadata.default_spec_id,

@@ -23,7 +23,7 @@ from plans.errors import RunError
 from runtime.connectors.connector import FilesIn
 from runtime.connectors.lakes.commits import Commit, committed
 from runtime.connectors.lakes.data_files import DataFile
-from runtime.connectors.lakes.sink import LakeBatch, each_micro_batch, refuse_updates, whole_result
+from runtime.connectors.lakes.sink import LakeBatch, each_micro_batch, overwritten, refuse_updates, whole_result
 from runtime.connectors.lakes.target import Target, target_of
 from runtime.connectors.lakes.tasks import Rows, netted, written_files, written_first
 from runtime.connectors.micro_batch import MicroBatch
@@ -31,25 +31,35 @@ from runtime.engine.each_batch import written_by
 from runtime.lookup.sources.failures import import_extra
 
 
-def _committed(target: Target, rows: Callable[[], Rows], commit: Commit) -> bool:
+def _committed(target: Target, rows: Callable[[], Rows], commit: Commit, *, overwrites: bool = False) -> bool:
     catalog, snapshots = by_pyiceberg("catalog"), by_pyiceberg("snapshots")
     found = cache(rows)
     changes = cache(lambda: netted(found(), target))
     written: dict[Any, list[DataFile]] = {}
 
-    def append(table: Any) -> None:
+    def files(table: Any) -> list[DataFile]:
         shape = snapshots.shape_of(table)
         if shape not in written:
             writing = snapshots.writing_of(target, table, target.schema.names)
-            written[shape] = written_files(found(), target, writing)
-        if written[shape]:
-            snapshots.commit_files(target, table, written[shape], commit)
+            write = written_first if target.primary_key else written_files
+            written[shape] = write(found(), target, writing)
+        return written[shape]
+
+    def append(table: Any) -> None:
+        if added := files(table):
+            snapshots.commit_files(target, table, added, commit)
+
+    def overwrite(table: Any) -> None:
+        by_pyiceberg("deletes").refuse_equality_deletes(target, table, None, "overwritten")
+        added = files(table)
+        gone = snapshots.replaced_by(target, table, added)
+        if added or gone:
+            snapshots.commit_files(target, table, added, commit, instead_of=gone)
 
     def upsert(table: Any) -> None:
         by_pyiceberg("deletes").refuse_equality_deletes(target, table, None, "upserted to")
         if snapshots.is_empty(table) and isinstance(found(), DataFrame):
-            writing = snapshots.writing_of(target, table, target.schema.names)
-            if added := written_first(found(), target, writing):
+            if added := files(table):
                 snapshots.commit_files(target, table, added, commit)
         elif changes().num_rows:
             by_pyiceberg("upsert").merge(target, table, changes(), commit)
@@ -59,7 +69,7 @@ def _committed(target: Target, rows: Callable[[], Rows], commit: Commit) -> bool
         commit,
         opened=lambda: catalog.prepared(target),
         last_batch=partial(snapshots.last_batch, target),
-        attempt=upsert if target.primary_key else append,
+        attempt=overwrite if overwrites else upsert if target.primary_key else append,
     )
 
 
@@ -80,6 +90,11 @@ def micro_batch_writer(
 def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
     """What writes all rows in one snapshot; RunError, now, as :func:`writer`."""
     return whole_result(_sink(name, table, changelog=False, checkpoint=None), df)
+
+
+def batch_overwriter(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
+    """What writes all rows in one snapshot, in which they replace others; RunError, now, as :func:`writer`."""
+    return overwritten(_sink(name, table, changelog=False, checkpoint=None), df)
 
 
 def _sink(name: str, table: Table, *, changelog: bool, checkpoint: str | None, part: str = "") -> LakeBatch:

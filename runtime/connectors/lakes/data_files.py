@@ -27,9 +27,9 @@ from runtime.connectors.lakes.storage import Storage
 from runtime.connectors.lakes.target import refuse_nulls
 from runtime.state.identity import encode_groups
 
-FILES_DDL = "path string, size long, rows long, partition string, stats string"
-_FILES = pa.schema([("path", pa.string()), ("size", pa.int64()), ("rows", pa.int64()), ("partition", pa.string()),
-                    ("stats", pa.string())])  # fmt: skip
+FILES_DDL = "path string, size long, modified long, rows long, partition string, stats string"
+_FILES = pa.schema([("path", pa.string()), ("size", pa.int64()), ("modified", pa.int64()), ("rows", pa.int64()),
+                    ("partition", pa.string()), ("stats", pa.string())])  # fmt: skip
 _BUFFERED_BYTES = 256 << 20
 _FIRST_COLUMNS = 32
 """Readers look at bounds of no more columns."""
@@ -42,11 +42,13 @@ _MOST_DIGITS = 15
 class DataFile:
     """A file below the root of its table: the text of each value of its partition, and what its rows have as JSON.
 
+    It was ``modified`` at a time of its store, in ms since 1970.
     Of a file that says so itself, ``stats`` is its footer in Base64.
     """
 
     path: str
     size: int
+    modified: int
     rows: int
     partition: Mapping[str, str | None]
     stats: str
@@ -70,7 +72,7 @@ class FileWriting:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for file in self.written(map(pa.Table.from_batches, ([batch] for batch in batches))):
-            values = (file.path, file.size, file.rows, json.dumps(file.partition), file.stats)
+            values = (file.path, file.size, file.modified, file.rows, json.dumps(file.partition), file.stats)
             yield pa.record_batch([pa.array([value]) for value in values], schema=_FILES)
 
     def written(self, tables: Iterable[pa.Table]) -> Iterator[DataFile]:
@@ -99,7 +101,7 @@ class FileWriting:
                     self._typed(some), f"{root}/{name}", filesystem=system, compression="snappy",
                     store_decimal_as_integer=self.whole, metadata_collector=footers,
                 )  # fmt: skip
-                size = system.get_file_info(f"{root}/{name}").size
+                made = system.get_file_info(f"{root}/{name}")
             except (OSError, pa.ArrowException) as error:
                 with suppress(OSError):
                     system.delete_file(f"{root}/{name}")
@@ -109,7 +111,10 @@ class FileWriting:
                     path=f"tables.{self.table}",
                 ) from None
             stats = _footer(footers[0]) if self.whole else _stats(some)
-            yield DataFile(path=name, size=size, rows=some.num_rows, partition=partition, stats=stats)
+            yield DataFile(
+                path=name, size=made.size, modified=made.mtime_ns // 1_000_000, rows=some.num_rows, partition=partition,
+                stats=stats,
+            )  # fmt: skip
 
     def _typed(self, rows: pa.Table) -> pa.Table:
         """The rows with the columns that must have a value known as such, where files say that themselves."""
@@ -119,8 +124,9 @@ class FileWriting:
 def file_of(row: Any) -> DataFile:
     """The file that a row from Spark tells of."""
     return DataFile(
-        path=row["path"], size=row["size"], rows=row["rows"], partition=json.loads(row["partition"]), stats=row["stats"]
-    )
+        path=row["path"], size=row["size"], modified=row["modified"], rows=row["rows"],
+        partition=json.loads(row["partition"]), stats=row["stats"],
+    )  # fmt: skip
 
 
 def _nullable(schema: pa.Schema) -> pa.Schema:
@@ -158,6 +164,11 @@ def _text(value: Any, name: str, table: str | None) -> str | None:
             hint=f"write NULLIF({name}, '') in the query, or divide the table by another column",
             path=f"tables.{table}",
         )
+    return partition_text(value)
+
+
+def partition_text(value: Any) -> str | None:
+    """A value of a partition as the logs of tables have it."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bytes):

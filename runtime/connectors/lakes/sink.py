@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeAlias
+from typing import Protocol
 
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
@@ -19,8 +19,17 @@ from runtime.connectors.lakes.tasks import Rows
 from runtime.connectors.micro_batch import MicroBatch
 from runtime.connectors.query_id import query_id
 
-Committing: TypeAlias = Callable[[Target, Callable[[], Rows], Commit], bool]
-"""Commits rows to a table, and says whether they were asked for."""
+
+class Committing(Protocol):
+    """Commits rows to a table, and says whether they were asked for.
+
+    One that ``overwrites`` takes what is there away: of the table, or if it is PARTITIONED BY, of their partitions.
+    """
+
+    def __call__(
+        self, target: Target, rows: Callable[[], Rows], commit: Commit, *, overwrites: bool = False
+    ) -> bool: ...
+
 
 _ROWS = "rows"
 
@@ -66,6 +75,11 @@ def each_micro_batch(sink: LakeBatch) -> Callable[[MicroBatch, int], int]:
 def whole_result(sink: LakeBatch, df: DataFrame) -> Callable[[], None]:
     """What writes all rows of ``df`` by ``sink``, in one commit."""
     return partial(sink.write_all, df)
+
+
+def overwritten(sink: LakeBatch, df: DataFrame) -> Callable[[], None]:
+    """What writes all rows of ``df`` by ``sink``, in place of those that are there, in one commit."""
+    return partial(replace(sink, commit=partial(sink.commit, overwrites=True)).write_all, df)
 
 
 def refuse_updates(name: str, table: Table, *, changelog: bool) -> None:
