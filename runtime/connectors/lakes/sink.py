@@ -10,14 +10,18 @@ from typing import Protocol
 
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from plans.connectors.connector import Connector
 from plans.declarations.tables import Table
 from plans.errors import RunError
+from runtime.connectors.connector import BatchesHad, BatchReader, ConnectorCode
 from runtime.connectors.lakes.commits import Commit
 from runtime.connectors.lakes.target import Target
 from runtime.connectors.lakes.tasks import Rows
 from runtime.connectors.micro_batch import MicroBatch
 from runtime.connectors.query_id import query_id
+from runtime.engine.each_batch import written_by
 
 
 class Committing(Protocol):
@@ -72,14 +76,36 @@ def each_micro_batch(sink: LakeBatch) -> Callable[[MicroBatch, int], int]:
     return write
 
 
-def whole_result(sink: LakeBatch, df: DataFrame) -> Callable[[], None]:
-    """What writes all rows of ``df`` by ``sink``, in one commit."""
-    return partial(sink.write_all, df)
+class LakeSink(Protocol):
+    """Makes the sink in a table; ``part`` tells the sinks of one query apart. RunError if the table does not fit."""
+
+    def __call__(
+        self, name: str, table: Table, *, changelog: bool, checkpoint: str | None, part: str = ""
+    ) -> LakeBatch: ...
 
 
-def overwritten(sink: LakeBatch, df: DataFrame) -> Callable[[], None]:
-    """What writes all rows of ``df`` by ``sink``, in place of those that are there, in one commit."""
-    return partial(replace(sink, commit=partial(sink.commit, overwrites=True)).write_all, df)
+def code_of(connector: Connector, *, read_batch: BatchReader, sink: LakeSink, batches_had: BatchesHad) -> ConnectorCode:
+    """The code of a lake, which reads and has sinks like this."""
+
+    def writer(df: DataFrame, name: str, table: Table, *, changelog: bool, checkpoint: str | None) -> DataStreamWriter:
+        return written_by(sink(name, table, changelog=changelog, checkpoint=checkpoint), df, checkpoint)
+
+    def micro_batch_writer(
+        name: str, table: Table, *, changelog: bool, checkpoint: str | None, part: str
+    ) -> Callable[[MicroBatch, int], int]:
+        return each_micro_batch(sink(name, table, changelog=changelog, checkpoint=checkpoint, part=part))
+
+    def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
+        return partial(sink(name, table, changelog=False, checkpoint=None).write_all, df)
+
+    def batch_overwriter(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
+        made = sink(name, table, changelog=False, checkpoint=None)
+        return partial(replace(made, commit=partial(made.commit, overwrites=True)).write_all, df)
+
+    return ConnectorCode(
+        connector=connector, read_batch=read_batch, writer=writer, micro_batch_writer=micro_batch_writer,
+        batch_writer=batch_writer, batch_overwriter=batch_overwriter, batches_had=batches_had,
+    )  # fmt: skip
 
 
 def refuse_updates(name: str, table: Table, *, changelog: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from plans.errors import PlanError, RunError
-from tests.connectors.lakes.lakes import LAKES, Lake, in_with
+from runtime.connectors.table import batch_overwriter, batch_writer
+from tests.connectors.lakes.lakes import LAKES, Lake, in_with, lake_table
 from tests.connectors.overwriting import RECORDED, rows_of, run
 from tests.flink.files import BEFORE, OVERWRITES
 
@@ -64,3 +66,37 @@ def test_rows_of_a_key_are_there_once(spark: SparkSession, lake: Lake, tmp_path:
         key=key,
     )
     assert there(lake) == [[11, 1, "a"], [13, 2, "z"]]
+
+
+class Killed(BaseException):
+    """What no code catches, as none sees the end of its process."""
+
+
+COMMITS = {
+    "delta": "deltalake.DeltaTable.create_write_transaction",
+    "iceberg": "pyiceberg.catalog.sql.SqlCatalog.commit_table",
+}
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("by", ["", "p"])
+@pytest.mark.parametrize("kind", LAKES)
+def test_a_job_that_dies_leaves_the_old_rows_or_the_new_ones(
+    spark: SparkSession, tmp_path: Path, kind: str, by: str, after: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = LAKES[kind](tmp_path / "lake")
+    table = lake_table(lake, "t", ("v", "INT"), ("p", "INT"), partitioned_by=by)
+    batch_writer(spark.createDataFrame([(1, 1), (2, 1), (3, 2)], "v INT, p INT"), "t", table)()
+    real = pkgutil.resolve_name(COMMITS[kind])
+
+    def dies(*given: Any, **named: Any) -> None:
+        if after:
+            real(*given, **named)
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(COMMITS[kind], dies)
+        with pytest.raises(Killed):
+            batch_overwriter(spark.createDataFrame([(7, 1)], "v INT, p INT"), "t", table)()
+    new = [[3, 2], [7, 1]] if by else [[7, 1]]
+    assert there(lake) == (new if after else [[1, 1], [2, 1], [3, 2]])
