@@ -9,7 +9,7 @@
 # make test-oldest  some of them on the oldest one, at least one for each thing that versions may do differently
 # make lint    ruff and mypy
 # make faults  kill processes of a running job at random, and compare what comes out; make faults KILLS=200 SEED=7
-# make faults JOB=topics  the same with a job from topics to a topic and a database, and with their servers
+# make faults JOB=topics  the same with a job from topics to a topic, a database and lakes, and with their servers
 # make fuzz    random queries against DuckDB, hostile plans and scripts; make fuzz QUERIES=3000 PLANS=20000 SEED=1
 # make soak    watch a job that runs for half an hour for what grows; make soak MINUTES=30
 # make flink-goldens  ask Flink anew for the answers that tests compare with; needs some minutes and 1 GB
@@ -95,7 +95,7 @@ SEED ?= 1
 
 JOB ?= files
 
-faults: $(INSTALLED) java servers kafka
+faults: $(INSTALLED) java servers kafka iceberg
 	$(BIN)/python -m tests.faults.kills --job $(JOB) --kills $(KILLS) --seed $(SEED)
 
 QUERIES ?= 3000

@@ -42,9 +42,8 @@ def table_at(lake: str, path: Path, key: Iterable[str], by: str = "") -> Table:
             "connector": "iceberg", "catalog-name": "lake", "catalog-type": "jdbc", "catalog-database": "db",
             "uri": f"jdbc:sqlite:{path.parent}/catalog.db", "catalog-table": path.name, "location": str(path),
         }  # fmt: skip
-    options = {**of, **({"partitioned-by": by} if by else {})}
     columns = tuple(TableColumn(name=name, type=type_) for name, type_ in COLUMNS)
-    return Table(columns=columns, options=options, primary_key=tuple(key))
+    return Table(columns=columns, options=of, primary_key=tuple(key), partitioned_by=(by,) if by else ())
 
 
 def seconds(do: Callable[[], object]) -> float:

@@ -30,6 +30,7 @@ from plans.format.compiled import with_record
 from plans.model.optional_groups import with_config_layers
 from plans.model.plan import Plan
 from plans.operators import Operator, functions_of, table_of, with_table
+from plans.operators.sink import overwritten_of
 from plans.text.findings import Finding
 
 
@@ -100,7 +101,9 @@ class Job:
     def _compile(self, statement: Insert) -> None:
         context = self._context
         context.scans = 0
-        lower_sink(self._builder, statement.table, *build_insert(context, statement))
+        found = build_insert(context, statement)
+        overwrite = None if statement.overwrites is None else overwritten_of(context.table(statement.table).table)
+        lower_sink(self._builder, statement.table, *found, overwrite=overwrite)
         self._sinks.append(statement.table)
         for operator in self._feeding(self._builder.operators[-1]):
             self._check_declared_once(operator, statement)

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from planner.lowering.builder import Builder
 from planner.relations import Relation, UnnamedInput
 from plans import operators as model
 
 
-def lower_sink(builder: Builder, name: str, table: str, relation: Relation, materialized: tuple[str, ...]) -> None:
+def lower_sink(
+    builder: Builder,
+    name: str,
+    table: str,
+    relation: Relation,
+    materialized: tuple[str, ...],
+    *,
+    overwrite: Literal["table", "partitions"] | None = None,
+) -> None:
     """Add a sink for ``relation``, whose fields have the names of the table's columns; the query calls it ``name``.
 
-    ``materialized`` are the columns of the sink's key if all rows must be kept by it.
+    ``materialized`` are the columns of the sink's key if all rows must be kept by it; ``overwrite`` is the sink's.
     """
     source = builder.lower(relation, exact=True)
     feed = source.id
@@ -18,4 +28,5 @@ def lower_sink(builder: Builder, name: str, table: str, relation: Relation, mate
         states = builder.states(("sinkMaterializeState", UnnamedInput, source))
         keeper = model.SinkMaterialize(id="", inputs=(feed,), key=materialized, state=states, changelog=())
         feed = builder.add(keeper, "materialize", (name,), name)
-    builder.add(model.Sink(id="", inputs=(feed,), table=table), "sink", (name,), name)
+    sink = model.Sink(id="", inputs=(feed,), table=table, overwrite=overwrite)
+    builder.add(sink, "sink", (name,), name)

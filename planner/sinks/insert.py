@@ -49,6 +49,7 @@ from plans.connectors.table import (
 )
 from plans.declarations.tables import Table, TableColumn
 from plans.declarations.types import parse_type
+from plans.operators.sink import overwrite_problem
 from plans.text.names import did_you_mean
 
 
@@ -85,6 +86,10 @@ def build_insert(context: Context, statement: Insert) -> tuple[str, Relation, tu
         context, Calc(input=relation, filter=None, items=items, base=relation.base, block=statement.table)
     )
     _check_scans(context, relation)
+    if statement.overwrites is not None:
+        problem = overwrite_problem(statement.table, entry.table, "batch" if context.batch else "streaming")
+        if problem is not None:
+            raise context.source.error(problem[0], statement.overwrites, problem[1])
     if context.batch:
         check_key_in_batch(context, statement, entry, relation)
         return table, relation, ()

@@ -39,7 +39,7 @@ def constants(context: Context, statement: Insert, entry: TableEntry) -> dict[st
     return found
 
 
-def _literal(context: Context, value: PartitionValue) -> Expr:
+def _literal(context: Context, value: PartitionValue) -> Literal:
     parsed = parse_expression(context.source, context.text, list(value.value))
     translator = clause_translator(context, Scope(inputs=()), "PARTITION")
     literal = None if parsed.find(exp.Column) else translator.expression(parsed)

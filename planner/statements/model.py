@@ -203,8 +203,9 @@ class PartitionValue:
 class Insert:
     """``INSERT INTO table [PARTITION (column = value, ...)] [(columns)] query [ON CONFLICT DO DEDUPLICATE]``.
 
-    ``partition`` are the columns with a constant value, ``conflict_offset`` is the place of ``ON``. ``hinted`` is that
-    of the name after which an OPTIONS hint would stand.
+    ``overwrites`` is the place of OVERWRITE, which may stand for INTO. ``partition`` are the columns with a constant
+    value, ``conflict_offset`` is the place of ``ON``. ``hinted`` is that of the name after which an OPTIONS hint would
+    stand.
     """
 
     table: str
@@ -216,6 +217,7 @@ class Insert:
     partition: tuple[PartitionValue, ...] = ()
     conflict_offset: int | None = None
     hinted: int | None = None
+    overwrites: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""The grammar around queries: INSERT INTO, and queries of their own. The queries themselves stay tokens.
+"""The grammar around queries: INSERT INTO and OVERWRITE, and queries of their own. The queries themselves stay tokens.
 
 Owns the complaints about forms that the query parser would forgive, or not recognise as what they are.
 
@@ -81,17 +81,14 @@ def read_query(cursor: Cursor) -> Select | None:
 
 
 def read_insert(cursor: Cursor) -> Insert:
-    """Read an INSERT INTO to the end of the statement."""
+    """Read an INSERT INTO or INSERT OVERWRITE to the end of the statement."""
     offset = cursor.offset
     check_form(cursor)
     cursor.expect("INSERT", "write INSERT INTO table SELECT ...")
-    if cursor.peek("OVERWRITE"):
-        raise cursor.source.error(
-            "INSERT OVERWRITE is not supported: a job adds rows, and takes none away that others have written",
-            cursor.offset,
-            "write INSERT INTO a table with another path",
-        )
-    cursor.expect("INTO", "write INSERT INTO table SELECT ...")
+    place = cursor.offset
+    overwrites = place if cursor.take("OVERWRITE") else None
+    if overwrites is None:
+        cursor.expect("INTO", "write INSERT INTO table SELECT ...")
     table_offset = cursor.offset
     table = table_name(cursor, "a table name")
     hinted = cursor.tokens[cursor.index - 1].start
@@ -113,6 +110,7 @@ def read_insert(cursor: Cursor) -> Insert:
         partition=partition,
         conflict_offset=conflict,
         hinted=hinted,
+        overwrites=overwrites,
     )
 
 

@@ -149,11 +149,16 @@ def _functions(before: Plan, after: Plan) -> Iterator[Change]:
             yield from _of_facts(change, function_document(old), function_document(new))
 
 
+_ROWS_GO = "ROWS THAT ARE THERE ARE TAKEN AWAY"
+"""What is said of a sink that overwrites from now on."""
+
+
 def _of_facts(change: Change, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
     """``change`` once for each fact that differs, with its path and values."""
     for fact in facts_between(old, new):
         path = f"{change.path}.{fact.path}"
-        yield replace(change, path=path, before=fact.before, after=fact.after, note=fact.note)
+        note = _ROWS_GO if fact.path == "overwrite" and new.get("overwrite") else fact.note
+        yield replace(change, path=path, before=fact.before, after=fact.after, note=note)
 
 
 def _operators(before: Plan, after: Plan, found: Match) -> Iterator[Change]:

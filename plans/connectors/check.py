@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from plans.connectors.connector import COLUMN_OPTIONS, Connector, MetadataKey
-from plans.connectors.lakes.columns import PARTITIONED_BY
 from plans.connectors.options import bad_value, option
 from plans.connectors.table import CONNECTORS, connector_of
 from plans.declarations.tables import Table, TableColumn
@@ -43,12 +42,9 @@ def check_table(name: str, table: Table) -> tuple[Diagnostic, ...]:
 def _check_partitions(path: str, table: Table, connector: Connector | None) -> Iterator[Diagnostic]:
     if table.partitioned_by and connector is not None and not connector.partitions:
         able = ", ".join(sorted(name for name, other in CONNECTORS.items() if other.partitions))
-        hint = f"remove PARTITIONED BY; it is for {able}"
-        if PARTITIONED_BY.name in connector.settings:
-            hint = f"write '{PARTITIONED_BY.name}' = '{';'.join(table.partitioned_by)}' in its options"
         yield Diagnostic(
             message=f"a table of the {connector.name} connector has no PARTITIONED BY",
-            hint=hint,
+            hint=f"remove PARTITIONED BY; it is for {able}",
             path=f"{path}.partitioned-by",
         )
 

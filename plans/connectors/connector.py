@@ -67,6 +67,8 @@ class Writing:
     ``place`` is the option that says where rows go; with ``writes_files`` it is a directory, of which Spark's file sink
     keeps which micro-batches it has.
 
+    One that ``overwrites`` can take the rows of the table, or of partitions, away for those of a batch job.
+
     ``is_suggested`` where a sink is asked for, and where one that takes updates is, if ``takes_updates`` says on which
     condition it does, which may be empty. ``updates_hint`` is what else makes the sink of this connector take them.
     """
@@ -76,6 +78,7 @@ class Writing:
     drops_rows: bool = False
     place: str = ""
     writes_files: bool = False
+    overwrites: bool = False
     is_suggested: bool = False
     takes_updates: str | None = None
     updates_hint: str = ""

@@ -1,19 +1,19 @@
 """The delta connector: a table of Delta Lake, which is files of Parquet and a log of its versions.
 
 >>> from plans.declarations.tables import TableColumn
->>> options = {"connector": "delta", "table-path": "totals", "partitioned-by": "day"}
->>> table = Table(columns=(TableColumn(name="id", type="INT"),), options=options)
+>>> options = {"connector": "delta", "table-path": "totals"}
+>>> table = Table(columns=(TableColumn(name="id", type="INT"),), partitioned_by=("id",), options=options)
 >>> print(*DELTA.check("tables.totals.options", table))
-tables.totals.options.partitioned-by: 'partitioned-by' names column 'day', which the table does not have
-  hint: name columns of the table of BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, CHAR, VARCHAR, STRING, DATE, with semicolons between them
-"""  # noqa: E501
+tables.totals.partitioned-by: all columns are of the partitions, so that files would have none
+  hint: leave one out of PARTITIONED BY
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from plans.connectors.connector import INSERT_ONLY, UPSERT_KINDS, Connector, Reading, Writing
-from plans.connectors.lakes.columns import PARTITIONED_BY, check_columns
+from plans.connectors.lakes.columns import check_columns
 from plans.connectors.lakes.sinks import SINK_OPTIONS
 from plans.connectors.lakes.storage import S3_OPTIONS, check_place, reached
 from plans.connectors.options import option
@@ -39,7 +39,6 @@ DELTA = Connector(
     description="A table of Delta Lake.",
     options=(
         option(PATH, required=True, description="The directory of the table, or s3://bucket/path."),
-        PARTITIONED_BY,
         option(VERSION, "int", minimum=0, description="The version that is read; the newest if absent."),
         *SINK_OPTIONS,
         *S3_OPTIONS,
@@ -47,6 +46,7 @@ DELTA = Connector(
     reading=Reading(in_streams=False),
     writing=Writing(
         kinds=_sink_kinds, upserts=lambda table: bool(table.primary_key), place=PATH,
+        overwrites=True,
         takes_updates="with a PRIMARY KEY",
     ),
     check=_check,
@@ -54,4 +54,6 @@ DELTA = Connector(
     overlaps=lambda source, sink: source.options.get(PATH) == sink.options.get(PATH),
     extras=("delta",),
     extras_of=lambda table: ("delta",),
+    refused={"partitioned-by": "write PARTITIONED BY (...) after the columns"},
+    partitions=True,
 )  # fmt: skip

@@ -179,6 +179,7 @@ FILESYSTEM = Connector(
         kinds=_sink_kinds,
         place="path",
         writes_files=True,
+        overwrites=True,
         is_suggested=True,
         updates_hint="set 'sink.changelog' = 'true' on the table, or write to an upsert sink",
     ),

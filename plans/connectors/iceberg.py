@@ -18,7 +18,7 @@ from plans.connectors.lakes.catalogs import (
     check_snapshot,
     reached_by_catalog,
 )
-from plans.connectors.lakes.columns import PARTITIONED_BY, check_columns
+from plans.connectors.lakes.columns import check_columns
 from plans.connectors.lakes.sinks import SINK_OPTIONS
 from plans.declarations.row_kinds import RowKind
 from plans.declarations.tables import Table
@@ -42,13 +42,13 @@ ICEBERG = Connector(
     description="A table of Apache Iceberg.",
     options=(
         *CATALOG_OPTIONS,
-        PARTITIONED_BY,
         *SNAPSHOT_OPTIONS,
         *SINK_OPTIONS,
     ),
     reading=Reading(in_streams=False),
     writing=Writing(
         kinds=_sink_kinds, upserts=lambda table: bool(table.primary_key), place="catalog-table",
+        overwrites=True,
         takes_updates="with a PRIMARY KEY",
     ),
     check=_check,
@@ -63,5 +63,7 @@ ICEBERG = Connector(
         "upsert-enabled": "a PRIMARY KEY says it",
         "overwrite-enabled": "rows are added",
         "streaming": "tables of Iceberg are not read in streams",
+        "partitioned-by": "write PARTITIONED BY (...) after the columns",
     },
+    partitions=True,
 )  # fmt: skip

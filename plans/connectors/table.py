@@ -150,6 +150,17 @@ def is_upsert_sink(table: Table) -> bool:
     return writing is not None and writing.upserts(table)
 
 
+def overwrites(table: Table) -> bool:
+    """Whether the sink of a batch job can take rows away that the table has, for its own."""
+    writing = _writing(table)
+    return writing is not None and writing.overwrites
+
+
+def overwriting_connectors() -> str:
+    """Those of which the sinks can, for messages."""
+    return ", ".join(sorted(n for n, c in CONNECTORS.items() if c.writing is not None and c.writing.overwrites))
+
+
 def drops_rows(table: Table) -> bool:
     """Whether the sink does nothing with rows."""
     writing = _writing(table)

@@ -1,4 +1,4 @@
-"""Rules on settings that give data up: each says itself what is lost (:class:`plans.settings.setting.Setting`).
+"""Rules on what gives data up: settings, of which each says itself what is lost, and sinks that overwrite.
 
 >>> list(lossy_settings(Plan(name="p")))
 []
@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from plans.connectors.table import connector_of
 from plans.lint.rule import Finding
 from plans.model.plan import Plan
+from plans.operators.sink import taken_away
 from plans.settings.setting import Setting, SettingError, Value, parse_value, shown
 
 
@@ -25,6 +26,15 @@ def lossy_settings(plan: Plan) -> Iterator[Finding]:
     for operator in plan.operators:
         for group, found in operator.settings.items():
             yield from _lossy(f"operators.{operator.id}.{group}", found.specs, found.values)
+
+
+def overwriting_sinks(plan: Plan) -> Iterator[Finding]:
+    """A sink whose rows take the place of those that are there."""
+    for sink in plan.sinks:
+        if sink.overwrite is not None:
+            yield Finding(
+                path=f"operators.{sink.id}.overwrite", message=f"{taken_away(sink)} are taken away by each run"
+            )
 
 
 def _lossy(path: str, specs: Mapping[str, Setting], values: Mapping[str, Value | None]) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from plans.lint.edit_rules import edits_of_one, idle_reasons, redundant_edits, redundant_hints
-from plans.lint.loss_rules import lossy_settings
+from plans.lint.loss_rules import lossy_settings, overwriting_sinks
 from plans.lint.rule import Rule
 from plans.lint.state_rules import lopsided_outer_join, never_expires, shorter_than_upstream
 from plans.lint.unused_rules import unused_options, unused_tables
@@ -136,6 +136,15 @@ _ALL = (
         why="Results lack it, and nothing in them shows that they do.",
         advice="make sure that the loss is meant, and say so in a reason or in an ignore",
         check=lossy_settings,
+    ),
+    Rule(
+        id="HP205",
+        slug="overwriting-sink",
+        level="note",
+        about="A sink takes rows away that the table has, also those that others have written.",
+        why="Every run of the job does so, and what was there is in no result any more.",
+        advice="make sure that nobody else's rows are in the table, and say so in an ignore",
+        check=overwriting_sinks,
     ),
     Rule(
         id="HP301",

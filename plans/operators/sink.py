@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 from plans.connectors.check import check_written
-from plans.connectors.table import is_upsert_sink, sink_kinds
+from plans.connectors.table import is_upsert_sink, overwrites, overwriting_connectors, sink_kinds
 from plans.declarations.row_kinds import RowKind
-from plans.declarations.tables import written_columns
+from plans.declarations.tables import Table, written_columns
 from plans.declarations.types import DataType
 from plans.errors import Diagnostic
 from plans.operators.spec.columns import listed, parse, unknown_table
@@ -22,11 +22,20 @@ from plans.settings.layers import Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sink:
-    """Writes its input, whose columns are those of ``table`` in order, to ``table``."""
+    """Writes its input, whose columns are those of ``table`` in order, to ``table``.
+
+    With ``overwrite``, in batch jobs, the rows that are there go: those of the ``table``, or those of the
+    ``partitions`` that rows are written to.
+    """
 
     id: OperatorId
     inputs: OneInput
     table: Annotated[Name, "The table to write."]
+    overwrite: Annotated[
+        Literal["table", "partitions"] | None,
+        "Which rows that are there are taken away, also those that others have written: all of the table, or all of "
+        "the partitions that are written to; absent for none.",
+    ] = None
 
     @property
     def settings(self) -> Mapping[str, Settings]:
@@ -45,6 +54,7 @@ def _check(sink: Sink, inputs: Sequence[Columns], plan: Declared, path: str) -> 
         yield unknown_table(sink.table, plan.tables, path)
         return
     wanted = written_columns(plan.tables[sink.table])
+    yield from _check_overwrite(sink, plan, path)
     yield from check_written(sink.table, plan.tables[sink.table])
     if [c.name for c in columns] != [c.name for c in wanted]:
         message = f"table '{sink.table}' has the columns {listed(wanted)}, but the input has {listed(columns)}"
@@ -54,6 +64,35 @@ def _check(sink: Sink, inputs: Sequence[Columns], plan: Declared, path: str) -> 
         if not _fits(parse(have.type), parse(want.type)):
             message = f"column '{have.name}' is {have.type}, which does not fit {want.type} of table '{sink.table}'"
             yield Diagnostic(message=message, path=path)
+
+
+def _check_overwrite(sink: Sink, plan: Declared, path: str) -> Iterator[Diagnostic]:
+    table = plan.tables[sink.table]
+    if sink.overwrite is None:
+        return
+    problem = overwrite_problem(sink.table, table, plan.mode)
+    if problem is not None:
+        yield Diagnostic(message=problem[0], hint=problem[1], path=f"{path}.overwrite")
+    wanted = overwritten_of(table)
+    if sink.overwrite != wanted:
+        what = "has partitions" if table.partitioned_by else "has no partitions"
+        yield Diagnostic(message=f"table '{sink.table}' {what}", hint=f"write '{wanted}'", path=f"{path}.overwrite")
+
+
+def overwritten_of(table: Table) -> Literal["table", "partitions"]:
+    """Which rows of a table INSERT OVERWRITE takes away, as Flink's tables of files do (tests/flink/files.json)."""
+    return "partitions" if table.partitioned_by else "table"
+
+
+def overwrite_problem(name: str, table: Table, mode: str) -> tuple[str, str] | None:
+    """Why a table cannot be overwritten in a mode, and what to do; None if it can."""
+    if mode != "batch":
+        message = "INSERT OVERWRITE is for batch jobs: a stream never ends, and in Flink neither overwrites"
+        return message, "write INSERT INTO, or SET 'execution.runtime-mode' = 'batch'"
+    if not overwrites(table):
+        message = f"table '{name}' cannot be overwritten: its connector is '{table.options.get('connector')}'"
+        return message, f"write INSERT INTO, or use one of {overwriting_connectors()}"
+    return None
 
 
 def _fits(have: DataType, want: DataType) -> bool:
@@ -81,7 +120,15 @@ def _takes(sink: Sink, plan: Declared) -> Collection[RowKind] | None:
 def _describe(sink: Sink, plan: Declared) -> str:
     table = plan.tables.get(sink.table)
     text = described_table(sink.id, sink.table, table)
-    return text + (f" · upsert by {', '.join(table.primary_key)}" if table and is_upsert_sink(table) else "")
+    text += f" · upsert by {', '.join(table.primary_key)}" if table and is_upsert_sink(table) else ""
+    return text + (f" · OVERWRITES {taken_away(sink)}" if sink.overwrite else "")
+
+
+def taken_away(sink: Sink) -> str:
+    """Which rows that are there a sink takes away, in words."""
+    if sink.overwrite == "table":
+        return f"all rows of table '{sink.table}'"
+    return f"all rows of the partitions of '{sink.table}' that it writes to"
 
 
 SINK = OperatorKind(

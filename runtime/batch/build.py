@@ -90,7 +90,8 @@ class _Building:
         if self.results is not None:
             write: Callable[[], None] = partial(KeepBatch(directory=self.results), top, 0)
         else:
-            write = connectors.batch_writer(top, sink.table, edges.plan.tables[sink.table])
+            writer = connectors.batch_writer if sink.overwrite is None else connectors.batch_overwriter
+            write = writer(top, sink.table, edges.plan.tables[sink.table])
         return BuiltSink(sink=sink.id, write=write, observed=observed, reads=reads)
 
     def frames(self, sink: Sink, edges: Edges) -> tuple[dict[str, DataFrame], tuple[CacheEntry, ...]]:

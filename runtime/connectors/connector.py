@@ -101,5 +101,6 @@ class ConnectorCode:
     arrow_writer: ArrowWriter | None = None
     micro_batch_writer: MicroBatchWriter | None = None
     batch_writer: Callable[[DataFrame, str, Table], Callable[[], None]] | None = None
+    batch_overwriter: Callable[[DataFrame, str, Table], Callable[[], None]] | None = None
     batches_had: BatchesHad | None = None
     lookup: Callable[[Mapping[str, str]], LookupSource] | None = None

@@ -147,6 +147,15 @@ def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
     return _able(_code(table).batch_writer, "written to", name, table)(df, name, table)
 
 
+def batch_overwriter(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
+    """As :func:`batch_writer`, in place of the rows that are there: of the whole table if it is not PARTITIONED BY.
+
+    Otherwise of the partitions that rows are written to. A call that fails before all rows are written takes nothing
+    away.
+    """
+    return _able(_code(table).batch_overwriter, "overwritten", name, table)(df, name, table)
+
+
 def batches_had(table: Table, writer: Callable[[], str | None], files_in: FilesIn) -> int:
     """The last micro-batch that the sink has had, -1 if it does not count them or has had none.
 

@@ -76,7 +76,7 @@ def test_bare_workers_write_and_read_the_files_of_lakes(cluster: Cluster, tmp_pa
     options = {name: f"'connector' = '{lake}', {LAKES[lake].format(name=name)}" for name in ("copies", "newest")}
     tables = f"""
 SET 'execution.runtime-mode' = 'batch';
-CREATE TABLE copies (id BIGINT, v BIGINT) WITH ({options["copies"]}, 'partitioned-by' = 'v');
+CREATE TABLE copies (id BIGINT, v BIGINT) PARTITIONED BY (v) WITH ({options["copies"]});
 CREATE TABLE newest (v BIGINT, id BIGINT, PRIMARY KEY (v) NOT ENFORCED) WITH ({options["newest"]});
 """
     files = "'connector' = 'filesystem', 'format' = 'json'"

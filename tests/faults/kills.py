@@ -5,10 +5,10 @@
 
 The installed wheel runs on a cluster of two workers that have nothing of it. The driver, its JVM, executors and Python
 workers get SIGKILL, in random turns, each after a random number of events since the kill before (commits, begun
-batches, state files, rows that were written) and a random pause; with ``--job topics`` the broker and the database as
-well, which are away for a while. Prints each kill. The exit code is 0 if the results then become, and stay, what SQLite
-makes of the input; that the same job comes to the same when nobody disturbs it, a test says. Nothing is asked about
-time, beyond that something happens.
+batches, state files, rows that were written) and a random pause; with ``--job topics`` the broker, the database and
+the catalog as well, which are away for a while. Prints each kill. The exit code is 0 if the results then become, and
+stay, what SQLite makes of the input; that the same job comes to the same when nobody disturbs it, a test says. Nothing
+is asked about time, beyond that something happens.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""The job of the kills that has servers: topics joined, into a topic, a database and a table of Delta Lake at once.
+"""The job of the kills that has servers: topics joined, into a topic, a database and tables of two lakes at once.
 
 orders ────┬─ left join ─┬─ found      (upsert-kafka)
 customers ─┘             ├─ bought     (jdbc, PostgreSQL)
-                         └─ kept       (delta)
+                         ├─ kept       (delta)
+                         └─ shelved    (iceberg, by a REST catalog)
 
 Both tables come from topics of a broker; each result has the row of each order, and changes with its customer.
 """
@@ -20,6 +21,8 @@ from pathlib import Path
 import planner
 from plans.model.plan import Plan
 from tests.cluster.installed import NEEDED_BY_WORKERS, python_with
+from tests.connectors.lakes.lakes import DeltaLake, in_with
+from tests.connectors.lakes.rest_catalog import RestLake, jars, rest_catalog
 from tests.connectors.servers.databases import PostgresDatabase
 from tests.faults.jobs import Job, Row, difference, events_of
 from tests.lookup_sources.servers import PASSWORD, postgres_server
@@ -28,7 +31,7 @@ from tests.messages.broker import Broker, running_broker, spark_conf
 __all__ = ["topics_job"]
 
 EXTRAS = ("kafka", "postgres")
-OF_DRIVER = ("delta",)
+OF_DRIVER = ("delta", "iceberg")
 CUSTOMERS = 12
 JOIN = """
     SELECT /*+ STATE_TTL('o' = '3 d', 'c' = '20 d') */ o.id, o.amount, c.country
@@ -37,7 +40,9 @@ JOIN = """
 """Means the same to SQLite, to which the hint is a comment."""
 
 
-def compiled(broker: Broker, database: PostgresDatabase, topics: dict[str, str], lake: Path) -> Plan:
+def compiled(
+    broker: Broker, database: PostgresDatabase, topics: dict[str, str], lake: DeltaLake, rest: RestLake
+) -> Plan:
     """The plan, which reads at most ten messages of a topic in a micro-batch."""
     servers = f"'properties.bootstrap.servers' = '{broker.servers}', 'source.max-offsets-per-trigger' = '10'"
     upserts = f"'connector' = 'upsert-kafka', {servers}, 'key.format' = 'json', 'value.format' = 'json'"
@@ -52,12 +57,14 @@ CREATE TABLE customers (customer BIGINT, country STRING, PRIMARY KEY (customer) 
 WITH ({upserts}, 'topic' = '{topics["customers"]}');
 CREATE TABLE found {result} WITH ({upserts}, 'topic' = '{topics["found"]}');
 CREATE TABLE bought {result} WITH ({options}, 'table-name' = 'bought');
-CREATE TABLE kept {result} WITH ('connector' = 'delta', 'table-path' = '{lake}');
+CREATE TABLE kept {result} WITH ({in_with(lake.options("kept"))});
+CREATE TABLE shelved {result} WITH ({in_with(rest.options("shelved"))});
 CREATE VIEW joined AS {JOIN};
 EXECUTE STATEMENT SET BEGIN
   INSERT INTO found SELECT id, amount, country FROM joined;
   INSERT INTO bought SELECT id, amount, country FROM joined;
   INSERT INTO kept SELECT id, amount, country FROM joined;
+  INSERT INTO shelved SELECT id, amount, country FROM joined;
 END;
 """
     return planner.compile_sql(script, {"parallelism.default": "2", "pipeline.name": "topics"}, name="topics")
@@ -104,19 +111,19 @@ class Feed:
 
 @contextmanager
 def topics_job(directory: Path, seed: int) -> Iterator[Job]:
-    """The job, with its broker and its database."""
+    """The job, with its broker, its database and its catalog."""
     import psycopg
-    import pyarrow as pa
-    from deltalake import DeltaTable
 
     conf = spark_conf()
-    with running_broker() as broker, postgres_server() as postgres:
+    if not jars():
+        raise SystemExit("this needs the jars of a REST catalog: make iceberg")
+    with running_broker() as broker, postgres_server() as postgres, rest_catalog(directory / "rest") as rest:
         if broker is None or postgres is None:
             raise SystemExit("this needs PostgreSQL and the jars of Kafka: make servers kafka")
         os.environ["HINTPLAN_TEST_PASSWORD"] = PASSWORD
         database = PostgresDatabase(postgres)
         topics = {name: broker.create(3) for name in ("orders", "customers", "found")}
-        feed, lake = Feed(broker, topics, seed), directory / "kept"
+        feed, lake = Feed(broker, topics, seed), DeltaLake(directory)
 
         def rows() -> list[Row]:
             return sorted(database.rows("SELECT * FROM bought")) if "bought" in database.tables() else []
@@ -131,22 +138,20 @@ def topics_job(directory: Path, seed: int) -> Iterator[Job]:
             values = map(json.loads, broker.latest(topics["found"]).values())
             return sorted((row["id"], row["amount"], row["country"]) for row in values)
 
-        def kept() -> list[Row]:
-            if not DeltaTable.is_deltatable(str(lake)):
-                return []
-            rows = pa.table(DeltaTable(lake).scan().read_all()).to_pylist()
-            return sorted((row["id"], row["amount"], row["country"]) for row in rows)
-
         def wrong() -> str:
             wanted = feed.expected()
             if (there := written()) != len(wanted):
                 return f"bought has {there} rows of {len(wanted)}"
-            found = {"bought": rows(), "found": upserted(), "kept": kept()}
+            found = {
+                "bought": rows(), "found": upserted(), "kept": sorted(lake.rows("kept")),
+                "shelved": sorted(rest.lake.rows("shelved")),
+            }  # fmt: skip
             return difference(dict.fromkeys(found, wanted), found)
 
         yield Job(
-            plan=compiled(broker, database, topics, lake), feed=feed.add, wrong=wrong,
-            events=events_of(directory, written), servers={"broker": broker, "database": postgres}, conf=conf,
+            plan=compiled(broker, database, topics, lake, rest.lake), feed=feed.add, wrong=wrong, conf=conf,
+            events=events_of(directory, written),
+            servers={"broker": broker, "database": postgres, "catalog": rest},
             extras=(*EXTRAS, *OF_DRIVER), options=["--allow-env", "HINTPLAN_TEST_PASSWORD"],
             python=python_with(NEEDED_BY_WORKERS, *EXTRAS),
         )  # fmt: skip

@@ -36,3 +36,35 @@ TYPES = {
 """The columns of the files, each with a value."""
 
 FORMATS = ("parquet", "orc", "avro", "json")
+
+OVERWRITTEN = "v INT, p INT, r STRING"
+"""The columns of tables that are overwritten."""
+
+OVERWRITES: dict[str, tuple[str, str, str]] = {
+    "all rows": ("", "", "SELECT v, p, r FROM n"),
+    "all rows by none": ("", "", "SELECT v, p, r FROM n WHERE v < 0"),
+    "partitions of the rows": ("p", "", "SELECT v, p, r FROM n"),
+    "partitions of no rows": ("p", "", "SELECT v, p, r FROM n WHERE v < 0"),
+    "one partition": ("p", "PARTITION (p = 1)", "SELECT v, r FROM n"),
+    "one partition by no rows": ("p", "PARTITION (p = 1)", "SELECT v, r FROM n WHERE v < 0"),
+    "a partition that is new": ("p", "PARTITION (p = 9)", "SELECT v, r FROM n"),
+    "the partitions of two columns": ("p, r", "", "SELECT v, p, r FROM n"),
+    "some below a partition": ("p, r", "PARTITION (p = 1)", "SELECT v, r FROM n"),
+    "none below a partition": ("p, r", "PARTITION (p = 1)", "SELECT v, r FROM n WHERE v < 0"),
+    "one of two columns": ("p, r", "PARTITION (p = 1, r = 'a')", "SELECT v FROM n"),
+    "one of two columns by no rows": ("p, r", "PARTITION (p = 1, r = 'a')", "SELECT v FROM n WHERE v < 0"),
+    "the last column": ("p, r", "PARTITION (r = 'a')", "SELECT v, p FROM n"),
+    "named columns": ("p", "", "(p, v) SELECT p, v FROM n"),
+    "the table itself": ("p", "", "SELECT v + 100, p, r FROM t WHERE p = 1"),
+}
+"""INSERT OVERWRITE by name: PARTITIONED BY of the table, PARTITION, and the query."""
+
+BEFORE = "(1, 1, 'a'), (2, 1, 'b'), (3, 2, 'a'), (4, 3, 'c')"
+NEW = "(11, 1, 'a'), (12, 2, 'z'), (13, 2, 'a')"
+"""The rows of the table before, and of the source ``n``."""
+
+REFUSED_OVERWRITES = {
+    "in a stream": ("streaming", "'connector' = 'filesystem', 'path' = '{}', 'format' = 'json'"),
+    "blackhole": ("batch", "'connector' = 'blackhole'"),
+    "print": ("batch", "'connector' = 'print'"),
+}

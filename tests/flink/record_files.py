@@ -58,7 +58,49 @@ def record(directory: Path) -> dict[str, object]:
     for chosen in FORMATS:
         (file,) = sink(chosen, columns, chosen, f"SELECT {', '.join(v for _, v in TYPES.values())}").glob("part-*")
         files[chosen] = base64.b64encode(file.read_bytes()).decode()
-    return {"partitions": partitions, "files": files}
+    return {"partitions": partitions, "files": files, "overwrites": overwrites(directory)}
+
+
+def overwrites(directory: Path) -> dict[str, object]:
+    """The rows of a table after each INSERT OVERWRITE, and what is said of those that are refused."""
+    from files import BEFORE, NEW, OVERWRITES, OVERWRITTEN, REFUSED_OVERWRITES
+    from pyflink.table import EnvironmentSettings, TableEnvironment
+
+    found: dict[str, object] = {}
+    for number, (name, (by, partition, query)) in enumerate(OVERWRITES.items()):
+        tables = TableEnvironment.create(EnvironmentSettings.in_batch_mode())
+        tables.get_config().set("parallelism.default", "1")
+        for table, parts in (("t", by), ("n", "")):
+            place = f"'connector' = 'filesystem', 'path' = '{directory}/o{number}{table}', 'format' = 'json'"
+            divided = f"PARTITIONED BY ({parts})" if parts else ""
+            tables.execute_sql(f"CREATE TABLE {table} ({OVERWRITTEN}) {divided} WITH ({place})")
+        tables.execute_sql(f"INSERT INTO t VALUES {BEFORE}").wait()
+        tables.execute_sql(f"INSERT INTO n VALUES {NEW}").wait()
+        try:
+            tables.execute_sql(f"INSERT OVERWRITE t {partition} {query}").wait()
+        except Exception as error:  # noqa: BLE001
+            found[name] = cause(error)
+            continue
+        with tables.execute_sql("SELECT * FROM t").collect() as rows:
+            found[name] = sorted(list(row) for row in rows)
+    for name, (mode, options) in REFUSED_OVERWRITES.items():
+        settings = EnvironmentSettings.new_instance()
+        tables = TableEnvironment.create(
+            (settings.in_batch_mode() if mode == "batch" else settings.in_streaming_mode()).build()
+        )
+        tables.execute_sql(f"CREATE TABLE t ({OVERWRITTEN}) WITH ({options.format(directory / 'refused')})")
+        try:
+            tables.execute_sql("INSERT OVERWRITE t VALUES (1, 1, 'a')").wait()
+            found[name] = "taken"
+        except Exception as error:  # noqa: BLE001
+            found[name] = cause(error)
+    return found
+
+
+def cause(error: Exception) -> str:
+    """What Flink's own exception says."""
+    lines = [line for line in str(error).splitlines() if "Exception: " in line and not line.startswith("\tat")]
+    return lines[-1].partition("Exception: ")[2]
 
 
 if __name__ == "__main__":

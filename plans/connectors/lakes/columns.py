@@ -5,21 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from plans.connectors.columns import NESTED, physical
-from plans.connectors.options import option
 from plans.declarations.tables import Table
 from plans.declarations.types import parse_type
 from plans.errors import Diagnostic
 
-PARTITIONED_BY = option(
-    "partitioned-by", description="The columns of the partitions of a table that is created, with semicolons between."
-)
 _DIVIDE = ("BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "CHAR", "VARCHAR", "STRING", "DATE")
 _UNNAMED = " ,;{}()\n\t=`"
-
-
-def partition_columns(table: Table) -> tuple[str, ...]:
-    """The columns by which the table is divided."""
-    return tuple(filter(None, table.options.get(PARTITIONED_BY.name, "").split(";")))
 
 
 def check_columns(path: str, table: Table) -> Iterator[Diagnostic]:
@@ -33,19 +24,19 @@ def check_columns(path: str, table: Table) -> Iterator[Diagnostic]:
                 path=f"{path}.connector",
             )
     yield from _check_key(path, table, types)
-    for name in partition_columns(table):
-        if types.get(name) not in _DIVIDE:
-            found = f"of type {types[name]}" if name in types else "which the table does not have"
+    at = f"{path.removesuffix('.options')}.partitioned-by"
+    for name in table.partitioned_by:
+        if types.get(name, _DIVIDE[0]) not in _DIVIDE:
             yield Diagnostic(
-                message=f"{PARTITIONED_BY.name!r} names column {name!r}, {found}",
-                hint=f"name columns of the table of {', '.join(_DIVIDE)}, with semicolons between them",
-                path=f"{path}.{PARTITIONED_BY.name}",
+                message=f"partition column {name!r} is of type {types[name]}, by which no such table is divided here",
+                hint=f"divide the table by columns of {', '.join(_DIVIDE)}",
+                path=at,
             )
-    if types and set(types) <= set(partition_columns(table)):
+    if types and set(types) <= set(table.partitioned_by):
         yield Diagnostic(
             message="all columns are of the partitions, so that files would have none",
-            hint="leave some out",
-            path=f"{path}.{PARTITIONED_BY.name}",
+            hint="leave one out of PARTITIONED BY",
+            path=at,
         )
 
 

@@ -8,19 +8,23 @@ from __future__ import annotations
 import json
 import os
 import re
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import unquote
 
+import numpy as np
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
-from deltalake.transaction import AddAction
+from deltalake.transaction import AddAction, RemoveAction
 
 from plans.errors import RunError
+from runtime.connectors.delta.features import refuse_to_write, unread_features
 from runtime.connectors.lakes.commits import Changed, Commit
-from runtime.connectors.lakes.data_files import DataFile
+from runtime.connectors.lakes.data_files import DataFile, partition_text
+from runtime.connectors.lakes.deleted_rows import packed_places
+from runtime.connectors.lakes.reading import ListedFile
 from runtime.connectors.lakes.target import Target
 from runtime.connectors.netted_rows import DELETED
 from runtime.lookup.sources.failures import redacted
@@ -32,8 +36,6 @@ _STORE = {
     "s3.secret-access-key": "AWS_SECRET_ACCESS_KEY",
     "s3.session-token": "AWS_SESSION_TOKEN",
 }
-_NOT_KEPT = ("delta.invariants", "delta.generationExpression", "delta.identity.start")
-"""What the metadata of a column may ask of its writers, and nobody here does."""
 _IGNORED = ("nullable", "containsNull", "valueContainsNull", "metadata")
 
 
@@ -50,11 +52,11 @@ def opened(target: Target) -> DeltaTable | None:
         return table
 
 
-def files_of(target: Target, version: int | None) -> list[tuple[str, dict[str, Any]]]:
-    """The files of a version of the table, the newest if None, each with its values of partition columns.
+def files_of(target: Target, version: int | None) -> tuple[ListedFile, ...]:
+    """The files of a version of the table, the newest if None.
 
-    RunError if there is no such table or version, if its columns are not as declared, or if more than reading its
-    files is needed.
+    RunError if there is no such table or version, if its columns are not as declared, or if it has a feature of which
+    readers have to know more.
     """
     with failures(target):
         try:
@@ -66,16 +68,33 @@ def files_of(target: Target, version: int | None) -> list[tuple[str, dict[str, A
                 path=f"{target.path}.options.table-path",
             ) from None
         _check_columns(target, {field.name: json.loads(field.to_json()) for field in table.schema().fields})
-        mapped = table.metadata().configuration.get("delta.columnMapping.mode", "none") != "none"
-        if mapped or next(iter(table.deletion_vectors()), None) is not None:
-            what = "a mapping of columns" if mapped else "files with deletion vectors"
+        if unknown := unread_features(table):
             raise RunError(
-                f"table {target.name} cannot be read: {target.storage.root} has {what}",
-                hint="rewrite the table without it, as REORG TABLE ... APPLY (PURGE) does",
+                f"table {target.name} cannot be read: {target.storage.root} has the feature {unknown[0]}, of which "
+                "only other readers know",
+                hint="copy the rows into a table without it, or have what drops the feature rewrite the files",
                 path=target.path,
             )
+        deleted = _deleted(table)
         found = pa.table(table.get_add_actions()).to_pylist()
-    return [(each["path"], each.get("partition") or {}) for each in found]
+    files = tuple(
+        ListedFile(path=path, partition=each.get("partition") or {}, deleted=deleted.pop(path, None))
+        for each in found
+        for path in [unquote(each["path"])]  # which the log has as of a url
+    )
+    assert not deleted, f"rows are deleted of files that are not listed: {sorted(deleted)}"
+    return files
+
+
+def _deleted(table: DeltaTable) -> dict[str, bytes]:
+    """The rows of each file that a deletion vector takes away."""
+    if "deletionVectors" not in (table.protocol().reader_features or ()):
+        return {}
+    root, found = table.table_uri, pa.table(table.deletion_vectors())
+    return {
+        unquote(path.removeprefix(root)): packed_places(np.flatnonzero(~np.asarray(kept.as_py(), np.bool_)))
+        for path, kept in zip(found["filepath"].to_pylist(), found["selection_vector"], strict=True)
+    }
 
 
 def prepared(target: Target) -> DeltaTable:
@@ -116,23 +135,63 @@ def add_files(
 ) -> None:
     """Commit a version with ``files`` more; Changed if ``sole`` and the table is not as it was when it was opened."""
     divided_by = partitions(table)
-    now = int(time.time() * 1000)
-    actions: list[Any] = [
+    with failures(target):
+        table.create_write_transaction(
+            [*_added(files, divided_by)], mode="append", schema=table.schema(), partition_by=list(divided_by),
+            commit_properties=_properties(commit, 0 if sole else None),
+        )  # fmt: skip
+
+
+def replace_files(target: Target, table: DeltaTable, files: Sequence[DataFile], commit: Commit) -> None:
+    """Commit a version with ``files`` in place of all others, or if PARTITIONED BY is declared, of those beside them.
+
+    Changed if the table is not as it was when it was opened.
+    """
+    divided_by = partitions(table)
+    actions: list[AddAction | RemoveAction] = [*_added(files, divided_by)]
+    if target.partitioned_by:
+        actions += _removed(target, table, files, divided_by)
+    if files or not target.partitioned_by:
+        with failures(target):
+            table.create_write_transaction(
+                actions, mode="append" if target.partitioned_by else "overwrite", schema=table.schema(),
+                partition_by=list(divided_by), commit_properties=_properties(commit, 0),
+            )  # fmt: skip
+
+
+def _removed(
+    target: Target, table: DeltaTable, files: Sequence[DataFile], divided_by: Sequence[str]
+) -> list[RemoveAction]:
+    """What takes the files away that are in the partitions of ``files``."""
+    if _deleted(table):
+        raise RunError(
+            f"the Delta table {target.storage.root} has files with deletion vectors, which one partition at a time of "
+            "it cannot lose",
+            hint="rewrite its files without them, as REORG TABLE ... APPLY (PURGE) does",
+            path=target.path,
+        )
+    written = {tuple(file.partition.get(name) for name in divided_by) for file in files}
+    removed = []
+    for each in pa.table(table.get_add_actions()).to_pylist():
+        texts = {name: partition_text(each["partition"][name]) for name in divided_by}
+        if tuple(texts.values()) in written:
+            when = max(file.modified for file in files)
+            removed.append(RemoveAction(each["path"], True, when, each["size_bytes"], texts))
+    return removed
+
+
+def _added(files: Sequence[DataFile], divided_by: Sequence[str]) -> list[AddAction]:
+    return [
         AddAction(
             path=file.path,
             size=file.size,
             partition_values={name: file.partition.get(name) for name in divided_by},
-            modification_time=now,
+            modification_time=file.modified,
             data_change=True,
             stats=file.stats,
         )
         for file in files
     ]
-    with failures(target):
-        table.create_write_transaction(
-            actions, mode="append", schema=table.schema(), partition_by=list(divided_by),
-            commit_properties=_properties(commit, 0 if sole else None),
-        )  # fmt: skip
 
 
 def merge(target: Target, table: DeltaTable, changes: pa.Table, commit: Commit) -> None:
@@ -224,7 +283,7 @@ def _check(target: Target, table: DeltaTable) -> None:
     """RunError if the sink cannot write to the table."""
     there = {field.name: json.loads(field.to_json()) for field in table.schema().fields}
     metadata = table.metadata()
-    _refuse_features(target, there, metadata.configuration)
+    refuse_to_write(target, table, there)
     _check_columns(target, there)
     for name, field in there.items():
         if name not in target.schema.names and not field["nullable"]:
@@ -237,8 +296,8 @@ def _check(target: Target, table: DeltaTable) -> None:
         raise RunError(
             f"the Delta table {target.storage.root} is partitioned by "
             f"{', '.join(metadata.partition_columns) or 'nothing'}",
-            hint="leave 'partitioned-by' out, or write to another table",
-            path=f"{target.path}.options.partitioned-by",
+            hint="leave PARTITIONED BY out, or write to another table",
+            path=f"{target.path}.partitioned-by",
         )
 
 
@@ -260,19 +319,6 @@ def _check_columns(target: Target, there: Mapping[str, Any]) -> None:
                 hint="declare it as the table has it, or name another table",
                 path=target.path,
             )
-
-
-def _refuse_features(target: Target, fields: Mapping[str, Any], configuration: Mapping[str, str]) -> None:
-    asked = [name for name in configuration if name.startswith("delta.constraints.")]
-    asked += [name for field in fields.values() for name in _NOT_KEPT if name in field["metadata"]]
-    if configuration.get("delta.columnMapping.mode", "none") != "none":
-        asked.append("delta.columnMapping.mode")
-    if asked:
-        raise RunError(
-            f"the Delta table {target.storage.root} has {asked[0]}, which this sink does not keep",
-            hint="take it from the table, or write to another one",
-            path=target.path,
-        )
 
 
 def _plain(kind: Any) -> Any:

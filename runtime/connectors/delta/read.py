@@ -20,5 +20,5 @@ def read_batch(spark: SparkSession, name: str, table: Table, columns: tuple[str,
     log = import_extra("runtime.connectors.delta.log", "delta", DELTA.name, where="where the run was started")
     files = log.files_of(target, None if version is None else int(version))
     schema = pa.schema([target.schema.field(column).with_nullable(True) for column in columns])
-    reading = FileReading(table=name, storage=target.storage, files=tuple(files), schema=schema)
+    reading = FileReading(table=name, storage=target.storage, files=files, schema=schema)
     return read_by_tasks(spark, reading, physical_schema(table, columns))

@@ -13,7 +13,6 @@ from functools import cache, partial
 from typing import Any
 
 from pyspark.sql import DataFrame
-from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.utils import is_remote
 
 from plans.connectors.delta import DELTA, PATH, VERSION
@@ -22,27 +21,31 @@ from plans.errors import RunError
 from runtime.connectors.connector import FilesIn
 from runtime.connectors.lakes.commits import Commit, committed
 from runtime.connectors.lakes.data_files import DataFile, FileWriting
-from runtime.connectors.lakes.sink import LakeBatch, each_micro_batch, refuse_updates, whole_result
+from runtime.connectors.lakes.divisions import Division
+from runtime.connectors.lakes.sink import LakeBatch, refuse_updates
 from runtime.connectors.lakes.target import Target, target_of
 from runtime.connectors.lakes.tasks import Rows, netted, written_files, written_first
-from runtime.connectors.micro_batch import MicroBatch
-from runtime.engine.each_batch import written_by
 from runtime.lookup.sources.failures import import_extra
 
 
-def _committed(target: Target, rows: Callable[[], Rows], commit: Commit) -> bool:
+def _committed(target: Target, rows: Callable[[], Rows], commit: Commit, *, overwrites: bool = False) -> bool:
     log = _log()
     found = cache(rows)
     files = cache(partial(_files, found, target))
     changes = cache(lambda: netted(found(), target))
+    first = cache(lambda by: written_first(found(), target, writing_of(target, by)))
 
     def append(table: Any) -> None:
         if added := files(log.partitions(table)):
             log.add_files(target, table, added, commit)
 
+    def overwrite(table: Any) -> None:
+        added = (first if target.primary_key else files)(log.partitions(table))
+        log.replace_files(target, table, added, commit)
+
     def upsert(table: Any) -> None:
         if log.is_empty(table) and isinstance(found(), DataFrame):
-            if added := written_first(found(), target, writing_of(target, log.partitions(table))):
+            if added := first(log.partitions(table)):
                 log.add_files(target, table, added, commit, sole=True)
         elif changes().num_rows:
             log.merge(target, table, changes(), commit)
@@ -52,15 +55,15 @@ def _committed(target: Target, rows: Callable[[], Rows], commit: Commit) -> bool
         commit,
         opened=lambda: log.prepared(target),
         last_batch=partial(log.last_batch, target),
-        attempt=upsert if target.primary_key else append,
+        attempt=overwrite if overwrites else upsert if target.primary_key else append,
     )
 
 
 def writing_of(target: Target, partitioned_by: tuple[str, ...]) -> FileWriting:
     """How files of the table are written."""
     return FileWriting(
-        table=target.name, storage=target.storage, schema=target.schema, partitioned_by=partitioned_by,
-        required=target.required,
+        table=target.name, storage=target.storage, schema=target.schema, required=target.required,
+        divisions=tuple(Division(name=name, column=name) for name in partitioned_by if name in target.schema.names),
     )  # fmt: skip
 
 
@@ -68,27 +71,11 @@ def _files(rows: Callable[[], Rows], target: Target, partitioned_by: tuple[str, 
     return written_files(rows(), target, writing_of(target, partitioned_by))
 
 
-def writer(
-    df: DataFrame, name: str, table: Table, *, changelog: bool, checkpoint: str | None = None
-) -> DataStreamWriter:
-    """A writer into the table; RunError if there is one that does not fit."""
-    return written_by(_sink(name, table, changelog=changelog, checkpoint=checkpoint), df, checkpoint)
+def sink(name: str, table: Table, *, changelog: bool, checkpoint: str | None, part: str = "") -> LakeBatch:
+    """The sink, whose table has been looked at; what a client of Spark Connect cannot see is left to the server.
 
-
-def micro_batch_writer(
-    name: str, table: Table, *, changelog: bool, checkpoint: str | None = None, part: str = ""
-) -> Callable[[MicroBatch, int], int]:
-    """What writes a micro-batch; ``part`` tells the sinks of one query apart. RunError as :func:`writer`."""
-    return each_micro_batch(_sink(name, table, changelog=changelog, checkpoint=checkpoint, part=part))
-
-
-def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
-    """What writes all rows in one version; RunError, now, as :func:`writer`."""
-    return whole_result(_sink(name, table, changelog=False, checkpoint=None), df)
-
-
-def _sink(name: str, table: Table, *, changelog: bool, checkpoint: str | None, part: str = "") -> LakeBatch:
-    """The sink, whose table has been looked at; what a client of Spark Connect cannot see is left to the server."""
+    RunError if there is a table that does not fit.
+    """
     refuse_updates(name, table, changelog=changelog)
     target = target_of(name, table, PATH)
     if VERSION in target.options:
@@ -103,7 +90,11 @@ def _sink(name: str, table: Table, *, changelog: bool, checkpoint: str | None, p
 
 
 def batches_had(table: Table, writer: Callable[[], str | None], files_in: FilesIn) -> int:
-    """The last batch of ``writer`` that the table remembers."""
+    """The last batch of ``writer`` that the table remembers.
+
+    A client of Spark Connect may not see the table as the server does, and says -1: a table that is ahead of the
+    checkpoint is refused there, with the first batch.
+    """
     query = writer()
     if query is None or is_remote():
         return -1

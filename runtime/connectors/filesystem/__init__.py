@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from plans.connectors.filesystem import FILESYSTEM
 from runtime.connectors.connector import ConnectorCode
+from runtime.connectors.filesystem.overwrite import batch_overwriter
 from runtime.connectors.filesystem.read import read, read_batch, read_files, read_in_arrow, wrong_line
 from runtime.connectors.filesystem.write import batch_writer, batches_had, micro_batch_writer, writer
 from runtime.lookup.source import source_of_classes
@@ -22,6 +23,7 @@ CODE = ConnectorCode(
     writer=writer,
     micro_batch_writer=micro_batch_writer,
     batch_writer=batch_writer,
+    batch_overwriter=batch_overwriter,
     batches_had=batches_had,
     lookup=lambda options: _SOURCE,
 )

@@ -92,6 +92,11 @@ def _require_package(spark: SparkSession, name: str, table: Table) -> None:
 
 def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
     """What adds files with all rows to the table's path; RunError, now, if a stream has written there."""
+    return saving(df, name, table, table.options["path"])
+
+
+def saving(df: DataFrame, name: str, table: Table, place: str) -> Callable[[], None]:
+    """What adds files with all rows at ``place``; RunError, now, if a stream has written to the table's path."""
     path = table.options["path"]
     if exists(df.sparkSession, f"{path.rstrip('/')}/{STREAM_LOG}"):
         raise RunError(
@@ -105,7 +110,7 @@ def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
         .write.format(spark_format(table))
         .partitionBy(*table.partitioned_by)
         .mode("append")
-        .option("path", path)
+        .option("path", place)
     )
     # Tasks hand their files over when the job is done, not each when it has ended.
     out = out.option("mapreduce.fileoutputcommitter.algorithm.version", "1")

@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 from plans.connectors.iceberg import ICEBERG
-from runtime.connectors.connector import ConnectorCode
 from runtime.connectors.iceberg.read import read_batch
-from runtime.connectors.iceberg.write import batch_writer, batches_had, micro_batch_writer, writer
+from runtime.connectors.iceberg.write import batches_had, sink
+from runtime.connectors.lakes.sink import code_of
 
 __all__ = ["CODE"]
 
-CODE = ConnectorCode(
-    connector=ICEBERG,
-    read_batch=read_batch,
-    writer=writer,
-    micro_batch_writer=micro_batch_writer,
-    batch_writer=batch_writer,
-    batches_had=batches_had,
-)
+CODE = code_of(ICEBERG, read_batch=read_batch, sink=sink, batches_had=batches_had)

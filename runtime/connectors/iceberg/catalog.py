@@ -17,6 +17,7 @@ from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
+from pyiceberg.types import DoubleType, FloatType
 from requests.exceptions import RequestException
 from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
 
@@ -25,6 +26,7 @@ from plans.connectors.reach import http_host
 from plans.errors import RunError
 from runtime.connectors.iceberg.types import same, schema_of
 from runtime.connectors.lakes.commits import Changed
+from runtime.connectors.lakes.divisions import is_known
 from runtime.connectors.lakes.storage import Storage
 from runtime.connectors.lakes.target import Target
 from runtime.lookup.sources.failures import redacted
@@ -201,15 +203,27 @@ def _check(target: Target, table: Table) -> None:
     if table.metadata.format_version > 2:
         raise _unfit(target, "is of format version 3, which this sink does not write", "write to another table")
     spec = table.spec()
-    by = [there.find_column_name(field.source_id) or "" for field in spec.fields]
-    if other := [str(field) for field in spec.fields if not isinstance(field.transform, IdentityTransform)]:
-        raise _unfit(target, f"is partitioned by {other[0]}, which this sink cannot reckon", "write to another table")
+    for part in spec.fields:
+        if not is_known(str(part.transform)) or not _divides(there, part.source_id):
+            raise _unfit(target, f"is partitioned by {part}, which this sink cannot reckon", "write to another table")
+    by = [_called(there, part) for part in spec.fields]
     if target.partitioned_by and list(target.partitioned_by) != by:
         raise RunError(
             f"the Iceberg table {target.called} is partitioned by {', '.join(by) or 'nothing'}",
-            hint="leave 'partitioned-by' out, or write to another table",
-            path=f"{target.path}.options.partitioned-by",
+            hint="leave PARTITIONED BY out, or write to another table",
+            path=f"{target.path}.partitioned-by",
         )
+
+
+def _divides(schema: Schema, column: int) -> bool:
+    """Whether the values of a column can say in which partition a row is: not those of a field in a ROW."""
+    top = {field.field_id: field.field_type for field in schema.fields}
+    return column in top and not isinstance(top[column], (FloatType, DoubleType))
+
+
+def _called(schema: Schema, field: PartitionField) -> str:
+    column = schema.find_column_name(field.source_id) or ""
+    return column if isinstance(field.transform, IdentityTransform) else f"{field.transform} of {column}"
 
 
 def _unfit(target: Target, what: str, hint: str) -> RunError:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from pyiceberg.schema import Schema
 from pyiceberg.table import FileScanTask, Table
@@ -17,6 +16,8 @@ from pyiceberg.transforms import IdentityTransform
 from plans.connectors.lakes.catalogs import SNAPSHOT, TAG, TIMESTAMP
 from plans.errors import RunError
 from runtime.connectors.iceberg.catalog import check_columns, failures, loaded, plain_place, storage_at
+from runtime.connectors.iceberg.deletes import deleted_places, refuse_equality_deletes
+from runtime.connectors.lakes.reading import ListedFile
 from runtime.connectors.lakes.storage import Storage
 from runtime.connectors.lakes.target import Target
 
@@ -26,7 +27,7 @@ class Scanned:
     """The files of a snapshot, as :class:`~runtime.connectors.lakes.reading.FileReading` has them."""
 
     storage: Storage
-    files: tuple[tuple[str, Mapping[str, Any]], ...]
+    files: tuple[ListedFile, ...]
     ids: Mapping[int, str]
 
 
@@ -43,12 +44,16 @@ def scanned(target: Target) -> Scanned:
                 hint="correct the names; the path of a catalog starts where the run starts",
                 path=target.path,
             )
-        scan = table.scan(snapshot_id=_chosen(target, table))
+        chosen = _chosen(target, table)
+        scan = table.scan(snapshot_id=chosen)
         schema = scan.projection()
         check_columns(target, schema)
         _refuse_defaults(target, schema)
         storage = storage_at(target, table)
-        files = tuple(_file(target, table, schema, storage, task) for task in scan.plan_files())
+        refuse_equality_deletes(target, table, chosen, "read")
+        tasks = tuple(scan.plan_files())
+        deleted = deleted_places(target, table, tasks)
+        files = tuple(_file(target, table, schema, storage, task, deleted) for task in tasks)
         ids = {number: schema.find_field(number).name for number in schema.field_ids}
         return Scanned(storage=storage, files=files, ids=ids)
 
@@ -76,11 +81,14 @@ def _chosen(target: Target, table: Table) -> int | None:
 
 
 def _file(
-    target: Target, table: Table, schema: Schema, storage: Storage, task: FileScanTask
-) -> tuple[str, Mapping[str, Any]]:
+    target: Target,
+    table: Table,
+    schema: Schema,
+    storage: Storage,
+    task: FileScanTask,
+    deleted: Mapping[str, bytes],
+) -> ListedFile:
     path = plain_place(task.file.file_path)
-    if task.delete_files:
-        raise _unread(target, "has files with deletes of single rows", "rewrite_data_files")
     if task.file.file_format != "PARQUET":
         raise _unread(target, f"has files of {task.file.file_format}, not of Parquet", "rewrite_data_files")
     if not path.startswith(f"{storage.root}/"):
@@ -90,7 +98,9 @@ def _file(
         for place, field in enumerate(table.specs()[task.file.spec_id].fields)
         if isinstance(field.transform, IdentityTransform)
     }
-    return path.removeprefix(f"{storage.root}/"), partition
+    return ListedFile(
+        path=path.removeprefix(f"{storage.root}/"), partition=partition, deleted=deleted.get(task.file.file_path)
+    )
 
 
 def _refuse_defaults(target: Target, schema: Schema) -> None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import base64
 import json
 import os
-from collections.abc import Sequence
-from datetime import date
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -25,11 +26,14 @@ from pyiceberg.manifest import DataFileContent, FileFormat
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import ancestors_of
 from pyiceberg.typedef import Record
+from pyiceberg.utils.datetime import datetime_to_micros
 
+from plans.errors import RunError
 from runtime.connectors.iceberg.catalog import failures, storage_at
 from runtime.connectors.iceberg.types import in_files
 from runtime.connectors.lakes.commits import Commit
 from runtime.connectors.lakes.data_files import DataFile, FileWriting
+from runtime.connectors.lakes.divisions import Division
 from runtime.connectors.lakes.target import Target
 
 _DATA = "data/"
@@ -46,9 +50,17 @@ def writing_of(target: Target, table: Table, names: Sequence[str]) -> FileWritin
     return FileWriting(
         table=target.name, storage=storage, schema=in_files(schema, names),
         required=frozenset(top.name for top in schema.fields if top.required),
-        partitioned_by=tuple(schema.find_field(field.source_id).name for field in table.spec().fields),
+        divisions=tuple(each for each in _divisions(table) if each.column in names),
         directory=_DATA, whole=True,
     )  # fmt: skip
+
+
+def _divisions(table: Table) -> tuple[Division, ...]:
+    schema = table.schema()
+    return tuple(
+        Division(name=field.name, column=schema.find_field(field.source_id).name, transform=str(field.transform))
+        for field in table.spec().fields
+    )
 
 
 def shape_of(table: Table) -> tuple[str, int, int]:
@@ -79,6 +91,30 @@ def commit_files(
             for file in files:
                 snapshot.append_data_file(_entry(table, file))
         transaction.set_properties(_noted(commit, snapshot.snapshot_id))
+
+
+def replaced_by(target: Target, table: Table, files: Sequence[DataFile]) -> list[Entry]:
+    """The files of the table that ``files`` take away: those of their partitions.
+
+    All if PARTITIONED BY is not declared; RunError if files are divided otherwise, so that their rows are of several.
+    """
+    with failures(target):
+        there = [task.file for task in table.scan().plan_files()]
+        if not target.partitioned_by:
+            return there
+        gone = {_partition(table, file.partition) for file in files}
+        if any(file.spec_id != table.metadata.default_spec_id for file in there):
+            raise RunError(
+                f"the Iceberg table {target.called} has files from before its partitions were others",
+                hint="rewrite them by the newest partitions, as rewrite_data_files does",
+                path=target.path,
+            )
+        return [file for file in there if file.partition in gone]
+
+
+def _partition(table: Table, texts: Mapping[str, str | None]) -> Record:
+    values = table.spec().partition_type(table.schema()).fields
+    return Record(*(_value(texts.get(field.name), field.field_type) for field in values))
 
 
 def last_batch(target: Target, table: Table, writer: str) -> int:
@@ -132,12 +168,11 @@ def _entry(table: Table, file: DataFile) -> Entry:
         stats_columns=compute_statistics_plan(schema, metadata.properties),
         parquet_column_mapping=parquet_path_to_id_mapping(schema),
     )
-    fields = [schema.find_field(field.source_id) for field in table.spec().fields]
     return Entry.from_args(
         content=DataFileContent.DATA,
         file_path=f"{table.location().rstrip('/')}/{file.path}",
         file_format=FileFormat.PARQUET,
-        partition=Record(*(_value(file.partition[field.name], field.field_type) for field in fields)),
+        partition=_partition(table, file.partition),
         file_size_in_bytes=file.size,
         sort_order_id=None,
         spec_id=metadata.default_spec_id,
@@ -153,4 +188,10 @@ def _value(text: str | None, kind: iceberg.IcebergType) -> Any:
         return text
     if isinstance(kind, iceberg.BooleanType):
         return text == "true"
-    return (date.fromisoformat(text) - _EPOCH).days if isinstance(kind, iceberg.DateType) else int(text)
+    if isinstance(kind, iceberg.DateType):
+        return (date.fromisoformat(text) - _EPOCH).days
+    if isinstance(kind, (iceberg.TimestampType, iceberg.TimestamptzType)):
+        return datetime_to_micros(datetime.fromisoformat(text))
+    if isinstance(kind, iceberg.DecimalType):
+        return Decimal(text)
+    return bytes.fromhex(text) if isinstance(kind, iceberg.BinaryType) else int(text)

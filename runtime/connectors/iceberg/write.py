@@ -13,7 +13,6 @@ from functools import cache, partial
 from typing import Any
 
 from pyspark.sql import DataFrame
-from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.utils import is_remote
 
 from plans.connectors.iceberg import ICEBERG
@@ -23,32 +22,41 @@ from plans.errors import RunError
 from runtime.connectors.connector import FilesIn
 from runtime.connectors.lakes.commits import Commit, committed
 from runtime.connectors.lakes.data_files import DataFile
-from runtime.connectors.lakes.sink import LakeBatch, each_micro_batch, refuse_updates, whole_result
+from runtime.connectors.lakes.sink import LakeBatch, refuse_updates
 from runtime.connectors.lakes.target import Target, target_of
 from runtime.connectors.lakes.tasks import Rows, netted, written_files, written_first
-from runtime.connectors.micro_batch import MicroBatch
-from runtime.engine.each_batch import written_by
 from runtime.lookup.sources.failures import import_extra
 
 
-def _committed(target: Target, rows: Callable[[], Rows], commit: Commit) -> bool:
+def _committed(target: Target, rows: Callable[[], Rows], commit: Commit, *, overwrites: bool = False) -> bool:
     catalog, snapshots = by_pyiceberg("catalog"), by_pyiceberg("snapshots")
     found = cache(rows)
     changes = cache(lambda: netted(found(), target))
     written: dict[Any, list[DataFile]] = {}
 
-    def append(table: Any) -> None:
+    def files(table: Any) -> list[DataFile]:
         shape = snapshots.shape_of(table)
         if shape not in written:
             writing = snapshots.writing_of(target, table, target.schema.names)
-            written[shape] = written_files(found(), target, writing)
-        if written[shape]:
-            snapshots.commit_files(target, table, written[shape], commit)
+            write = written_first if target.primary_key else written_files
+            written[shape] = write(found(), target, writing)
+        return written[shape]
+
+    def append(table: Any) -> None:
+        if added := files(table):
+            snapshots.commit_files(target, table, added, commit)
+
+    def overwrite(table: Any) -> None:
+        by_pyiceberg("deletes").refuse_equality_deletes(target, table, None, "overwritten")
+        added = files(table)
+        gone = snapshots.replaced_by(target, table, added)
+        if added or gone:
+            snapshots.commit_files(target, table, added, commit, instead_of=gone)
 
     def upsert(table: Any) -> None:
+        by_pyiceberg("deletes").refuse_equality_deletes(target, table, None, "upserted to")
         if snapshots.is_empty(table) and isinstance(found(), DataFrame):
-            writing = snapshots.writing_of(target, table, target.schema.names)
-            if added := written_first(found(), target, writing):
+            if added := files(table):
                 snapshots.commit_files(target, table, added, commit)
         elif changes().num_rows:
             by_pyiceberg("upsert").merge(target, table, changes(), commit)
@@ -58,31 +66,15 @@ def _committed(target: Target, rows: Callable[[], Rows], commit: Commit) -> bool
         commit,
         opened=lambda: catalog.prepared(target),
         last_batch=partial(snapshots.last_batch, target),
-        attempt=upsert if target.primary_key else append,
+        attempt=overwrite if overwrites else upsert if target.primary_key else append,
     )
 
 
-def writer(
-    df: DataFrame, name: str, table: Table, *, changelog: bool, checkpoint: str | None = None
-) -> DataStreamWriter:
-    """A writer into the table; RunError if there is one that does not fit."""
-    return written_by(_sink(name, table, changelog=changelog, checkpoint=checkpoint), df, checkpoint)
+def sink(name: str, table: Table, *, changelog: bool, checkpoint: str | None, part: str = "") -> LakeBatch:
+    """The sink, whose table has been looked at; what a client of Spark Connect cannot see is left to the server.
 
-
-def micro_batch_writer(
-    name: str, table: Table, *, changelog: bool, checkpoint: str | None = None, part: str = ""
-) -> Callable[[MicroBatch, int], int]:
-    """What writes a micro-batch; ``part`` tells the sinks of one query apart. RunError as :func:`writer`."""
-    return each_micro_batch(_sink(name, table, changelog=changelog, checkpoint=checkpoint, part=part))
-
-
-def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
-    """What writes all rows in one snapshot; RunError, now, as :func:`writer`."""
-    return whole_result(_sink(name, table, changelog=False, checkpoint=None), df)
-
-
-def _sink(name: str, table: Table, *, changelog: bool, checkpoint: str | None, part: str = "") -> LakeBatch:
-    """The sink, whose table has been looked at; what a client of Spark Connect cannot see is left to the server."""
+    RunError if there is a table that does not fit.
+    """
     refuse_updates(name, table, changelog=changelog)
     target = iceberg_target(name, table)
     for option in chosen_snapshot(table.options):
@@ -92,12 +84,19 @@ def _sink(name: str, table: Table, *, changelog: bool, checkpoint: str | None, p
             path=f"{target.path}.options.{option}",
         )
     if not is_remote():
-        by_pyiceberg("catalog").opened(target.here())
+        here = target.here()
+        found = by_pyiceberg("catalog").opened(here)
+        if found is not None and target.primary_key:
+            by_pyiceberg("deletes").refuse_equality_deletes(here, found, None, "upserted to")
     return LakeBatch(target=target, checkpoint=checkpoint, commit=_committed, part=part)
 
 
 def batches_had(table: Table, writer: Callable[[], str | None], files_in: FilesIn) -> int:
-    """The last batch of ``writer`` that the table remembers."""
+    """The last batch of ``writer`` that the table remembers.
+
+    A client of Spark Connect may not see the table as the server does, and says -1: a table that is ahead of the
+    checkpoint is refused there, with the first batch.
+    """
     query = writer()
     if query is None or is_remote():
         return -1

@@ -22,13 +22,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from plans.errors import RunError
+from runtime.connectors.lakes.divisions import Division
 from runtime.connectors.lakes.storage import Storage
 from runtime.connectors.lakes.target import refuse_nulls
-from runtime.state.identity import encode_groups, without_chunks
+from runtime.state.identity import encode_groups
 
-FILES_DDL = "path string, size long, rows long, partition string, stats string"
-_FILES = pa.schema([("path", pa.string()), ("size", pa.int64()), ("rows", pa.int64()), ("partition", pa.string()),
-                    ("stats", pa.string())])  # fmt: skip
+FILES_DDL = "path string, size long, modified long, rows long, partition string, stats string"
+_FILES = pa.schema([("path", pa.string()), ("size", pa.int64()), ("modified", pa.int64()), ("rows", pa.int64()),
+                    ("partition", pa.string()), ("stats", pa.string())])  # fmt: skip
 _BUFFERED_BYTES = 256 << 20
 _FIRST_COLUMNS = 32
 """Readers look at bounds of no more columns."""
@@ -39,13 +40,15 @@ _MOST_DIGITS = 15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataFile:
-    """A file below the root of its table: the text of each partition column, and what its rows have as JSON.
+    """A file below the root of its table: the text of each value of its partition, and what its rows have as JSON.
 
+    It was ``modified`` at a time of its store, in ms since 1970.
     Of a file that says so itself, ``stats`` is its footer in Base64.
     """
 
     path: str
     size: int
+    modified: int
     rows: int
     partition: Mapping[str, str | None]
     stats: str
@@ -62,14 +65,14 @@ class FileWriting:
     table: str
     storage: Storage
     schema: pa.Schema
-    partitioned_by: tuple[str, ...]
+    divisions: tuple[Division, ...]
     required: frozenset[str]
     directory: str = ""
     whole: bool = False
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for file in self.written(map(pa.Table.from_batches, ([batch] for batch in batches))):
-            values = (file.path, file.size, file.rows, json.dumps(file.partition), file.stats)
+            values = (file.path, file.size, file.modified, file.rows, json.dumps(file.partition), file.stats)
             yield pa.record_batch([pa.array([value]) for value in values], schema=_FILES)
 
     def written(self, tables: Iterable[pa.Table]) -> Iterator[DataFile]:
@@ -89,7 +92,7 @@ class FileWriting:
             yield from self._files(pa.concat_tables(waiting))
 
     def _files(self, rows: pa.Table) -> Iterator[DataFile]:
-        for partition, some in _parts(rows, self.partitioned_by, None if self.whole else self.table):
+        for partition, some in _parts(rows, self.divisions, None if self.whole else self.table):
             system, root = self.storage.files()
             name = f"{self.directory}part-{uuid.uuid4()}.parquet"
             footers: list[pq.FileMetaData] = []
@@ -98,7 +101,7 @@ class FileWriting:
                     self._typed(some), f"{root}/{name}", filesystem=system, compression="snappy",
                     store_decimal_as_integer=self.whole, metadata_collector=footers,
                 )  # fmt: skip
-                size = system.get_file_info(f"{root}/{name}").size
+                made = system.get_file_info(f"{root}/{name}")
             except (OSError, pa.ArrowException) as error:
                 with suppress(OSError):
                     system.delete_file(f"{root}/{name}")
@@ -108,7 +111,10 @@ class FileWriting:
                     path=f"tables.{self.table}",
                 ) from None
             stats = _footer(footers[0]) if self.whole else _stats(some)
-            yield DataFile(path=name, size=size, rows=some.num_rows, partition=partition, stats=stats)
+            yield DataFile(
+                path=name, size=made.size, modified=made.mtime_ns // 1_000_000, rows=some.num_rows, partition=partition,
+                stats=stats,
+            )  # fmt: skip
 
     def _typed(self, rows: pa.Table) -> pa.Table:
         """The rows with the columns that must have a value known as such, where files say that themselves."""
@@ -118,8 +124,9 @@ class FileWriting:
 def file_of(row: Any) -> DataFile:
     """The file that a row from Spark tells of."""
     return DataFile(
-        path=row["path"], size=row["size"], rows=row["rows"], partition=json.loads(row["partition"]), stats=row["stats"]
-    )
+        path=row["path"], size=row["size"], modified=row["modified"], rows=row["rows"],
+        partition=json.loads(row["partition"]), stats=row["stats"],
+    )  # fmt: skip
 
 
 def _nullable(schema: pa.Schema) -> pa.Schema:
@@ -133,17 +140,21 @@ def _footer(found: pq.FileMetaData) -> str:
 
 
 def _parts(
-    rows: pa.Table, by: tuple[str, ...], without: str | None
+    rows: pa.Table, by: tuple[Division, ...], without: str | None
 ) -> Iterator[tuple[dict[str, str | None], pa.Table]]:
     """The rows of each partition and the texts of its values; ``without`` its columns, where it names the table."""
     if not by:
         yield {}, rows
         return
-    groups, first = encode_groups([without_chunks(rows[name]) for name in by])
+    made = [division.values(rows[division.column]) for division in by]
+    groups, first = encode_groups(made)
     for group, place in enumerate(first):
-        values = {name: _text(rows[name][int(place)].as_py(), name, without) for name in by}
+        values = {
+            division.name: _text(found[int(place)].as_py(), division.column, without)
+            for division, found in zip(by, made, strict=True)
+        }
         some = rows.filter(pa.array(groups == group))
-        yield values, some if without is None else some.drop_columns(list(by))
+        yield values, some if without is None else some.drop_columns([division.column for division in by])
 
 
 def _text(value: Any, name: str, table: str | None) -> str | None:
@@ -153,8 +164,15 @@ def _text(value: Any, name: str, table: str | None) -> str | None:
             hint=f"write NULLIF({name}, '') in the query, or divide the table by another column",
             path=f"tables.{table}",
         )
+    return partition_text(value)
+
+
+def partition_text(value: Any) -> str | None:
+    """A value of a partition as the logs of tables have it."""
     if value is None or isinstance(value, str):
         return value
+    if isinstance(value, bytes):
+        return value.hex()
     return (
         str(value).lower() if isinstance(value, bool) else value.isoformat() if isinstance(value, date) else str(value)
     )

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from plans.errors import RunError
+from runtime.connectors.lakes.deleted_rows import kept
 from runtime.connectors.lakes.storage import Storage
 from runtime.spark.map_in_arrow import map_in_arrow
 
@@ -23,17 +24,28 @@ _ID = b"PARQUET:field_id"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ListedFile:
+    """A file of a version: its path below the root, what its partition says of columns, and its deleted rows.
+
+    Those are :func:`~runtime.connectors.lakes.deleted_rows.packed_places`.
+    """
+
+    path: str
+    partition: Mapping[str, Any]
+    deleted: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FileReading:
     """Reads files of a table, whose numbers come in the batches of a task; picklable, for ``mapInArrow``.
 
-    A file is its path below the root, and the values of the columns that its partition says. Columns are found by name,
-    or where files have ids of their columns, by ``ids``, which has the names of all fields. A column that is in neither
-    the file nor its partition is NULL.
+    Columns are found by name, or where files have ids of their columns, by ``ids``, which has the names of all fields.
+    A column that is in neither the file nor its partition is NULL.
     """
 
     table: str
     storage: Storage
-    files: tuple[tuple[str, Mapping[str, Any]], ...]
+    files: tuple[ListedFile, ...]
     schema: pa.Schema
     ids: Mapping[int, str] | None = None
 
@@ -41,29 +53,32 @@ class FileReading:
         system, root = self.storage.files()
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                path, partition = self.files[number]
+                listed = self.files[number]
                 try:
-                    with system.open_input_file(f"{root}/{path}") as source:
-                        yield from self._rows(source, partition)
+                    with system.open_input_file(f"{root}/{listed.path}") as source:
+                        yield from self._rows(source, listed)
                 except (OSError, pa.ArrowException) as error:
                     raise RunError(
-                        f"table {self.table}: {path} cannot be read: {' '.join(str(error).split())}",
+                        f"table {self.table}: {listed.path} cannot be read: {' '.join(str(error).split())}",
                         hint="can the machines of Spark's workers read it, and has nobody removed the version's files?",
                         path=f"tables.{self.table}",
                     ) from None
 
-    def _rows(self, source: Any, partition: Mapping[str, Any]) -> Iterator[pa.RecordBatch]:
+    def _rows(self, source: Any, listed: ListedFile) -> Iterator[pa.RecordBatch]:
         file = pq.ParquetFile(source, coerce_int96_timestamp_unit="us")
         there = self._names(file.schema_arrow)
         present = [name for name in self.schema.names if name in there]
-        for rows in file.iter_batches(columns=[there[name] for name in present], use_threads=False):
+        start = 0
+        for found in file.iter_batches(columns=[there[name] for name in present], use_threads=False):
             columns = [
-                rows.column(there[field.name]).cast(field.type)
+                found.column(there[field.name]).cast(field.type)
                 if field.name in present
-                else pa.repeat(pa.scalar(partition.get(field.name), field.type), rows.num_rows)
+                else pa.repeat(pa.scalar(listed.partition.get(field.name), field.type), found.num_rows)
                 for field in self.schema
             ]
-            yield pa.record_batch(columns, schema=self.schema)
+            rows = pa.record_batch(columns, schema=self.schema)
+            yield rows if listed.deleted is None else rows.filter(pa.array(kept(listed.deleted, start, len(rows))))
+            start += len(rows)
 
     def _names(self, found: pa.Schema) -> dict[str, str]:
         """What the columns of the table are called in a file."""

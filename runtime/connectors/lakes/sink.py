@@ -4,23 +4,36 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeAlias
+from typing import Protocol
 
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from plans.connectors.connector import Connector
 from plans.declarations.tables import Table
 from plans.errors import RunError
+from runtime.connectors.connector import BatchesHad, BatchReader, ConnectorCode
 from runtime.connectors.lakes.commits import Commit
 from runtime.connectors.lakes.target import Target
 from runtime.connectors.lakes.tasks import Rows
 from runtime.connectors.micro_batch import MicroBatch
 from runtime.connectors.query_id import query_id
+from runtime.engine.each_batch import written_by
 
-Committing: TypeAlias = Callable[[Target, Callable[[], Rows], Commit], bool]
-"""Commits rows to a table, and says whether they were asked for."""
+
+class Committing(Protocol):
+    """Commits rows to a table, and says whether they were asked for.
+
+    One that ``overwrites`` takes what is there away: of the table, or if it is PARTITIONED BY, of their partitions.
+    """
+
+    def __call__(
+        self, target: Target, rows: Callable[[], Rows], commit: Commit, *, overwrites: bool = False
+    ) -> bool: ...
+
 
 _ROWS = "rows"
 
@@ -63,9 +76,36 @@ def each_micro_batch(sink: LakeBatch) -> Callable[[MicroBatch, int], int]:
     return write
 
 
-def whole_result(sink: LakeBatch, df: DataFrame) -> Callable[[], None]:
-    """What writes all rows of ``df`` by ``sink``, in one commit."""
-    return partial(sink.write_all, df)
+class LakeSink(Protocol):
+    """Makes the sink in a table; ``part`` tells the sinks of one query apart. RunError if the table does not fit."""
+
+    def __call__(
+        self, name: str, table: Table, *, changelog: bool, checkpoint: str | None, part: str = ""
+    ) -> LakeBatch: ...
+
+
+def code_of(connector: Connector, *, read_batch: BatchReader, sink: LakeSink, batches_had: BatchesHad) -> ConnectorCode:
+    """The code of a lake, which reads and has sinks like this."""
+
+    def writer(df: DataFrame, name: str, table: Table, *, changelog: bool, checkpoint: str | None) -> DataStreamWriter:
+        return written_by(sink(name, table, changelog=changelog, checkpoint=checkpoint), df, checkpoint)
+
+    def micro_batch_writer(
+        name: str, table: Table, *, changelog: bool, checkpoint: str | None, part: str
+    ) -> Callable[[MicroBatch, int], int]:
+        return each_micro_batch(sink(name, table, changelog=changelog, checkpoint=checkpoint, part=part))
+
+    def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
+        return partial(sink(name, table, changelog=False, checkpoint=None).write_all, df)
+
+    def batch_overwriter(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
+        made = sink(name, table, changelog=False, checkpoint=None)
+        return partial(replace(made, commit=partial(made.commit, overwrites=True)).write_all, df)
+
+    return ConnectorCode(
+        connector=connector, read_batch=read_batch, writer=writer, micro_batch_writer=micro_batch_writer,
+        batch_writer=batch_writer, batch_overwriter=batch_overwriter, batches_had=batches_had,
+    )  # fmt: skip
 
 
 def refuse_updates(name: str, table: Table, *, changelog: bool) -> None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from plans.connectors.lakes.columns import partition_columns
 from plans.declarations.tables import Column, Table
 from plans.declarations.types import parse_type
 from plans.errors import RunError
@@ -62,7 +61,7 @@ def target_of(name: str, table: Table, path_option: str, *, catalogued: str = ""
         options=dict(table.options),
         columns=tuple(Column(name=c.name, type=c.type) for c in table.columns if c.is_physical),
         primary_key=table.primary_key,
-        partitioned_by=partition_columns(table),
+        partitioned_by=table.partitioned_by,
         storage=storage_of(table.options, path_option),
         catalogued=catalogued,
     )

@@ -1,7 +1,7 @@
 """Reads an Iceberg table as its protocol says, without the library that writes it.
 
 The catalog's row by sqlite3, metadata as JSON, manifests by fastavro, files by DuckDB, columns by their ids. It knows
-what tables of tests have: no deletes of single rows, and partitions by values as they are.
+what tables of tests have: deletes by position at most, and partitions by values as they are.
 """
 
 from __future__ import annotations
@@ -47,11 +47,18 @@ def iceberg_rows(catalog: Path, name: str, snapshot: Mapping[str, Any] | None = 
     chosen = found[-1] if snapshot is None else snapshot
     (schema,) = (each for each in told["schemas"] if each["schema-id"] == told["current-schema-id"])
     rows: list[Row] = []
+    files, deleted = [], set[tuple[str, int]]()
     for manifest in _avro(chosen["manifest-list"]):
-        assert manifest["content"] == 0
-        for entry in _avro(manifest["manifest_path"]):
-            if entry["status"] != 2:
-                rows += _of_file(entry["data_file"], schema["fields"], told)
+        there = [entry["data_file"] for entry in _avro(manifest["manifest_path"]) if entry["status"] != 2]
+        if manifest["content"] == 0:
+            files += there
+        for file in there if manifest["content"] == 1 else ():
+            assert file["content"] == 1
+            deletes = pq.read_table(_path(file["file_path"])).to_pylist()
+            deleted |= {(each["file_path"], each["pos"]) for each in deletes}
+    for file in files:
+        found_rows = enumerate(_of_file(file, schema["fields"], told))
+        rows += [row for at, row in found_rows if (file["file_path"], at) not in deleted]
     return sorted(rows, key=lambda row: tuple((value is None, str(value)) for value in row))
 
 

@@ -114,12 +114,18 @@ class IcebergLake:
 LAKES: Mapping[str, Callable[[Path], Lake]] = {"delta": DeltaLake, "iceberg": IcebergLake}
 
 
-def lake_table(lake: Lake, name: str, *columns: tuple[str, str], key: tuple[str, ...] = (), **more: str) -> Table:
-    """A table with ``columns``, and ``more`` options, in whose names ``_`` is ``-``."""
+def lake_table(
+    lake: Lake, name: str, *columns: tuple[str, str], key: tuple[str, ...] = (), partitioned_by: str = "", **more: str
+) -> Table:
+    """A table with ``columns``, and ``more`` options, in whose names ``_`` is ``-``.
+
+    Columns of PARTITIONED BY have ``;`` between them.
+    """
     return Table(
         columns=tuple(TableColumn(name=column, type=type_) for column, type_ in columns),
         options={**lake.options(name), **{k.replace("_", "-"): v for k, v in more.items()}},
         primary_key=key,
+        partitioned_by=tuple(filter(None, partitioned_by.split(";"))),
     )
 
 

@@ -28,6 +28,32 @@ class RestLake(IcebergLake):
         return {**super().options(name), **own}
 
 
+class RestCatalog:
+    """The server, which can be killed; what it knows stays where it is. ``more`` is configuration of the catalog."""
+
+    def __init__(self, root: Path, **more: str) -> None:
+        self.port = free_port()
+        self.lake = RestLake(root, f"http://127.0.0.1:{self.port}")
+        self._process: subprocess.Popen[bytes] | None = None
+        self._environment = {
+            "CATALOG_REST_PORT": str(self.port), "CATALOG_WAREHOUSE": f"file://{root}/tables",
+            "CATALOG_CATALOG__IMPL": "org.apache.iceberg.jdbc.JdbcCatalog",
+            "CATALOG_URI": f"jdbc:sqlite:{self.lake.catalog}",
+            "CATALOG_IO__IMPL": "org.apache.iceberg.hadoop.HadoopFileIO", **more,
+        }  # fmt: skip
+
+    def start(self) -> None:
+        command = ["java", "-Xmx256m", "-cp", ":".join(map(str, jars())), SERVER]
+        with (self.lake.root / "log").open("ab") as log:
+            self._process = subprocess.Popen(command, env={**os.environ, **self._environment}, stdout=log, stderr=log)
+        wait_for_port(self.port)
+
+    def kill(self) -> None:
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+
+
 def jars() -> list[Path]:
     """All jars that are listed; empty if one is not there."""
     lines = [line for line in LISTED.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
@@ -36,21 +62,11 @@ def jars() -> list[Path]:
 
 
 @contextmanager
-def rest_catalog(root: Path) -> Iterator[RestLake]:
-    """A lake whose catalog runs meanwhile."""
-    port = free_port()
-    lake = RestLake(root, f"http://127.0.0.1:{port}")
-    environment = {
-        "CATALOG_REST_PORT": str(port), "CATALOG_WAREHOUSE": f"file://{root}/tables",
-        "CATALOG_CATALOG__IMPL": "org.apache.iceberg.jdbc.JdbcCatalog", "CATALOG_URI": f"jdbc:sqlite:{lake.catalog}",
-        "CATALOG_IO__IMPL": "org.apache.iceberg.hadoop.HadoopFileIO",
-    }  # fmt: skip
-    with (root / "log").open("wb") as log:
-        command = ["java", "-Xmx256m", "-cp", ":".join(map(str, jars())), SERVER]
-        process = subprocess.Popen(command, env={**os.environ, **environment}, stdout=log, stderr=log)
+def rest_catalog(root: Path, **more: str) -> Iterator[RestCatalog]:
+    """A catalog that runs meanwhile, for a lake below ``root``."""
+    catalog = RestCatalog(root, **more)
+    catalog.start()
     try:
-        wait_for_port(port)
-        yield lake
+        yield catalog
     finally:
-        process.kill()
-        process.wait()
+        catalog.kill()

@@ -36,6 +36,8 @@ def test_files_that_a_crash_has_left_are_in_no_version(spark: SparkSession, tmp_
     assert [(tmp_path / "t" / file.path).is_file() for file in left] == [True]
     write(second, 1)
     assert delta_rows(tmp_path / "t") == [(1, "a"), (2, "a")]
+    for added in (each["add"] for each in actions(tmp_path / "t") if "add" in each):
+        assert added["modificationTime"] == (tmp_path / "t" / added["path"]).stat().st_mtime_ns // 1_000_000
 
 
 def test_what_others_write_meanwhile_stays(spark: SparkSession, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RestLake]:
     if not jars():
         pytest.skip("the jars of a REST catalog are not there; make iceberg fetches them")
     with rest_catalog(tmp_path_factory.mktemp("lake")) as found:
-        yield found
+        yield found.lake
 
 
 @pytest.mark.parametrize("key", [(), ("id",)])

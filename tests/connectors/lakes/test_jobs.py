@@ -152,9 +152,7 @@ def test_a_stream_does_not_read_such_a_table(lake: Lake) -> None:
         ("id INT", "'table-path' = 's3://b/t', 's3.access-key-id' = 'x'", "'s3.access-key-id' needs 's3.secret-acc"),
         ("id INT", "'table-path' = 's3://b/t', 's3.secret-access-key' = 'x'", "is a secret and must not stand in the"),
         ("id INT", "'table-path' = 's3://b/t', 's3.endpoint' = 'minio'", "expected http:// or https:// with a host"),
-        ("id INT", "'table-path' = 't', 'partitioned-by' = 'day'", "names column 'day', which the table does not have"),
-        ("id INT, x DOUBLE", "'table-path' = 't', 'partitioned-by' = 'x'", "names column 'x', of type DOUBLE"),
-        ("id INT", "'table-path' = 't', 'partitioned-by' = 'id'", "all columns are of the partitions"),
+        ("id INT", "'table-path' = 't', 'partitioned-by' = 'id'", "write PARTITIONED BY (...) after the columns"),
         ("`a b` INT", "'table-path' = 't'", "column 'a b' has a name with one of"),
         ("id ARRAY<INT>, PRIMARY KEY (id) NOT ENFORCED", "'table-path' = 't'", "is of type ARRAY"),
         ("id INT", "'path' = 't'", "table-path"),
@@ -169,6 +167,27 @@ INSERT INTO r SELECT {", ".join("id" if "id" in part else "1" for part in column
     assert said in str(caught.value)
     assert "line 2:14" in str(caught.value)
     assert "hint: " in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", LAKES)
+@pytest.mark.parametrize(
+    ("columns", "by", "said"),
+    [
+        ("id INT", "day", "'day'"),
+        ("id INT, x DOUBLE", "x", "partition column 'x' is of type DOUBLE, by which no such table is divided here"),
+        ("id INT", "id", "all columns are of the partitions"),
+    ],
+)
+def test_what_a_table_is_not_divided_by(tmp_path: Path, kind: str, columns: str, by: str, said: str) -> None:
+    script = f"""CREATE TABLE r ({columns})
+PARTITIONED BY ({by})
+WITH ({in_with(LAKES[kind](tmp_path).options("t"))});
+CREATE TABLE o (id INT) WITH ('connector' = 'datagen');
+INSERT INTO r (id) SELECT id FROM o;"""
+    with pytest.raises(SqlError) as caught:
+        planner.compile_sql(script, name="wrong")
+    assert said in str(caught.value)
+    assert "line 2:" in str(caught.value)
 
 
 def test_updates_need_a_key(lake: Lake) -> None:

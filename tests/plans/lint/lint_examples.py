@@ -135,6 +135,15 @@ def branches(*operators: str) -> str:
 LEFT, RIGHT = "join_o_c.state.leftState.ttl", "join_o_c.state.rightState.ttl"
 SAME = compile_sql(SQL.replace("'c' = '20 d'", "'o' = '1 d', 'c' = '20 d'"), name="revenue")
 
+
+def writing(how: str) -> str:
+    """A batch job that writes a table in this way."""
+    table = "(k INT) WITH ('connector' = 'filesystem', 'path' = '/{0}', 'format' = 'json');"
+    tables = "".join(f"CREATE TABLE {name} {table.format(name)}" for name in ("o", "r"))
+    script = f"SET 'execution.runtime-mode' = 'batch';{tables}INSERT {how} r SELECT k FROM o;"
+    return plans.dumps(compile_sql(script, name="written")).decode()
+
+
 EXAMPLES = {
     "HP000": Example(bad=edited().replace('"join-type": "left"', '"join-type": "inner"', 1), good=edited()),
     "HP101": Example(bad=edited((RIGHT, "1 d")), good=edited((RIGHT, "2 d"))),
@@ -158,6 +167,7 @@ EXAMPLES = {
         bad=edited(("tables.orders.options.json.ignore-parse-errors", "true")),
         good=edited(("tables.orders.options.json.ignore-parse-errors", "false")),
     ),
+    "HP205": Example(bad=writing("OVERWRITE"), good=writing("INTO")),
     "HP301": Example(bad=patched(full_with_retry), good=patched(full_without_retry)),
     "HP302": Example(bad=edited(("lookup_r.retry", "31 x 10 s")), good=edited(("lookup_r.retry", "30 x 10 s"))),
     "HP303": Example(bad=edited(("lookup_r.async.capacity", "1")), good=edited(("lookup_r.async.capacity", "2"))),

@@ -1,0 +1,78 @@
+"""Deletes of single rows in an Iceberg table (merge on read), which other engines write beside its files.
+
+Deletes by position are read. Deletes by equality, as Flink's upserts write them, and the deletion vectors of format
+version 3 are refused. Only where lists of files are made: on the driver. Knows no Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat, ManifestContent
+from pyiceberg.table import FileScanTask, Table
+
+from plans.errors import RunError
+from runtime.connectors.iceberg.catalog import failures, plain_place, storage_at
+from runtime.connectors.lakes.deleted_rows import packed_places
+from runtime.connectors.lakes.target import Target
+
+_FILE, _PLACE = "file_path", "pos"
+
+
+def refuse_equality_deletes(target: Target, table: Table, snapshot_id: int | None, what: str) -> None:
+    """RunError if the snapshot, the newest if None, deletes rows by the values that they have; ``what`` cannot be done.
+
+    Such deletes take away rows of older files only, so appending needs to know nothing of them.
+    """
+    snapshot = table.current_snapshot() if snapshot_id is None else table.snapshot_by_id(snapshot_id)
+    with failures(target):
+        deletes = [
+            entry.data_file
+            for manifest in (() if snapshot is None else snapshot.manifests(table.io))
+            if manifest.content == ManifestContent.DELETES
+            for entry in manifest.fetch_manifest_entry(table.io)
+        ]
+    if any(file.content == DataFileContent.EQUALITY_DELETES for file in deletes):
+        raise RunError(
+            f"table {target.name} cannot be {what}: {target.called} has equality deletes, as Flink's upserts write "
+            "them",
+            hint="rewrite its files with the engine that writes them, as rewrite_data_files does",
+            path=target.path,
+        )
+
+
+def deleted_places(target: Target, table: Table, tasks: Sequence[FileScanTask]) -> Mapping[str, bytes]:
+    """The places of deleted rows by the paths of their files, as the table calls these; RunError for other deletes."""
+    found = {file.file_path: file for task in tasks for file in task.delete_files}
+    tables = [_read(target, table, file) for file in found.values()]
+    if not tables:
+        return {}
+    deletes = pa.concat_tables(tables)
+    return {
+        path: packed_places(deletes.filter(pc.equal(deletes[_FILE], path))[_PLACE].to_numpy())
+        for path in (task.file.file_path for task in tasks if task.delete_files)
+    }
+
+
+def _read(target: Target, table: Table, file: DataFile) -> pa.Table:
+    path, storage = plain_place(file.file_path), storage_at(target, table)
+    if file.file_format != FileFormat.PARQUET:
+        raise RunError(
+            f"table {target.name} cannot be read: {target.called} has deletes of single rows in files of "
+            f"{file.file_format.value}",
+            hint="rewrite its files with the engine that writes them, as rewrite_data_files does",
+            path=target.path,
+        )
+    if not path.startswith(f"{storage.root}/"):
+        raise RunError(
+            f"table {target.name} cannot be read: {target.called} has a file at {file.file_path}, outside of "
+            f"{table.location()}",
+            hint="rewrite the table without it, as a copy does",
+            path=target.path,
+        )
+    system, root = storage.files()
+    rows = pq.read_table(root + path.removeprefix(storage.root), filesystem=system, columns=[_FILE, _PLACE])
+    return rows.cast(pa.schema([(_FILE, pa.string()), (_PLACE, pa.int64())]))

@@ -1,0 +1,27 @@
+"""Rows of a file that a version of its table has no more, though the file has them: by their places in it.
+
+>>> import numpy as np
+>>> packed = packed_places(np.array([1, 3]))
+>>> kept(packed, 0, 3).tolist(), kept(packed, 3, 2).tolist(), kept(packed, 5, 2).tolist()
+([True, False, True], [False, True], [True, True])
+"""
+
+from __future__ import annotations
+
+import zlib
+
+import numpy as np
+
+
+def packed_places(places: np.ndarray) -> bytes:
+    """The places of deleted rows, from 0 on and in any order, as they are sent to the tasks that read the file."""
+    deleted = np.zeros(int(places.max(initial=-1)) + 1, np.bool_)
+    deleted[places] = True
+    return zlib.compress(np.packbits(deleted).tobytes())
+
+
+def kept(packed: bytes, start: int, size: int) -> np.ndarray:
+    """Whether each of the ``size`` rows from place ``start`` on is still there."""
+    bits = np.frombuffer(zlib.decompress(packed), np.uint8)[start // 8 : (start + size) // 8 + 1]
+    deleted = np.unpackbits(bits)[start % 8 : start % 8 + size].astype(np.bool_)
+    return ~np.pad(deleted, (0, size - len(deleted)))
