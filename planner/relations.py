@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from planner.expressions.bounds import bounds_of
+from planner.expressions.bounds import bounds_of, last_column
 from planner.expressions.typed import Expr, Field, Literal, Ref
 from planner.hints.lookup import LookupHint
 from plans.declarations.tables import FunctionKind
@@ -386,10 +386,11 @@ class Cached(Passing):
 class RowNumber(Passing):
     """The rows of ``input`` with their ``number`` by ``order`` in each ``partition``, those from ``first`` to ``last``.
 
-    ``partition`` is empty for all rows, ``order`` for that of arrival, which ``latest`` turns around. ``by_time`` says
-    that rows are only added and that the order is one of time, so that a first row is known without the others.
-    ``unlimited`` is what is wrong if no condition above says which is the last number, ``many_latest`` if it is not 1
-    by arrival, the latest first.
+    ``end`` is a column of ``partition`` with the last number, if ``last`` is not known. ``partition`` is empty for all
+    rows, ``order`` for that of arrival, which is also that of equals, and which ``latest`` turns around. ``by_time``
+    says that rows are only added and that the order is one of time, so that a first row is known without the others.
+    ``unlimited`` is what is wrong if no condition above says which is the last number, ``unordered`` if the rows have
+    no order of arrival to be turned around.
     """
 
     title: typing.ClassVar[str] = "a query with ROW_NUMBER()"
@@ -402,8 +403,9 @@ class RowNumber(Passing):
     is_shown: bool = True
     first: int = 1
     last: int | None = None
+    end: Field | None = None
     unlimited: SqlError | None = None
-    many_latest: SqlError | None = None
+    unordered: SqlError | None = None
 
     @property
     def is_first_only(self) -> bool:
@@ -430,8 +432,13 @@ class RowNumber(Passing):
         return self.latest or bool(self.order)
 
     def offered(self, conditions: tuple[Expr, ...]) -> tuple[Relation, tuple[Expr, ...]] | None:
+        if self.end is not None:
+            return None
         first, last, others = bounds_of(self.number, conditions)
-        if len(others) == len(conditions) or (last is None and self.last is None):
+        if last is None and self.last is None:
+            end, others = last_column(self.number, self.partition, others)
+            return None if end is None else (replace(self, first=max(first, self.first), end=end), others)
+        if len(others) == len(conditions):
             return None
         lasts = [end for end in (last, self.last) if end is not None]
         kept = replace(self, first=max(first, self.first), last=min(lasts))

@@ -9,6 +9,8 @@ True
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from planner.expressions.typed import Call, Expr, Field, Literal, Ref
 
 _MIRRORED = {">": "<", ">=": "<=", "<": ">", "<=": ">="}
@@ -38,13 +40,9 @@ def _bound(number: Field, condition: Expr) -> tuple[int, int | None] | None:
         between, *ends = condition.args
         low, high = map(_whole, ends)
         return None if not _is(number, between) or low is None or high is None else (low, high)
-    if len(condition.args) != 2:
-        return None
-    function, (left, right) = condition.function, condition.args
-    if isinstance(left, Literal):
-        function, left, right = _MIRRORED.get(function, function), right, left
+    function, right = _compared(number, condition)
     value = _whole(right)
-    if not _is(number, left) or value is None:
+    if value is None:
         return None
     found: dict[str, tuple[int, int | None]] = {
         "=": (value, value),
@@ -56,11 +54,35 @@ def _bound(number: Field, condition: Expr) -> tuple[int, int | None] | None:
     return found.get(function)
 
 
+def last_column(
+    number: Field, columns: Sequence[Field], conditions: tuple[Expr, ...]
+) -> tuple[Field | None, tuple[Expr, ...]]:
+    """The first of ``columns`` of whole numbers that ``number`` is at most, and what is left of ``conditions``."""
+    whole = {column.id for column in columns if column.type.is_integer}
+    for condition in conditions:
+        function, high = _compared(number, condition)
+        if function in ("<=", "<", "=") and isinstance(high, Ref) and high.field.id in whole:
+            # What says less than this is asked of the rows that it leaves.
+            return high.field, tuple(c for c in conditions if c is not condition or function != "<=")
+    return None, conditions
+
+
+def _compared(number: Field, condition: Expr) -> tuple[str, Expr | None]:
+    """How a condition compares ``number``, and with what; None if it does not."""
+    if isinstance(condition, Call) and len(condition.args) == 2:
+        left, right = condition.args
+        if _is(number, left):
+            return condition.function, right
+        if _is(number, right):
+            return _MIRRORED.get(condition.function, condition.function), left
+    return "", None
+
+
 def _is(number: Field, expression: Expr) -> bool:
     return isinstance(expression, Ref) and expression.field.id == number.id
 
 
-def _whole(expression: Expr) -> int | None:
+def _whole(expression: Expr | None) -> int | None:
     """The whole number that an expression is."""
     text = expression.text if isinstance(expression, Literal) else None
     return int(text) if text is not None and text.lstrip("-").isdigit() else None

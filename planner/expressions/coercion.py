@@ -139,8 +139,8 @@ def implicitly_assignable(source: DataType, target: DataType) -> bool:
         return (
             source.root != "STRING" and target.root == "VARCHAR" and (source.precision or 0) <= (target.precision or 0)
         )
-    if source.root in ("BINARY", "VARBINARY") and target.root == "BYTES":
-        return True
+    if source.root in ("BINARY", "VARBINARY") and target.root in ("BYTES", "VARBINARY"):
+        return target.root == "BYTES" or (source.precision or 0) <= (target.precision or 0)
     if source.root == target.root and source.root in _TIMESTAMPS:
         return (source.precision or 0) <= (target.precision or 0)
     return source.root == "DATE" and target.root == "TIMESTAMP"
@@ -226,8 +226,13 @@ def _all_digits(shown: Expr, digits: int, offset: int) -> Expr:
 
 
 def of_length(text: Expr, target: DataType, offset: int) -> Expr:
-    """``text`` with the length of a CHAR, filled up with spaces, or at most that of a VARCHAR."""
+    """Text or octets with the length of a CHAR or BINARY, or at most that of a VARCHAR or VARBINARY.
+
+    A CHAR is filled up with spaces, a BINARY with zeros.
+    """
     length = Literal(text=str(target.precision), type=parse_type("INT"))
+    if target.root == "BINARY":
+        return call("rpad", (text, length), target, offset)
     if target.root == "CHAR":
         return call("rpad", (text, length, Literal(text=" ", type=STRING)), target, offset)
     return call("substring", (text, Literal(text="1", type=parse_type("INT")), length), target, offset)

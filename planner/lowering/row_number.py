@@ -14,25 +14,27 @@ from plans import operators as model
 
 def lower_row_number(builder: Builder, numbered: RowNumber, *, exact: bool) -> Lowered:
     """The operator, which passes on the columns of its input; SqlError if no condition says which rows are kept."""
-    if numbered.last is None and builder.batch:
+    if numbered.last is None and numbered.end is None and builder.batch:
         return lower_over(builder, _all_numbers(numbered), exact=exact)
-    if numbered.last is None or numbered.last < numbered.first:
+    if numbered.end is None and (numbered.last is None or numbered.last < numbered.first):
         assert numbered.unlimited is not None
         raise numbered.unlimited
     source = builder.lower(numbered.input, exact=exact)
     if numbered.is_first_only:
         return _deduplicate(builder, numbered, source)
-    if numbered.latest:
-        assert numbered.many_latest is not None
-        raise numbered.many_latest
+    if numbered.unordered is not None:
+        raise numbered.unordered
+    end = numbered.last if numbered.end is None else source.names[numbered.end.id]
+    assert end is not None
     number = unique_names((numbered.number,), source.columns)[-1] if numbered.is_shown else None
     operator = model.Rank(
         id="",
         inputs=(source.id,),
         key=tuple(source.names[field.id] for field in numbered.partition),
         order=sort_keys(source, numbered.order),
+        arrival="last" if numbered.latest else "first",
         rank_start=numbered.first,
-        rank_end=numbered.last,
+        rank_end=end,
         number=number,
         changelog=(),
         state=builder.states(("rankState", UnnamedInput, source)),

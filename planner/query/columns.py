@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from sqlglot import exp
 
 from planner.context import Context
 from planner.expressions.coercion import cast
-from planner.expressions.typed import FIELD, Call, Expr, Field, Literal, Ref, conjunction
+from planner.expressions.typed import FIELD, Call, Expr, Field, Literal, Ref, conjunction, walk
 from planner.relations import Calc, Item, Relation, identity
 from planner.syntax.dialect import offset_of
 from planner.translation.scope import Scope, star
@@ -112,6 +113,14 @@ def filtered(relation: Relation, parts: tuple[Expr, ...], block: str) -> Relatio
     if condition is None:
         return relation
     return Calc(input=relation, filter=condition, items=identity(relation.fields), base=relation.base, block=block)
+
+
+def check_own(context: Context, expression: Expr, own: Collection[int]) -> None:
+    """Refuse a column of what stands before LATERAL in ``expression``, which reads fields with the ids ``own`` only."""
+    for e in walk(expression):
+        if isinstance(e, Ref) and e.field.id not in own:
+            message = "a LATERAL query can refer to what stands before it in its WHERE only"
+            raise context.source.error(message, e.offset, "compute with the value in the query around it")
 
 
 def check_comparable(context: Context, relation: Relation, what: str, offset: int) -> None:

@@ -13,20 +13,37 @@ from sqlglot import exp
 
 from planner.context import Context, Environment
 from planner.expressions.typed import Expr
+from planner.query.domains import Domain
 from planner.query.subquery_values import Value
-from planner.relations import Relation
+from planner.relations import Item, Relation
 from planner.syntax.dialect import offset_of
 from planner.translation.scope import Input, Scope
 from planner.translation.translator import Translator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OneGroup:
+    """The one row of a query that aggregates without GROUP BY, also of no rows: its ``items``, if ``having`` is true.
+
+    Both are over the columns of the group, which are NULL where there are no rows.
+    """
+
+    items: tuple[Item, ...]
+    having: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Lateral:
-    """The rows of a query that refers to what stands before it, by ``conditions``; ``input`` is what it offers."""
+    """The rows of a query that refers to what stands before it, by ``conditions``; ``input`` is what it offers.
+
+    With a ``domain``, it is joined by the values of that as well. If it has ``one_group``, ``relation`` are its groups.
+    """
 
     relation: Relation
     input: Input
     conditions: tuple[Expr, ...]
+    domain: Domain | None
+    one_group: OneGroup | None
 
 
 CompileQuery = Callable[["QueryCompiler", exp.Expr], Relation]

@@ -14,11 +14,12 @@ from planner.context import Context, Cte, Environment, TableEntry
 from planner.expressions.coercion import cast, common_type
 from planner.expressions.comparisons import compared
 from planner.expressions.operands import comparable
-from planner.expressions.typed import Expr, Field, Ref, call, conjuncts
+from planner.expressions.typed import Expr, Field, Ref, call, conjunction, conjuncts, literal, substitute
 from planner.query.bare_selects import read_query
 from planner.query.cached_results import cached_table
 from planner.query.columns import filtered, renamed
-from planner.query.compiler import QueryCompiler
+from planner.query.compiler import OneGroup, QueryCompiler
+from planner.query.domains import over_domain
 from planner.query.hint_scope.state_ttl import BlockHints
 from planner.query.sources.inputs import alias_of, find_table, inputs_of, is_lateral_query
 from planner.query.sources.laterals import lateral
@@ -148,16 +149,19 @@ def _join(compiler: QueryCompiler, left: From, join: exp.Join, hints: BlockHints
         return _call(compiler, left, join)
     _check_form(context, join)
     correlated: tuple[Expr, ...] = ()
+    one_group: OneGroup | None = None
     side, version = _word(join, "side"), join.this.args.get("version")
     if version is not None:
         right = _input(compiler, join.this, looked_up=True)
         check_time(context, version, left.relation, left.scope)
     elif is_lateral:
         _check_lateral(context, join)
-        lateral_query = compiler.lateral(join.this, left.scope)
-        correlated = lateral_query.conditions
-        name = lateral_query.input.name
-        right = From(relation=lateral_query.relation, scope=Scope(inputs=(lateral_query.input,)), name=name)
+        query = compiler.lateral(join.this, left.scope)
+        rows, correlated, one_group = query.relation, query.conditions, query.one_group
+        if query.domain is not None:
+            rows, same = over_domain(context, rows, query.domain, left.relation, lambda expression: expression)
+            correlated = (*correlated, *same)
+        right = From(relation=rows, scope=Scope(inputs=(query.input,)), name=query.input.name)
     else:
         right = _source(compiler, join.this, hints)
     _check_names(context, left, right.scope.inputs)
@@ -177,8 +181,8 @@ def _join(compiler: QueryCompiler, left: From, join: exp.Join, hints: BlockHints
     relation = Join(
         left=left.relation,
         right=right.relation,
-        join_type=_JOIN_TYPES[side],
-        on=(*correlated, *parts),
+        join_type=_JOIN_TYPES[side] if one_group is None else "left",
+        on=(*correlated, *parts) if one_group is None else correlated,
         items=identity((*left.relation.fields, *right.relation.fields)),
         states=(
             StateInput(name=left.name, hint=hints.of(left.name)),
@@ -188,11 +192,31 @@ def _join(compiler: QueryCompiler, left: From, join: exp.Join, hints: BlockHints
         base=(*left.relation.base, *right.relation.base),
         block=compiler.block,
     )
+    if one_group is not None:
+        kept = left.relation.fields
+        row = _with_one_row(relation, kept, one_group, parts, outer=side == "LEFT", block=compiler.block)
+        return From(relation=row, scope=scope, name=None)
     if merged:
         items = (*identity(relation.fields), *merged)
         columns = Calc(input=relation, filter=None, items=items, base=relation.base, block=compiler.block)
         return From(relation=columns, scope=scope, name=None)
     return From(relation=relation, scope=scope, name=None)
+
+
+def _with_one_row(
+    join: Join, kept: tuple[Field, ...], group: OneGroup, on: tuple[Expr, ...], *, outer: bool, block: str
+) -> Relation:
+    """The fields ``kept`` of ``join`` with the row of ``group``, if its HAVING and ``on`` are true; or with NULLs."""
+    values = {item.field.id: item.expr for item in group.items}
+    there = conjunction((*group.having, *(substitute(part, values) for part in on)))
+    items = group.items
+    if outer and there is not None:
+        items = tuple(
+            replace(i, expr=call("CASE", (there, i.expr, literal(None, i.expr.type)), i.expr.type, join.offset))
+            for i in items
+        )
+        there = None
+    return Calc(input=join, filter=there, items=(*identity(kept), *items), base=join.base, block=block)
 
 
 def _check_lateral(context: Context, join: exp.Join) -> None:

@@ -24,7 +24,7 @@ from planner.expressions.typed import (
     rewrite,
     walk,
 )
-from planner.query.columns import column_for, filtered, projections
+from planner.query.columns import check_own, column_for, filtered, projections
 from planner.query.compiler import QueryCompiler
 from planner.query.ordering import SortKeys
 from planner.query.select_aliases import instead_of_position, refuse_aliases
@@ -46,6 +46,20 @@ class Rows:
     relation: Relation
     scope: Scope
     state: StateInput
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Groups:
+    """The groups of a block, and over their columns what HAVING asks, the items of the SELECT list, and the sort keys.
+
+    ``counts`` are the ids of the columns that count: they are 0 where there are no rows to be grouped.
+    """
+
+    relation: Relation
+    having: tuple[Expr, ...]
+    items: tuple[Item, ...]
+    sorted_by: tuple[Expr | None, ...]
+    counts: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,10 +92,22 @@ def build(
     compiler: QueryCompiler, select: exp.Select, rows: Rows, order: SortKeys
 ) -> tuple[Relation, tuple[Item, ...], tuple[Expr | None, ...]]:
     """The aggregation of ``rows``, filtered by HAVING, the items of the SELECT list over it, and the sort keys."""
+    found = groups_of(compiler, select, rows, order)
+    return filtered(found.relation, found.having, compiler.block), found.items, found.sorted_by
+
+
+def groups_of(
+    compiler: QueryCompiler, select: exp.Select, rows: Rows, order: SortKeys, by: tuple[Field, ...] = ()
+) -> Groups:
+    """The aggregation of ``rows`` by what ``select`` groups by, and by the columns ``by``."""
     context = compiler.context
     groups = _groups(context, select, rows.scope)
+    if by and len(groups.sets) > 1:
+        message = "GROUPING SETS, CUBE and ROLLUP in a query that is compared with another are not supported"
+        raise context.source.error(message, offset_of(select.args["group"]), "write UNION ALL of the groups")
     clauses = _clauses(compiler, select, rows.scope, order)
-    found = _aggregated(compiler, select, rows, groups, clauses)
+    _check_own(context, rows, groups, clauses)
+    found = _aggregated(compiler, select, rows, groups, clauses, by)
     known = {f.id for f in found.results.values()} | ({found.group_id.id} if found.group_id is not None else set())
     known |= {f.id for value in clauses.values.values() for f in value.fields}
 
@@ -98,10 +124,24 @@ def build(
         conditions=conditions,
         outer=over_results,
     )
-    relation = filtered(relation, conditions, compiler.block)
     outputs = ((n, over_results(e)) for n, e in clauses.selected)
-    shown = tuple(Item(field=context.field_for(e, n), expr=e) for n, e in outputs)
-    return relation, shown, tuple(None if e is None else over_results(e) for e in clauses.sorted_by)
+    return Groups(
+        relation=relation,
+        having=conditions,
+        items=tuple(Item(field=context.field_for(e, n), expr=e) for n, e in outputs),
+        sorted_by=tuple(None if e is None else over_results(e) for e in clauses.sorted_by),
+        counts=frozenset(found.results[c].id for c in clauses.calls if c.function == "COUNT"),
+    )
+
+
+def _check_own(context: Context, rows: Rows, groups: GroupingSets, clauses: _Clauses) -> None:
+    """Refuse columns of a block around, which :attr:`Scope.parent` lets WHERE alone compare."""
+    if rows.scope.parent is None:
+        return
+    own = {f.id for f in rows.relation.fields} | {f.id for value in clauses.values.values() for f in value.fields}
+    sorted_by = (e for e in clauses.sorted_by if e is not None)
+    for root in (*(e for _, e in clauses.selected), *clauses.having, *sorted_by, *groups.keys):
+        check_own(context, root, own)
 
 
 def _clauses(compiler: QueryCompiler, select: exp.Select, scope: Scope, order: SortKeys) -> _Clauses:
@@ -121,7 +161,12 @@ def _clauses(compiler: QueryCompiler, select: exp.Select, scope: Scope, order: S
 
 
 def _aggregated(
-    compiler: QueryCompiler, select: exp.Select, rows: Rows, groups: GroupingSets, clauses: _Clauses
+    compiler: QueryCompiler,
+    select: exp.Select,
+    rows: Rows,
+    groups: GroupingSets,
+    clauses: _Clauses,
+    by: tuple[Field, ...],
 ) -> _Grouped:
     context, relation, calls = compiler.context, rows.relation, clauses.calls
     check_taken_back(context, calls, relation)
@@ -145,7 +190,7 @@ def _aggregated(
         relation, key_fields, group_id = _expanded(context, groups, key_fields, relation, compiler.block)
     grouped = Aggregate(
         input=relation,
-        keys=(*key_fields, *([] if group_id is None else [group_id])),
+        keys=(*(f for f in by if f not in key_fields), *key_fields, *([] if group_id is None else [group_id])),
         calls=items,
         state=rows.state,
         offset=select_offset(select),

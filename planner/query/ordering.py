@@ -14,11 +14,12 @@ from sqlglot import exp
 
 from planner.context import Context
 from planner.expressions.typed import Expr, Field, Ref
+from planner.query.columns import projections
 from planner.relations import Calc, Item, Relation, RowNumber, Sort, SortItem, identity
 from planner.syntax.dialect import offset_of, starts_at
 from planner.translation.expressions import clause_translator
 from planner.translation.scope import Input, Scope
-from planner.translation.translator import only
+from planner.translation.translator import Translator, only
 from plans.declarations.types import parse_type
 from plans.operators.rank import NUMBER_TYPE
 from plans.operators.sort import MOST_ROWS, UNSORTABLE
@@ -39,6 +40,15 @@ class SortKeys:
     nodes: tuple[exp.Ordered, ...]
     positions: tuple[int | None, ...]
     expressions: tuple[exp.Expr | None, ...]
+
+
+def listed(
+    context: Context, select: exp.Select, translator: Translator, keys: SortKeys
+) -> tuple[tuple[Item, ...], tuple[Expr | None, ...]]:
+    """The items of the SELECT list of a block that does not group, and its sort keys."""
+    items = tuple(Item(field=context.field_for(e, n), expr=e) for n, e in projections(context, select, translator))
+    in_order = replace(translator, clause="ORDER BY")
+    return items, tuple(None if node is None else in_order.expression(node) for node in keys.expressions)
 
 
 def is_ordered(node: exp.Expr) -> bool:

@@ -105,15 +105,15 @@ def _ordered(
     if context.batch and any(arrival):
         message = "rows of a batch job have no order of arrival"
         raise source.error(message, offset_of(window.args["order"]), "order by a column")
-    if any(arrival[:-1]) or (len(items) > 1 and arrival[-1] and items[-1].descending):
-        message = "ROW_NUMBER() takes the processing time alone, or last and ascending"
+    if any(arrival[:-1]):
+        message = "ROW_NUMBER() takes the processing time alone, or last"
         hint = "rows that an order does not tell apart are in the order of arrival as it is: remove the processing time"
         raise source.error(message, offset_of(window.args["order"]), hint)
     order = dict[int, SortItem]()
     for item, is_arrival in zip(items, arrival, strict=True):
         if not is_arrival:
             order.setdefault(item.field.id, item)
-    first = items[0]
+    first, latest = items[0], arrival[-1] and items[-1].descending
     is_time = arrival[0] or (
         is_row_time(context, relation, first.field) and first.nulls_first != first.descending  # NULL is before all
     )
@@ -122,18 +122,20 @@ def _ordered(
         input=relation,
         partition=tuple({field.id: field for field in partition}.values()),
         order=tuple(order.values()),
-        latest=arrival[0] and first.descending,
+        latest=latest,
         by_time=is_time and len(items) == 1 and (context.batch or is_insert_only(relation)),
         number=number,
         unlimited=source.error(
             "ROW_NUMBER() needs a condition that says up to which number rows are kept",
             place,
-            f"write {_EXAMPLE}, or rn <= k AND rn <= 100 beside a comparison with a column",
+            f"write {_EXAMPLE}, or rn <= k if k is in PARTITION BY, or rn <= v AND rn <= 100 beside another column",
         ),
-        many_latest=source.error(
-            "by processing time, the latest first, only number 1 can be kept, of rows that are only added",
+        unordered=None
+        if is_insert_only(relation) or not latest
+        else source.error(
+            "the latest by processing time are known of rows that are only added, but these can change",
             place,
-            "keep number 1 of such rows, or order by a column with the time of a row",
+            "order by a column with the time of a row",
         ),
         base=relation.base,
         block=relation.block,

@@ -10,19 +10,18 @@ from dataclasses import replace
 from sqlglot import exp
 
 from planner.context import Context
-from planner.expressions.typed import Expr, conjuncts
+from planner.expressions.typed import conjuncts
 from planner.query import from_clause, grouping, ordering
 from planner.query.cached_results import cached_block
-from planner.query.columns import check_comparable, distinct_fields, filtered, projections
+from planner.query.columns import check_comparable, distinct_fields, filtered
 from planner.query.compiler import QueryCompiler
 from planner.query.hint_scope.block import block_hints, warn_of_unused
-from planner.query.ordering import SortKeys
 from planner.query.subquery_kinds import is_grouped, is_one_group, joined_sub_query, joins_in_where, sub_queries_in
 from planner.query.subquery_values import join_values
 from planner.query.values import without_from
 from planner.query.where_clause import apply_where
 from planner.query.window_functions import has_windows, over_windows
-from planner.relations import Aggregate, Calc, Item, Relation, StateInput, UnnamedInput
+from planner.relations import Aggregate, Calc, Relation, StateInput, UnnamedInput
 from planner.syntax.dialect import offset_of, select_offset
 from planner.syntax.grouped_windows import above_groups
 from planner.syntax.quantified_values import written_out
@@ -82,7 +81,7 @@ def compile_select(compiler: QueryCompiler, select: exp.Select) -> Relation:
         translator = replace(translator, values={place: value.worth for place, value in values.items()})
         relation, translator = over_windows(context, select, keys, relation, translator)
         relation = _qualified(select, relation, translator, block)
-        items, sorted_by = _listed(context, select, translator, keys)
+        items, sorted_by = ordering.listed(context, select, translator, keys)
     listed = Calc(input=relation, filter=None, items=distinct_fields(context, items), base=relation.base, block=block)
     relation = _distinct(context, select, listed, of_aggregate)
     if ordering.is_ordered(select):
@@ -144,15 +143,6 @@ def _qualified(select: exp.Select, relation: Relation, translator: Translator, b
         raise translator.source.error(message, offset_of(qualify), "write WHERE, or ROW_NUMBER() OVER (...) <= 3")
     condition = replace(translator, clause="QUALIFY").condition(asked)
     return filtered(relation, conjuncts(condition), block)
-
-
-def _listed(
-    context: Context, select: exp.Select, translator: Translator, keys: SortKeys
-) -> tuple[tuple[Item, ...], tuple[Expr | None, ...]]:
-    """The items of the SELECT list of a block that does not group, and its sort keys."""
-    items = tuple(Item(field=context.field_for(e, n), expr=e) for n, e in projections(context, select, translator))
-    in_order = replace(translator, clause="ORDER BY")
-    return items, tuple(None if node is None else in_order.expression(node) for node in keys.expressions)
 
 
 def _distinct(context: Context, select: exp.Select, listed: Calc, state: StateInput) -> Relation:

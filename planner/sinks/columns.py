@@ -1,10 +1,10 @@
 """The columns of a query as the types that a sink declares, converted as Flink's sinks convert them.
 
-What Flink converts by itself is converted here too: numbers to DECIMAL (too many digits are NULL), text to VARCHAR
-(what is longer is cut), CHAR to CHAR, a TIMESTAMP to its DATE, timestamps to each other. Where that may lose something,
-or goes by the time zone of the session, a note says so. All else needs a CAST in the query.
-``table.exec.sink.type-length-enforcer`` says whether text that is declared to have the length of its column is made to
-have it.
+What Flink converts by itself is converted here too: numbers to DECIMAL (too many digits are NULL), text to VARCHAR and
+bytes to VARBINARY (what is longer is cut), CHAR to CHAR and BINARY to BINARY, a TIMESTAMP to its DATE, timestamps to
+each other. Where that may lose something, or goes by the time zone of the session, a note says so. All else needs a
+CAST in the query. ``table.exec.sink.type-length-enforcer`` says whether text and bytes that are declared to have the
+length of their column are made to have it.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from plans.declarations.types import DataType
 from plans.model.config import LENGTH_ENFORCER
 
 _TIMESTAMPS = {"TIMESTAMP", "TIMESTAMP_LTZ"}
+_SIZED = ("CHAR", "VARCHAR", "BINARY", "VARBINARY")
 
 
 def fitted(context: Context, statement: Insert, target: Field, source: Field, place: int) -> Expr:
@@ -46,7 +47,9 @@ def fitted(context: Context, statement: Insert, target: Field, source: Field, pl
         )
     if not lossless:
         _note(context, statement, target, source, place)
-    if wanted.root in ("CHAR", "VARCHAR") and context.compiler.get(LENGTH_ENFORCER, "IGNORE") == "TRIM_PAD":
+    if wanted.root in _SIZED and context.compiler.get(LENGTH_ENFORCER, "IGNORE") == "TRIM_PAD":
+        return of_length(value, wanted, place)
+    if wanted.root in ("BINARY", "VARBINARY") and not lossless:
         return of_length(value, wanted, place)
     return flink_cast(value, wanted, place)
 
@@ -55,8 +58,10 @@ def _converted_by_sinks(source: DataType, target: DataType) -> bool:
     """Whether a sink of Flink 2.3 takes ``source`` for ``target``, as measured, though a value may not fit."""
     if target.root == "VARCHAR":
         return source.is_text
-    if target.root == "CHAR":
-        return source.root == "CHAR"
+    if target.root == "VARBINARY":
+        return source.root in ("BINARY", "VARBINARY", "BYTES")
+    if target.root in ("CHAR", "BINARY"):
+        return source.root == target.root
     if target.root == "DECIMAL":
         return source.is_numeric
     if {source.root, target.root} <= _TIMESTAMPS:
@@ -68,6 +73,8 @@ def _note(context: Context, statement: Insert, target: Field, source: Field, pla
     loss = {
         "VARCHAR": "longer text is cut",
         "CHAR": "longer text is cut, and shorter text gets spaces",
+        "VARBINARY": "further bytes are cut",
+        "BINARY": "further bytes are cut, and missing ones are zeros",
         "DECIMAL": "numbers are rounded, and those of more digits are NULL",
         "FLOAT": "numbers are the nearest FLOAT",
         "DATE": "the time of day is lost",
@@ -77,10 +84,13 @@ def _note(context: Context, statement: Insert, target: Field, source: Field, pla
     if {source.type.root, target.type.root} == _TIMESTAMPS:
         cut = (source.type.precision or 0) > (target.type.precision or 0)
         loss = "it is as in the time zone of the session" + (f", and {loss}" if cut else "")
+    declare = f"declare the column as {source.type.as_nullable()}"
+    says_so = castable(Ref(field=source), target.type.as_nullable())
     context.report.note(
         f"column '{target.name}' of sink '{statement.table}' is {target.type.as_nullable()}, and the query's is "
         f"{source.type.as_nullable()}: {loss}, as in Flink",
         place,
-        f"write CAST({source.name or '...'} AS {target.type.as_nullable()}) to say so, or declare the column as "
-        f"{source.type.as_nullable()}",
+        f"write CAST({source.name or '...'} AS {target.type.as_nullable()}) to say so, or {declare}"
+        if says_so
+        else declare,
     )

@@ -119,11 +119,12 @@ def _convert(kind: Any, record: Callable[[Any], Convert], many: Callable[[Any], 
 
 
 def plain(kind: Any) -> Any:
-    """A type without its annotations and without None."""
+    """A type without its annotations and without None; of several types, those."""
     while get_origin(kind) is Annotated:
         kind = get_args(kind)[0]
     if get_origin(kind) in (UnionType, Union):
-        (kind,) = (plain(each) for each in get_args(kind) if each is not NoneType)
+        first, *others = (plain(each) for each in get_args(kind) if each is not NoneType)
+        return Union[(first, *others)]  # of one type it is that type
     return kind
 
 

@@ -12,7 +12,8 @@ import json
 from dataclasses import MISSING, is_dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin
 
 from plans.format.fields import forms_of, is_optional, notes_on, plain
 from plans.model.config import KEYS
@@ -175,6 +176,8 @@ def _type(kind: Any) -> Schema:
         return {"type": {str: "string", int: "integer", bool: "boolean"}[kind]}
     if get_origin(kind) is Literal:
         return {"enum": list(get_args(kind))}
+    if get_origin(kind) in (UnionType, Union):
+        return {"type": [_type(each)["type"] for each in get_args(kind)]}
     if get_origin(kind) is tuple:
         return {"type": "array", "items": _field(get_args(kind)[0], required=False)}
     assert is_dataclass(kind), kind

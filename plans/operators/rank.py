@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from plans.declarations.row_kinds import ALL_KINDS, INSERT_ONLY, RowKinds
 from plans.declarations.tables import Column
+from plans.declarations.types import parse_type
 from plans.errors import Diagnostic
 from plans.operators.sort import SortKey, check_order, describe_order
 from plans.operators.spec.columns import check_known, check_names, types_of
@@ -32,8 +33,10 @@ NUMBER_TYPE = "BIGINT NOT NULL"
 class Rank(WithSettings):
     """Numbers the rows of each ``key`` by ``order``, and passes on those from ``rank_start`` to ``rank_end``.
 
-    Of rows that the order does not tell apart the one that arrived first has the lower number. ``number`` is a further
-    column, BIGINT NOT NULL, with a row's number. Flink's Rank with ROW_NUMBER, SortLimit and Limit.
+    A ``rank_end`` that is a name is a column of ``key``: each key says itself how many of its rows are passed on.
+    Of rows that the order does not tell apart the one that arrived first has the lower number, or with ``arrival`` last
+    the one that arrived last. ``number`` is a further column, BIGINT NOT NULL, with a row's number. Flink's Rank with
+    ROW_NUMBER, SortLimit and Limit.
     """
 
     id: OperatorId
@@ -42,12 +45,25 @@ class Rank(WithSettings):
     order: Annotated[
         tuple[SortKey, ...], "What rows are numbered by, first the most significant; empty for the order of arrival."
     ]
+    arrival: Annotated[
+        Literal["first", "last"],
+        "Which of rows that the order does not tell apart has the lower number: the one that arrived first or last.",
+    ] = "first"
     rank_start: Annotated[int, "The number of the first row of a key that is passed on.", {"minimum": 1}]
-    rank_end: Annotated[int, "The number of the last row of a key that is passed on.", {"minimum": 1}]
+    rank_end: Annotated[
+        int | str,
+        "The number of the last row of a key that is passed on, or the column of the key that holds it.",
+        {"minimum": 1, "minLength": 1},
+    ]
     number: Annotated[Name | None, "The name of the column with a row's number; absent if nobody reads it."] = None
     changelog: Changelog
     state: Annotated[States, "rankState."]
     settings: Mapping[str, Settings] = field(default_factory=dict)
+
+    @property
+    def keeps_what_came(self) -> bool:
+        """Whether a row that was passed on stays, whatever is added."""
+        return not self.order and self.arrival == "first"
 
 
 def _columns(rank: Rank, inputs: Sequence[Columns], plan: Declared) -> Columns:
@@ -58,23 +74,33 @@ def _check(rank: Rank, inputs: Sequence[Columns], plan: Declared, path: str) -> 
     types = types_of(inputs[0])
     yield from check_known(rank.key, types, f"{path}.key", "key column")
     yield from check_order(rank.order, types, path)
-    if rank.rank_end < rank.rank_start:
+    if isinstance(rank.rank_end, str):
+        yield from _check_end(rank, rank.rank_end, types, f"{path}.rank-end")
+    elif rank.rank_end < rank.rank_start:
         message = f"no row has a number from {rank.rank_start} to {rank.rank_end}"
         yield Diagnostic(message=message, path=f"{path}.rank-end", hint="compile the SQL again")
     if rank.number is not None:
         yield from check_names([*types, rank.number], path, "number")
 
 
+def _check_end(rank: Rank, end: str, types: Mapping[str, str], path: str) -> Iterator[Diagnostic]:
+    hint = "compile the SQL again"
+    if end not in rank.key:
+        yield Diagnostic(message=f"'{end}' is no column of the key", path=path, hint=hint)
+    elif end in types and not parse_type(types[end]).is_integer:
+        yield Diagnostic(message=f"'{end}' is {types[end]}, no whole number", path=path, hint=hint)
+
+
 def _check_mode(rank: Rank, plan: Declared, path: str) -> Iterator[Diagnostic]:
-    if plan.mode == "batch" and not rank.order:
+    if plan.mode == "batch" and (not rank.order or rank.arrival == "last"):
         message, hint = "rows of a batch job have no order of arrival", "order by a column"
-        yield Diagnostic(message=message, path=f"{path}.order", hint=hint)
+        yield Diagnostic(message=message, path=f"{path}.{'arrival' if rank.order else 'order'}", hint=hint)
 
 
 def _changelog(rank: Rank, inputs: RowKinds, upserted: KeysUpserted) -> RowKinds:
-    if not rank.order and inputs == INSERT_ONLY:
+    if rank.keeps_what_came and inputs == INSERT_ONLY:
         return INSERT_ONLY  # what came first stays first
-    if rank.number is None and rank.rank_start < rank.rank_end:
+    if rank.number is None and rank.rank_start != rank.rank_end:
         return ("+I", "-D")
     kinds = {"+I", "+U"} if inputs == INSERT_ONLY else {"+I", "+U", "-D"}
     if not upserted(rank.key if rank.number is None else (*rank.key, rank.number)):
@@ -88,7 +114,7 @@ def _state_facts(rank: Rank, facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def _changes_for(rank: Rank, lasts: Sequence[float], inputs: Sequence[RowKinds]) -> float:
-    only_adds = not rank.order and all(kinds == INSERT_ONLY for kinds in inputs)
+    only_adds = rank.keeps_what_came and all(kinds == INSERT_ONLY for kinds in inputs)
     return 0.0 if only_adds else its_own_ttl(rank, lasts, inputs)
 
 
@@ -96,7 +122,10 @@ def _describe(rank: Rank, plan: Declared) -> str:
     start, end = rank.rank_start, rank.rank_end
     which = f"FIRST {end}" if start == 1 else f"ROW {end}" if start == end else f"ROWS {start} TO {end}"
     of = f" OF EACH {', '.join(rank.key)}" if rank.key else ""
-    order = f" BY {describe_order(rank.order)}" if rank.order else " BY ARRIVAL"
+    keys = [describe_order(rank.order)] if rank.order else []
+    if rank.arrival == "last":
+        keys.append("ARRIVAL DESC")
+    order = f" BY {', '.join(keys) or 'ARRIVAL'}"
     number = "" if rank.number is None else f" AS {rank.number}"
     return f"{which}{of}{order}{number}"
 

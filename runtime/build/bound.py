@@ -163,6 +163,7 @@ def _join(operator: Join, inputs: BoundInputs) -> JoinOperator:
 def _rank(operator: Rank, inputs: BoundInputs) -> RankOperator | FirstRowsOperator:
     numbering = Numbering(
         order=operator.order,
+        latest=operator.arrival == "last",
         start=operator.rank_start,
         end=operator.rank_end,
         number=operator.number,

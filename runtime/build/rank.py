@@ -32,7 +32,8 @@ def _batch(operator: Rank, inputs: Sequence[DataFrame], edges: Edges) -> DataFra
     window = _window(inputs[0], operator.key, operator.order)
     number = operator.number or _NUMBER
     frame = normal_floats(inputs[0]).withColumn(number, F.row_number().over(window).cast("bigint"))
-    frame = frame.where(F.col(quoted(number)).between(operator.rank_start, operator.rank_end))
+    end = F.col(quoted(operator.rank_end)) if isinstance(operator.rank_end, str) else F.lit(operator.rank_end)
+    frame = frame.where(F.col(quoted(number)).between(operator.rank_start, end))
     return frame.drop(_NUMBER) if operator.number is None else frame
 
 

@@ -1,6 +1,6 @@
 """Rows of keys numbered in an order, before and after a batch, and what a batch changes at the numbers that are wanted.
 
-Of rows that the order does not tell apart the one that arrived first comes first.
+Of rows that the order does not tell apart the one that arrived first comes first, or the one that arrived last.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from plans.declarations.row_kinds import INSERT_ONLY, RowKind
 from plans.operators import SortKey
@@ -27,19 +28,34 @@ Rows = Callable[[Int64s], pa.Table]
 class Numbering:
     """What rows are numbered by, and which numbers, from ``start`` to ``end``, are put out as which row kinds.
 
-    ``number`` is the column with the number, None if it has none.
+    ``latest`` says that of rows that the order does not tell apart the one that arrived last comes first.
+    An ``end`` that is a name is a column of whole numbers, the same in all rows of a key; NULL wants none. ``number``
+    is the column with the number, None if it has none.
     """
 
     order: tuple[SortKey, ...]
     start: int
-    end: int
+    end: int | str
     number: str | None
     kinds: tuple[RowKind, ...]
+    latest: bool = False
+
+    def sorted(self, rows: pa.Table, keys: Int64s, places: Int64s) -> Int64s:
+        """Where the rows stand, by their ``keys``, then in the order; ``places`` are those in the order of arrival."""
+        return sorted_rows(rows, keys, self.order, -places if self.latest else places)
 
     @property
-    def sorted_by(self) -> list[str]:
-        """The columns of the order."""
-        return [key.column for key in self.order]
+    def read(self) -> list[str]:
+        """The columns of the order, and the one with the last number."""
+        end = [self.end] if isinstance(self.end, str) else []
+        return list(dict.fromkeys((*(key.column for key in self.order), *end)))
+
+    def ends(self, rows: pa.Table, count: int) -> Int64s:
+        """The last number that is wanted of the key of each of ``rows``, which are ``count``."""
+        if isinstance(self.end, int):
+            return np.full(count, self.end)
+        ends: Int64s = np.asarray(pc.fill_null(rows[self.end].cast(pa.int64()), 0))
+        return ends
 
     def output(self, columns: pa.Schema) -> pa.Schema:
         """The columns that are put out for rows with these ``columns``."""
@@ -53,7 +69,7 @@ class Occurrences:
     """The rows of some keys, each as often as it occurs, in their order: ``which`` row it is, and its key.
 
     ``was`` says which were there before the batch, ``is_`` which are after it; ``given`` is where each stood before
-    they were sorted.
+    they were sorted, and ``ends`` the last number that is wanted of its key.
     """
 
     given: Int64s
@@ -61,6 +77,7 @@ class Occurrences:
     keys: Int64s
     was: Mask
     is_: Mask
+    ends: Int64s
 
     def numbers(self, there: Mask) -> Int64s:
         """The number of each among those that are ``there``, from 1; what is not there has that of the one before."""
@@ -69,10 +86,10 @@ class Occurrences:
         found: Int64s = total - (total - there)[begins][np.cumsum(begins) - 1]
         return found
 
-    def from_first_to(self, end: int) -> Mask:
-        """Whether each has a number up to ``end`` after the batch, as they were given."""
+    def up_to_end(self) -> Mask:
+        """Whether each has a number up to the last that is wanted after the batch, as they were given."""
         found = np.zeros(len(self.given), np.bool_)
-        found[self.given] = self.is_ & (self.numbers(self.is_) <= end)
+        found[self.given] = self.is_ & (self.numbers(self.is_) <= self.ends)
         return found
 
 
@@ -87,19 +104,22 @@ def occurrences(
     numbering: Numbering, rows: pa.Table, *, which: Int64s, keys: Int64s, places: Int64s, was: Mask, is_: Mask
 ) -> Occurrences:
     """Occurrences of ``rows`` in their order; ``places`` are those in the order of arrival."""
-    order = sorted_rows(rows.combine_chunks().take(which), keys, numbering.order, places)
-    return Occurrences(given=order, which=which[order], keys=keys[order], was=was[order], is_=is_[order])
+    rows = rows.combine_chunks().take(which)
+    order = numbering.sorted(rows, keys, places)
+    ends = numbering.ends(rows, len(which))[order]
+    return Occurrences(given=order, which=which[order], keys=keys[order], was=was[order], is_=is_[order], ends=ends)
 
 
 def first_of_each_key(numbering: Numbering, batch: pa.Table, key: Sequence[str]) -> pa.Table:
     """The rows of a batch, which are only added, that can have one of the first numbers; in their order."""
     groups, first = keys_of(batch, key)
     sizes = np.bincount(groups, minlength=len(first))
-    if not len(first) or int(sizes.max()) <= numbering.end:
+    ends = numbering.ends(batch.take(first), len(first))
+    if bool((sizes <= ends).all()):
         return batch
-    order = sorted_rows(batch, groups, numbering.order, np.arange(len(groups)))
+    order = numbering.sorted(batch, groups, np.arange(len(groups)))
     behind = np.arange(len(order)) - (np.cumsum(sizes) - sizes)[groups[order]]
-    return batch.take(np.sort(order[behind < numbering.end]))
+    return batch.take(np.sort(order[behind < ends[groups[order]]]))
 
 
 def emitted(numbering: Numbering, found: Occurrences, rows: Rows) -> pa.Table:
@@ -111,7 +131,7 @@ def emitted(numbering: Numbering, found: Occurrences, rows: Rows) -> pa.Table:
 def _shown(numbering: Numbering, found: Occurrences, there: Mask) -> tuple[Mask, Int64s]:
     """Which of those that are ``there`` have a number that is wanted, and all numbers."""
     numbers = found.numbers(there)
-    return there & (numbers >= numbering.start) & (numbers <= numbering.end), numbers
+    return there & (numbers >= numbering.start) & (numbers <= found.ends), numbers
 
 
 def _moves(numbering: Numbering, found: Occurrences, rows: Rows) -> pa.Table:

@@ -91,7 +91,7 @@ def _update(operator: FirstRowsOperator, state: KeyedState, batch: pa.Table, now
     # What is stored, by code, and then the rows of the batch.
     size = len(code) + len(key_of)
     is_stored = np.arange(size) < len(code)
-    sort_rows = pa.concat_tables([state.take(code, numbering.sorted_by), rows.select(numbering.sorted_by)])
+    sort_rows = pa.concat_tables([state.take(code, numbering.read), rows.select(numbering.read)])
     found = occurrences(
         numbering,
         sort_rows,
@@ -102,7 +102,7 @@ def _update(operator: FirstRowsOperator, state: KeyedState, batch: pa.Table, now
         is_=np.ones(size, np.bool_),
     )
     output = emitted(numbering, found, lambda chosen: rows_at(state, code, rows, chosen)[0])
-    first = found.from_first_to(numbering.end)
+    first = found.up_to_end()
     entering = np.flatnonzero(first[len(code) :])
     slots = _slots(state, key, code, ~first[: len(code)], key_of[entering], len(first_of_key))
     _put(operator, state, rows.take(entering), hashes[entering], slots, came[entering], now)

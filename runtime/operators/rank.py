@@ -114,9 +114,7 @@ def _update(operator: RankOperator, state: KeyedState, batch: pa.Table, now: int
     rank_of_other = np.cumsum(entry_of < 0) - 1
     found = occurrences(
         operator.numbering,
-        pa.concat_tables(
-            [state.take(code[others], operator.numbering.sorted_by), rows.select(operator.numbering.sorted_by)]
-        ),
+        pa.concat_tables([state.take(code[others], operator.numbering.read), rows.select(operator.numbering.read)]),
         which=np.concatenate((rank_of_other[stored[~touched]], len(others) + entry)),
         keys=np.concatenate((key[stored[~touched]], key_of[entry])),
         places=np.concatenate((place[~touched], entry_place)),

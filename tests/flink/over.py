@@ -59,6 +59,14 @@ QUERIES: dict[str, tuple[str, str]] = {
         _LONG,
         "SELECT id, r FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC, id) AS r FROM o) WHERE r <= n",
     ),
+    "numbers up to the key": (
+        _LONG,
+        "SELECT id, r FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY n ORDER BY v DESC, id) AS r FROM o) WHERE r <= n",
+    ),
+    "numbers below the key": (
+        _LONG,
+        "SELECT id, r FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY n ORDER BY v DESC, id) AS r FROM o) WHERE r < n",
+    ),
     "numbers below a column": (
         _LONG,
         "SELECT id, r FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC, id) AS r FROM o) WHERE r < n",

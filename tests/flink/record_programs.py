@@ -13,7 +13,18 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from programs import CONFIGURED_TTL, DOCUMENTS, HINTED, NULL_FOR_ZERO, PROGRAMS, TABLES, UPSERTED, WATERMARKED
+from programs import (
+    CONFIGURED_TTL,
+    DOCUMENTS,
+    HINTED,
+    NULL_FOR_MINUS_ONE,
+    NULL_FOR_ZERO,
+    PROGRAMS,
+    TABLES,
+    UPSERTED,
+    WATERMARKED,
+    WITHOUT_ROW_OF_NONE,
+)
 from pyflink.common import Row, RowKind, Types
 from pyflink.datastream import StreamExecutionEnvironment
 from pyflink.table import Schema, StreamTableEnvironment
@@ -113,7 +124,7 @@ def states(columns: str, query: str) -> list[dict[str, str]]:
 
 def main() -> None:
     tables = with_rows()
-    programs = PROGRAMS | NULL_FOR_ZERO | DOCUMENTS | HINTED
+    programs = PROGRAMS | WITHOUT_ROW_OF_NONE | NULL_FOR_MINUS_ONE | NULL_FOR_ZERO | DOCUMENTS | HINTED
     known = json.loads(RECORDED.read_text(encoding="utf-8")) if "--missing" in sys.argv else {}
     answers: dict[str, Any] = {name: answer for name, answer in known.items() if name in programs}
     for name, (columns, query) in programs.items():

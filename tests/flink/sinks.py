@@ -11,15 +11,18 @@ COLUMNS = {
     "b": "DOUBLE",
     "t": "TIMESTAMP(6)",
     "z": "TIMESTAMP_LTZ(6)",
+    "x": "BYTES",
+    "y": "VARBINARY(5)",
+    "q": "BINARY(3)",
 }
 ZONE = "America/New_York"
 
-# Text that is longer and shorter than it is declared, as files may have it.
+# Text and octets, in base64, that are longer and shorter than they are declared, as files may have them.
 ROWS = [
     {"s": "abcdef", "v": "ab", "w": "abcdef", "n": 7, "d": 1.239, "b": 5.125, "t": "2020-01-01 00:00:00.123456",
-     "z": "2020-07-01 03:00:00.123956Z"},
+     "z": "2020-07-01 03:00:00.123956Z", "x": "AP9hYmNkZQ==", "y": "/wA=", "q": "AQID"},
     {"s": "x", "v": "abcdefg", "w": "y", "n": 700, "d": 99.996, "b": 0.5, "t": "2020-02-03 10:20:30.9996",
-     "z": "1990-01-01 00:00:00.9999Z"},
+     "z": "1990-01-01 00:00:00.9999Z", "x": "", "y": "YWJjZGVmZw==", "q": "gA=="},
 ]  # fmt: skip
 
 ENFORCERS = ("IGNORE", "TRIM_PAD")
@@ -36,6 +39,10 @@ CASES: list[tuple[str, str]] = [
     ),
     *(("z", kind) for kind in ("TIMESTAMP(0)", "TIMESTAMP(3)", "TIMESTAMP(6)", "TIMESTAMP_LTZ(0)", "TIMESTAMP_LTZ(3)")),
     *(("z", kind) for kind in ("DATE", "STRING")),
+    *(("x", kind) for kind in ("VARBINARY(2)", "VARBINARY(9)", "BINARY(3)", "STRING")),
+    *(("y", kind) for kind in ("VARBINARY(2)", "VARBINARY(5)", "VARBINARY(9)", "BYTES", "BINARY(5)")),
+    *(("q", kind) for kind in ("VARBINARY(2)", "VARBINARY(3)", "BYTES", "BINARY(2)", "BINARY(3)", "BINARY(5)")),
+    ("s", "VARBINARY(9)"),
     ("s", "INT"),
     ("s", "BOOLEAN"),
     ("n", "BOOLEAN"),

@@ -49,6 +49,8 @@ def test_a_note_says_where_a_value_may_not_fit(column: str, kind: str, tmp_path:
         *(("s", f"VARCHAR({n})") for n in (3, 5, 9)),
         *(("v", "VARCHAR(3)"), ("w", "VARCHAR(3)"), ("w", "VARCHAR(5)"), ("w", "CHAR(3)"), ("w", "CHAR(9)")),
         *(("n", "DECIMAL(4, 2)"), ("d", "FLOAT"), ("t", "DATE"), ("b", "DECIMAL(10, 2)"), ("b", "DECIMAL(3, 3)")),
+        *(("x", "VARBINARY(2)"), ("x", "VARBINARY(9)"), ("y", "VARBINARY(2)"), ("q", "VARBINARY(2)")),
+        *(("q", "BINARY(2)"), ("q", "BINARY(5)")),
         *(("d", f"DECIMAL({size})") for size in ("12, 2", "3, 1", "4, 2")),
         *(("t", kind) for kind in ("TIMESTAMP(0)", "TIMESTAMP(3)", "TIMESTAMP_LTZ(3)", "TIMESTAMP_LTZ(6)")),
         *(

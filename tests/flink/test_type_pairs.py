@@ -52,8 +52,7 @@ def instead(name: str, one: DataType, other: DataType) -> tuple[str | None, ...]
     if name == INSERT:
         if pair == {"DATE", "TIMESTAMP"} and one.root == "DATE":
             return (str(other),)  # loses nothing; Flink refuses it
-        cut = other.root == "VARBINARY" and one.root in OCTETS and one != other
-        return (None,) if cut else ()
+        return ()
     if times and (one.is_numeric or other.is_numeric):
         return (None,)  # a time, in Flink, which is computed of no number
     if pair == {"TIMESTAMP", "TIMESTAMP_LTZ"}:

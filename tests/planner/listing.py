@@ -90,7 +90,8 @@ def _operator(operator: Operator) -> list[str]:
         return [f"{head}: {how} [{kinds}]", *map(_state, operator.state)]
     if isinstance(operator, Rank):
         kinds = " ".join(operator.changelog)
-        keys = ", ".join(f"{key.column} {key.direction} nulls {key.nulls}" for key in operator.order) or "arrival"
+        order = [f"{key.column} {key.direction} nulls {key.nulls}" for key in operator.order]
+        keys = ", ".join([*order, "arrival desc"] if operator.arrival == "last" else order or ["arrival"])
         number = "" if operator.number is None else f" as {operator.number}"
         of = ", ".join(operator.key) or "all"
         how = f"{operator.rank_start} to {operator.rank_end} of {of} by {keys}{number}"

@@ -199,6 +199,13 @@ CASES = {
         states={"rank_o": CARRIES},
     ),
     "more first rows": Case(before=RANKED, after=RANKED.replace("<= 2", "<= 3"), states={"rank_o": EMPTY}),
+    "as many first rows as the key says": Case(
+        before=RANKED, after=RANKED.replace("<= 2", "<= k"), states={"rank_o": EMPTY}
+    ),
+    "as many first rows as the key says, filtered above": Case(
+        before=RANKED.replace("<= 2", "<= k"), after=RANKED.replace("<= 2", "<= k") + " AND id > 2",
+        states={"rank_o": CARRIES},
+    ),
     "first rows in another order": Case(
         before=RANKED, after=RANKED.replace("v DESC", "v"), states={"rank_o": EMPTY}
     ),

@@ -31,6 +31,7 @@ COLUMNS = "id BIGINT, k BIGINT, v BIGINT, d DOUBLE, s STRING"
 NUMBERED = (
     "SELECT {what} FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY {by}) AS n FROM o) AS t WHERE {which}"
 )
+OF_V = "SELECT {what} FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY v ORDER BY d, id) AS n FROM o) AS t WHERE {which}"
 QUERIES = {
     "with numbers": (
         "k BIGINT, n BIGINT, id BIGINT",
@@ -38,6 +39,9 @@ QUERIES = {
     ),
     "without numbers": ("k BIGINT, id BIGINT", NUMBERED.format(what="k, id", by="s, d DESC, id", which="n <= 2")),
     "one number": ("k BIGINT, id BIGINT", NUMBERED.format(what="k, id", by="d DESC, id", which="n = 2")),
+    "as many as the key says": ("v BIGINT, n BIGINT, id BIGINT", OF_V.format(what="v, n, id", which="n <= v")),
+    "as many as the key says, without numbers": ("v BIGINT, id BIGINT", OF_V.format(what="v, id", which="n <= v")),
+    "less than the key says": ("v BIGINT, id BIGINT", OF_V.format(what="v, id", which="n > 1 AND n < v")),
     "nulls": ("k BIGINT, id BIGINT", NUMBERED.format(what="k, id", by="v NULLS LAST, id", which="n BETWEEN 2 AND 4")),
     "of all": ("id BIGINT", "SELECT id FROM o ORDER BY s DESC, id LIMIT 5 OFFSET 1"),
     "largest groups": ("s STRING, c BIGINT", "SELECT s, COUNT(*) AS c FROM o GROUP BY s ORDER BY c DESC, s LIMIT 2"),
@@ -62,6 +66,27 @@ def test_the_first_rows_are_those_of_sqlite(spark: SparkSession, tmp_path: Path,
     for number, (name, (columns, query)) in enumerate(QUERIES.items()):
         names = [column.split()[0] for column in columns.split(", ")]
         assert left_in(tmp_path / f"r{number}", names) == Counter(database.execute(query).fetchall()), name
+
+
+def test_the_last_rows_by_arrival_are_those_of_sqlite(spark: SparkSession, tmp_path: Path) -> None:
+    """One file a batch, of which each has its rows in the order of their ids."""
+    files = "'connector' = 'filesystem', 'format' = 'json', 'path' = '{}'"
+    ordered = {"p DESC": "id DESC", "v, p DESC": "v, id DESC"}
+    script = f"CREATE TABLE o ({COLUMNS}, p AS PROCTIME()) WITH ({files.format(tmp_path / 'o')}"
+    script += ", 'source.max-files-per-trigger' = '1');"
+    for number, order in enumerate(ordered):
+        options = f"{files.format(tmp_path / f'r{number}')}, 'sink.changelog' = 'true'"
+        script += f"CREATE TABLE r{number} (k BIGINT, n BIGINT, id BIGINT) WITH ({options});"
+        script += f"INSERT INTO r{number} {NUMBERED.format(what='k, n, id', by=order, which='n <= 3')};"
+    for part in range(4):
+        add_rows(tmp_path, "o", ROWS[part * 10 : part * 10 + 10])
+    execute(planner.compile_sql(script, {"parallelism.default": "2"}), spark, once=True).await_termination()
+    database = sqlite3.connect(":memory:")
+    database.execute("CREATE TABLE o (id, k, v, d, s)")
+    database.executemany("INSERT INTO o VALUES (:id, :k, :v, :d, :s)", ROWS)
+    for number, order in enumerate(ordered.values()):
+        wanted = database.execute(NUMBERED.format(what="k, n, id", by=order, which="n <= 3")).fetchall()
+        assert left_in(tmp_path / f"r{number}", ["k", "n", "id"]) == Counter(wanted)
 
 
 def left_in(directory: Path, names: list[str]) -> Counter[tuple[Any, ...]]:

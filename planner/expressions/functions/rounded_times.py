@@ -1,7 +1,7 @@
 """Times cut to a unit, or filled up to the next one, and the months between two times, as Flink counts them.
 
-A week begins on Sunday; what is filled up to a week or more counts without its time of the day. A TIMESTAMP never goes
-through the session time zone, in which some hours are not there: it is counted from the day that it is in.
+A week begins on Sunday; what is filled up to a week or more counts without its time of the day. A TIMESTAMP that is cut
+never goes through the session time zone, in which some hours are not there: within a day it is cut as text.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from plans.declarations.types import DataType
 
 _DATE = DataType(root="DATE")
 _UNIT = DataType(root="INTERVAL")
-_OF_A_DAY = ("MILLISECOND", "SECOND", "MINUTE", "HOUR")
+_OF_A_DAY = {"MILLISECOND": (23, ""), "SECOND": (19, ""), "MINUTE": (16, ":00"), "HOUR": (13, ":00:00")}
+"""How much of ``2024-02-29 13:14:15.167`` says a unit, and what follows where it begins."""
 _OF_DAYS = ("DAY", "WEEK", "MONTH", "QUARTER", "YEAR")
 _MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
 MONTH_UNITS = tuple(_MONTHS)
@@ -57,9 +58,12 @@ def _start(time: Expr, unit: str, offset: int) -> Expr:
     day = call("CAST", (time,), _DATE, offset)
     if unit in _OF_DAYS:
         return cast(_start(day, unit, offset), kind, offset)
-    midnight = cast(day, kind, offset)
-    passed = call("timestampdiff", (_word(unit), midnight, time), BIGINT, offset)
-    return call("timestampadd", (_word(unit), passed, midnight), kind, offset)
+    begin, rest = _OF_A_DAY[unit]
+    shown = call("CAST", (time,), STRING, offset)
+    text: Expr = call("substring", (shown, literal(1, INT), literal(begin, INT)), STRING, offset)
+    if rest:
+        text = call("concat", (text, literal(rest, STRING)), STRING, offset)
+    return call("CAST", (text,), kind, offset)
 
 
 def _later(start: Expr, unit: str, offset: int) -> Expr:

@@ -1,7 +1,8 @@
 """LATERAL (SELECT ...): a query in FROM that may refer, in its WHERE, to what stands before it.
 
 It becomes a join on what it compares. With ORDER BY and LIMIT, which count the rows for each row before it, its own
-rows are numbered for each value that they are compared by, so that all comparisons must be equalities.
+rows are numbered for each value that they are compared by, so that all comparisons must be equalities. What aggregates
+or removes duplicates is in :mod:`planner.query.subqueries.lateral_groups`.
 """
 
 from __future__ import annotations
@@ -10,16 +11,17 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from planner.expressions.typed import BOOLEAN, Call, Expr, Ref, call, fields_of, walk
+from planner.expressions.typed import BOOLEAN, Call, Expr, call, fields_of
 from planner.properties.nullability import may_be_null
 from planner.query import ordering
-from planner.query.columns import column_for, filtered, projections
+from planner.query.columns import check_own, column_for, filtered
 from planner.query.compiler import Lateral, QueryCompiler
 from planner.query.from_clause import build_from
 from planner.query.hint_scope.block import block_hints
 from planner.query.ordering import SortKeys
 from planner.query.refused_clauses import refuse_clauses
 from planner.query.sources.inputs import alias_of
+from planner.query.subqueries.lateral_groups import LateralRows, grouped_rows
 from planner.query.subquery_kinds import is_grouped
 from planner.query.where_clause import filtered_block
 from planner.relations import Calc, Item, Relation, identity
@@ -28,46 +30,53 @@ from planner.translation.expressions import clause_translator
 from planner.translation.scope import Input, Scope
 from planner.translation.translator import only
 
-_ALLOWED = ("hint", "expressions", "from_", "joins", "where", *ordering.CLAUSES)
-_INSTEAD = "write a sub-query in FROM without LATERAL, and join it on what it compares"
+_ALLOWED = ("hint", "expressions", "from_", "joins", "where", "group", "having", "distinct", *ordering.CLAUSES)
 
 
 def compile_lateral(compiler: QueryCompiler, node: exp.Lateral, outer: Scope) -> Lateral:
     """The rows of the query at ``node``, and what of them is compared with the names of ``outer``."""
     context, select, alias = compiler.context, node.this.this, alias_of(node)
     refuse_clauses(context, select)
-    if is_grouped(select) or select.args.get("distinct") is not None:
-        message = "a LATERAL query that aggregates or removes duplicates is not supported"
-        raise context.source.error(message, offset_of(select), _INSTEAD)
     only(context.source, select, *_ALLOWED)
     inner = compiler.within(replace(compiler.environment, block=alias or compiler.block, set_operation=""))
-    hints = block_hints(context, inner.environment, select, aggregates=False)
-    found = build_from(inner, select, hints, outer)
-    rows, conditions = filtered_block(inner, found, select, hints, aggregates=False)
-    translator = clause_translator(context, found.scope, "SELECT")
-    selected = projections(context, select, translator)
     keys = ordering.sort_keys(context, select)
-    in_order = replace(translator, clause="ORDER BY")
-    sorted_by = [None if key is None else in_order.expression(key) for key in keys.expressions]
-    own = frozenset(f.id for f in rows.fields)
-    for expression in (*(e for _, e in selected), *(e for e in sorted_by if e is not None)):
-        _check_own(inner, expression, own)
-    names = _names(compiler, node, [name for name, _ in selected])
-    shown = tuple(Item(field=context.field(name, e.type), expr=e) for name, (_, e) in zip(names, selected, strict=True))
-    if ordering.is_ordered(select):
-        order = [
-            _at(inner, node, shown, position) if e is None else e
-            for node, position, e in zip(keys.nodes, keys.positions, sorted_by, strict=True)
-        ]
-        rows = _first(inner, select, rows, keys, order, conditions)
-    items = (*shown, *identity(rows.fields))
-    relation = Calc(input=rows, filter=None, items=items, base=rows.base, block=inner.block)
-    fields = tuple(item.field for item in shown)
-    return Lateral(
-        relation=replace(relation, base=(alias,) if alias else rows.base),
-        input=Input(name=alias, kind="sub-query", fields=fields, offset=offset_of(node)),
-        conditions=conditions,
+    by_groups = is_grouped(select) or select.args.get("distinct") is not None
+    found = (grouped_rows if by_groups else _plain_rows)(inner, node, select, keys, outer)
+    names = _names(compiler, node, [item.field.name for item in found.items])
+    shown = tuple(
+        Item(field=context.field(name, item.expr.type), expr=item.expr)
+        for name, item in zip(names, found.items, strict=True)
     )
+    fields = tuple(item.field for item in shown)
+    rows, one_group = found.relation, found.one_group
+    if one_group is not None:
+        one_group = replace(one_group, items=shown)
+    else:
+        if ordering.is_ordered(select):
+            rows = _first(inner, select, found, keys, shown)
+        rows = Calc(input=rows, filter=None, items=(*shown, *identity(rows.fields)), base=rows.base, block=inner.block)
+    return Lateral(
+        relation=replace(rows, base=(alias,) if alias else rows.base),
+        input=Input(name=alias, kind="sub-query", fields=fields, offset=offset_of(node)),
+        conditions=found.conditions,
+        domain=found.domain,
+        one_group=one_group,
+    )
+
+
+def _plain_rows(
+    compiler: QueryCompiler, node: exp.Lateral, select: exp.Select, keys: SortKeys, outer: Scope
+) -> LateralRows:
+    """The rows of a query that does not aggregate."""
+    context = compiler.context
+    hints = block_hints(context, compiler.environment, select, aggregates=False)
+    found = build_from(compiler, select, hints, outer)
+    rows, conditions = filtered_block(compiler, found, select, hints, aggregates=False)
+    items, sorted_by = ordering.listed(context, select, clause_translator(context, found.scope, "SELECT"), keys)
+    own = frozenset(f.id for f in rows.fields)
+    for expression in (*(item.expr for item in items), *(e for e in sorted_by if e is not None)):
+        check_own(context, expression, own)
+    return LateralRows(relation=rows, items=items, sorted_by=sorted_by, conditions=conditions)
 
 
 def _at(compiler: QueryCompiler, ordered: exp.Ordered, shown: tuple[Item, ...], position: int | None) -> Expr:
@@ -85,24 +94,17 @@ def _names(compiler: QueryCompiler, node: exp.Lateral, names: list[str]) -> list
     return columns or names
 
 
-def _check_own(compiler: QueryCompiler, expression: Expr, own: frozenset[int]) -> None:
-    for e in walk(expression):
-        if isinstance(e, Ref) and e.field.id not in own:
-            message = "a LATERAL query can refer to what stands before it in its WHERE only"
-            raise compiler.context.source.error(message, e.offset, "compute with the value in the query around it")
-
-
 def _first(
-    compiler: QueryCompiler,
-    select: exp.Select,
-    rows: Relation,
-    keys: SortKeys,
-    sorted_by: list[Expr],
-    conditions: tuple[Expr, ...],
+    compiler: QueryCompiler, select: exp.Select, found: LateralRows, keys: SortKeys, shown: tuple[Item, ...]
 ) -> Relation:
-    """The first of ``rows`` for each of the values that ``conditions`` compare them by."""
-    context, own = compiler.context, frozenset(f.id for f in rows.fields)
-    compared = [_own_side(part, own) for part in conditions]
+    """The first of the rows for each of the values that their conditions compare them by."""
+    context, rows = compiler.context, found.relation
+    sorted_by = [
+        _at(compiler, node, shown, position) if e is None else e
+        for node, position, e in zip(keys.nodes, keys.positions, found.sorted_by, strict=True)
+    ]
+    own = frozenset(f.id for f in rows.fields)
+    compared = [_own_side(part, own) for part in found.conditions]
     if select.args.get("limit") is None:
         raise context.source.error("ORDER BY without LIMIT has no effect in LATERAL", offset_of(select), "add LIMIT")
     if None in compared:

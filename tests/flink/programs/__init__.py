@@ -8,12 +8,13 @@ keys that change.
 
 from __future__ import annotations
 
-from .aggregates import AGGREGATES
+from .aggregates import AGGREGATES, NULL_FOR_MINUS_ONE
 from .conditions import CONDITIONS, MEMBERSHIP
 from .documents import DOCUMENTS
 from .first_rows import FIRST_ROWS
 from .hinted import CONFIGURED_TTL, HINTED
 from .joins import JOINS
+from .laterals import LATERALS, WITHOUT_ROW_OF_NONE
 from .sets import SETS
 from .shop import SHOP
 from .sources import SOURCES
@@ -25,14 +26,26 @@ __all__ = [
     "CONFIGURED_TTL",
     "DOCUMENTS",
     "HINTED",
+    "NULL_FOR_MINUS_ONE",
     "NULL_FOR_ZERO",
     "PROGRAMS",
     "TABLES",
     "UPSERTED",
     "WATERMARKED",
+    "WITHOUT_ROW_OF_NONE",
 ]
 
 PROGRAMS: dict[str, Program] = (
-    JOINS | AGGREGATES | SETS | WHOLE_GROUPS | SUBQUERIES | SHOP | MEMBERSHIP | FIRST_ROWS | SOURCES | CONDITIONS
+    JOINS
+    | AGGREGATES
+    | SETS
+    | LATERALS
+    | WHOLE_GROUPS
+    | SUBQUERIES
+    | SHOP
+    | MEMBERSHIP
+    | FIRST_ROWS
+    | SOURCES
+    | CONDITIONS
 )
 """In the order of programs.json."""

@@ -159,3 +159,12 @@ AGGREGATES: dict[str, Program] = {
         "GROUP BY name) AS z GROUP BY n",
     ),
 }
+
+# Of a single value that cannot be NULL, Flink's VAR_SAMP and STDDEV_SAMP are -1, and NULL of one that can.
+NULL_FOR_MINUS_ONE: dict[str, Program] = {
+    "variances of one value that is not null": (
+        "g INT, p DOUBLE, s DOUBLE, dp DOUBLE, ds DOUBLE",
+        "SELECT g, VAR_POP(v), VAR_SAMP(v), STDDEV_POP(v), STDDEV_SAMP(v) "
+        "FROM (VALUES (1, 5.0E0), (2, 1.0E0), (2, 2.0E0)) AS t(g, v) GROUP BY g",
+    ),
+}

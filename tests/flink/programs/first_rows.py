@@ -146,4 +146,43 @@ FIRST_ROWS: dict[str, Program] = {
         "id BIGINT, name STRING",
         "SELECT t.id, c.name FROM (SELECT id, k FROM o ORDER BY id DESC LIMIT 6) AS t JOIN c ON t.k = c.k",
     ),
+    # As many as a column of the partition says.
+    "as many first rows as the key says": (
+        "k BIGINT, id BIGINT, v BIGINT, n BIGINT",
+        "SELECT k, id, v, n FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC, id) AS n FROM o) "
+        "WHERE n <= k",
+    ),
+    "as many first rows as the key says, without numbers": (
+        "k BIGINT, id BIGINT",
+        "SELECT k, id FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC, id) AS n FROM o) WHERE k >= n",
+    ),
+    "as many first rows as a column of the key says": (
+        "s STRING, k BIGINT, id BIGINT, n BIGINT",
+        "SELECT s, k, id, n FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY s, k ORDER BY id DESC) AS n FROM o) "
+        "WHERE n <= k",
+    ),
+    "as many first rows as is computed of the key": (
+        "c BIGINT, id BIGINT, n BIGINT",
+        "SELECT c, id, n FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY c ORDER BY id DESC) AS n "
+        "FROM (SELECT id, k - 1 AS c FROM o)) WHERE n <= c",
+    ),
+    "as many first rows of a changelog as the key says": (
+        "s STRING, k BIGINT, v BIGINT, n BIGINT",
+        "SELECT s, k, v, n FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC, s) AS n FROM g) "
+        "WHERE n <= k",
+    ),
+    "as many first rows of a changelog as the key says, without numbers": (
+        "s STRING, k BIGINT, v BIGINT",
+        "SELECT s, k, v FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v, s) AS n FROM g) WHERE n <= k",
+    ),
+    "as many first rows of upserts as the key says": (
+        "v BIGINT, k BIGINT, n BIGINT",
+        "SELECT v, k, n FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY v ORDER BY k) AS n FROM "
+        "(SELECT k, v - 10 AS v FROM u)) WHERE n <= v",
+    ),
+    "as many of the largest groups as the key says": (
+        "k BIGINT, s STRING, c BIGINT, n BIGINT",
+        "SELECT k, s, c, n FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY c DESC, s) AS n FROM "
+        "(SELECT k, s, COUNT(*) AS c FROM o GROUP BY k, s)) WHERE n <= k",
+    ),
 }

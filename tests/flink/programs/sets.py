@@ -22,24 +22,6 @@ SETS: dict[str, Program] = {
     "intersect of two columns": ("k BIGINT, s STRING", "SELECT k, s FROM o INTERSECT SELECT k, s FROM g"),
     "except": ("k BIGINT", "SELECT k FROM o EXCEPT SELECT k FROM c"),
     "except of changelogs": ("k BIGINT", "SELECT k FROM g EXCEPT SELECT k FROM a"),
-    "lateral query": (
-        "id BIGINT, w BIGINT",
-        "SELECT t.id, x.w FROM o AS t, LATERAL (SELECT w FROM c WHERE c.k = t.k) AS x",
-    ),
-    "left join lateral": (
-        "id BIGINT, w BIGINT",
-        "SELECT t.id, x.w FROM o AS t LEFT JOIN LATERAL (SELECT w FROM c WHERE c.k = t.k) AS x ON TRUE",
-    ),
-    "lateral inequality": (
-        "id BIGINT, w BIGINT",
-        "SELECT t.id, x.w FROM o AS t, LATERAL (SELECT w FROM c WHERE c.k = t.k AND c.w < t.v) AS x",
-    ),
-    # Where t.k is NULL, Flink has the rows whose k is NULL, too.
-    "lateral top n": (
-        "k BIGINT, id BIGINT, v BIGINT",
-        "SELECT t.k, x.id, x.v FROM (SELECT DISTINCT k FROM o) AS t, "
-        "LATERAL (SELECT id, v FROM o WHERE o.k = t.k ORDER BY v DESC, id LIMIT 2) AS x WHERE t.k IS NOT NULL",
-    ),
     "intersect all": ("k BIGINT, s STRING", "SELECT k, s FROM o INTERSECT ALL SELECT k, s FROM g"),
     "intersect all of duplicates": (
         "id BIGINT, k BIGINT, v BIGINT",

@@ -162,6 +162,16 @@ SUBQUERIES: dict[str, Program] = {
 
 # What Flink's streams give as NULL and its batch jobs, as standard SQL, as 0: a COUNT of no rows, in the last column.
 NULL_FOR_ZERO: dict[str, Program] = {
+    "left join lateral sum and count": (
+        "id BIGINT, m BIGINT, n BIGINT",
+        "SELECT o.id, x.m, x.n FROM o "
+        "LEFT JOIN LATERAL (SELECT SUM(w) AS m, COUNT(DISTINCT name) AS n FROM c WHERE c.k = o.k) AS x ON TRUE",
+    ),
+    "left join lateral sum and count of changes": (
+        "k BIGINT, m BIGINT, n BIGINT",
+        "SELECT a.k, x.m, x.n FROM a "
+        "LEFT JOIN LATERAL (SELECT MAX(v) AS m, COUNT(*) AS n FROM g WHERE g.k = a.k) AS x ON TRUE",
+    ),
     "a count with having": (
         "id BIGINT, m BIGINT",
         "SELECT id, (SELECT COUNT(w) FROM c WHERE c.k = o.k HAVING COUNT(*) < 9) FROM o",

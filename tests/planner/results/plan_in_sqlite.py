@@ -102,7 +102,8 @@ def _sql(operator: Operator) -> str:
     if isinstance(operator, Rank):
         number = operator.number or "the_number"
         numbered = f'SELECT *, ROW_NUMBER() OVER ({_window(operator)}) AS "{number}" FROM {operator.inputs[0]}'
-        return f'SELECT * FROM ({numbered}) WHERE "{number}" BETWEEN {operator.rank_start} AND {operator.rank_end}'
+        end = operator.rank_end if isinstance(operator.rank_end, int) else f'"{operator.rank_end}"'
+        return f'SELECT * FROM ({numbered}) WHERE "{number}" BETWEEN {operator.rank_start} AND {end}'
     if isinstance(operator, Sort):
         keys = ", ".join(f"{k.column} {k.direction} NULLS {k.nulls}" for k in operator.order)
         limit = -1 if operator.limit is None else operator.limit

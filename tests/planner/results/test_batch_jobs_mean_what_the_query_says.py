@@ -57,6 +57,10 @@ OVER = [
     "SELECT a_v, n FROM (SELECT *, RANK() OVER (ORDER BY a_v) AS n FROM a) t WHERE n IN (1, 3) OR n > a_id",
     "SELECT a_v, n FROM (SELECT a_v, ROW_NUMBER() OVER (PARTITION BY a_k ORDER BY a_v) AS n FROM a) t WHERE n >= 2",
     "SELECT a_v, n FROM (SELECT a_v, ROW_NUMBER() OVER (PARTITION BY a_k ORDER BY a_v) AS n FROM a) t WHERE n <= 2",
+    *(
+        f"SELECT n FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY a_k, a_v ORDER BY a_id) AS n FROM a) t WHERE {c}"
+        for c in ("n <= a_v", "n < a_v", "n = a_v", "n > 1 AND a_v >= n", "n <= a_v AND n <= a_k", "n <= a_id")
+    ),
     "SELECT a_id, SUM(a_v) OVER (PARTITION BY a_k), COUNT(*) OVER (), MAX(a_v) OVER (ORDER BY a_v) FROM a",
     "SELECT a_v, SUM(a_v) OVER (ORDER BY a_v RANGE BETWEEN 1 PRECEDING AND 2 FOLLOWING) FROM a",
     "SELECT a_v, SUM(a_v) OVER (ORDER BY a_v ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING) FROM a",

@@ -128,10 +128,11 @@ REFUSED = {
         "ORDER BY is not supported in streaming",
         "a stream of changes has no end: add LIMIT, or write SET 'execution.runtime-mode' = 'batch'",
     ),
-    "the last rows as they come": (
-        "SELECT k, n FROM (SELECT k, ^ROW_NUMBER() OVER (PARTITION BY k ORDER BY pt DESC) AS n FROM t) WHERE n <= 2",
-        "by processing time, the latest first, only number 1 can be kept, of rows that are only added",
-        "keep number 1 of such rows, or order by a column with the time of a row",
+    "the last rows that change as they come": (
+        "SELECT k, n FROM (SELECT k, ^ROW_NUMBER() OVER (PARTITION BY k ORDER BY pt DESC) AS n "
+        "FROM (SELECT k, COUNT(*) AS c, PROCTIME() AS pt FROM t GROUP BY k)) WHERE n <= 2",
+        "the latest by processing time are known of rows that are only added, but these can change",
+        "order by a column with the time of a row",
     ),
 }
 

@@ -32,16 +32,18 @@ def by(*keys: str) -> tuple[SortKey, ...]:
 def operator(
     order: tuple[SortKey, ...] = by("a asc first"),
     start: int = 1,
-    end: int = 2,
+    end: int | str = 2,
     number: str | None = "n",
     changelog: bool = True,
     ttl: int = 0,
     kinds: tuple | None = None,
+    latest: bool = False,
 ) -> RankOperator | FirstRowsOperator:
-    kinds = kinds or (MOVES if number is None and start < end else WHOLE)
-    numbering = Numbering(order=order, start=start, end=end, number=number, kinds=kinds)
+    kinds = kinds or (MOVES if number is None and start != end else WHOLE)
+    numbering = Numbering(order=order, start=start, end=end, number=number, kinds=kinds, latest=latest)
     kind = RankOperator if changelog else FirstRowsOperator
-    return kind(columns=COLUMNS, key=("k",), numbering=numbering, ttl=ttl)
+    key = ("k", end) if isinstance(end, str) else ("k",)
+    return kind(columns=COLUMNS, key=key, numbering=numbering, ttl=ttl)
 
 
 @dataclass
@@ -60,12 +62,18 @@ class Model:
 
     def shown(self) -> Counter:
         found: Counter = Counter()
-        for key in {row[0] for row in self.rows}:
-            ordered = sorted((row for row in self.rows if row[0] == key), key=cmp_to_key(self.compare))
+        end = self.operator.numbering.end
+        for key in {self.key(row) for row in self.rows}:
+            rows = [row for row in self.rows if self.key(row) == key]
+            ordered = sorted(rows[::-1] if self.operator.numbering.latest else rows, key=cmp_to_key(self.compare))
+            last = end if isinstance(end, int) else key[1] or 0
             for number, row in enumerate(ordered, 1):
-                if self.operator.numbering.start <= number <= self.operator.numbering.end:
+                if self.operator.numbering.start <= number <= last:
                     found[row if self.operator.numbering.number is None else (*row, number)] += 1
         return found
+
+    def key(self, row: tuple) -> tuple:
+        return row[: len(self.operator.key)]
 
     def compare(self, left: tuple, right: tuple) -> int:
         for key in self.operator.numbering.order:
@@ -115,21 +123,23 @@ ORDERS = [
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize(
-    ("start", "end", "number"), [(1, 1, None), (1, 3, "n"), (2, 3, None), (2, 2, "n"), (1, 99, "n")]
+    ("start", "end", "number"),
+    [(1, 1, None), (1, 3, "n"), (2, 3, None), (2, 2, "n"), (1, 99, "n"), (1, "a", "n"), (1, "a", None), (2, "a", "n")],
 )
 @given(
     events=CHANGES,
     changelog=st.booleans(),
     cuts=st.integers(1, 9),
     hasher=st.sampled_from([stable_hash, colliding_hash]),
+    latest=st.booleans(),
 )
 @settings(max_examples=15, deadline=None)
 def test_what_is_there_is_what_sorting_all_rows_gives(
-    events, changelog, cuts, hasher, order, start, end, number
+    events, changelog, cuts, hasher, latest, order, start, end, number
 ) -> None:
     if not changelog:
         events = [("+I", row) for _, row in events]
-    bound = operator(order, start, end, number, changelog)
+    bound = operator(order, start, end, number, changelog, latest=latest)
     run, model, there = Run(bound, hasher), Model(bound), Counter()
     for index in range(cuts):
         piece = events[index * len(events) // cuts : (index + 1) * len(events) // cuts]
@@ -140,7 +150,8 @@ def test_what_is_there_is_what_sorting_all_rows_gives(
             assert min(there.values(), default=0) >= 0, f"{kind} of {row}, which is not there"
         assert there == model.shown()
         if not changelog:
-            assert run.result.state_rows <= end * len({row[0] for row in model.rows})
+            keys = {model.key(row) for row in model.rows}
+            assert run.result.state_rows <= sum(end if isinstance(end, int) else max(0, key[1] or 0) for key in keys)
 
 
 def row(a: int | None, c: str = "", k: str = "x") -> tuple:
@@ -201,6 +212,25 @@ def test_the_first_by_arrival_stay() -> None:
     assert run.batch([("+I", row(0))]) == []
 
 
+def test_each_row_that_comes_takes_the_place_of_the_oldest() -> None:
+    run = Run(operator((), end=2, changelog=False, latest=True))
+    assert run.batch([("+I", row(5)), ("+I", row(1))]) == [("+I", (*row(1), 1)), ("+I", (*row(5), 2))]
+    assert run.batch([("+I", row(1)), ("+I", row(7))]) == [
+        *(("-U", (*row(1), 1)), ("+U", (*row(7), 1))),
+        *(("-U", (*row(5), 2)), ("+U", (*row(1), 2))),
+    ]
+    assert run.result.state_rows == 2
+    assert run.result.metrics == (0,)
+
+
+def test_of_equal_sort_keys_the_last_to_arrive_comes_first() -> None:
+    run = Run(operator(end=1, changelog=False, latest=True))
+    assert run.batch([("+I", row(5, "late")), ("+I", row(5, "later"))]) == [("+I", (*row(5, "later"), 1))]
+    assert run.batch([("+I", row(6)), ("+I", row(5, "last"))]) == [
+        *(("-U", (*row(5, "later"), 1)), ("+U", (*row(5, "last"), 1)))
+    ]
+
+
 def test_without_update_before_only_the_new_row_is_emitted() -> None:
     run = Run(operator(end=1, kinds=("+I", "+U", "-D")))
     run.batch([("+I", row(2))])
@@ -242,6 +272,27 @@ def test_a_batch_without_rows_changes_nothing() -> None:
     run.batch([("+I", row(1))])
     assert run.batch([]) == []
     assert run.result.state_rows == 1
+
+
+@pytest.mark.parametrize("changelog", [False, True])
+def test_each_key_says_how_many_of_its_rows_are_wanted(changelog: bool) -> None:
+    run = Run(operator(by("c asc first"), end="a", changelog=changelog))
+    events = [("+I", row(a, c)) for c in "cba" for a in (2, 1, 0, None, -1)]
+    assert fold(run.batch(events)) == Counter({(*row(2, "a"), 1): 1, (*row(2, "b"), 2): 1, (*row(1, "a"), 1): 1})
+    assert run.batch([("+I", row(1, "")), ("+I", row(-1, ""))]) == [("-U", (*row(1, "a"), 1)), ("+U", (*row(1, ""), 1))]
+    assert run.result.state_rows == (17 if changelog else 3)
+
+
+@pytest.mark.parametrize("kind", ["int8", "int16", "int32", "int64"])
+def test_rows_of_a_key_that_wants_none_are_left_out_before_the_shuffle(kind: str) -> None:
+    columns = COLUMNS.set(1, pa.field("a", kind))
+    bound = replace(operator(by("c asc first"), end="a", changelog=False), columns=columns)
+    (spec,) = bound.inputs
+    assert spec.presum is not None
+    thinned = spec.presum.sum_up(delta(spec, [("+I", row(a, c)) for c in "cba" for a in (2, 1, 0, None)]))
+    assert sorted((a, c) for _, a, _, c in thinned.select(COLUMNS.names).to_pandas().itertuples(index=False)) == [
+        *((1, "a"), (2, "a"), (2, "b"))
+    ]
 
 
 def test_the_layout_of_its_state_is_format_1() -> None:

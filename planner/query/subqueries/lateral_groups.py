@@ -1,0 +1,120 @@
+"""LATERAL (SELECT COUNT(*) ...): a query after LATERAL that aggregates, or removes duplicates.
+
+It does so for each of the values that its WHERE compares with what stands before it. With other comparisons than
+equalities, its rows are joined with these values first (:mod:`planner.query.domains`). Without GROUP BY it has one row
+even of no rows, which is computed above the join that brings its group: COUNT is 0 there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from planner.expressions.typed import Expr, Ref, rewrite
+from planner.query import grouping, ordering
+from planner.query.columns import check_comparable, check_own, distinct_fields, filtered
+from planner.query.compiler import OneGroup, QueryCompiler
+from planner.query.domains import Domain
+from planner.query.ordering import SortKeys
+from planner.query.subqueries.block import SubQueryBlock, joined_on, read_block, with_columns
+from planner.query.subqueries.empty_groups import zero_if_absent
+from planner.query.subquery_kinds import is_grouped, is_one_group, sub_queries_in
+from planner.relations import Aggregate, Calc, Item, Relation, UnnamedInput, identity
+from planner.syntax.dialect import offset_of, select_offset
+from planner.translation.expressions import clause_translator
+from planner.translation.scope import Scope
+from planner.translation.translator import only
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LateralRows:
+    """What a query selects from ``relation``, what sorts it, and how that is compared with what stands before it."""
+
+    relation: Relation
+    items: tuple[Item, ...]
+    sorted_by: tuple[Expr | None, ...]
+    conditions: tuple[Expr, ...]
+    domain: Domain | None = None
+    one_group: OneGroup | None = None
+
+
+def grouped_rows(
+    compiler: QueryCompiler, node: exp.Lateral, select: exp.Select, keys: SortKeys, outer: Scope
+) -> LateralRows:
+    """The groups, or different rows, of ``select`` for each of the values of ``outer`` that it is compared by."""
+    _check_form(compiler, select)
+    block = read_block(compiler, outer, node, select)
+    if block.domain is not None and ordering.is_ordered(select):
+        message = "LIMIT in a LATERAL query that is compared by more than equality is not supported"
+        place = select.args.get("limit") or select
+        raise compiler.context.source.error(message, offset_of(place), "compare by equalities only")
+    rows, by, _ = with_columns(block, [])
+    found = LateralRows(relation=rows, items=(), sorted_by=(), conditions=joined_on(block, by), domain=block.domain)
+    state = block.state
+    if is_grouped(select):
+        grouped = grouping.Rows(relation=rows, scope=block.scope, state=state)
+        groups = grouping.groups_of(compiler, select, grouped, keys, by)
+        if is_one_group(select):
+            return _one_group(found, groups)
+        relation = filtered(groups.relation, groups.having, compiler.block)
+        found = replace(found, relation=relation, items=groups.items, sorted_by=groups.sorted_by)
+        state = UnnamedInput
+    else:
+        found = _listed(compiler, block, found, keys)
+    if select.args.get("distinct") is None:
+        return found
+    items = distinct_fields(compiler.context, found.items)
+    listed = Calc(input=found.relation, filter=None, items=items, base=found.relation.base, block=compiler.block)
+    check_comparable(compiler.context, listed, "DISTINCT", select_offset(select))
+    columns = tuple(item.field for item in items)
+    own = tuple(field for field in by if field not in columns)
+    distinct = Aggregate(
+        input=replace(listed, items=(*identity(own), *items)),
+        keys=(*own, *columns),
+        calls=(),
+        state=state,
+        offset=select_offset(select),
+        base=listed.base,
+        block=compiler.block,
+    )
+    return replace(found, relation=distinct, items=identity(columns))
+
+
+def _check_form(compiler: QueryCompiler, select: exp.Select) -> None:
+    """Refuse clauses that are not compiled beside groups."""
+    source, distinct, having = compiler.context.source, select.args.get("distinct"), select.args.get("having")
+    if distinct is not None:
+        if distinct.args.get("on") is not None:
+            message, advice = "DISTINCT ON is not supported", "write QUALIFY ROW_NUMBER() OVER (PARTITION BY ...) = 1"
+            raise source.error(message, select_offset(select), advice)
+        only(source, distinct, "expressions")
+    one_group = is_one_group(select)
+    if ordering.is_ordered(select) and (one_group or distinct is not None):
+        what, advice = "with DISTINCT", "write GROUP BY instead of DISTINCT"
+        if one_group:
+            what, advice = "that has one row", "leave them out"
+        raise source.error(f"ORDER BY and LIMIT in a LATERAL query {what} are not supported", offset_of(select), advice)
+    nodes = sub_queries_in([*select.expressions, *([] if having is None else [having])])
+    if one_group and nodes:
+        message = "a sub-query in SELECT or HAVING of a LATERAL query without GROUP BY is not supported"
+        raise source.error(message, offset_of(nodes[0]), "write it in the query around this one")
+
+
+def _listed(compiler: QueryCompiler, block: SubQueryBlock, found: LateralRows, keys: SortKeys) -> LateralRows:
+    translator = clause_translator(compiler.context, block.scope, "SELECT")
+    items, sorted_by = ordering.listed(compiler.context, block.select, translator, keys)
+    for item in items:
+        check_own(compiler.context, item.expr, block.own)
+    return replace(found, items=items, sorted_by=sorted_by)
+
+
+def _one_group(found: LateralRows, groups: grouping.Groups) -> LateralRows:
+    """The row of all rows, whose columns are those of no rows where the group is not there."""
+
+    def absent(e: Expr) -> Expr | None:
+        return zero_if_absent(e) if isinstance(e, Ref) and e.field.id in groups.counts else None
+
+    having = tuple(rewrite(condition, absent) for condition in groups.having)
+    items = tuple(replace(item, expr=rewrite(item.expr, absent)) for item in groups.items)
+    return replace(found, relation=groups.relation, items=items, one_group=OneGroup(items=items, having=having))
