@@ -4,7 +4,7 @@
 Everything here is read from the text of the options: environment variables do not stand where places do.
 
 >>> file_place("path", "s3a://lake/orders")
-FilePlace(option='path', scheme='s3a', authority='lake', path='s3a://lake/orders')
+FilePlace(option='path', scheme='s3a', authority='lake', path='s3a://lake/orders', is_definition=False)
 >>> str(http_host("url", "http://rates.example.com:8080/v1"))
 'http://rates.example.com:8080'
 """

@@ -90,7 +90,7 @@ REFUSED_IN_SELECT = "IN (SELECT ...) is supported only in WHERE"
 def test_a_sub_query_without_from_is_what_sql_says(query: str) -> None:
     rows = {"a": (("id", "k", "v"), A), "b": (("id", "k", "v"), B)}
     try:
-        plan = compiled(query, "streaming")
+        plan = compiled(query, query, "streaming")
     except SqlError as error:  # a reason of the rest of the query
         assert REFUSED_IN_SELECT in str(error)  # noqa: PT017
         assert "IN (SELECT v FROM b" in query
@@ -100,7 +100,7 @@ def test_a_sub_query_without_from_is_what_sql_says(query: str) -> None:
     pipeline.batch({"a": A[:3], "b": B[:1]})
     pipeline.batch({"a": A[3:], "b": B[1:]})
     assert pipeline.result == wanted
-    assert Counter(run_plan(database(rows), compiled(query, "batch"))["sink_s"]) == wanted
+    assert Counter(run_plan(database(rows), compiled(query, query, "batch"))["sink_s"]) == wanted
 
 
 @pytest.mark.parametrize(

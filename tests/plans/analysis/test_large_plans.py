@@ -158,6 +158,7 @@ EXPRESSIONS = [
     *(("lookup-join", place) for place in ("constant", "pre-filter", "filter", "condition")),
     ("correlate", "constant"),
     ("values", "rows"),
+    ("scan", "filter"),
 ]
 
 
@@ -198,6 +199,7 @@ def test_what_a_run_refuses_of_expressions_a_check_refuses(op: str, place: str, 
             settings={},
         ),
         ("values", "rows"): Values(id="x", columns=(GivenColumn(name="c", type="INT"),), rows=(("1",), (text,))),
+        ("scan", "filter"): Scan(id="x", table="t", columns=("c",), filter=text),
     }[op, place]
     found = [found.message for found in check_nesting(Plan(name="p", operators=(operator,)))]
     assert found == ([] if problem is None else [problem])
