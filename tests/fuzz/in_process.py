@@ -31,6 +31,7 @@ from runtime.engine.blobs import from_blob
 from runtime.engine.pack import TICK, Packing, hashed
 from runtime.engine.process import joined
 from runtime.engine.row_order import ROW_ORDER, in_order
+from runtime.expressions.asked import Asked
 from runtime.lookup.plan import LookupRun
 from runtime.operator import KIND, StatefulOperator
 from runtime.state.memory import MemoryStore
@@ -123,8 +124,11 @@ class Stream:
         *,
         row_order: bool = False,
         pins: PinPlace | None = None,
+        asked: Asked | None = None,
     ) -> DataFrame:
-        assert pins is None  # only what asks another system has a place for them
+        # Only what asks another system has a place for pins and a condition to ask it.
+        assert pins is None
+        assert asked is None
         return _frame(spark, self._scanned(name, table, columns, row_order=row_order))
 
     def _read_in_arrow(
