@@ -5,9 +5,13 @@ A table says in its protocol what its readers and writers must know. What is on 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote, unquote
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from deltalake import DeltaTable
 
 from plans.errors import RunError
@@ -26,6 +30,8 @@ _OF_COLUMNS = ("delta.invariants", "delta.generationExpression", "delta.identity
 """What the metadata of a column may ask of its writers, and nobody here does."""
 _MAPPING = "delta.columnMapping.mode"
 _APPEND_ONLY = "delta.appendOnly"
+_PLAIN = "!$&'()+,-./:;=@~"
+"""What, beside letters and digits of ASCII, delta-rs writes into the log as it is in the name of a file."""
 
 
 def unread_features(table: DeltaTable) -> list[str]:
@@ -57,3 +63,20 @@ def refuse_to_write(target: Target, table: DeltaTable, fields: Mapping[str, Any]
             hint="take it from the table, or write to one without a PRIMARY KEY",
             path=target.path,
         )
+
+
+def refuse_to_replace(target: Target, table: DeltaTable) -> None:
+    """RunError if delta-rs cannot take each file of the table away.
+
+    It writes the names of files anew, and of one that others write otherwise ("é", where it has "%C3%A9"), readers that
+    compare texts, as it does, would go on to read it.
+    """
+    names = pa.table(table.get_add_actions())["path"]
+    for name in names.filter(pc.match_substring_regex(names, rf"[^\w{re.escape(_PLAIN)}]")).to_pylist():
+        if quote(unquote(name), safe=_PLAIN) != name:
+            raise RunError(
+                f"the Delta table {target.storage.root} has the file {name!r}, whose name in the log this sink would "
+                "write otherwise, so that the file would be read on where it has been replaced",
+                hint="write to another table, which is partitioned by values of ASCII",
+                path=target.path,
+            )

@@ -17,8 +17,8 @@ def read_batch(spark: SparkSession, name: str, table: Table, columns: tuple[str,
     """The rows of the newest version, or of that which the table names; RunError if they cannot be read."""
     target = target_of(name, table, PATH).here()
     version = table.options.get(VERSION)
-    log = import_extra("runtime.connectors.delta.log", "delta", DELTA.name, where="where the run was started")
-    files = log.files_of(target, None if version is None else int(version))
+    listed = import_extra("runtime.connectors.delta.files", "delta", DELTA.name, where="where the run was started")
+    files = listed.files_of(target, None if version is None else int(version))
     schema = pa.schema([target.schema.field(column).with_nullable(True) for column in columns])
     reading = FileReading(table=name, storage=target.storage, files=files, schema=schema)
     return read_by_tasks(spark, reading, physical_schema(table, columns))

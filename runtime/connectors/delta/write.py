@@ -29,7 +29,7 @@ from runtime.lookup.sources.failures import import_extra
 
 
 def _committed(target: Target, rows: Callable[[], Rows], commit: Commit, *, overwrites: bool = False) -> bool:
-    log = _log()
+    log, commits = _by_delta_rs("table"), _by_delta_rs("commits")
     found = cache(rows)
     files = cache(partial(_files, found, target))
     changes = cache(lambda: netted(found(), target))
@@ -37,18 +37,18 @@ def _committed(target: Target, rows: Callable[[], Rows], commit: Commit, *, over
 
     def append(table: Any) -> None:
         if added := files(log.partitions(table)):
-            log.add_files(target, table, added, commit)
+            commits.add_files(target, table, added, commit)
 
     def overwrite(table: Any) -> None:
         added = (first if target.primary_key else files)(log.partitions(table))
-        log.replace_files(target, table, added, commit)
+        commits.replace_files(target, table, added, commit)
 
     def upsert(table: Any) -> None:
         if log.is_empty(table) and isinstance(found(), DataFrame):
             if added := first(log.partitions(table)):
-                log.add_files(target, table, added, commit, sole=True)
+                commits.add_files(target, table, added, commit, sole=True)
         elif changes().num_rows:
-            log.merge(target, table, changes(), commit)
+            commits.merge(target, table, changes(), commit)
 
     return committed(
         target,
@@ -85,7 +85,7 @@ def sink(name: str, table: Table, *, changelog: bool, checkpoint: str | None, pa
             path=f"{target.path}.options.{VERSION}",
         )
     if not is_remote():
-        _log().opened(target.here())
+        _by_delta_rs("table").opened(target.here())
     return LakeBatch(target=target, checkpoint=checkpoint, commit=_committed, part=part)
 
 
@@ -99,10 +99,10 @@ def batches_had(table: Table, writer: Callable[[], str | None], files_in: FilesI
     if query is None or is_remote():
         return -1
     target = target_of("", table, PATH).here()
-    found = _log().opened(target)
-    return -1 if found is None else int(_log().last_batch(target, found, query))
+    found = _by_delta_rs("table").opened(target)
+    return -1 if found is None else int(_by_delta_rs("table").last_batch(target, found, query))
 
 
-def _log() -> Any:
-    """What commits to tables; RunError if delta-rs is not installed here."""
-    return import_extra("runtime.connectors.delta.log", "delta", DELTA.name, where="where the run was started")
+def _by_delta_rs(module: str) -> Any:
+    """The module of this folder that is given and uses delta-rs; RunError if that is not installed here."""
+    return import_extra(f"runtime.connectors.delta.{module}", "delta", DELTA.name, where="where the run was started")

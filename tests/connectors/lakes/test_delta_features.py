@@ -15,10 +15,11 @@ from pyspark.sql import SparkSession
 
 from plans.declarations.tables import Table
 from plans.errors import RunError
+from runtime.connectors.table import batch_overwriter
 from tests.connectors.lakes.deletion_vectors import commit, delete_rows, require
 from tests.connectors.lakes.lakes import DeltaLake, lake_table
 from tests.connectors.lakes.readers import actions
-from tests.connectors.lakes.sinks import arrow, in_order, read_back, sink
+from tests.connectors.lakes.sinks import arrow, in_order, read_back, sink, written
 
 pytestmark = pytest.mark.spark
 COLUMNS = (("id", "INT"), ("p", "STRING"), ("v", "STRING"))
@@ -80,6 +81,67 @@ def test_rows_that_deletion_vectors_take_away_stay_away(
         left = [row for row in left if row[0] not in (2, rows[14][0])]
         assert read_back(spark, table) == by_delta_rs(tmp_path) == in_order(left)
     assert read_back(spark, lake_table(DeltaLake(tmp_path), "t", ("p", "STRING"))) == in_order((r[1],) for r in left)
+
+
+@pytest.mark.parametrize("vectors", [False, True])
+@pytest.mark.parametrize("by", ["", "p"])
+def test_a_table_with_deletion_vectors_is_overwritten_as_a_whole(
+    spark: SparkSession, tmp_path: Path, by: str, vectors: bool
+) -> None:
+    """Not a partition of it: an action that takes a file away has to name its vector, which delta-rs cannot."""
+    rows = made(tmp_path, divided=True)
+    require(tmp_path / "t", "deletionVectors", configuration={"delta.enableDeletionVectors": "true"})
+    if vectors:
+        delete(tmp_path, 0, 3)
+    before = [row for row in rows if not vectors or row[0] not in (0, 3)]
+    table = lake_table(DeltaLake(tmp_path), "t", *COLUMNS, partitioned_by=by)
+    new = (7, NAMES[0], "new")
+    overwrite = batch_overwriter(spark.createDataFrame([new], "id INT, p STRING, v STRING"), "t", table)
+    if vectors and by:
+        with pytest.raises(RunError, match="has files with deletion vectors"):
+            overwrite()
+        left = before
+    else:
+        overwrite()
+        left = [new, *(row for row in rows if by and row[1] != NAMES[0])]
+    assert read_back(spark, table_of(tmp_path)) == by_delta_rs(tmp_path) == in_order(left)
+
+
+@pytest.mark.parametrize(("name", "fits"), [("p=a%20b/x.parquet", True), ("p=é/x.parquet", False),
+                                            ("p=%C3%A9/x.parquet", True), ("p=%c3%a9/x.parquet", False),
+                                            ("p=%41/x.parquet", False), ("p=*/x.parquet", False)])  # fmt: skip
+@pytest.mark.parametrize("way", ["append", "upsert", "overwrite", "overwrite partitions"])
+def test_a_file_that_would_not_be_taken_away_is_refused(
+    spark: SparkSession, tmp_path: Path, way: str, name: str, fits: bool
+) -> None:
+    """Spark writes "é" into the log as it is, delta-rs takes "%C3%A9" away and goes on to read the other."""
+    made(tmp_path, divided=True)
+    (first, *_) = [each["add"] for each in actions(tmp_path / "t") if "add" in each]
+    (tmp_path / "t" / unquote(name)).parent.mkdir()
+    (tmp_path / "t" / unquote(first["path"])).rename(tmp_path / "t" / unquote(name))
+    log = tmp_path / "t" / "_delta_log" / f"{0:020d}.json"
+    log.write_text(log.read_text().replace(json.dumps(first["path"]), json.dumps(name)))
+    before = read_back(spark, table_of(tmp_path))
+    assert len(before) == 15
+    by, row = ("p" if way == "overwrite partitions" else ""), (0, NAMES[0], "new")
+    frame = spark.createDataFrame([row], "id INT, p STRING, v STRING")
+
+    def write() -> None:
+        if way.startswith("overwrite"):
+            batch_overwriter(frame, "t", lake_table(DeltaLake(tmp_path), "t", *COLUMNS, partitioned_by=by))()
+        else:
+            written(spark, table_of(tmp_path, ("id",) if way == "upsert" else ()), [row])
+
+    if fits or way == "append":
+        write()
+        left = {"append": [*before, row], "upsert": [row, *before[1:]], "overwrite": [row]}
+        rest = [each for each in before if each[1] != NAMES[0]]
+        expected = in_order(left.get(way, [row, *rest]))
+    else:
+        with pytest.raises(RunError, match="whose name in the log this sink would write otherwise"):
+            write()
+        expected = before
+    assert read_back(spark, table_of(tmp_path)) == by_delta_rs(tmp_path) == expected
 
 
 KEPT: dict[str, dict[str, str]] = {

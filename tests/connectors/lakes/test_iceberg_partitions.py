@@ -17,8 +17,10 @@ from pyiceberg.schema import Schema
 from pyiceberg.transforms import parse_transform
 from pyspark.sql import SparkSession
 
+from plans.errors import RunError
+from runtime.connectors.table import batch_overwriter
 from tests.connectors.lakes.lakes import IcebergLake, lake_table
-from tests.connectors.lakes.sinks import arrow, in_order, read_back, sink
+from tests.connectors.lakes.sinks import arrow, in_order, micro_batch, read_back, sink, written
 
 pytestmark = pytest.mark.spark
 
@@ -119,6 +121,13 @@ def test_a_column_of_the_partitions_that_is_not_declared_is_null(spark: SparkSes
     assert read_back(spark, table) == [(1, date(2020, 1, 2))]
 
 
+def divide_anew(lake: IcebergLake, before: str, by: str, transform: str) -> None:
+    """Let the table be partitioned by another column than ``before``, from now on."""
+    with lake.table("t").update_spec() as update:
+        update.remove_field(f"by_{before}_0")
+        update.add_field(by, parse_transform(transform), by if transform == "identity" else f"by_{by}")
+
+
 @pytest.fixture
 def lake(tmp_path: Path) -> IcebergLake:
     return IcebergLake(tmp_path / "lake")
@@ -130,11 +139,31 @@ def test_a_table_whose_partitions_have_changed_is_upserted_to(spark: SparkSessio
     table = lake_table(lake, "t", *COLUMNS, key=("id",))
     write = sink(spark, table, changelog=True)
     write(arrow(table, [("+I", row_of(i, "a")) for i in range(5)]), 0)
-    with lake.table("t").update_spec() as update:
-        update.remove_field("by_d_0")
-        update.add_field("n", parse_transform("bucket[4]"), "by_n")
+    divide_anew(lake, "d", "n", "bucket[4]")
     write(arrow(table, [("+U", row_of(1, "b")), ("-D", row_of(2, "a")), ("+I", row_of(7, "b"))]), 1)
     left = [row_of(0, "a"), row_of(1, "b"), row_of(3, "a"), row_of(4, "a"), row_of(7, "b")]
     assert read_back(spark, table) == in_order(left)
     assert {task.file.spec_id for task in lake.table("t").scan().plan_files()} == {0, 1}
     assert pa.table(lake.table("t").scan().to_arrow()).num_rows == 5
+
+
+@pytest.mark.parametrize("by", ["", "n"])
+def test_a_table_whose_partitions_have_changed_is_overwritten_as_a_whole(
+    spark: SparkSession, lake: IcebergLake, by: str
+) -> None:
+    """Not one partition at a time: files of the older specification have rows of several of the newer one."""
+    made(lake, ("d identity",))
+    rows = [row_of(i, "a") for i in range(4)]
+    written(spark, lake_table(lake, "t", *COLUMNS), rows)
+    divide_anew(lake, "d", "n", "identity")
+    table = lake_table(lake, "t", *COLUMNS, partitioned_by=by)
+    new = arrow(table, [("+I", row_of(0, "b"))], changelog=False)
+    overwrite = batch_overwriter(micro_batch(spark, new, on_driver=False).in_spark(), "t", table)
+    if by:
+        with pytest.raises(RunError, match="has files from before its partitions were others"):
+            overwrite()
+    else:
+        overwrite()
+    left = in_order(rows if by else [row_of(0, "b")])
+    assert read_back(spark, table) == left
+    assert in_order(tuple(row.values()) for row in lake.table("t").scan().to_arrow().to_pylist()) == left

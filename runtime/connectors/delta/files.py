@@ -1,0 +1,63 @@
+"""The files of a Delta table, and the rows of each that deletion vectors take away."""
+
+from __future__ import annotations
+
+import json
+from urllib.parse import unquote
+
+import numpy as np
+import pyarrow as pa
+from deltalake import DeltaTable
+from deltalake.exceptions import TableNotFoundError
+
+from plans.errors import RunError
+from runtime.connectors.delta.features import unread_features
+from runtime.connectors.delta.table import check_columns, failures, store_options
+from runtime.connectors.lakes.deleted_rows import packed_places
+from runtime.connectors.lakes.reading import ListedFile
+from runtime.connectors.lakes.target import Target
+
+
+def files_of(target: Target, version: int | None) -> tuple[ListedFile, ...]:
+    """The files of a version of the table, the newest if None.
+
+    RunError if there is no such table or version, if its columns are not as declared, or if it has a feature of which
+    readers have to know more.
+    """
+    with failures(target):
+        try:
+            table = DeltaTable(target.storage.root, version=version, storage_options=store_options(target))
+        except TableNotFoundError:
+            raise RunError(
+                f"table {target.name} cannot be read: there is no Delta table at {target.storage.root}",
+                hint="correct the path; a relative one starts where the run starts",
+                path=f"{target.path}.options.table-path",
+            ) from None
+        check_columns(target, {field.name: json.loads(field.to_json()) for field in table.schema().fields})
+        if unknown := unread_features(table):
+            raise RunError(
+                f"table {target.name} cannot be read: {target.storage.root} has the feature {unknown[0]}, of which "
+                "only other readers know",
+                hint="copy the rows into a table without it, or have what drops the feature rewrite the files",
+                path=target.path,
+            )
+        deleted = deleted_rows(table)
+        found = pa.table(table.get_add_actions()).to_pylist()
+    files = tuple(
+        ListedFile(path=path, partition=each.get("partition") or {}, deleted=deleted.pop(path, None))
+        for each in found
+        for path in [unquote(each["path"])]  # which the log has as of a url
+    )
+    assert not deleted, f"rows are deleted of files that are not listed: {sorted(deleted)}"
+    return files
+
+
+def deleted_rows(table: DeltaTable) -> dict[str, bytes]:
+    """The rows of each file that a deletion vector takes away."""
+    if "deletionVectors" not in (table.protocol().reader_features or ()):
+        return {}
+    root, found = table.table_uri, pa.table(table.deletion_vectors())
+    return {
+        unquote(path.removeprefix(root)): packed_places(np.flatnonzero(~np.asarray(kept.as_py(), np.bool_)))
+        for path, kept in zip(found["filepath"].to_pylist(), found["selection_vector"], strict=True)
+    }
