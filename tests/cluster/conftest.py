@@ -42,9 +42,9 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 def run(tmp_path: Path) -> Run:
     """``run("plan.json", "--once")`` is ``hintplan run plan.json --once`` in ``tmp_path``, as it is installed."""
 
-    def run(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+    def run(*arguments: str, hintplan: Path | None = None, **more: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [installed().hintplan, "run", *arguments],
+            [hintplan or installed().hintplan, "run", *arguments],
             cwd=tmp_path,
             env=environment(**more),
             capture_output=True,

@@ -147,6 +147,12 @@ CREATE TABLE keyed (id BIGINT, v BIGINT, PRIMARY KEY (id) NOT ENFORCED) WITH ({k
 INSERT INTO copies SELECT id, v FROM o;
 INSERT INTO keyed SELECT id - id % 2, v FROM o WHERE id % 2 = 0;
 """
+OVERWRITTEN = """
+SET 'execution.runtime-mode' = 'batch';
+CREATE TABLE o (id BIGINT, v BIGINT) WITH ({files}, 'path' = '{at}/in');
+CREATE TABLE r (id BIGINT, v BIGINT) WITH ({options});
+INSERT OVERWRITE r SELECT id, 7 FROM o WHERE id < 3;
+"""
 
 
 @pytest.mark.usefixtures("connect_port")
@@ -163,9 +169,30 @@ def test_tables_of_lakes_are_committed_to_by_the_server(run: Run, tmp_path: Path
             (tmp_path / "in" / f"{number}.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
             done = run("plan.json", *CHECKPOINT, "--remote", url)
             assert done.returncode == 0, done.stderr
-    assert sorted(lake.rows("copies")) == [(i, i % 3) for i in range(18)]
+        script = OVERWRITTEN.format(files=FILES, at=tmp_path, options=places["copies"])
+        plans.dump(planner.compile_sql(script, name="over"), tmp_path / "over.json")
+        refused = run("over.json", "--remote", url)
+        assert (refused.returncode, f"pip install 'hintplan[{kind}]', where the run was started" in refused.stderr) == (
+            1,
+            True,
+        )
+        done = run("over.json", "--remote", url, hintplan=installed("delta", "iceberg").hintplan)
+        assert done.returncode == 0, done.stderr
+    assert sorted(lake.rows("copies")) == [(i, 7) for i in range(3)]
+    assert sorted(lake.rows("copies", 2)) == [(i, i % 3) for i in range(18)]
     assert sorted(lake.rows("keyed")) == [(i, i % 3) for i in range(0, 18, 2)]
     assert sorted(lake.rows("keyed", 1)) == [(i, i % 3) for i in range(0, 9, 2)]
+
+
+def test_a_directory_is_not_overwritten_by_a_client(connect_server: str, run: Run, tmp_path: Path) -> None:
+    write_rows(tmp_path / "in", [{"id": 1, "v": 2}])
+    write_rows(tmp_path / "r", [{"id": 5, "v": 5}])
+    script = OVERWRITTEN.format(files=FILES, at=tmp_path, options=f"{FILES}, 'path' = '{tmp_path}/r'")
+    plans.dump(planner.compile_sql(script, name="over"), tmp_path / "over.json")
+    done = run("over.json", "--remote", connect_server)
+    assert done.returncode == 1
+    assert "table r cannot be overwritten by a client of Spark Connect" in done.stderr
+    assert read_rows(tmp_path / "r") == [{"id": 5, "v": 5}]
 
 
 def test_generated_rows_reach_sqlite_once_each_if_the_server_has_hintplan(tmp_path: Path) -> None:
