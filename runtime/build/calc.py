@@ -25,6 +25,7 @@ from runtime.expressions.analysis import SPARK_ERRORS, analysed, refusing
 from runtime.expressions.arithmetic import spark_expression
 from runtime.expressions.condition import compile_filter
 from runtime.expressions.exact import exact_value, is_exact
+from runtime.expressions.json_calls import rows_at_once
 from runtime.operators.calc import ArrowCalc, ArrowValue, Chosen, Computed, Day
 from runtime.spark.names import quoted
 from runtime.types import to_arrow, to_spark
@@ -76,6 +77,7 @@ def calc_in_arrow(operator: Calc, columns: Sequence[Column], metadata: Sequence[
         return check_expression(text, known, operator=operator.id, path=f"{path}.{where}").sql
 
     values: list[tuple[str, ArrowValue]] = []
+    texts = [operator.filter or "", *(item.expression or "" for item in operator.select)]
     for index, item in enumerate(operator.select):
         where = f"select[{index}].expression"
         sql = quoted(item.name) if item.expression is None else checked(item.expression, where)
@@ -89,7 +91,8 @@ def calc_in_arrow(operator: Calc, columns: Sequence[Column], metadata: Sequence[
         if not is_exact(sql, schema):
             return None
         condition = compile_filter(sql, schema, path=f"{path}.filter")
-    return ArrowCalc(columns=(*values, *((name, Chosen(name)) for name in metadata)), condition=condition)
+    chosen = ((name, Chosen(name)) for name in metadata)
+    return ArrowCalc(columns=(*values, *chosen), condition=condition, at_once=rows_at_once(texts))
 
 
 def _value(item: SelectItem, sql: str, schema: pa.Schema, path: str) -> ArrowValue | None:

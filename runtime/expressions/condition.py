@@ -22,9 +22,11 @@ import pyarrow.compute as pc
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
+from plans.declarations.json_functions import call_fault
 from plans.errors import RunError
 from plans.operators import Join, LookupJoin
 from runtime.expressions.constants import named_type, number_constant, span_of, text_constant
+from runtime.expressions.json_calls import FUNCTIONS, over_texts
 from runtime.kernels.coercion import MOST_DIGITS, arithmetic_digits, common_type, digits_of
 from runtime.kernels.comparison import compare, compare_nested, holds, is_member, matches, not_distinct
 from runtime.kernels.computation import compute, compute_wide, divide, remainder, shift
@@ -261,6 +263,8 @@ class _Compiler:
         raise self._refused(node)
 
     def _anonymous(self, node: exp.Anonymous) -> Node:
+        if node.name.lower() in FUNCTIONS:
+            return self._of_json(node, node.name.lower())
         if node.name.lower() != "get" or len(node.expressions) != 2:
             raise self._refused(node)
         whole, position = (self.compile(part) for part in node.expressions)
@@ -268,6 +272,17 @@ class _Compiler:
         if not short or not pa.types.is_list(whole.kind) or isinstance(whole, Constant):
             raise self._refused(node)
         return self._apply(node, element_of, (whole, position), whole.kind.value_type)
+
+    def _of_json(self, node: exp.Anonymous, name: str) -> Node:
+        """One of hintplan's own functions, of a text and constants; it is not slow, for Spark would call it as well."""
+        text, *rest = (self.compile(part) for part in node.expressions)
+        kind = FUNCTIONS[name].kind
+        written = [part.name if isinstance(part, exp.Literal) and part.is_string else None for part in node.expressions]
+        fit = all(isinstance(each, Constant) and each.kind in (kind, pa.string(), pa.null()) for each in rest)
+        if text.kind != pa.string() or isinstance(text, Constant) or not fit or call_fault(name, written):
+            raise self._refused(node)
+        constants = tuple(each.value.as_py() for each in rest if isinstance(each, Constant))
+        return self._apply(node, partial(over_texts, name=name, constants=constants), (text,), kind)
 
     def _arraysize(self, node: exp.ArraySize) -> Node:
         whole = self.compile(node.this)

@@ -21,6 +21,8 @@ from typing import Any
 
 NO_DOCUMENT = object()
 """What a text is that is no document."""
+REMEMBERED = 128
+"""Documents that are kept, for several functions are often asked of one."""
 _DEEPEST = 1000
 """Levels of nesting that Jackson reads."""
 _MOST_DIGITS = 1000
@@ -38,9 +40,9 @@ class _NoDocument(ValueError):
     """A text that is no document."""
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=REMEMBERED)
 def document(text: str) -> Any:
-    """The document in ``text``, which nobody may change, or NO_DOCUMENT; several functions are often asked of one."""
+    """The document in ``text``, which nobody may change, or NO_DOCUMENT."""
     if len(text) <= _SHORT:
         try:
             value, end = _SHORT_SCAN(text, 0)

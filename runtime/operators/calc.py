@@ -48,12 +48,22 @@ class Computed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArrowCalc:
-    """A calc over tables: ``columns`` by the names they get, of rows for which ``condition`` holds."""
+    """A calc over tables: ``columns`` by the names they get, of rows for which ``condition`` holds.
+
+    ``at_once`` is how many rows it computes at a time, if not all.
+    """
 
     columns: tuple[tuple[str, ArrowValue], ...]
     condition: JoinCondition | None
+    at_once: int | None = None
 
     def __call__(self, rows: pa.Table) -> pa.Table:
+        if self.at_once is None or rows.num_rows <= self.at_once:
+            return self._of(rows)
+        starts = range(0, rows.num_rows, self.at_once)
+        return pa.concat_tables([self._of(rows.slice(start, self.at_once)) for start in starts]).combine_chunks()
+
+    def _of(self, rows: pa.Table) -> pa.Table:
         if self.condition is not None:
             rows = rows.filter(pa.array(self.condition.holds(rows.select([]), rows, rows.num_rows)))
         return pa.table([value(rows) for _, value in self.columns], [name for name, _ in self.columns])

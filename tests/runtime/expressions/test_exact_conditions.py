@@ -164,6 +164,15 @@ def test_what_is_not_certain_is_left_to_spark(condition: str) -> None:
     assert split_condition(condition, SCHEMA, SCHEMA) == Split(None, condition)
 
 
+def test_documents_are_read_within() -> None:
+    condition = "hp_json_value(l.text, '$.a') = r.text"
+    assert split_condition(condition, SCHEMA, SCHEMA) == Split(condition, None)
+    (left, right) = pa.table({"text": ['{"a": "x"}', "{", None]}), pa.table({"text": ["x", "x", "x"]})
+    op = replace(join(), condition=condition)
+    found = compile_condition(op, SCHEMA, SCHEMA).answers(left, right, 3)
+    assert found.to_pylist() == [True, None, None]
+
+
 def test_a_conjunction_is_shared_out_as_it_is_written() -> None:
     condition = (
         "l.int BETWEEN 1 AND r.big AND upper(l.text) BETWEEN 'A' AND 'B AND C' and (l.int = 1 AND r.int = 2) AND "

@@ -6,11 +6,15 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from sqlglot import exp, parse_one
 
+from plans.declarations.json_functions import JSON_FUNCTIONS
 from runtime.expressions import json_documents, json_reader
-from runtime.expressions.json_functions import FUNCTIONS
+from runtime.expressions.exact import exact_value
+from runtime.expressions.json_calls import FUNCTIONS, rows_at_once
+from runtime.operators.calc import ArrowCalc, Chosen, Computed
 from tests.flink.function_values import FAILS, TABLES
 from tests.flink.test_function_values import compiled
 from tests.flink.test_functions import same
@@ -62,6 +66,44 @@ def test_a_function_gives_what_flink_recorded(call: str) -> None:
         if recorded != FAILS and not same(found, recorded):
             different[document] = (found, recorded)
     assert different == {}, "ours and Flink's"
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_calc_in_arrow_calls_it_for_all_rows(call: str) -> None:
+    table, sql, (name, *_) = CALLS[call]
+    text = str(compiled(table, sql)[0])
+    documents = [document for document, *_ in TABLES[table][1]]
+    rows = pa.table({"d": pa.chunked_array([documents[:1], documents[1:]], pa.string())})
+    value = exact_value(text, rows.schema, FUNCTIONS[name].kind, path="p")
+    assert value is not None, "Arrow does not compute it"
+    items = (("a", Computed(value)), ("d", Chosen("d")), ("b", Computed(value)))
+    for size in (None, 1, 7):
+        found = ArrowCalc(columns=items, condition=None, at_once=size)(rows)
+        assert found["d"].to_pylist() == documents
+        assert found["a"] == found["b"]
+        for each, recorded in zip(found["a"].to_pylist(), RECORDED[table][sql]["values"], strict=True):
+            assert recorded == FAILS or same(each, recorded)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_arrow_leaves_to_spark_what_is_not_of_a_column_and_constants(name: str) -> None:
+    schema = pa.schema([("d", pa.string()), ("n", pa.int32())])
+    _, *rest = (*JSON_FUNCTIONS[name], "nothing")
+    right = {"kind": ", 'value'", "path": ", '$.a'", "nothing": ""}[rest[0]]
+    wrong = {"kind": ", 'thing'", "path": ", '$['", "nothing": ", '$.a'"}[rest[0]]
+    calls = {
+        f"{name}(`d`{right})": True, f"{name}(`n`{right})": False, f"{name}('{{}}'{right})": False,
+        f"{name}(NULL{right})": False, f"{name}(upper(`d`){right})": False, f"{name}(`d`{wrong})": False,
+        f"{name}(`d`{right}, `n`)": False,
+    }  # fmt: skip
+    kind = FUNCTIONS[name].kind
+    assert {call: exact_value(call, schema, kind, path="p") is not None for call in calls} == calls
+
+
+def test_calls_that_read_the_same_documents_take_as_many_rows_as_are_remembered() -> None:
+    one, two = "hp_json_value(`d`, '$.a')", "upper(HP_IS_JSON (`d`, 'value'))"
+    assert rows_at_once(["`d`", one]) is rows_at_once(["hp_thing"]) is None
+    assert rows_at_once([one, two]) == json_reader.document.cache_parameters()["maxsize"]
 
 
 def test_documents_are_as_deep_as_flink_reads_them_wherever_they_are_read() -> None:

@@ -1,0 +1,51 @@
+"""Hintplan's own functions of JSON: by name, with the types of their results, and over a column of texts in Arrow.
+
+Knows no Spark, which gets them from :mod:`runtime.expressions.json_functions`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from runtime.expressions import json_documents, json_quotes, json_writer
+from runtime.expressions.json_reader import REMEMBERED
+
+
+class JsonFunction(NamedTuple):
+    """A function of a text and of constants, which never fails, and the type of its results."""
+
+    function: Callable[..., Any]
+    kind: pa.DataType
+
+
+FUNCTIONS: Mapping[str, JsonFunction] = {
+    "hp_is_json": JsonFunction(json_documents.is_json, pa.bool_()),
+    "hp_json_boolean": JsonFunction(json_documents.json_boolean, pa.bool_()),
+    "hp_json_double": JsonFunction(json_documents.json_double, pa.float64()),
+    "hp_json_exists": JsonFunction(json_documents.json_exists, pa.bool_()),
+    "hp_json_integer": JsonFunction(json_documents.json_integer, pa.int32()),
+    "hp_json_number": JsonFunction(json_writer.json_number, pa.string()),
+    "hp_json_query": JsonFunction(json_documents.json_query, pa.string()),
+    "hp_json_quote": JsonFunction(json_quotes.json_quote, pa.string()),
+    "hp_json_unquote": JsonFunction(json_quotes.json_unquote, pa.string()),
+    "hp_json_value": JsonFunction(json_documents.json_value, pa.string()),
+}
+
+
+CALL = re.compile(r"\bhp_\w+(?= *\()", re.IGNORECASE)
+
+
+def rows_at_once(expressions: Iterable[str]) -> int | None:
+    """So many rows that all calls in ``expressions`` find a document that one of them has read; None for one call."""
+    calls = sum(len(CALL.findall(text)) for text in expressions)
+    return REMEMBERED if calls > 1 else None
+
+
+def over_texts(texts: pa.Array, *, name: str, constants: Sequence[Any]) -> pa.Array:
+    """What the function ``name`` gives for each text, with these ``constants`` behind it."""
+    function, kind = FUNCTIONS[name]
+    return pa.array([function(text, *constants) for text in texts.to_pylist()], kind)
