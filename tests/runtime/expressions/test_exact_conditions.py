@@ -167,10 +167,13 @@ def test_what_is_not_certain_is_left_to_spark(condition: str) -> None:
 def test_documents_are_read_within() -> None:
     condition = "hp_json_value(l.text, '$.a') = r.text"
     assert split_condition(condition, SCHEMA, SCHEMA) == Split(condition, None)
-    (left, right) = pa.table({"text": ['{"a": "x"}', "{", None]}), pa.table({"text": ["x", "x", "x"]})
-    op = replace(join(), condition=condition)
-    found = compile_condition(op, SCHEMA, SCHEMA).answers(left, right, 3)
-    assert found.to_pylist() == [True, None, None]
+    left, right = pa.table({"text": ['{"a": "x"}', '{"a": "y"}', "{", None]}), pa.table({"text": ["x"] * 4})
+    op = Join(
+        id="j", inputs=("a", "b"), join_type="left", keys=(), condition=condition, state=(), output=(),
+        changelog=("+I", "-D"),
+    )  # fmt: skip
+    answers = compile_condition(op, SCHEMA, SCHEMA).answers(left, right, 4)
+    assert answers.to_pylist() == [True, False, None, None]
 
 
 def test_a_conjunction_is_shared_out_as_it_is_written() -> None:
