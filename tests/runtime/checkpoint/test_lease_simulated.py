@@ -244,7 +244,7 @@ SEEDS = 8
 @pytest.mark.parametrize("latency", [0.01, 0.5, 3.0])
 @pytest.mark.parametrize("first", [0, pytest.param(SEEDS, marks=pytest.mark.integration)])
 def test_two_never_hold_a_lease_at_a_time(atomic: bool, trouble: float, latency: float, first: int) -> None:
-    seeds = range(first, 25 * first + SEEDS)
+    seeds = range(first, 10 * first + SEEDS)
     taken = [simulated(seed, atomic=atomic, trouble=trouble, latency=latency) for seed in seeds]
     if atomic:
         assert all(each.epochs == sorted(set(each.epochs)) for each in taken), "epochs only grow"

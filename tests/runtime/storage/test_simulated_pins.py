@@ -27,7 +27,7 @@ def test_the_state_is_what_the_sinks_were_given(begin: int) -> None:
 
 @pytest.mark.integration
 def test_thousands_of_schedules() -> None:
-    for seed in range(1_000, 3_000):
+    for seed in range(1_000, 2_200):
         AskingSchedule(seed).run()
 
 

@@ -74,8 +74,8 @@ def expressions() -> Iterator[str]:
     for function in sorted(ALLOWED_FUNCTIONS):
         yield f"{function}()"
         yield from (f"{function}({name})" for name in names)
-        yield from (f"{function}({', '.join(dice.choices(names, k=2))})" for _ in range(10))
-        yield from (f"{function}({', '.join(dice.choices(names, k=3))})" for _ in range(6))
+        yield from (f"{function}({', '.join(dice.choices(names, k=2))})" for _ in range(5))
+        yield from (f"{function}({', '.join(dice.choices(names, k=3))})" for _ in range(3))
     for operator in BINARY:
         for _ in range(8):
             a, b = dice.choices(names, k=2)
