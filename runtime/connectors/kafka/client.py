@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from py4j.protocol import Py4JJavaError
@@ -20,9 +20,10 @@ FORMAT = "kafka"
 _Made = TypeVar("_Made")
 
 
-def client_options(table: Table) -> dict[str, str]:
+def client_options(table: Table, unless_declared: Mapping[str, str]) -> dict[str, str]:
     """The properties of ``table`` as options of Spark's connector, with secrets in them."""
-    return {f"kafka.{name}": resolve(value) for name, value in client_properties(table).items()}
+    declared = {name: resolve(value) for name, value in client_properties(table).items()}
+    return {f"kafka.{name}": value for name, value in {**unless_declared, **declared}.items()}
 
 
 def found(made: Callable[[], _Made], spark: SparkSession, name: str, table: Table, package: str) -> _Made:

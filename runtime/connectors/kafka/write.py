@@ -42,6 +42,8 @@ _PLACE = "__place"
 _ROWS = "rows"
 _MOST = 4096
 """Messages in a batch of Arrow."""
+_SENT = {"batch.size": str(128 << 10)}
+"""How much is sent at once to a partition, for which Kafka has 16 KiB: less often, if the buffer can hold it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +67,8 @@ class Target:
 
     def save(self, messages: DataFrame, batch: int | None = None) -> None:
         """Write what :meth:`messages` or :meth:`messages_in_arrow` has made."""
-        options = {**client_options(self.table), "topic": self.table.options["topic"]}
+        unless_declared = {} if "properties.buffer.memory" in self.table.options else _SENT
+        options = {**client_options(self.table, unless_declared), "topic": self.table.options["topic"]}
         out = messages.write.format(FORMAT).mode("append").options(**options)
         found(out.save, messages.sparkSession, self.name, self.table, SPARK_PACKAGE)
 
