@@ -275,11 +275,13 @@ class _Compiler:
 
     def _of_json(self, node: exp.Anonymous, name: str) -> Node:
         """One of hintplan's own functions, of a text and constants; it is not slow, for Spark would call it as well."""
+        written = [part.name if isinstance(part, exp.Literal) and part.is_string else None for part in node.expressions]
+        if call_fault(name, written):
+            raise self._refused(node)
         text, *rest = (self.compile(part) for part in node.expressions)
         kind = FUNCTIONS[name].kind
-        written = [part.name if isinstance(part, exp.Literal) and part.is_string else None for part in node.expressions]
         fit = all(isinstance(each, Constant) and each.kind in (kind, pa.string(), pa.null()) for each in rest)
-        if text.kind != pa.string() or isinstance(text, Constant) or not fit or call_fault(name, written):
+        if text.kind != pa.string() or isinstance(text, Constant) or not fit:
             raise self._refused(node)
         constants = tuple(each.value.as_py() for each in rest if isinstance(each, Constant))
         return self._apply(node, partial(over_texts, name=name, constants=constants), (text,), kind)

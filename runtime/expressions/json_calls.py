@@ -34,13 +34,12 @@ FUNCTIONS: Mapping[str, JsonFunction] = {
     "hp_json_unquote": JsonFunction(json_quotes.json_unquote, pa.string()),
     "hp_json_value": JsonFunction(json_documents.json_value, pa.string()),
 }
-
-
 CALL = re.compile(r"\bhp_\w+(?= *\()", re.IGNORECASE)
+"""What may be a call of one of them."""
 
 
 def rows_at_once(expressions: Iterable[str]) -> int | None:
-    """So many rows that all calls in ``expressions`` find a document that one of them has read; None for one call."""
+    """So many rows that all calls in ``expressions`` find what one of them has read; None for a single call."""
     calls = sum(len(CALL.findall(text)) for text in expressions)
     return REMEMBERED if calls > 1 else None
 

@@ -21,8 +21,9 @@ from typing import Any
 
 NO_DOCUMENT = object()
 """What a text is that is no document."""
-REMEMBERED = 128
-"""Documents that are kept, for several functions are often asked of one."""
+REMEMBERED, _LONG_ONES = 128, 8
+"""Documents that are kept, for several functions are often asked of one; fewer of long ones, which take room."""
+_LONG = 10_000
 _DEEPEST = 1000
 """Levels of nesting that Jackson reads."""
 _MOST_DIGITS = 1000
@@ -40,9 +41,12 @@ class _NoDocument(ValueError):
     """A text that is no document."""
 
 
-@lru_cache(maxsize=REMEMBERED)
 def document(text: str) -> Any:
     """The document in ``text``, which nobody may change, or NO_DOCUMENT."""
+    return _short_document(text) if len(text) < _LONG else _long_document(text)
+
+
+def _document(text: str) -> Any:
     if len(text) <= _SHORT:
         try:
             value, end = _SHORT_SCAN(text, 0)
@@ -61,6 +65,10 @@ def document(text: str) -> Any:
         return deeply(_parsed, text)
     except _NoDocument:
         return NO_DOCUMENT
+
+
+_short_document = lru_cache(maxsize=REMEMBERED)(_document)
+_long_document = lru_cache(maxsize=_LONG_ONES)(_document)
 
 
 def deeply(function: Callable[[Any], Any], value: Any) -> Any:

@@ -113,9 +113,9 @@ def at_work(directory: Path, *options: str) -> Iterator[Run]:
     allowed = ("--allow-module", "waits")
     made = [hintplan, "compile", "job.sql", *allowed, "-o", "plan.json"]
     subprocess.run(made, cwd=directory, env=variables, check=True, capture_output=True)
-    # Shells let what they start in the background ignore SIGQUIT, tests among it.
     command = [hintplan, "run", "plan.json", *allowed, "--checkpoint", "checkpoint", "--master", "local[2]", *options]
     with open(directory / "out", "wb") as out, open(directory / "err", "wb") as err:
+        # Shells let what they start in the background ignore SIGQUIT, tests among it.
         process = subprocess.Popen(
             command, cwd=directory, env=variables, stdout=out, stderr=err, stdin=subprocess.DEVNULL,
             start_new_session=True, preexec_fn=lambda: signal.signal(signal.SIGQUIT, signal.SIG_DFL),

@@ -21,7 +21,7 @@ _Made = TypeVar("_Made")
 
 
 def client_options(table: Table, unless_declared: Mapping[str, str]) -> dict[str, str]:
-    """The properties of ``table`` as options of Spark's connector, with secrets in them."""
+    """The properties of ``table``, or those that it has otherwise, as options of Spark's connector; with secrets."""
     declared = {name: resolve(value) for name, value in client_properties(table).items()}
     return {f"kafka.{name}": value for name, value in {**unless_declared, **declared}.items()}
 

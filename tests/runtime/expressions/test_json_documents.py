@@ -94,7 +94,7 @@ def test_arrow_leaves_to_spark_what_is_not_of_a_column_and_constants(name: str) 
     calls = {
         f"{name}(`d`{right})": True, f"{name}(`n`{right})": False, f"{name}('{{}}'{right})": False,
         f"{name}(NULL{right})": False, f"{name}(upper(`d`){right})": False, f"{name}(`d`{wrong})": False,
-        f"{name}(`d`{right}, `n`)": False,
+        f"{name}(`d`{right}, `n`)": False, f"{name}()": False,
     }  # fmt: skip
     kind = FUNCTIONS[name].kind
     assert {call: exact_value(call, schema, kind, path="p") is not None for call in calls} == calls
@@ -103,7 +103,20 @@ def test_arrow_leaves_to_spark_what_is_not_of_a_column_and_constants(name: str) 
 def test_calls_that_read_the_same_documents_take_as_many_rows_as_are_remembered() -> None:
     one, two = "hp_json_value(`d`, '$.a')", "upper(HP_IS_JSON (`d`, 'value'))"
     assert rows_at_once(["`d`", one]) is rows_at_once(["hp_thing"]) is None
-    assert rows_at_once([one, two]) == json_reader.document.cache_parameters()["maxsize"]
+    many = rows_at_once([one, two])
+    assert many is not None
+    texts = [f"[{number}, 1.0]" for number in range(many)]
+    documents = [json_reader.document(text) for text in texts]
+    assert all(json_reader.document(text) is document for text, document in zip(texts, documents, strict=True))
+
+
+def test_of_long_documents_few_are_kept() -> None:
+    texts = [f'["{"x" * 20_000}", {number}]' for number in range(20)]
+    first, *_, last = [json_reader.document(text) for text in texts]
+    assert json_reader.document(texts[-1]) is last
+    again = json_reader.document(texts[0])
+    assert again == first
+    assert again is not first
 
 
 def test_documents_are_as_deep_as_flink_reads_them_wherever_they_are_read() -> None:
@@ -120,7 +133,8 @@ def test_documents_are_as_deep_as_flink_reads_them_wherever_they_are_read() -> N
         )
 
     for frames in (0, 300):
-        json_reader.document.cache_clear()
+        json_reader._short_document.cache_clear()
+        json_reader._long_document.cache_clear()
         assert below(frames) == (True, True, False, True)
 
 
