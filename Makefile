@@ -33,16 +33,16 @@ cache: $(INSTALLED) java
 	cd examples/cache && ../../$(BIN)/python run.py
 
 quick: $(INSTALLED)
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not integration and not spark and not slow" tests/planner tests/plans \
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not integration and not spark and not slow and not nightly" tests/planner tests/plans \
 		tests/test_boundaries.py tests/test_order_of_folders.py
 
 test: $(INSTALLED) java servers kafka s3 iceberg browser
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not integration"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not integration and not nightly"
 
 TESTS ?=
 
 integration: $(INSTALLED) java servers kafka s3 hdfs iceberg browser
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m integration $(TESTS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "integration and not nightly" $(TESTS)
 
 # The versions that pyproject.toml takes, each by its newest patch release.
 SPARKS := 4.0 4.1 4.2 4.3
@@ -59,7 +59,7 @@ test-sparks:
 	test -z "$$failed" || { echo "failed on Spark$$failed" >&2; exit 1; }
 
 test-oldest: $(INSTALLED) .spark$(OLDEST)/.installed java servers kafka
-	.spark$(OLDEST)/bin/python -m pytest -n 2 --dist worksteal -m spark $$(grep -v '^#' .ci/oldest-spark)
+	.spark$(OLDEST)/bin/python -m pytest -n 2 --dist worksteal -m "spark and not nightly" $$(grep -v '^#' .ci/oldest-spark)
 
 lint: ruff mypy
 

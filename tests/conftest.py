@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import logging
+import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,12 +13,22 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.messages.broker import spark_conf
+from tests.sample import VARIABLE, seed_text
 from tests.spark.quick import quick_jvms
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 quick_jvms()
+
+
+def pytest_configure() -> None:
+    # Workers and other processes draw the same samples, even if somebody commits meanwhile.
+    os.environ.setdefault(VARIABLE, seed_text())
+
+
+def pytest_report_header() -> str:
+    return f"samples: of the commit; to draw the same again: {VARIABLE}={seed_text()}"
 
 
 @pytest.fixture(scope="session")

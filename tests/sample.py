@@ -1,0 +1,95 @@
+"""Samples of matrices for the gate; `make nightly` runs all of each.
+
+@pytest.mark.parametrize("case", sampled(CASES, keep=5))            # five, others at each commit
+@pytest.mark.parametrize("fault, sink", each_once(FAULTS, SINKS))   # each fault and each sink once, in other pairs
+range(gate_seed() % 1000, ...)                                       # numbers for random cases
+
+A tuple is one value for each of several arguments, as in `parametrize`; a tuple for one argument is written
+`pytest.param((1, 2))`.
+
+What is not in the sample is marked `nightly`, which `make test` and `make integration` leave out. The seed is the
+commit's, so each landing covers another part; HINTPLAN_TEST_SEED in the environment wins, and repeats a run.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+ParameterSet = type(pytest.param())
+
+__all__ = ["VARIABLE", "each_once", "gate_seed", "sampled", "seed_text"]
+
+VARIABLE = "HINTPLAN_TEST_SEED"
+_OUTSIDE_GIT = "no-commit"
+
+
+def sampled(cases: Iterable[Any], *, keep: int) -> list[Any]:
+    """Give all cases as parameters, in their order; all but ``keep`` of them, drawn by the seed, marked `nightly`."""
+    cases = list(cases)
+    kept = set(Random(f"{seed_text()} {len(cases)} {keep}").sample(range(len(cases)), min(keep, len(cases))))
+    return [case if place in kept else _nightly(case) for place, case in enumerate(cases)]
+
+
+def each_once(*axes: Sequence[Any]) -> list[Any]:
+    """Give every combination of the axes as parameters; all marked `nightly` but as many as the longest axis has
+    values, in which each value of each axis is at least once.
+    """
+    dice = Random(f"{seed_text()} {[len(axis) for axis in axes]}")
+    drawn = [dice.sample(range(len(axis)), len(axis)) for axis in axes]
+    longest = max(len(axis) for axis in axes)
+    kept = {tuple(places[i % len(places)] for places in drawn) for i in range(longest)}
+    combinations = itertools.product(*(range(len(axis)) for axis in axes))
+    return [
+        _combined([axis[place] for axis, place in zip(axes, places, strict=True)], nightly=places not in kept)
+        for places in combinations
+    ]
+
+
+def gate_seed() -> int:
+    """Give the seed as a number below 2**31, for generators of random cases."""
+    return Random(seed_text()).getrandbits(31)
+
+
+@cache
+def seed_text() -> str:
+    """Give the seed as it is printed and set: of the environment, or else the commit."""
+    return os.environ.get(VARIABLE) or _commit() or _OUTSIDE_GIT
+
+
+def _commit() -> str | None:
+    try:
+        answer = subprocess.run(
+            ["git", "rev-parse", "--short=12", "HEAD"], cwd=Path(__file__).parent, capture_output=True, text=True
+        )
+    except FileNotFoundError:
+        return None
+    return answer.stdout.strip() if answer.returncode == 0 else None
+
+
+def _nightly(case: Any) -> Any:
+    return _combined([case], nightly=True)
+
+
+def _combined(cases: Sequence[Any], *, nightly: bool) -> Any:
+    """Give one parameter set of ``cases``: values, tuples of values for several arguments, or parameter sets."""
+    sets = [case if isinstance(case, ParameterSet) else pytest.param(*_values(case)) for case in cases]
+    marks = [mark for one in sets for mark in one.marks]
+    names = [str(one.id) for one in sets if one.id is not None]
+    return pytest.param(
+        *(value for one in sets for value in one.values),
+        marks=[*marks, pytest.mark.nightly] if nightly else marks,
+        id="-".join(names) if len(names) == len(sets) else None,
+    )
+
+
+def _values(case: Any) -> Sequence[Any]:
+    return case if type(case) is tuple else (case,)

@@ -1,0 +1,88 @@
+"""Samples of matrices: what is left out is marked and nothing is lost; another seed draws others."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.sample import VARIABLE, each_once, gate_seed, sampled, seed_text
+
+
+@pytest.fixture(autouse=True)
+def fresh_seed() -> Iterator[None]:
+    seed_text.cache_clear()
+    yield
+    seed_text.cache_clear()
+
+
+def seeded(monkeypatch: pytest.MonkeyPatch, seed: str) -> None:
+    monkeypatch.setenv(VARIABLE, seed)
+    seed_text.cache_clear()
+
+
+def values(cases: list[Any], *, nightly: bool) -> list[tuple[Any, ...]]:
+    parameters = [pytest.param(case) if not isinstance(case, type(pytest.param())) else case for case in cases]
+    return [p.values for p in parameters if nightly == any(mark.name == "nightly" for mark in p.marks)]
+
+
+def test_a_sample_and_the_rest_are_all_cases() -> None:
+    cases = sampled(range(20), keep=5)
+    assert len(values(cases, nightly=False)) == 5
+    assert sorted(values(cases, nightly=False) + values(cases, nightly=True)) == [(i,) for i in range(20)]
+
+
+def test_seeds_draw_different_samples_until_every_case_was_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = set()
+    for seed in range(40):
+        seeded(monkeypatch, str(seed))
+        drawn.add(tuple(values(sampled(range(20), keep=5), nightly=False)))
+    assert len(drawn) > 30
+    assert {value for sample in drawn for value in sample} == {(i,) for i in range(20)}
+
+
+def test_one_seed_draws_one_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    seeded(monkeypatch, "a1b2c3")
+    first = values(sampled(range(20), keep=5), nightly=False)
+    seed_text.cache_clear()
+    assert first == values(sampled(range(20), keep=5), nightly=False)
+    assert gate_seed() == gate_seed()
+
+
+def test_no_more_than_there_are() -> None:
+    assert values(sampled([1, 2], keep=5), nightly=True) == []
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_each_value_of_each_axis_is_in_the_sample(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    seeded(monkeypatch, str(seed))
+    cases = each_once("abcde", "xyz", [1])
+    kept = values(cases, nightly=False)
+    assert len(kept) == 5
+    assert [{case[i] for case in kept} for i in range(3)] == [set("abcde"), set("xyz"), {1}]
+    assert len(kept) + len(values(cases, nightly=True)) == 15
+
+
+def test_marks_and_names_of_parameters_stay() -> None:
+    named = [pytest.param(i, i + 1, id=f"n{i}", marks=pytest.mark.spark) for i in range(3)]
+    cases = sampled(named, keep=1)
+    assert [case.id for case in cases] == ["n0", "n1", "n2"]
+    assert sorted(case.values for case in cases) == [(0, 1), (1, 2), (2, 3)]
+    assert all("spark" in {mark.name for mark in case.marks} for case in cases)
+    assert [case.id for case in each_once(named[:1], [pytest.param("x", id="x")])] == ["n0-x"]
+
+
+def test_a_tuple_is_a_value_for_each_argument() -> None:
+    assert [case.values for case in each_once([("a", 1)], ["x"])] == [("a", 1, "x")]
+    assert values(sampled([("a", 1), ("b", 2)], keep=0), nightly=True) == [("a", 1), ("b", 2)]
+
+
+def test_the_seed_is_the_commit_unless_one_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VARIABLE)
+    answer = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=Path(__file__).parent, capture_output=True, text=True, check=False
+    )
+    assert answer.stdout.startswith(seed_text()) if answer.returncode == 0 else seed_text() == "no-commit"
