@@ -39,10 +39,11 @@ def sampled(cases: Iterable[Any], *, keep: int) -> list[Any]:
     return [case if place in kept else _nightly(case) for place, case in enumerate(cases)]
 
 
-def each_once(*axes: Sequence[Any]) -> list[Any]:
+def each_once(*given: Iterable[Any]) -> list[Any]:
     """Give every combination of the axes as parameters; all marked `nightly` but as many as the longest axis has
     values, in which each value of each axis is at least once.
     """
+    axes = [list(axis) for axis in given]
     dice = Random(f"{seed_text()} {[len(axis) for axis in axes]}")
     drawn = [dice.sample(range(len(axis)), len(axis)) for axis in axes]
     longest = max(len(axis) for axis in axes)
