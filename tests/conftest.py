@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests import budget
 from tests.messages.broker import spark_conf
 from tests.sample import VARIABLE, seed_text
 from tests.spark.quick import quick_jvms
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 quick_jvms()
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
+    budget.register(config)
     # Workers and other processes draw the same samples, even if somebody commits meanwhile.
     os.environ.setdefault(VARIABLE, seed_text())
 

@@ -66,18 +66,19 @@ def read_cases(path: Path) -> tuple[Case, ...]:
     return tuple(found)
 
 
-def answers(cases: tuple[Case, ...]) -> Iterator[tuple[Case, str]]:
-    """Every case with what the planner makes of it."""
+def with_tables(cases: tuple[Case, ...]) -> Iterator[tuple[str, Case]]:
+    """Each case with the declarations before it, if it is not some itself."""
     tables = ""
     for case in cases:
         if case.command == "tables":
             tables = " ".join(case.sql.split())
-            yield case, ""
-        else:
-            yield case, answer(tables, case)
+        yield tables, case
 
 
 def answer(tables: str, case: Case) -> str:
+    """What the planner makes of a case; nothing, of declarations."""
+    if case.command == "tables":
+        return ""
     try:
         strict = case.command == "compile strict"
         return listing(compile_script(f"{tables}\n{case.sql}", file="job", strict_hints=strict, allow_modules=ALLOWED))
@@ -92,7 +93,7 @@ def print_cases(cases: list[Case]) -> str:
 
 if __name__ == "__main__":
     for path in sorted(CASES.glob("*.test")):
-        fresh = print_cases([replace(case, expected=found) for case, found in answers(read_cases(path))])
+        fresh = print_cases([replace(case, expected=answer(t, case)) for t, case in with_tables(read_cases(path))])
         if fresh != path.read_text():
             print(path.name, "differs" if sys.argv[1:] != ["--rewrite"] else "rewritten")
             if sys.argv[1:] == ["--rewrite"]:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from tests.planner.goldens import CASES, Case, answers, read_cases
+from tests.planner.goldens import CASES, Case, answer, read_cases, with_tables
 
-FOUND = [
-    pytest.param(case, answer, id=f"{path.stem}:{case.title}"[:120])
+COMPILED = [
+    pytest.param(tables, case, id=f"{path.stem}:{case.title}"[:120])
     for path in sorted(CASES.glob("*.test"))
-    for case, answer in answers(read_cases(path))
+    for tables, case in with_tables(read_cases(path))
     if case.command != "tables"
 ]
 
 
-@pytest.mark.parametrize(("case", "answer"), FOUND)
-def test_case_compiles_to_what_is_written(case: Case, answer: str) -> None:
+@pytest.mark.parametrize(("tables", "case"), COMPILED)
+def test_case_compiles_to_what_is_written(tables: str, case: Case) -> None:
     assert case.command in ("compile", "compile strict")
-    assert answer == case.expected
+    assert answer(tables, case) == case.expected

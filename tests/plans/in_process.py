@@ -22,9 +22,13 @@ class Done:
 
 
 def hintplan(
-    *words: str | Path, folder: Path | None = None, stdin: bytes = b"", environment: Mapping[str, str] | None = None
+    *words: str | Path,
+    folder: Path | None = None,
+    stdin: bytes | str | None = b"",
+    environment: Mapping[str, str] | None = None,
 ) -> Done:
     """Run ``hintplan`` with ``words`` in ``folder``."""
+    stdin = stdin.encode() if isinstance(stdin, str) else stdin or b""
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
     given = io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8")
     code = 0

@@ -18,7 +18,8 @@ from ruamel.yaml import YAML
 import plans
 from plans.edit.edit import set_value
 from tests.plans.commands.test_diff_command import SQL as SCRIPT
-from tests.plans.commands.test_diff_command import git, modelled, run_in
+from tests.plans.commands.test_diff_command import git, modelled
+from tests.plans.in_process import Done, hintplan
 
 pytestmark = pytest.mark.slow
 
@@ -27,7 +28,7 @@ WORKFLOW = ROOT / "examples" / "review" / "plans.yml"
 TTL = "join_o_c.state.leftState.ttl"
 # As the rules of the linter like it: every state expires, and none before what is upstream.
 SQL = SCRIPT.replace("'o' = '1 d'", "'o' = '1 d', 'c' = '20 d'")
-Run = Callable[..., subprocess.CompletedProcess[str]]
+Run = Callable[..., Done]
 
 
 @pytest.fixture
@@ -38,7 +39,7 @@ def repository(tmp_path: Path, plan_text: str) -> Path:
     plans.dump(plan, tmp_path / "plans" / "revenue.json")
     (tmp_path / "plans" / "job.sql").write_text(SQL)
     (tmp_path / "package.json").write_text('{"name": "no plan", "config": {}}')
-    done = run_in(tmp_path / "plans", sys.executable, "-m", "plans.cli", "compile", "job.sql", "-o", "job.json")
+    done = hintplan("compile", "job.sql", "-o", "job.json", folder=tmp_path / "plans")
     assert done.returncode == 0, done.stderr
     git(tmp_path, "init", "-q", "-b", "main")
     commit(tmp_path)
@@ -53,8 +54,8 @@ def commit(folder: Path) -> None:
 
 @pytest.fixture
 def ci(repository: Path) -> Run:
-    def run(*arguments: str, folder: Path = repository) -> subprocess.CompletedProcess[str]:
-        return run_in(folder, sys.executable, "-m", "plans.cli", "ci", "--base", "git:main", *arguments)
+    def run(*arguments: str, folder: Path = repository) -> Done:
+        return hintplan("ci", "--base", "git:main", *arguments, folder=folder)
 
     return run
 
@@ -192,7 +193,7 @@ def test_a_script_that_is_a_link_is_not_read(repository: Path, tmp_path_factory:
         "show": ["plans/job.json", "-o", "page.html"],
         "why": ["plans/job.json", TTL],
     }[command]
-    done = run_in(repository, sys.executable, "-m", "plans.cli", command, *arguments)
+    done = hintplan(command, *arguments, folder=repository)
     assert done.returncode == 1
     assert "this is a symbolic link" in done.stdout + done.stderr
     written = [file.read_text() for file in (repository / "comment.md", repository / "page.html") if file.exists()]
@@ -231,7 +232,7 @@ def test_nothing_is_written_through_a_link(
     name = "out.html" if through == "file" else "out/precious.html"
     (repository / name.partition("/")[0]).symlink_to(outside / "precious.html" if through == "file" else outside)
     words = [name if word == "{}" else word for word in arguments]
-    done = run_in(repository, sys.executable, "-m", "plans.cli", *words)
+    done = hintplan(*words, folder=repository)
     assert done.returncode == 1, done.stdout
     assert f"{name}: is " in done.stderr
     assert (outside / "precious.html").read_text() == "precious"

@@ -1,4 +1,4 @@
-"""The command line as a process: exit codes, streams, and what it does not import."""
+"""The command line, where it matters as a process: exit codes, streams, and what it does not import."""
 
 from __future__ import annotations
 
@@ -12,16 +12,24 @@ from pathlib import Path
 
 import pytest
 
+from tests.plans.in_process import Done, hintplan
+
 pytestmark = pytest.mark.slow
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
+Run = Callable[..., Done]
 
 
 @pytest.fixture
 def run() -> Run:
-    def start(*arguments: str | Path, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+    return hintplan
+
+
+@pytest.fixture
+def process() -> Run:
+    def start(*arguments: str | Path, stdin: str | None = None) -> Done:
         command = [sys.executable, "-m", "plans.cli", *map(str, arguments)]
-        return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=60, check=False)
+        return Done(returncode=done.returncode, stdout=done.stdout, stderr=done.stderr)
 
     return start
 
@@ -33,8 +41,8 @@ def plan_file(plan_text: str, tmp_path: Path) -> Path:
     return path
 
 
-def test_validate_says_on_stderr_that_a_plan_is_valid(run: Run, plan_file: Path) -> None:
-    done = run("validate", plan_file)
+def test_validate_says_on_stderr_that_a_plan_is_valid(process: Run, plan_file: Path) -> None:
+    done = process("validate", plan_file)
     assert (done.returncode, done.stdout) == (0, "")
     digest = hashlib.sha256(plan_file.read_bytes()).hexdigest()[:16]
     assert done.stderr == f"{plan_file}: valid · 6 operators, 2 with state · digest {digest}\n"
@@ -66,9 +74,9 @@ def test_a_pattern_that_matches_nothing_is_refused(run: Run, plan_file: Path) ->
     assert plan_file.read_text() == before
 
 
-def test_validate_reads_stdin(run: Run, plan_text: str) -> None:
-    assert run("validate", "-", stdin=plan_text).returncode == 0
-    done = run("validate", "-", stdin=plan_text.replace('"3 d"', '"3"'))
+def test_validate_reads_stdin(process: Run, plan_text: str) -> None:
+    assert process("validate", "-", stdin=plan_text).returncode == 0
+    done = process("validate", "-", stdin=plan_text.replace('"3 d"', '"3"'))
     assert done.returncode == 1
     assert done.stderr.startswith("<stdin>:78:65: operators.join_o_c.state.leftState.ttl: bad duration '3'")
 
@@ -114,9 +122,9 @@ def test_a_missing_file_is_one_line_and_exit_1(run: Run) -> None:
     assert done.stderr == "none.json: cannot be read: No such file or directory\n"
 
 
-def test_debug_shows_the_traceback_before_or_after_the_command(run: Run) -> None:
+def test_debug_shows_the_traceback_before_or_after_the_command(process: Run) -> None:
     for arguments in (["--debug", "explain", "none.json"], ["explain", "none.json", "--debug"]):
-        assert "Traceback (most recent call last)" in run(*arguments).stderr
+        assert "Traceback (most recent call last)" in process(*arguments).stderr
 
 
 def test_set_writes_the_file_and_shows_the_difference_on_stderr(run: Run, plan_file: Path) -> None:
@@ -149,7 +157,9 @@ def test_set_prints_json_on_request(run: Run, plan_file: Path) -> None:
     assert json.loads(done.stdout)["changes"][0]["after"] == "5 d"
 
 
-def test_diff_exits_with_2_only_when_asked_and_only_for_differences(run: Run, plan_file: Path, tmp_path: Path) -> None:
+def test_diff_exits_with_2_only_when_asked_and_only_for_differences(
+    process: Run, plan_file: Path, tmp_path: Path
+) -> None:
     other = tmp_path / "other.json"
     other.write_text(plan_file.read_text().replace('"ttl": "3 d"', '"ttl": "5 d"'))
     assert run("diff", plan_file, other).returncode == 0

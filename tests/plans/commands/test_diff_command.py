@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
-import sys
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
@@ -25,11 +23,13 @@ from plans.review.diff_html import report_html
 from plans.review.github import github
 from plans.review.junit import junit
 from plans.review.sarif import sarif
+from tests.plans.in_process import Done
+from tests.plans.in_process import hintplan as command
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[3]
-Run = Callable[..., subprocess.CompletedProcess[str]]
+Run = Callable[..., Done]
 TTL = "join_o_c.state.leftState.ttl"
 
 SQL = """CREATE TABLE orders (id BIGINT, c BIGINT) WITH ('connector' = 'datagen');
@@ -39,16 +39,11 @@ INSERT INTO out1 SELECT /*+ STATE_TTL('o' = '1 d') */ c.n FROM orders AS o JOIN 
 """
 
 
-def run_in(folder: Path, *command: str, stdin: str | None = None, **variables: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1", "NO_COLOR": "1", **variables}
-    return subprocess.run(
-        command, cwd=folder, env=environment, input=stdin, capture_output=True, text=True, timeout=120, check=False
-    )
-
-
 def git(folder: Path, *arguments: str) -> None:
     names = ("-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false")
-    done = run_in(folder, "git", *names, *arguments)
+    done = subprocess.run(
+        ["git", *names, *arguments], cwd=folder, capture_output=True, text=True, timeout=120, check=False
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -68,8 +63,8 @@ def repository(tmp_path: Path, plan_text: str) -> Path:
 
 @pytest.fixture
 def hintplan(repository: Path) -> Run:
-    def run(*arguments: str, stdin: str | None = None, folder: Path = repository) -> subprocess.CompletedProcess[str]:
-        return run_in(folder, sys.executable, "-m", "plans.cli", *arguments, stdin=stdin)
+    def run(*arguments: str, stdin: str | None = None, folder: Path = repository) -> Done:
+        return command(*arguments, folder=folder, stdin=stdin)
 
     return run
 
@@ -108,18 +103,10 @@ def test_what_git_does_not_have_is_named(hintplan: Run, repository: Path, name: 
     assert not (repository / "x").exists()
 
 
-def test_outside_a_repository_git_paths_are_refused(hintplan: Run, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_outside_a_repository_git_paths_are_refused(tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("elsewhere")
-    done = run_in(
-        folder,
-        sys.executable,
-        "-m",
-        "plans.cli",
-        "diff",
-        "git:main:a.json",
-        "b.json",
-        GIT_CEILING_DIRECTORIES=str(folder.parent),
-    )
+    outside = {"GIT_CEILING_DIRECTORIES": str(folder.parent)}
+    done = command("diff", "git:main:a.json", "b.json", folder=folder, environment=outside)
     assert done.returncode == 1
     assert "this is no git repository" in done.stderr
 
