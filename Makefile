@@ -42,7 +42,7 @@ test: $(INSTALLED) java servers kafka s3 iceberg browser
 TESTS ?=
 
 integration: $(INSTALLED) java servers kafka s3 hdfs iceberg browser
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "integration and not nightly" $(TESTS)
+	$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder -m "integration and not nightly" $(TESTS)
 
 # The versions that pyproject.toml takes, each by its newest patch release.
 SPARKS := 4.0 4.1 4.2 4.3
@@ -59,7 +59,7 @@ test-sparks:
 	test -z "$$failed" || { echo "failed on Spark$$failed" >&2; exit 1; }
 
 test-oldest: $(INSTALLED) .spark$(OLDEST)/.installed java servers kafka
-	.spark$(OLDEST)/bin/python -m pytest -n 2 --dist worksteal -m "spark and not nightly" $$(grep -v '^#' .ci/oldest-spark)
+	.spark$(OLDEST)/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "spark and not nightly" $$(grep -v '^#' .ci/oldest-spark)
 
 lint: ruff mypy
 
@@ -95,9 +95,11 @@ KILLS ?= 10
 SEED ?= 1
 
 JOB ?= files
+# All that there are, unless some are named: make faults TARGETS=driver,jvm
+TARGETS ?=
 
 faults: $(INSTALLED) java servers kafka iceberg
-	$(BIN)/python -m tests.faults.kills --job $(JOB) --kills $(KILLS) --seed $(SEED)
+	$(BIN)/python -m tests.faults.kills --job $(JOB) --kills $(KILLS) --seed $(SEED) $(if $(TARGETS),--targets $(TARGETS))
 
 QUERIES ?= 3000
 PLANS ?= 20000
@@ -142,9 +144,10 @@ $(INSTALLED): pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@
 
-.spark%/.installed: pyproject.toml
-	$(PYTHON) -m venv .spark$*
-	.spark$*/bin/pip install --quiet --disable-pip-version-check -e '.[dev]' 'pyspark==$*.*'
+# All that .venv has, as links, and another Spark.
+.spark%/.installed: pyproject.toml $(INSTALLED)
+	$(BIN)/python -m tests.cluster.linked .spark$*
+	.spark$*/bin/python -m pip install --quiet --disable-pip-version-check 'pyspark[connect]==$*.*'
 	@touch $@
 
 clean:

@@ -29,6 +29,18 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault(VARIABLE, seed_text())
 
 
+SHARED = ("cluster", "yarn", "connect_server", "hdfs")
+"""Fixtures that take so long to start that one process runs all tests that ask for them, from whatever files."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Group the tests for `--dist loadgroup`: by a shared fixture, or else by file, as most fixtures are a file's."""
+    for item in items:
+        shared = next((name for name in SHARED if name in getattr(item, "fixturenames", ())), None)
+        item.add_marker(pytest.mark.xdist_group(shared or item.path.relative_to(Path(__file__).parent).as_posix()))
+
+
 def pytest_report_header() -> str:
     return f"samples: of the commit; to draw the same again: {VARIABLE}={seed_text()}"
 

@@ -2,6 +2,7 @@
 
 @pytest.mark.parametrize("case", sampled(CASES, keep=5))            # five, others at each commit
 @pytest.mark.parametrize("fault, sink", each_once(FAULTS, SINKS))   # each fault and each sink once, in other pairs
+@in_turn(0, of=3)                                                   # a test at a third of the commits; others have 1, 2
 range(gate_seed() % 1000, ...)                                       # numbers for random cases
 
 A tuple is one value for each of several arguments, as in `parametrize`; a tuple for one argument is written
@@ -26,7 +27,7 @@ import pytest
 
 ParameterSet = type(pytest.param())
 
-__all__ = ["VARIABLE", "each_once", "gate_seed", "sampled", "seed_text"]
+__all__ = ["VARIABLE", "each_once", "gate_seed", "in_turn", "sampled", "seed_text"]
 
 VARIABLE = "HINTPLAN_TEST_SEED"
 _OUTSIDE_GIT = "no-commit"
@@ -53,6 +54,12 @@ def each_once(*given: Iterable[Any]) -> list[Any]:
         _combined([axis[place] for axis, place in zip(axes, places, strict=True)], nightly=places not in kept)
         for places in combinations
     ]
+
+
+def in_turn(place: int, *, of: int) -> Any:
+    """Mark a test `nightly` unless it is its turn, ``place`` of as many; so one of several alike is in the gate."""
+    assert place < of
+    return (lambda test: test) if gate_seed() % of == place else pytest.mark.nightly
 
 
 def gate_seed() -> int:

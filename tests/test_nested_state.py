@@ -23,6 +23,7 @@ from runtime.run.execute import execute
 from runtime.types import to_arrow
 from tests.runtime.changelog import hashable
 from tests.runtime.pipeline import Pipeline
+from tests.sample import sampled
 from tests.spark.programs import add_rows, changes
 from tests.test_operator_kinds import DEADLINE_SECONDS, latest
 
@@ -245,7 +246,7 @@ def add(directory: Path, kind: str, part: slice) -> None:
 
 @pytest.mark.spark
 @pytest.mark.integration
-@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("kind", sampled(TYPES, keep=2))
 def test_a_stream_on_spark_keeps_values_over_a_stop(spark: SparkSession, kind: str, tmp_path: Path) -> None:
     plan = compiled(kind, ON_SPARK, tmp_path)
     for part in (slice(4), slice(4, None)):

@@ -10,6 +10,7 @@ import pytest
 
 from tests.cluster.installed import environment, installed
 from tests.cluster.standalone import Cluster, running_cluster, running_connect_server
+from tests.cluster.yarn import Yarn, running_yarn
 
 DEADLINE_SECONDS = 300
 
@@ -25,6 +26,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A standalone cluster with two workers of one core each, which stay alive."""
     with running_cluster(tmp_path_factory.mktemp("cluster")) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def yarn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Yarn]:
+    """YARN with a node, which stays alive."""
+    # A short path: YARN puts files of containers deep below it.
+    with running_yarn(tmp_path_factory.mktemp("yarn")) as found:
         yield found
 
 

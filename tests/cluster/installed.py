@@ -4,7 +4,8 @@
     subprocess.run([found.hintplan, "run", ...], env=environment(), cwd=elsewhere)
 
 Environments are made by the first who asks and kept in ``.integration`` of the checkout, under names that say what is
-in them; a wheel is built when the code has changed since. Processes of one checkout take turns.
+in them: links to packages of this Python where it has what is asked for (see linked.py), and otherwise what pip
+downloads. A wheel is built when the code has changed since. Processes of one checkout take turns.
 """
 
 from __future__ import annotations
@@ -20,9 +21,12 @@ import tempfile
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+from tests.cluster.linked import bare, closure, link
 
 __all__ = [
     "NEEDED_BY_SERVERS",
@@ -78,6 +82,7 @@ def environment(**more: str) -> dict[str, str]:
     return {**kept, "SPARK_LOCAL_IP": "127.0.0.1", "NO_COLOR": "1", **more}
 
 
+@cache
 def installed(*extras: str) -> Installed:
     """The wheel of the code as it is now, installed with all it needs, also for Spark Connect, on the Spark of here.
 
@@ -94,6 +99,7 @@ def installed(*extras: str) -> Installed:
     )
 
 
+@cache
 def installed_for_reviews() -> Path:
     """The folder of an environment with the wheel and what ``pip install hintplan`` brings with it, no more."""
     with _alone():
@@ -106,11 +112,8 @@ def _with_wheel(name: str, requirements: Sequence[str]) -> Path:
     digest = _digest()
     if _read(made / "wheel") != digest:
         (made / "wheel").unlink(missing_ok=True)
-        builder = _environment("builder", _project()["build-system"]["requires"])
-        with tempfile.TemporaryDirectory() as directory:
-            wheel = _wheel(builder, Path(directory))
-            _pip(made, "--no-deps", "--force-reinstall", str(wheel))
-        _run(made / "bin" / "python", "-m", "pip", "check")
+        _pip(made, "install", "--no-deps", "--force-reinstall", str(_wheel(digest)))
+        _pip(made, "check")
         (made / "wheel").write_text(digest, encoding="utf-8")
     return made
 
@@ -161,26 +164,40 @@ class _alone:
 
 def _environment(name: str, requirements: Sequence[str]) -> Path:
     """A virtual environment with ``requirements``; one that was not finished is made anew."""
-    key = hashlib.sha256("\n".join([sys.version, sys.prefix, *requirements]).encode()).hexdigest()[:12]
+    packages = closure(requirements)
+    found = requirements if packages is None else sorted(f"{key}=={one.version}" for key, one in packages.items())
+    key = hashlib.sha256("\n".join([sys.version, sys.prefix, *requirements, *found]).encode()).hexdigest()[:12]
     made = KEPT / f"{name}-{key}"
     if not (made / "ready").exists():
         shutil.rmtree(made, ignore_errors=True)
-        _run(Path(sys.executable), "-m", "venv", str(made))
-        _pip(made, *requirements)
+        bare(made)
+        if packages is None:
+            _pip(made, "install", *requirements)
+        else:
+            link(made, packages.values())
         (made / "ready").touch()
     return made
 
 
-def _wheel(builder: Path, directory: Path) -> Path:
-    """A wheel of the code, built from a copy: a checkout may have files from builds before."""
-    source = directory / "source"
-    for name in CODE:
-        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in (*MODULES, "pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, source)
-    arguments = ("--no-deps", "--no-build-isolation", "--wheel-dir", str(directory), str(source))
-    _run(builder / "bin" / "python", "-m", "pip", "wheel", "--quiet", *arguments)
-    (wheel,) = directory.glob("*.whl")
+def _wheel(digest: str) -> Path:
+    """The wheel of the code as it is now, built from a copy: a checkout may have files from builds before."""
+    kept = KEPT / "wheels" / digest
+    if not list(kept.glob("*.whl")):
+        shutil.rmtree(kept.parent, ignore_errors=True)
+        builder = _environment("builder", [*_project()["build-system"]["requires"], "pip"])
+        with tempfile.TemporaryDirectory() as directory:
+            source = Path(directory) / "source"
+            for name in CODE:
+                shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
+            for name in (*MODULES, "pyproject.toml", "README.md", "LICENSE"):
+                shutil.copy(ROOT / name, source)
+            arguments = ("--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", directory, str(source))
+            _run(builder / "bin" / "python", "-m", "pip", "wheel", *arguments)
+            (built,) = Path(directory).glob("*.whl")
+            kept.mkdir(parents=True)
+            shutil.copy(built, kept / "unfinished")
+            (kept / "unfinished").rename(kept / built.name)
+    (wheel,) = kept.glob("*.whl")
     return wheel
 
 
@@ -199,9 +216,11 @@ def _read(path: Path) -> str | None:
     return path.read_text(encoding="utf-8") if path.exists() else None
 
 
-def _pip(where: Path, *arguments: str) -> None:
-    if arguments:
-        _run(where / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *arguments)
+def _pip(where: Path, command: str, *arguments: str) -> None:
+    """Let the pip of this Python do something to another environment."""
+    python = where / "bin" / "python"
+    own = ("--python", str(python), "--quiet", "--disable-pip-version-check")
+    _run(sys.executable, "-m", "pip", *own, command, *arguments)
 
 
 def _run(*command: str | Path) -> None:

@@ -72,6 +72,12 @@ class Cluster:
         victim = next(process for process in self.workers if process.poll() is None)
         kill(victim)
 
+    def restore(self) -> None:
+        """Start a worker for each that was killed."""
+        for _ in [process for process in self.workers if process.poll() is not None]:
+            self.add_worker()
+        self.workers = [process for process in self.workers if process.poll() is None]
+
 
 @contextmanager
 def running_cluster(directory: Path, *, python: Path | None = None) -> Iterator[Cluster]:

@@ -11,7 +11,7 @@ import threading
 import time
 import urllib.request
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,22 +22,16 @@ from tests.cluster.conftest import DEADLINE_SECONDS
 from tests.cluster.installed import NEEDED_BY_WORKERS, environment, installed, python_with
 from tests.cluster.jobs import prepare_words
 from tests.cluster.standalone import Cluster
-from tests.cluster.yarn import QUEUE, Yarn, running_yarn
+from tests.cluster.yarn import QUEUE, Yarn
 from tests.faults.processes import descendants
 from tests.functions.test_functions_on_spark import FOUND, tuples
 from tests.messages.broker import Broker, spark_conf
 from tests.messages.conftest import broker, compiled  # noqa: F401
+from tests.sample import in_turn, sampled
 from tests.spark.programs import CUSTOMER_ROWS, add_rows, changes, expected, fold, revenue_plan, sample
 
 ROWS = sample(0, 40)
 OURS_IN_A_TRACEBACK = re.compile(r'File "[^"]*(?:/planner/|/plans/|/runtime/|_main\.py|hintplan)[^"]*"')
-
-
-@pytest.fixture(scope="module")
-def yarn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Yarn]:
-    # A short path: YARN puts files of containers deep below it.
-    with running_yarn(tmp_path_factory.mktemp("yarn")) as found:
-        yield found
 
 
 @pytest.fixture
@@ -149,7 +143,8 @@ def state_of(cluster: Cluster, driver: str) -> str:
     return next(each["state"] for each in (*known["activedrivers"], *known["completeddrivers"]) if each["id"] == driver)
 
 
-@pytest.mark.parametrize("mode", ["client", "cluster"])
+@pytest.mark.parametrize("mode", sampled(["client", "cluster"], keep=1))
+@in_turn(0, of=2)
 def test_yarn_runs_it_in_the_submitters_queue(yarn: Yarn, tmp_path: Path, away: Path, mode: str) -> None:
     prepare(tmp_path)
     bundle(tmp_path, "--checkpoint", str(tmp_path / "state"), "--once")
@@ -164,6 +159,7 @@ def test_yarn_runs_it_in_the_submitters_queue(yarn: Yarn, tmp_path: Path, away: 
     assert application["queue"].rpartition(".")[2] == QUEUE
 
 
+@in_turn(0, of=2)
 def test_the_users_module_goes_along(cluster: Cluster, tmp_path: Path, away: Path) -> None:
     module = prepare_words(tmp_path)
     shutil.move(tmp_path / "plan.json", tmp_path / "revenue.json")
@@ -177,6 +173,7 @@ def test_the_users_module_goes_along(cluster: Cluster, tmp_path: Path, away: Pat
     assert tuples(tmp_path) == FOUND
 
 
+@in_turn(1, of=2)
 def test_the_definition_of_messages_goes_along(
     cluster: Cluster,
     broker: Broker,  # noqa: F811

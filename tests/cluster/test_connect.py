@@ -22,6 +22,7 @@ from tests.connectors.lakes.lakes import LAKES, in_with
 from tests.functions.test_functions_on_spark import FOUND, tuples
 from tests.lookup.test_lookups_on_spark import DEFERRED, results
 from tests.runtime.metrics.receiver import receiver
+from tests.sample import sampled
 
 FILES = "'connector' = 'filesystem', 'format' = 'json'"
 CHECKPOINT = ("--once", "--checkpoint", "state")
@@ -53,7 +54,7 @@ def test_the_module_of_a_function_goes_along_and_its_calls_are_counted(
     assert rows == sum(batch["rows_in"] for batch in batches)
 
 
-@pytest.mark.parametrize("hint", ["", DEFERRED.replace("1 s", "10 ms").replace("'100'", "'2'")])
+@pytest.mark.parametrize("hint", sampled(["", DEFERRED.replace("1 s", "10 ms").replace("'100'", "'2'")], keep=1))
 def test_lookups_come_through_with_their_metrics(connect_server: str, run: Run, tmp_path: Path, hint: str) -> None:
     module = prepare_rates(tmp_path, hint=hint)
     own = {"PYTHONPATH": str(tmp_path / "own")}
@@ -156,7 +157,7 @@ INSERT OVERWRITE r SELECT id, 7 FROM o WHERE id < 3;
 
 
 @pytest.mark.usefixtures("connect_port")
-@pytest.mark.parametrize("kind", LAKES)
+@pytest.mark.parametrize("kind", sampled(LAKES, keep=1))
 def test_tables_of_lakes_are_committed_to_by_the_server(run: Run, tmp_path: Path, kind: str) -> None:
     lake = LAKES[kind](tmp_path / "lake")
     (tmp_path / "in").mkdir()

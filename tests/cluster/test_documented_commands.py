@@ -22,11 +22,12 @@ import pytest
 from tests.cluster.conftest import DEADLINE_SECONDS
 from tests.cluster.installed import environment, installed
 from tests.cluster.standalone import Cluster, free_port
-from tests.cluster.yarn import running_yarn
+from tests.cluster.yarn import Yarn
 from tests.object_store.jars import jars
 from tests.object_store.server import ACCESS_KEY, SECRET_KEY, running_store
 from tests.runtime.metrics import scraped
 from tests.runtime.metrics.receiver import receiver
+from tests.sample import in_turn, sampled
 from tests.test_docs import blocks, sessions
 
 # A line more on a page wants a test more here.
@@ -137,11 +138,22 @@ def workers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+@in_turn(0, of=3)
 def test_a_local_run(user: User) -> None:
     user.runs(LOCAL, names={})
 
 
-@pytest.mark.parametrize("lines", [(ON_CLUSTER,), (LINK, SUBMITTED), (WITH_MODULE,)], ids=["run", "submit", "module"])
+@pytest.mark.parametrize(
+    "lines",
+    sampled(
+        [
+            pytest.param((ON_CLUSTER,), id="run"),
+            pytest.param((LINK, SUBMITTED), id="submit"),
+            pytest.param((WITH_MODULE,), id="module"),
+        ],
+        keep=1,
+    ),
+)
 def test_a_standalone_cluster(cluster: Cluster, workers: Path, user: User, lines: tuple[str, ...]) -> None:
     names = {"spark://host:7077": cluster.master}
     names |= {name: here for name, here in _of_submitters(workers).items() if name in "".join(lines)}
@@ -164,19 +176,19 @@ def _of_submitters(workers: Path) -> dict[str, str]:
     }
 
 
-def test_a_bundle_on_yarn(workers: Path, user: User, tmp_path_factory: pytest.TempPathFactory) -> None:
+@in_turn(1, of=2)
+def test_a_bundle_on_yarn(yarn: Yarn, workers: Path, user: User) -> None:
     state = user.directory / "state"
     # With --once the job ends by itself.
     user.types(f"{BUNDLE} --once", names={"s3a://lake/state/paid": str(state)})
     with tarfile.open(user.directory / "workers.tar.gz", "w:gz", compresslevel=1) as packed:
         packed.add(workers, ".")
-    with running_yarn(tmp_path_factory.mktemp("yarn")) as yarn:
-        words = yarn.options()
-        conf = dict(word.split("=", 1) for word in words if word.startswith("spark.") and "pyspark.python" not in word)
-        variables = {"SPARK_CONF_DIR": user.configured(conf), "HADOOP_CONF_DIR": str(yarn.directory / "conf")}
-        user.types(ON_YARN, **variables)
-        (application,) = yarn.applications()
-        said = yarn.said(application["id"])
+    words = yarn.options()
+    conf = dict(word.split("=", 1) for word in words if word.startswith("spark.") and "pyspark.python" not in word)
+    variables = {"SPARK_CONF_DIR": user.configured(conf), "HADOOP_CONF_DIR": str(yarn.directory / "conf")}
+    user.types(ON_YARN, **variables)
+    (application, *_) = yarn.applications()
+    said = yarn.said(application["id"])
     assert BATCH in said, said
     assert (application["name"], application["finalStatus"]) == ("paid", "SUCCEEDED")
     assert application["queue"].rpartition(".")[2] == "reports"
@@ -197,10 +209,12 @@ def server(user: User) -> Iterator[str]:
         user.types("$SPARK_HOME/sbin/stop-connect-server.sh", **own)
 
 
+@in_turn(0, of=2)
 def test_spark_connect(server: str, user: User) -> None:
     user.runs(CONNECTED, names={"sc://host:15002": server})
 
 
+@in_turn(1, of=2)
 def test_an_object_store(user: User) -> None:
     if not jars():
         pytest.skip("the jars for S3 are not there; make s3 fetches them")
@@ -213,6 +227,7 @@ def test_an_object_store(user: User) -> None:
         assert [key for key in store.keys("lake") if key.startswith("lake/checkpoints/revenue/")]
 
 
+@in_turn(1, of=3)
 def test_metrics_that_are_scraped(user: User) -> None:
     port = free_port()
     found: list[scraped.Samples] = []
@@ -224,6 +239,7 @@ def test_metrics_that_are_scraped(user: User) -> None:
     assert scraped.of(found[0], "hintplan_sink_rows_total", operator="sink_paid") == 1
 
 
+@in_turn(2, of=3)
 def test_metrics_that_are_sent(user: User) -> None:
     with receiver() as received:
         user.runs(OTLP, names={"http://collector:4318": received.url})

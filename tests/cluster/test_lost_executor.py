@@ -10,10 +10,12 @@ from pathlib import Path
 from tests.batch.programs import read_rows, write_rows
 from tests.cluster.installed import NEEDED_BY_WORKERS, environment, installed, python_with
 from tests.cluster.standalone import Cluster
+from tests.sample import in_turn
 
 DEADLINE_SECONDS = 600
 
 
+@in_turn(0, of=2)
 def test_jobs_end_right_when_executors_with_cached_blocks_are_killed(cluster: Cluster, tmp_path: Path) -> None:
     orders = [{"id": i, "k": i % 4} for i in range(40)]
     countries = {0: "DE", 1: "FR", 2: "DE"}

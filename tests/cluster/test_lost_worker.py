@@ -10,7 +10,8 @@ from pathlib import Path
 
 import plans
 from tests.cluster.installed import environment, installed
-from tests.cluster.standalone import running_cluster
+from tests.cluster.standalone import Cluster
+from tests.sample import in_turn
 from tests.spark.programs import CUSTOMER_ROWS, add_rows, changes, expected, fold, revenue_plan, sample
 
 DEADLINE_SECONDS = 300
@@ -25,13 +26,13 @@ def wait_for(rows: list, directory: Path, process: subprocess.Popen[bytes]) -> N
         threading.Event().wait(0.3)
 
 
-def test_a_stream_ends_right_when_a_worker_is_killed(tmp_path: Path) -> None:
+@in_turn(1, of=2)
+def test_a_stream_ends_right_when_a_worker_is_killed(cluster: Cluster, tmp_path: Path) -> None:
     rows = sample(0, 60)
     add_rows(tmp_path, "customers", CUSTOMER_ROWS)
     add_rows(tmp_path, "orders", rows[:20])
     plans.dump(revenue_plan(tmp_path), tmp_path / "plan.json")
-    (tmp_path / "cluster").mkdir()
-    with running_cluster(tmp_path / "cluster") as cluster, (tmp_path / "run.log").open("wb") as log:
+    with (tmp_path / "run.log").open("wb") as log:
         command = [installed().hintplan, "run", "plan.json", "--checkpoint", "state", *cluster.options()]
         process = subprocess.Popen(command, cwd=tmp_path, env=environment(), stdout=log, stderr=log)
         try:
@@ -46,4 +47,5 @@ def test_a_stream_ends_right_when_a_worker_is_killed(tmp_path: Path) -> None:
         finally:
             process.kill()
             process.wait()
+            cluster.restore()
     assert fold(changes(tmp_path)) == expected(rows)

@@ -19,6 +19,7 @@ import pytest
 
 from tests.cluster.installed import environment, installed
 from tests.faults.processes import descendants
+from tests.sample import sampled
 
 DEADLINE_SECONDS = 120
 
@@ -143,7 +144,8 @@ def to_all(run: Run, number: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("send", "number"), [(to_group, signal.SIGTERM), (to_group, signal.SIGINT), (to_all, signal.SIGTERM)]
+    ("send", "number"),
+    sampled([(to_group, signal.SIGTERM), (to_group, signal.SIGINT), (to_all, signal.SIGTERM)], keep=1),
 )
 def test_a_signal_to_all_processes_lets_the_batch_end(
     tmp_path: Path, send: Callable[[Run, int], None], number: signal.Signals
@@ -176,7 +178,7 @@ def test_a_batch_that_goes_on_is_stopped_at_the_end_of_the_grace_time(tmp_path: 
         assert left(processes) == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGHUP, signal.SIGQUIT])
+@pytest.mark.parametrize("number", sampled([signal.SIGKILL, signal.SIGHUP, signal.SIGQUIT], keep=1))
 def test_a_driver_that_is_killed_leaves_no_process(tmp_path: Path, number: signal.Signals) -> None:
     with at_work(tmp_path) as run:
         run.wait_for("the call", run.is_called)

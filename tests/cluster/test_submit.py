@@ -14,6 +14,7 @@ from tests.cluster.conftest import DEADLINE_SECONDS, Run
 from tests.cluster.installed import environment, installed
 from tests.cluster.jobs import check_run_and_restart
 from tests.cluster.standalone import Cluster
+from tests.sample import sampled
 from tests.spark.programs import CUSTOMER_ROWS, add_rows, changes, expected, fold, revenue_plan, sample
 
 Submit = Callable[..., subprocess.CompletedProcess[str]]
@@ -61,15 +62,18 @@ def test_the_submitters_master_name_and_settings_are_kept(cluster: Cluster, subm
 
 @pytest.mark.parametrize(
     ("submitted", "asked", "message"),
-    [
-        ([], ["--master", "local[3]"], "local[3] comes too late: spark-submit has started Spark with local[1]"),
-        ([], ["--conf", "spark.driver.memory=3g"], "to spark-submit: spark-submit --conf spark.driver.memory=3g"),
-        (
-            ["--conf", "spark.sql.restrictedMode.enabled=false"],
-            [],
-            "Spark is configured with spark.sql.restrictedMode.enabled=false",
-        ),
-    ],
+    sampled(
+        [
+            ([], ["--master", "local[3]"], "local[3] comes too late: spark-submit has started Spark with local[1]"),
+            ([], ["--conf", "spark.driver.memory=3g"], "to spark-submit: spark-submit --conf spark.driver.memory=3g"),
+            (
+                ["--conf", "spark.sql.restrictedMode.enabled=false"],
+                [],
+                "Spark is configured with spark.sql.restrictedMode.enabled=false",
+            ),
+        ],
+        keep=1,
+    ),
 )
 def test_what_contradicts_the_submitter_or_is_not_safe_is_refused(
     submit: Submit, tmp_path: Path, submitted: list[str], asked: list[str], message: str

@@ -25,6 +25,7 @@ import plans
 from tests.cluster.installed import environment, installed
 from tests.faults.job import Feed, compiled, expected, rows_of
 from tests.lookup_sources.servers import free_port
+from tests.sample import sampled
 
 DEADLINE_SECONDS = 240
 LEASE_SECONDS = 8.0
@@ -134,26 +135,24 @@ def test_the_successor_of_a_crashed_pod_goes_on_by_itself(tmp_path: Path) -> Non
     assert [path.name for path in (tmp_path / "checkpoint" / "hintplan.lease").iterdir()] == ["3"]
 
 
-def test_a_pod_that_was_paused_stops_and_spoils_nothing(tmp_path: Path) -> None:
-    for all_of_it in (False, True):
-        directory = tmp_path / f"all-{all_of_it}"
-        directory.mkdir()
-        feed = prepared(directory)
-        with pod(directory, "pod-1") as first:
-            first.wait_for("a batch", lambda first=first: first.events("batch"))
-            first.send(signal.SIGSTOP, all_of_it=all_of_it)
+@pytest.mark.parametrize("all_of_it", sampled([False, True], keep=1))
+def test_a_pod_that_was_paused_stops_and_spoils_nothing(tmp_path: Path, all_of_it: bool) -> None:
+    feed = prepared(tmp_path)
+    with pod(tmp_path, "pod-1") as first:
+        first.wait_for("a batch", lambda: first.events("batch"))
+        first.send(signal.SIGSTOP, all_of_it=all_of_it)
+        feed.add()
+        with pod(tmp_path, "pod-2") as second:
+            second.wait_for("its first batch", lambda: second.events("batch"))
             feed.add()
-            with pod(directory, "pod-2") as second:
-                second.wait_for("its first batch", lambda second=second: second.events("batch"))
-                feed.add()
-                first.send(signal.SIGCONT, all_of_it=all_of_it)
-                first.wait_for("its end", lambda first=first: first.process.poll() is not None)
-                assert first.process.returncode == 1, first.said()
-                assert "the lease on the checkpoint could not be renewed within 6 s" in first.said()
-                feed.add()
-                second.wait_for("all rows", lambda directory=directory: is_right(directory))
-                second.send(signal.SIGTERM)
-                assert second.process.wait(DEADLINE_SECONDS) == 143
+            first.send(signal.SIGCONT, all_of_it=all_of_it)
+            first.wait_for("its end", lambda: first.process.poll() is not None)
+            assert first.process.returncode == 1, first.said()
+            assert "the lease on the checkpoint could not be renewed within 6 s" in first.said()
+            feed.add()
+            second.wait_for("all rows", lambda: is_right(tmp_path))
+            second.send(signal.SIGTERM)
+            assert second.process.wait(DEADLINE_SECONDS) == 143
 
 
 def test_a_run_that_may_start_again_takes_its_checkpoint_back_after_a_pause(tmp_path: Path) -> None:

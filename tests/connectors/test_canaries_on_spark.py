@@ -6,8 +6,6 @@ import base64
 import os
 import re
 import socketserver
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +17,8 @@ from planner import compile_sql
 from plans import dump
 from plans.connectors.table import CONNECTORS
 from tests.messages.broker import spark_conf
+from tests.sample import each_once
+from tests.spark.commands import Commands, running_commands
 
 pytestmark = [pytest.mark.spark, pytest.mark.integration]
 
@@ -68,6 +68,16 @@ def port() -> Iterator[int]:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server.server_address[1]
         server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
+    """One process for all trials, which has the secrets in its environment; what its JVM prints has none either."""
+    directory = tmp_path_factory.mktemp("commands")
+    (directory / "leaky.py").write_text(LEAKY)
+    with running_commands(directory, {**os.environ, **SET, "PYTHONPATH": str(directory)}) as found:
+        yield found
+    assert [form for form in FORMS if form in found.logged()] == []
 
 
 LOOKUPS = {
@@ -129,7 +139,7 @@ SINKS = {
     "upsert-kafka": {**_BROKER, **_WRITTEN, **_KEYED},
 }  # fmt: skip
 READS = """
-    CREATE TABLE o (k BIGINT, p AS PROCTIME()) WITH ('connector' = 'filesystem', 'path' = 'in', 'format' = 'json');
+    CREATE TABLE o (k BIGINT, p AS PROCTIME()) WITH ('connector' = 'filesystem', 'path' = 'IN', 'format' = 'json');
     """
 PRINTS = "CREATE TABLE r (k BIGINT, v STRING) WITH ('connector' = 'print');"
 BATCH = "SET 'execution.runtime-mode' = 'batch';\n"
@@ -167,33 +177,32 @@ def test_every_connector_that_takes_secrets_is_tried() -> None:
     assert {name for name, spec in takes.items() if spec.writing} - SINKS.keys() == set()
 
 
-@pytest.mark.parametrize("layout", ["text", "json"])
-@pytest.mark.parametrize(("connector", "given", "script"), TRIALS, ids=ROLES)
+@pytest.mark.parametrize(
+    ("layout", "connector", "given", "script"),
+    each_once(
+        [pytest.param(layout, id=layout) for layout in ("text", "json")],
+        [pytest.param(*trial, id=role) for trial, role in zip(TRIALS, ROLES, strict=True)],
+    ),
+)
 def test_a_connector_that_fails_tells_no_secret(
-    connector: str, given: dict[str, str], script: str, layout: str, port: int, tmp_path: Path
+    connector: str, given: dict[str, str], script: str, layout: str, port: int, commands: Commands, tmp_path: Path
 ) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "1.json").write_text('{"k": 1}\n')
-    (tmp_path / "leaky.py").write_text(LEAKY)
     options = {"connector": connector, **given}
     body = ", ".join(f"'{name}' = '{value.replace('{port}', str(port)).replace('{{', '{').replace('}}', '}')}'"
                      for name, value in options.items())  # fmt: skip
-    sql = script.replace("OPTIONS", body)
+    sql = script.replace("OPTIONS", body).replace("'IN'", f"'{tmp_path}/in'")
     plan = compile_sql(sql, name="canary")
     dump(plan, tmp_path / "plan.json")
     allowed = [part for name in SET for part in ("--allow-env", name)]
     allowed += ["--allow-scheme", "s3", "--allow-host", "127.0.0.1", "--allow-host", "http://127.0.0.1"]
     allowed += ["--allow-module", "leaky"] if connector == "python" else []
-    command = [sys.executable, "-P", "-m", "plans.cli", "run", "plan.json", "--once", *allowed]
-    command += [] if plan.mode == "batch" else ["--checkpoint", "state"]
-    command += [part for name, value in spark_conf().items() for part in ("--conf", f"{name}={value}")]
-    root = str(Path(__file__).parents[2])
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([root, str(tmp_path)]), **SET}
-    done = subprocess.run(
-        [*command, *(["--json"] if layout == "json" else [])],
-        cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
-    said = done.stdout + done.stderr
+    words = ["run", "plan.json", "--once", *allowed]
+    words += [] if plan.mode == "batch" else ["--checkpoint", "state"]
+    words += [part for name, value in spark_conf().items() for part in ("--conf", f"{name}={value}")]
+    done = commands.run(*words, *(["--json"] if layout == "json" else []), folder=tmp_path)
+    said = done.said
     assert done.returncode == 1, said
     assert any(place in said for place in ("tables.d", "lookup_d", "sink_d", "sink_r", "127.0.0.1:")), said
     assert "internal error" not in said
@@ -201,4 +210,5 @@ def test_a_connector_that_fails_tells_no_secret(
         said += Path(log).read_text(errors="replace")
     for file in (tmp_path / "state").rglob("*"):
         said += file.read_bytes().decode("latin-1") if file.is_file() else ""
+    said += commands.logged()
     assert [form for form in FORMS if form in said] == []

@@ -16,7 +16,8 @@ import plans
 from tests.cluster.installed import environment, installed, python_of
 from tests.faults.job import Feed, compiled
 
-pytestmark = [pytest.mark.spark, pytest.mark.integration]
+# Airflow takes minutes to install.
+pytestmark = [pytest.mark.spark, pytest.mark.integration, pytest.mark.nightly]
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "airflow"
 DEADLINE_SECONDS = 240

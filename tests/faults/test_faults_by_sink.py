@@ -17,6 +17,7 @@ from plans.model.plan import Plan
 from plans.operators import Calc, Scan, SelectItem, Sink
 from runtime.run.execute import execute
 from tests.connectors.lakes.lakes import IcebergLake
+from tests.sample import each_once
 
 pytestmark = pytest.mark.spark
 
@@ -70,18 +71,8 @@ FAULTS: dict[str, tuple[str, str, str, str]] = {
 }
 
 
-QUICK = (("json", "print"), ("json", "jdbc"), ("expression", "several"))
-"""What the default run tries of the matrix."""
-
-
-@pytest.mark.parametrize(
-    ("fault", "sink"),
-    [
-        pytest.param(fault, sink, marks=() if (fault, sink) in QUICK else pytest.mark.integration)
-        for fault in FAULTS
-        for sink in SINKS
-    ],
-)
+@pytest.mark.integration
+@pytest.mark.parametrize(("fault", "sink"), each_once(list(FAULTS), list(SINKS)))
 def test_a_fault_is_told_with_its_file_whatever_the_sink(
     spark: SparkSession, tmp_path: Path, capfd: Any, fault: str, sink: str
 ) -> None:

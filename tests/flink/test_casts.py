@@ -21,6 +21,7 @@ from runtime.expressions.arithmetic import spark_expression
 from runtime.spark.session import prepare_session
 from tests.flink.casts import COLUMNS, FAILS, TARGETS
 from tests.flink.values import plain
+from tests.sample import sampled
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -75,7 +76,7 @@ def ours(value: Any) -> dict[str, Any]:
 
 @pytest.mark.spark
 @pytest.mark.integration
-@pytest.mark.parametrize("name", RECORDED)
+@pytest.mark.parametrize("name", sampled(RECORDED, keep=5))
 def test_casts_give_what_flink_recorded(spark: SparkSession, name: str) -> None:
     own = prepare_session(spark, time_zone="UTC", once=True)
     kind, values = COLUMNS[name]

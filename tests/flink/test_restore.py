@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 import planner
 from runtime.run.execute import execute
 from tests.flink.record_restore import CASES
+from tests.sample import sampled
 from tests.spark.programs import add_rows, changes
 
 RECORDED = json.loads(Path(__file__).with_name("restore.json").read_text(encoding="utf-8"))
@@ -20,7 +21,7 @@ DEADLINE_SECONDS = 120
 
 @pytest.mark.integration
 @pytest.mark.spark
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", sampled(CASES, keep=2))
 def test_a_changed_ttl_finds_the_state_that_flink_found(spark: SparkSession, tmp_path: Path, case: str) -> None:
     before, after, wait = CASES[case]
     # Flink waited longer than the TTL without a row; here any time between two runs is longer than the shortest one.

@@ -17,6 +17,7 @@ import pytest
 
 from planner import compile_sql
 from tests.lookup_sources.servers import PASSWORD, Postgres
+from tests.sample import sampled
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "enrich"
@@ -89,7 +90,7 @@ def test_both_databases_are_declared_alike():
 
 @pytest.mark.integration
 @pytest.mark.spark
-@pytest.mark.parametrize("database", ["sqlite", "postgres"])
+@pytest.mark.parametrize("database", sampled(["sqlite", "postgres"], keep=1))
 def test_flights_find_their_planes_and_most_of_them_in_the_cache(request, data, tmp_path, database):
     shutil.copytree(data, tmp_path / "data", copy_function=shutil.copy2)
     shutil.copy(EXAMPLE / "load.py", tmp_path)

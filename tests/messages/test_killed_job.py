@@ -19,6 +19,7 @@ import planner
 import plans
 from tests.messages.broker import Broker, spark_conf
 from tests.messages.test_topics import table
+from tests.sample import in_turn
 
 pytestmark = [pytest.mark.spark, pytest.mark.integration]
 
@@ -77,6 +78,7 @@ def commits(directory: Path) -> int:
     )
 
 
+@in_turn(2, of=3)
 def test_a_killed_job_leaves_each_key_with_its_last_row(broker: Broker, tmp_path: Path) -> None:
     chosen = random.Random(7)
     topics = {"orders": broker.create(3), "customers": broker.create(2), "result": broker.create(3)}

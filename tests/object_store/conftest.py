@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.object_store.jars import jars
-from tests.object_store.job import Job
+from tests.object_store.job import Job, environment
 from tests.object_store.server import ObjectStore, running_store
+from tests.spark.commands import Commands, running_commands
 
 
 @pytest.fixture(scope="module")
@@ -26,6 +27,13 @@ def store(server: ObjectStore) -> Iterator[ObjectStore]:
     yield server
     server.failing = None
     server.mended.set()
+
+
+@pytest.fixture(scope="module")
+def commands(server: ObjectStore, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
+    """One process for the runs of a module."""
+    with running_commands(tmp_path_factory.mktemp("commands"), environment(server)) as found:
+        yield found
 
 
 @pytest.fixture

@@ -29,6 +29,7 @@ import plans
 from planner import compile_sql
 from tests.object_store.jars import jars
 from tests.object_store.server import ObjectStore
+from tests.spark.commands import Commands, Done
 
 __all__ = ["COUNTRIES", "Job", "Order"]
 
@@ -54,12 +55,28 @@ CREATE TABLE more (id BIGINT, country STRING, total DECIMAL(10, 2)) WITH ('conne
 """
 EVERY = "SELECT id, country, total FROM orders"
 
+def environment(store: ObjectStore) -> dict[str, str]:
+    """The environment of a run on the tables of ``store``."""
+    hidden = ("AWS_", "PYSPARK_PYTHON", "SPARK_HOME")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(hidden)}
+    return {
+        **kept,
+        **store.environment,
+        "PYTHONPATH": str(ROOT),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "NO_COLOR": "1",
+    }
+
+
 Order = tuple[int, str, Decimal]
 
 
 @dataclass(slots=True, kw_only=True)
 class Job:
-    """``made`` are the orders so far, and ``more`` those of the second table, in so many ``files``."""
+    """``made`` are the orders so far, and ``more`` those of the second table, in so many ``files``.
+
+    With ``commands``, what it calls shares their process, else each call is one.
+    """
 
     directory: Path
     store: ObjectStore
@@ -69,6 +86,7 @@ class Job:
     made: list[Order] = field(default_factory=list)
     more: list[Order] = field(default_factory=list)
     files: int = 0
+    commands: Commands | None = None
 
     @property
     def checkpoint(self) -> str:
@@ -108,36 +126,26 @@ class Job:
         said = {"partitions": partitions, "bucket": self.bucket, "source": self.source, "sink": self.sink}
         plans.dump(compile_sql(text.format(**said, every=every), name="job"), self.directory / "job.json")
 
-    @property
-    def environment(self) -> dict[str, str]:
-        hidden = ("AWS_", "PYSPARK_PYTHON", "SPARK_HOME")
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(hidden)}
-        return {
-            **kept,
-            **self.store.environment,
-            "PYTHONPATH": str(ROOT),
-            "SPARK_LOCAL_IP": "127.0.0.1",
-            "NO_COLOR": "1",
-        }
-
     def command(self, *words: str) -> list[str]:
         spark = ["--conf", f"spark.driver.extraClassPath={':'.join(map(str, jars()))}"] if words[0] != "state" else []
         local = ["--master", "local[2]"] if spark and "--master" not in words else []
         return [sys.executable, "-m", "hintplan_command", *words, *local, *spark]
 
-    def call(self, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
+    def call(self, *words: str, **more: str) -> subprocess.CompletedProcess[str] | Done:
         """``hintplan WORDS``, in the directory of the job."""
+        if self.commands is not None and not more:
+            return self.commands.run(*self.command(*words)[3:], folder=self.directory)
         return subprocess.run(
             self.command(*words),
             cwd=self.directory,
-            env={**self.environment, **more},
+            env={**environment(self.store), **more},
             capture_output=True,
             text=True,
             timeout=DEADLINE_SECONDS,
             check=False,
         )
 
-    def run(self, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
+    def run(self, *words: str, **more: str) -> subprocess.CompletedProcess[str] | Done:
         return self.call("run", "job.json", "--checkpoint", self.checkpoint, *words, **more)
 
     @contextmanager
@@ -146,7 +154,7 @@ class Job:
         command = self.command("run", "job.json", "--checkpoint", self.checkpoint, *words)
         with open(self.directory / "stderr", "w") as log:
             process = subprocess.Popen(
-                command, cwd=self.directory, env=self.environment, stdout=log, stderr=log, text=True,
+                command, cwd=self.directory, env=environment(self.store), stdout=log, stderr=log, text=True,
                 start_new_session=True,
             )  # fmt: skip
             try:

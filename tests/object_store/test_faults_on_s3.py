@@ -10,12 +10,19 @@ import pytest
 
 from tests.object_store.job import Job
 from tests.object_store.server import Fault, Request
+from tests.spark.commands import Commands
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.integration]
 
 BATCHES = 4
 FOR_A_WHILE = 3
 """How often each kind of request fails in a row. Clients wait longer from time to time, and there are some 25 kinds."""
+
+
+@pytest.fixture
+def job(job: Job, commands: Commands) -> Job:
+    job.commands = commands
+    return job
 
 
 def every_kind_fails(job: Job, fault: Fault, times: int) -> Callable[[Request], Fault | None]:

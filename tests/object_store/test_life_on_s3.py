@@ -15,10 +15,17 @@ import plans
 from planner import compile_sql
 from tests.object_store.job import Job, with_group
 from tests.object_store.server import Request
+from tests.spark.commands import Commands, Done
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.integration]
 
 DEADLINE_SECONDS = 300
+
+
+@pytest.fixture
+def job(job: Job, commands: Commands) -> Job:
+    job.commands = commands
+    return job
 
 
 def wait_for(what: str, holds: Callable[[], bool], process: subprocess.Popen[str], job: Job) -> None:
@@ -48,7 +55,7 @@ def mend(job: Job) -> None:
     job.store.mended.set()
 
 
-def done(found: subprocess.CompletedProcess[str], code: int = 0) -> subprocess.CompletedProcess[str]:
+def done(found: subprocess.CompletedProcess[str] | Done, code: int = 0) -> subprocess.CompletedProcess[str] | Done:
     assert found.returncode == code, f"{found.stdout}\n{found.stderr}"
     return found
 

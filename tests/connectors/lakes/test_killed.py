@@ -13,11 +13,13 @@ import plans
 from tests.connectors.lakes.lakes import LAKES, in_with
 from tests.connectors.servers.test_killed_sinks import DEADLINE_SECONDS, KILLS, running
 from tests.faults.job import Feed, compiled, expected
+from tests.sample import in_turn, sampled
 
 pytestmark = [pytest.mark.spark, pytest.mark.integration]
 
 
-@pytest.mark.parametrize("kind", LAKES)
+@in_turn(0, of=3)
+@pytest.mark.parametrize("kind", sampled(LAKES, keep=1))
 def test_a_job_that_is_killed_has_each_row_once_and_each_batch_in_one_version(kind: str, tmp_path: Path) -> None:
     chance = random.Random(3)
     feed = Feed(tmp_path, seed=3)

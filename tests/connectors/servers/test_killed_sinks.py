@@ -17,6 +17,7 @@ import pytest
 import plans
 from tests.connectors.servers.databases import Database
 from tests.faults.job import Feed, compiled, expected
+from tests.sample import in_turn, sampled
 
 pytestmark = [pytest.mark.spark, pytest.mark.integration]
 
@@ -50,6 +51,8 @@ def rows(database: Database, table: str) -> list[tuple]:
     return sorted(database.rows(f"SELECT * FROM {table}"), key=str) if table in database.tables() else []
 
 
+@in_turn(1, of=3)
+@pytest.mark.parametrize("database", sampled(["postgres", "mariadb"], keep=1), indirect=True)
 def test_a_job_that_is_killed_while_it_writes_has_each_row_once(database: Database, tmp_path: Path) -> None:
     chance = random.Random(3)
     feed = Feed(tmp_path, seed=3)
