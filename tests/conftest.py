@@ -14,7 +14,7 @@ import pytest
 
 from tests import budget
 from tests.messages.broker import spark_conf
-from tests.sample import VARIABLE, seed_text
+from tests.sample import VARIABLE, mark_rest, seed_text
 from tests.spark.quick import quick_jvms
 
 if TYPE_CHECKING:
@@ -33,9 +33,12 @@ SHARED = ("cluster", "yarn", "connect_server", "hdfs")
 """Fixtures that take so long to start that one process runs all tests that ask for them, from whatever files."""
 
 
-@pytest.hookimpl(tryfirst=True)
+@pytest.hookimpl(tryfirst=True)  # before those with some marks are left out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Group the tests for `--dist loadgroup`: by a shared fixture, or else by file, as most fixtures are a file's."""
+    """Mark what is in no sample, and group the tests for `--dist loadgroup`: by a shared fixture, or else by file, as
+    most fixtures are a file's.
+    """
+    mark_rest(items)
     for item in items:
         shared = next((name for name in SHARED if name in getattr(item, "fixturenames", ())), None)
         item.add_marker(pytest.mark.xdist_group(shared or item.path.relative_to(Path(__file__).parent).as_posix()))

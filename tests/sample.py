@@ -3,6 +3,8 @@
 @pytest.mark.parametrize("case", sampled(CASES, keep=5))            # five, others at each commit
 @pytest.mark.parametrize("fault, sink", each_once(FAULTS, SINKS))   # each fault and each sink once, in other pairs
 @in_turn(0, of=3)                                                   # a test at a third of the commits; others have 1, 2
+@pytest.mark.sampled                                                 # of stacked axes and fixtures, each value once
+@pytest.mark.sampled(keep=5)                                         # or so many of their combinations
 range(gate_seed() % 1000, ...)                                       # numbers for random cases
 
 A tuple is one value for each of several arguments, as in `parametrize`; a tuple for one argument is written
@@ -27,7 +29,7 @@ import pytest
 
 ParameterSet = type(pytest.param())
 
-__all__ = ["VARIABLE", "each_once", "gate_seed", "in_turn", "sampled", "seed_text"]
+__all__ = ["VARIABLE", "each_once", "gate_seed", "in_turn", "mark_rest", "sampled", "seed_text"]
 
 VARIABLE = "HINTPLAN_TEST_SEED"
 _OUTSIDE_GIT = "no-commit"
@@ -60,6 +62,39 @@ def in_turn(place: int, *, of: int) -> Any:
     """Mark a test `nightly` unless it is its turn, ``place`` of as many; so one of several alike is in the gate."""
     assert place < of
     return (lambda test: test) if gate_seed() % of == place else pytest.mark.nightly
+
+
+def mark_rest(items: Sequence[pytest.Item]) -> None:
+    """Mark `nightly`, of each test with the mark `sampled`, the combinations that the seed does not draw."""
+    tests: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("sampled") is not None:
+            tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for test, combinations in tests.items():
+        mark = combinations[0].get_closest_marker("sampled")
+        drawn = Random(f"{seed_text()} {test}").sample(combinations, len(combinations))
+        keep = mark.kwargs.get("keep") if mark is not None else None
+        kept = _covering(drawn) if keep is None else drawn[:keep]
+        for item in drawn:
+            if item not in kept:
+                item.add_marker("nightly")
+
+
+def _covering(items: Sequence[Any]) -> list[Any]:
+    """Give few that have each value of each axis: those of which all values are new, then those of which any is."""
+    kept: list[Any] = []
+    missing = set().union(*map(_values_of, items))
+    for wanted in (set.issuperset, set.intersection):
+        for item in items:
+            if wanted(missing, _values_of(item)):
+                kept.append(item)
+                missing -= _values_of(item)
+    return kept
+
+
+def _values_of(item: Any) -> set[tuple[str, int]]:
+    """Give the parameters of a test, each value as the object that all combinations share."""
+    return {(name, id(value)) for name, value in item.callspec.params.items()}
 
 
 def gate_seed() -> int:

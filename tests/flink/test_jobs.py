@@ -27,7 +27,6 @@ from plans.operators import Scan
 from runtime.types import to_arrow
 from tests.fuzz.data import Event
 from tests.fuzz.in_process import Stream
-from tests.sample import sampled
 
 HERE = Path(__file__).parent
 RECORDED: dict[str, dict[str, list[dict[str, Any]]]] = json.loads((HERE / "jobs.json").read_text(encoding="utf-8"))
@@ -108,9 +107,9 @@ def test_a_script_compiles_unedited_to_all_its_sinks(name: str) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize(
-    ("name", "count"), [*((name, 4) for name in SCRIPTS), *sampled([(name, 1) for name in SCRIPTS], keep=5)]
-)
+@pytest.mark.sampled
+@pytest.mark.parametrize("count", [1, 4])
+@pytest.mark.parametrize("name", SCRIPTS)
 def test_each_sink_ends_with_the_rows_that_flink_left(name: str, count: int, spark: SparkSession) -> None:
     plan = compiled(name)
     sources = {table: events(plan.tables[table]) for table in sources_of(plan)}
