@@ -159,6 +159,7 @@ class Context:
 
     ``config`` is the configuration of the job, as it stands in the plan; ``compiler`` what else is set, that decides
     which operators there are; ``batch`` its mode.
+    ``blocks`` is the number of blocks of queries that were parsed, and ``blocks_read`` are those that were compiled.
     ``shared_views`` are read in several places and compiled once for all of them. ``dynamic`` are the tables of the job
     with options of hints, by what the plan calls them.
     """
@@ -176,6 +177,8 @@ class Context:
     shared_views: frozenset[str] = frozenset()
     dynamic: dict[str, DynamicTable] = field(default_factory=dict)
     scans: int = 0
+    blocks: int = 0
+    blocks_read: set[int] = field(default_factory=set)
     _fields: int = 0
 
     @contextmanager

@@ -82,7 +82,7 @@ def _of_join(join: Join, tables: Mapping[str, Table]) -> Keys:
     if join.join_type in ("semi", "anti"):
         return left
     right = unique_keys(join.right, tables)
-    left_columns, right_columns = ({f.id for f in side} for side in zip(*join.keys, strict=True))
+    left_columns, right_columns = {f.id for f, _ in join.keys}, {f.id for _, f in join.keys}
     # a row meets at most one row of the other side if the join's columns contain a key of that side
     one_right = any(key <= right_columns for key in right)
     one_left = any(key <= left_columns for key in left)

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from planner.context import Context
-from planner.query.subquery_kinds import is_one_group, plain_select
+from planner.query.clauses import clauses_of, number_blocks
+from planner.query.subquery_kinds import is_one_group, plain_select, without_parentheses
 from planner.syntax.dialect import Token, cells_of, is_values, offset_of, parse_query, place_at, select_offset
 from planner.syntax.source import Source
 from planner.translation import aggregates
@@ -41,17 +42,18 @@ def read_query(context: Context, tokens: Sequence[Token]) -> exp.Query:
             found = _scalar(source, node)
         if found is not None:
             node.replace(found)
+    number_blocks(context, query)
     return query
 
 
 def _has_one_row(query: exp.Expr) -> bool:
     """Whether ``query`` aggregates to one row, whatever there is: then ANY and ALL of its rows is that one."""
     select = plain_select(query)
-    return (
-        select is not None
-        and is_one_group(select)
-        and not any(select.args.get(k) for k in ("having", "limit", "offset"))
-    )
+    return select is not None and is_one_group(select) and clauses_of(select) <= _OF_ONE_ROW
+
+
+_OF_ONE_ROW = frozenset(("hint", "expressions", "from_", "joins", "where", "distinct", "with_", "order"))
+"""The clauses that leave the row of an aggregate without GROUP BY as it is."""
 
 
 _NOT_VALUES = exp.Query | exp.From | exp.Join | exp.Exists | exp.All | exp.Any | exp.CTE | exp.Lateral
@@ -68,15 +70,13 @@ def _is_value(node: exp.Expr) -> bool:
 
 def _bare(source: Source, query: exp.Expr | None) -> exp.Select | None:
     """The one SELECT of ``query``, if it reads nothing."""
-    while isinstance(query, exp.Subquery) and not isinstance(query.parent, exp.From | exp.Join):
-        query = query.this
+    query = None if query is None else without_parentheses(query)
     if not isinstance(query, exp.Select) or query.args.get("from_") is not None or is_values(query):
         return None
-    for key, value in query.args.items():
-        if value and key not in ("hint", "expressions", "where", "distinct"):
-            what = {"with_": "WITH", "having": "HAVING", "group": "GROUP BY"}.get(key, key.upper())
-            message = f"{what} in a sub-query without FROM is not supported"
-            raise source.error(message, select_offset(query), _ADVICE)
+    for key in sorted(clauses_of(query) - {"hint", "expressions", "where", "distinct"}):
+        what = {"with_": "WITH", "having": "HAVING", "group": "GROUP BY"}.get(key, key.upper())
+        message = f"{what} in a sub-query without FROM is not supported"
+        raise source.error(message, select_offset(query), _ADVICE)
     for node in query.walk(prune=lambda n: n is not query and isinstance(n, exp.Query)):
         if isinstance(node, exp.Star) or aggregates.is_aggregate(node):
             what = "'*'" if isinstance(node, exp.Star) else "an aggregate"
@@ -100,8 +100,7 @@ def _is_there(select: exp.Select) -> exp.Expr:
 
 def _given(query: exp.Expr | None) -> list[exp.Expr]:
     """The values of ``query`` if it is VALUES of one column; else none."""
-    while isinstance(query, exp.Subquery) and not isinstance(query.parent, exp.From | exp.Join):
-        query = query.this
+    query = None if query is None else without_parentheses(query)
     if query is None or not is_values(query) or not _is_plain(query):
         return []
     cells = [cells_of(row) for row in query.args["expressions"]]
@@ -110,7 +109,7 @@ def _given(query: exp.Expr | None) -> list[exp.Expr]:
 
 def _is_plain(values: exp.Expr) -> bool:
     """Whether VALUES has no clauses, such as LIMIT."""
-    return {key for key, value in values.args.items() if value} <= {"hint", "expressions"}
+    return clauses_of(values) <= {"hint", "expressions"}
 
 
 def _exists(source: Source, node: exp.Expr) -> exp.Expr | None:

@@ -115,11 +115,15 @@ def filtered(relation: Relation, parts: tuple[Expr, ...], block: str) -> Relatio
     return Calc(input=relation, filter=condition, items=identity(relation.fields), base=relation.base, block=block)
 
 
-def check_own(context: Context, expression: Expr, own: Collection[int]) -> None:
-    """Refuse a column of what stands before LATERAL in ``expression``, which reads fields with the ids ``own`` only."""
+def check_own(context: Context, expression: Expr, own: Collection[int], called: str) -> None:
+    """Refuse a column of the block around in ``expression``, which reads fields with the ids ``own`` only.
+
+    The expression is of a query that is ``called`` so, such as "a LATERAL query".
+    """
+    around = "what stands before it" if "LATERAL" in called else "the block around it"
     for e in walk(expression):
         if isinstance(e, Ref) and e.field.id not in own:
-            message = "a LATERAL query can refer to what stands before it in its WHERE only"
+            message = f"{called} can refer to {around} in its WHERE only"
             raise context.source.error(message, e.offset, "compute with the value in the query around it")
 
 

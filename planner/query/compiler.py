@@ -17,7 +17,7 @@ from planner.query.domains import Domain
 from planner.query.subquery_values import Value
 from planner.relations import Item, Relation
 from planner.syntax.dialect import offset_of
-from planner.translation.scope import Input, Scope
+from planner.translation.scope import Beyond, Input, Scope
 from planner.translation.translator import Translator
 
 
@@ -48,18 +48,22 @@ class Lateral:
 
 CompileQuery = Callable[["QueryCompiler", exp.Expr], Relation]
 CompileValue = Callable[["QueryCompiler", Translator, exp.Expr], Value]
-CompileLateral = Callable[["QueryCompiler", exp.Lateral, Scope], Lateral]
+CompileLateral = Callable[["QueryCompiler", exp.Lateral, Scope, str], Lateral]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryCompiler:
-    """How the queries inside a block are compiled, and what these and the block itself are compiled in."""
+    """How the queries inside a block are compiled, and what these and the block itself are compiled in.
+
+    ``beyond`` is the block around that they cannot refer to, for messages.
+    """
 
     context: Context
     environment: Environment
     compile_query: CompileQuery
     compile_value: CompileValue
     compile_lateral: CompileLateral
+    beyond: Beyond | None = None
 
     @property
     def block(self) -> str:
@@ -74,9 +78,13 @@ class QueryCompiler:
         """The relation of a query, which sees nothing of the block but its environment."""
         return self.compile_query(self, node)
 
-    def lateral(self, node: exp.Lateral, outer: Scope) -> Lateral:
-        """The query after LATERAL, which sees what stands before it."""
-        return self.compile_lateral(self, node, outer)
+    def apart(self, node: exp.Expr, beyond: Beyond) -> Relation:
+        """The relation of a query in the block with the scope ``beyond``, which it does not see."""
+        return replace(self, beyond=beyond).query(node)
+
+    def lateral(self, node: exp.Lateral, outer: Scope, called: str = "a LATERAL query") -> Lateral:
+        """The query after LATERAL, which sees what stands before it, and is ``called`` so in messages."""
+        return self.compile_lateral(self, node, outer, called)
 
     def values(self, translator: Translator, nodes: Iterable[exp.Expr]) -> dict[int, Value]:
         """What the sub-queries ``nodes`` are worth, by their place; ``translator`` is that of their clause."""

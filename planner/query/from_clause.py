@@ -17,6 +17,7 @@ from planner.expressions.operands import comparable
 from planner.expressions.typed import Expr, Field, Ref, call, conjunction, conjuncts, literal, substitute
 from planner.query.bare_selects import read_query
 from planner.query.cached_results import cached_table
+from planner.query.clauses import check_read, read_clauses
 from planner.query.columns import filtered, renamed
 from planner.query.compiler import OneGroup, QueryCompiler
 from planner.query.domains import over_domain
@@ -30,7 +31,7 @@ from planner.relations import Calc, Item, Join, Relation, StateInput, identity
 from planner.statements.model import CreateView
 from planner.syntax.dialect import is_comma_join, offset_of
 from planner.translation.expressions import clause_translator
-from planner.translation.scope import Input, Scope, resolve
+from planner.translation.scope import Beyond, Input, Scope, resolve
 from planner.translation.translator import only
 from plans.operators import JoinType
 
@@ -48,17 +49,23 @@ class From:
 
 def build_from(compiler: QueryCompiler, select: exp.Select, hints: BlockHints, outer: Scope | None) -> From:
     """Compile the FROM clause of ``select``; columns of ``outer`` are visible to correlated sub-queries only."""
-    found = _source(compiler, select.args["from_"].this, hints)
+    inner = compiler
+    if outer is not None:
+        query, advice = "a query in FROM", "compare with it in WHERE, or write LATERAL (SELECT ...) in the block around"
+        inner = replace(compiler, beyond=Beyond(scope=outer, query=query, advice=advice))
+    found = _source(inner, select.args["from_"].this, hints)
     for join in select.args.get("joins") or []:
-        found = _join(compiler, found, join, hints)
-    return replace(found, scope=replace(found.scope, parent=outer))
+        found = _join(inner, found, join, hints)
+    return replace(found, scope=replace(found.scope, parent=outer, beyond=compiler.beyond))
 
 
 def view_relation(compiler: QueryCompiler, view: CreateView, readings: tuple[tuple[str, int], ...] = ()) -> Relation:
     """The relation of a view's query, under the view's column names; ``readings`` end with where it is read."""
     context = compiler.context
     query = read_query(context, view.query)
-    relation = compiler.within(Environment(block=view.name, readings=readings)).query(query)
+    inner = replace(compiler, environment=Environment(block=view.name, readings=readings), beyond=None)
+    relation = inner.query(query)
+    check_read(context, query)
     return renamed(context, relation, view.columns, view.offset)
 
 
@@ -66,7 +73,7 @@ def _source(compiler: QueryCompiler, node: exp.Expr, hints: BlockHints) -> From:
     """One source of FROM, with what is joined to it if it stands in parentheses."""
     source = compiler.context.source
     if isinstance(node, exp.Subquery) and not _is_query(node.this):
-        only(source, node, "this", "alias", "joins")
+        read_clauses(compiler.context, node, "this", "alias", "joins")
         if alias_of(node):
             raise source.error(
                 "an alias for a join in parentheses is not supported",
@@ -111,7 +118,7 @@ def _input(compiler: QueryCompiler, node: exp.Expr, *, looked_up: bool = False) 
     if isinstance(node, exp.Table):
         relation = _named(compiler, node, described.offset, base, looked_up=looked_up)
     else:
-        only(context.source, node, "this", "alias", "joins")
+        read_clauses(context, node, "this", "alias", "joins")
         inner = replace(environment, block=name or environment.block, set_operation="")
         relation = compiler.within(inner).query(node.this)
     relation = replace(relation, base=base)
@@ -136,7 +143,8 @@ def _named(
     if isinstance(target, Cte):
         context.used_ctes.add(offset_of(target.query))
         inner = replace(target.environment, block=node.name, readings=readings)
-        return renamed(context, compiler.within(inner).query(target.query), target.columns, offset)
+        relation = replace(compiler, environment=inner, beyond=None).query(target.query)
+        return renamed(context, relation, target.columns, offset)
     context.ledger.view_sites.add((node.name, offset))
     return cached_table(context, node.name, view_relation(compiler, target, readings))
 

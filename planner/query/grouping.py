@@ -41,11 +41,15 @@ from planner.translation.translator import only
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
-    """What is grouped, the names that can be used of it, and how a hint would address the state of the aggregate."""
+    """What is grouped, the names that can be used of it, and how a hint would address the state of the aggregate.
+
+    If the names are also those of a block around, messages call the query that groups as it is ``called``.
+    """
 
     relation: Relation
     scope: Scope
     state: StateInput
+    called: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +145,7 @@ def _check_own(context: Context, rows: Rows, groups: GroupingSets, clauses: _Cla
     own = {f.id for f in rows.relation.fields} | {f.id for value in clauses.values.values() for f in value.fields}
     sorted_by = (e for e in clauses.sorted_by if e is not None)
     for root in (*(e for _, e in clauses.selected), *clauses.having, *sorted_by, *groups.keys):
-        check_own(context, root, own)
+        check_own(context, root, own, rows.called)
 
 
 def _clauses(compiler: QueryCompiler, select: exp.Select, scope: Scope, order: SortKeys) -> _Clauses:

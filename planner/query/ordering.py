@@ -56,19 +56,6 @@ def is_ordered(node: exp.Expr) -> bool:
     return any(node.args.get(key) for key in CLAUSES)
 
 
-def without_idle_clauses(select: exp.Select) -> exp.Select:
-    """``select`` as EXISTS sees it, which asks for any row: without an order, and without a LIMIT that leaves one."""
-    limit = select.args.get("limit")
-    count = limit.args.get("expression", limit.args.get("count")) if limit is not None else None
-    some = count is None or (isinstance(count, exp.Literal) and count.name.isdigit() and int(count.name) > 0)
-    if not is_ordered(select) or select.args.get("offset") is not None or not some:
-        return select
-    found = select.copy()
-    for clause in CLAUSES:
-        found.set(clause, None)
-    return found
-
-
 def sort_keys(context: Context, node: exp.Expr) -> SortKeys:
     """The sort keys of ``node``: positions in its SELECT list, or expressions in which none of its aliases is left."""
     clause = node.args.get("order")

@@ -8,9 +8,9 @@ from sqlglot import exp
 
 from planner.context import Context, Cte, Environment
 from planner.query import ordering, set_operations
+from planner.query.clauses import check_read, read_clauses, refuse_clauses
 from planner.query.compiler import QueryCompiler
 from planner.query.from_clause import view_relation
-from planner.query.refused_clauses import refuse_clauses
 from planner.query.select_block import compile_select
 from planner.query.subqueries.lateral import compile_lateral
 from planner.query.subqueries.scalar import compile_value
@@ -18,12 +18,13 @@ from planner.query.values import given_rows
 from planner.relations import Relation
 from planner.statements.model import CreateView
 from planner.syntax.dialect import is_values, offset_of
-from planner.translation.translator import only
 
 
 def build_query(context: Context, environment: Environment, node: exp.Expr) -> Relation:
     """Compile any query; its output is the relation's fields, by position and name."""
-    return _compiler(context, environment).query(node)
+    relation = _compiler(context, environment).query(node)
+    check_read(context, node)
+    return relation
 
 
 def build_view(context: Context, view: CreateView) -> Relation:
@@ -59,7 +60,7 @@ def _compile_query(compiler: QueryCompiler, node: exp.Expr) -> Relation:
 def _body(compiler: QueryCompiler, node: exp.Expr) -> Relation:
     source = compiler.context.source
     if isinstance(node, exp.Subquery):
-        only(source, node, "this", "with_", *ordering.CLAUSES)
+        read_clauses(compiler.context, node, "this", "with_", *ordering.CLAUSES)
         return compiler.query(node.this)
     if isinstance(node, exp.Union):
         return set_operations.union(compiler, node)
@@ -80,7 +81,6 @@ def _with(context: Context, environment: Environment, node: exp.Expr) -> Environ
     if clause.args.get("recursive"):
         raise context.source.error("WITH RECURSIVE is not supported", offset_of(clause), "write the levels out")
     for cte in clause.expressions:
-        only(context.source, cte, "this", "alias")
         if not isinstance(cte.this, exp.Query):
             raise context.source.error("expected a query in WITH", offset_of(cte), "write name AS (SELECT ...)")
         columns = tuple(c.name for c in cte.args["alias"].args.get("columns") or ())

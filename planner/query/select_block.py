@@ -13,10 +13,11 @@ from planner.context import Context
 from planner.expressions.typed import conjuncts
 from planner.query import from_clause, grouping, ordering
 from planner.query.cached_results import cached_block
+from planner.query.clauses import read_clauses
 from planner.query.columns import check_comparable, distinct_fields, filtered
 from planner.query.compiler import QueryCompiler
 from planner.query.hint_scope.block import block_hints, warn_of_unused
-from planner.query.subquery_kinds import is_grouped, is_one_group, joined_sub_query, joins_in_where, sub_queries_in
+from planner.query.subquery_kinds import is_grouped, is_one_row, joined_sub_query, joins_in_where, sub_queries_in
 from planner.query.subquery_values import join_values
 from planner.query.values import without_from
 from planner.query.where_clause import apply_where
@@ -47,7 +48,7 @@ _CLAUSES = (
 def compile_select(compiler: QueryCompiler, select: exp.Select) -> Relation:
     """The relation of one SELECT, under the names of its SELECT list."""
     context, environment, block = compiler.context, compiler.environment, compiler.block
-    only(context.source, select, *_CLAUSES, *ordering.CLAUSES)
+    read_clauses(context, select, *_CLAUSES, *ordering.CLAUSES)
     select = _values_written_out(select)
     groups = is_grouped(select)
     if groups and has_windows(select):
@@ -96,7 +97,7 @@ def _values_written_out(select: exp.Select) -> exp.Select:
         return select
 
     def is_one(node: exp.Expr) -> bool:
-        return isinstance(node, exp.In) and node.args.get("query") is not None and is_one_group(node.args["query"])
+        return isinstance(node, exp.In) and node.args.get("query") is not None and is_one_row(node.args["query"])
 
     def value(node: exp.Expr) -> exp.Expr:
         return written_out(node, is_aggregate, is_one)
@@ -150,9 +151,6 @@ def _distinct(context: Context, select: exp.Select, listed: Calc, state: StateIn
     distinct = select.args.get("distinct")
     if distinct is None:
         return listed
-    if distinct.args.get("on") is not None:
-        message, advice = "DISTINCT ON is not supported", "write QUALIFY ROW_NUMBER() OVER (PARTITION BY ...) = 1"
-        raise context.source.error(message, select_offset(select), advice)
     only(context.source, distinct, "expressions")
     check_comparable(context, listed, "DISTINCT", select_offset(select))
     return Aggregate(

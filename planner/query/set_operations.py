@@ -16,6 +16,7 @@ from planner.context import Context
 from planner.expressions.coercion import cast, common_type
 from planner.expressions.operands import not_distinct
 from planner.expressions.typed import BIGINT, BOOLEAN, INT, NULL, Field, Ref, call, literal
+from planner.query.clauses import clauses_of, read_clauses
 from planner.query.columns import aligned, check_comparable
 from planner.query.compiler import QueryCompiler
 from planner.query.ordering import CLAUSES
@@ -32,7 +33,6 @@ from planner.relations import (
     identity,
 )
 from planner.syntax.dialect import offset_of
-from planner.translation.translator import only
 from plans.declarations.types import DataType, parse_type
 from plans.operators import element_columns
 
@@ -42,14 +42,13 @@ _REPEATED = DataType(root="ARRAY", children=(BOOLEAN,))
 def union(compiler: QueryCompiler, node: exp.Union) -> Relation:
     """The relation of a chain of UNIONs of one kind."""
     context, environment = compiler.context, compiler.environment
-    only(context.source, node, "this", "expression", "distinct", "with_", *CLAUSES)
-    if node.args.get("by_name"):
-        raise context.source.error("UNION BY NAME is not supported", offset_of(node.expression), "list the columns")
+    _read(context, node)
     distinct = bool(node.args.get("distinct"))
     inner = compiler.within(replace(environment, set_operation="UNION" if distinct else environment.set_operation))
-    branches = [inner.query(n) for n in _branches(node, distinct)]
+    parts = _branches(context, node, distinct)
+    branches = [inner.query(part) for part in parts]
     width = len(branches[0].fields)
-    for branch, part in zip(branches, _branches(node, distinct), strict=True):
+    for branch, part in zip(branches, parts, strict=True):
         if len(branch.fields) != width:
             raise context.source.error(
                 f"UNION of {width} and {len(branch.fields)} columns",
@@ -80,20 +79,33 @@ def _common_fields(context: Context, branches: list[Relation], name: str, offset
     return tuple(fields)
 
 
-def _branches(node: exp.Expr, distinct: bool) -> list[exp.Expr]:
-    """The inputs of a chain of UNIONs of one kind."""
-    if isinstance(node, exp.Union) and bool(node.args.get("distinct")) == distinct and not node.args.get("with_"):
-        return [*_branches(node.this, distinct), *_branches(node.expression, distinct)]
-    if isinstance(node, exp.Union):
-        return [node] if bool(node.args.get("distinct")) != distinct else [node.this, node.expression]
-    return [node]
+def _read(context: Context, node: exp.SetOperation) -> None:
+    if node.args.get("by_name"):
+        message = f"{node.key.upper()} BY NAME is not supported"
+        raise context.source.error(message, offset_of(node.expression), "list the columns")
+    read_clauses(context, node, "this", "expression", "distinct", "with_", *CLAUSES)
+
+
+def _branches(context: Context, node: exp.Union, distinct: bool) -> list[exp.Expr]:
+    """The inputs of a chain of UNIONs of one kind, none of which has a clause of its own."""
+    if node.args.get("with_"):
+        return [node.this, node.expression]
+    found: list[exp.Expr] = []
+    for side in (node.this, node.expression):
+        same = isinstance(side, exp.Union) and bool(side.args.get("distinct")) == distinct
+        if same and clauses_of(side) <= {"this", "expression", "distinct"}:
+            _read(context, side)
+            found += _branches(context, side, distinct)
+        else:
+            found.append(side)
+    return found
 
 
 def intersection(compiler: QueryCompiler, node: exp.SetOperation) -> Relation:
     """The relation of ``left INTERSECT [ALL] right`` or ``left EXCEPT [ALL] right``."""
     context = compiler.context
     source, offset = context.source, offset_of(node.expression)
-    only(source, node, "this", "expression", "distinct", "with_", *CLAUSES)
+    _read(context, node)
     distinct = bool(node.args.get("distinct"))
     name = node.key.upper() if distinct else f"{node.key.upper()} ALL"
     inner = compiler.within(replace(compiler.environment, set_operation=name))

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from planner.context import Context, Environment
-from planner.query import ordering
+from planner.query.clauses import clauses_of
 from planner.query.sources.inputs import inputs_of, sources_of
 from planner.syntax.dialect import is_values, offset_of
+from planner.syntax.source import Source
 from planner.translation import aggregates
 from planner.translation.operators import COMPARISONS
 from planner.translation.scope import Input
@@ -49,15 +50,38 @@ def _has_aggregate(node: exp.Expr) -> bool:
 
 def is_one_group(query: exp.Expr) -> bool:
     """Whether ``query`` aggregates without GROUP BY, so that it has one row."""
-    while isinstance(query, exp.Subquery) and not ordering.is_ordered(query):
-        query = query.this
+    query = without_parentheses(query)
     return isinstance(query, exp.Select) and query.args.get("group") is None and is_grouped(query)
+
+
+def is_one_row(query: exp.Expr) -> bool:
+    """Whether ``query`` is such an aggregate, and its LIMIT and OFFSET keep the row."""
+    return is_one_group(query) and keeps_a_row(without_parentheses(query))
+
+
+def keeps_a_row(query: exp.Expr) -> bool:
+    """Whether OFFSET and LIMIT of ``query`` keep a row if it has one."""
+    skipped, limit = query.args.get("offset"), query.args.get("limit")
+    if skipped is not None and _number(skipped.expression) != 0:
+        return False
+    count = limit.args.get("expression", limit.args.get("count")) if limit is not None else None
+    return count is None or _number(count) > 0
+
+
+def _number(node: exp.Expr) -> int:
+    return int(node.name) if isinstance(node, exp.Literal) and node.name.isdigit() else -1
+
+
+def without_parentheses(query: exp.Expr) -> exp.Expr:
+    """``query`` without parentheses around it that have no clause of their own."""
+    while isinstance(query, exp.Subquery) and clauses_of(query) <= {"this"}:
+        query = query.this
+    return query
 
 
 def plain_select(query: exp.Expr) -> exp.Select | None:
     """The one SELECT that a query is, parentheses aside; None if it is more."""
-    while isinstance(query, exp.Subquery) and not ordering.is_ordered(query) and not query.args.get("with_"):
-        query = query.this
+    query = without_parentheses(query)
     return query if isinstance(query, exp.Select) and not is_values(query) else None
 
 
@@ -85,7 +109,7 @@ def joined_sub_query(node: exp.Expr) -> SubQuery | None:
     if isinstance(inner.args.get("expression"), exp.Any | exp.All) and type(inner) in COMPARISONS:
         return _quantified(inner, inner.expression, negated=negated)
     query = inner.this if isinstance(inner, exp.Exists) else inner.args.get("query")
-    if not isinstance(query, exp.Query) or is_one_group(query):
+    if not isinstance(query, exp.Query) or is_one_row(query):
         return None  # the latter is a value, whether it has rows or not
     if isinstance(inner, exp.Exists):
         return SubQuery(query=inner.this, value=None, negated=negated, offset=offset_of(inner))
@@ -94,13 +118,22 @@ def joined_sub_query(node: exp.Expr) -> SubQuery | None:
     return None
 
 
+def check_looked_for(source: Source, value: exp.Expr) -> None:
+    """Refuse sub-queries in the value that IN, ANY or ALL look for among the rows of another."""
+    for node in value.walk():
+        if isinstance(node, exp.Query | exp.Exists):
+            message = "a sub-query on the left of IN (SELECT ...), ANY or ALL is not supported"
+            advice = "compute it as a column in FROM: FROM (SELECT *, (SELECT MAX(x) FROM u) AS m FROM t) AS t"
+            raise source.error(message, offset_of(node), advice)
+
+
 _INVERSE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
 def _quantified(node: exp.Expr, rows: exp.Expr, *, negated: bool) -> SubQuery | None:
     """``value > ANY (query)`` and its like; what is not so for ANY row is otherwise for ALL."""
     query, operator = rows.this, COMPARISONS[type(node)]
-    if not isinstance(query, exp.Query) or is_one_group(query) or isinstance(node.this, exp.Tuple):
+    if not isinstance(query, exp.Query) or is_one_row(query) or isinstance(node.this, exp.Tuple):
         return None
     operator = _INVERSE[operator] if negated else operator
     every = isinstance(rows, exp.All) != negated
@@ -134,7 +167,7 @@ def values_in(node: exp.Expr, *, filters: bool = False) -> Iterator[exp.Expr]:
     """
     below = filters and isinstance(node, exp.And | exp.Or | exp.Paren)
     is_in = isinstance(node, exp.In) and node.args.get("query") is not None
-    if isinstance(node, exp.Query | exp.Exists) or (is_in and (filters or is_one_group(node.args["query"]))):
+    if isinstance(node, exp.Query | exp.Exists) or (is_in and (filters or is_one_row(node.args["query"]))):
         yield node
     elif not isinstance(node, exp.All | exp.Any | exp.Filter) and not aggregates.is_aggregate(node):
         for child in node.iter_expressions():

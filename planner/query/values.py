@@ -11,6 +11,7 @@ from sqlglot import exp
 from planner.context import Context
 from planner.expressions.coercion import common_type
 from planner.expressions.typed import INT, NULL, Expr, Field, calls_user_code, literal
+from planner.query.clauses import read_clauses
 from planner.query.compiler import QueryCompiler
 from planner.query.from_clause import From
 from planner.query.ordering import CLAUSES
@@ -18,14 +19,13 @@ from planner.relations import Values
 from planner.syntax.dialect import cells_of, offset_of, select_offset
 from planner.translation.expressions import clause_translator
 from planner.translation.scope import Scope
-from planner.translation.translator import only
 from plans.text.counts import count
 
 
 def given_rows(compiler: QueryCompiler, node: exp.Select) -> Values:
     """The rows of ``VALUES (1, 'a'), (2, 'b')``."""
     context = compiler.context
-    only(context.source, node, "hint", "expressions", "with_", *CLAUSES)
+    read_clauses(context, node, "hint", "expressions", "with_", *CLAUSES)
     translator = clause_translator(context, Scope(inputs=()), "VALUES")
     rows = [tuple(map(translator.expression, cells_of(row))) for row in node.expressions]
     for row, written in zip(rows, node.expressions, strict=True):

@@ -17,16 +17,24 @@ from planner.expressions.operands import comparable
 from planner.expressions.typed import BOOLEAN, Expr, Ref, call, conjuncts, fields_of
 from planner.properties.nullability import may_be_null
 from planner.query import ordering
-from planner.query.cached_results import has_cached_hint
+from planner.query.clauses import read_clauses, refuse_clauses
 from planner.query.columns import filtered, projections
 from planner.query.compiler import QueryCompiler
 from planner.query.from_clause import From, build_from
 from planner.query.hint_scope.block import block_hints
 from planner.query.hint_scope.state_ttl import BlockHints
-from planner.query.refused_clauses import refuse_clauses
+from planner.query.subqueries.plain_blocks import (
+    PLAIN,
+    beyond,
+    check_idle,
+    is_plain,
+    refers_outwards,
+    without_duplicates_kept,
+    without_order,
+)
 from planner.query.subquery_kinds import (
     SubQuery,
-    is_grouped,
+    check_looked_for,
     joined_sub_query,
     only_input,
     plain_conditions,
@@ -119,6 +127,8 @@ def _in(
 ) -> tuple[tuple[Expr, ...], bool]:
     """What of ``[NOT] IN`` joins the two sides, and whether NULLs make every row meet every other."""
     source, offset, node = context.source, sub_query.offset, sub_query.value
+    assert node is not None
+    check_looked_for(source, node)
     nodes = node.expressions if isinstance(node, exp.Tuple) else [node]
     if len(outputs) != len(nodes):
         what = "one value" if len(nodes) == 1 else f"{len(nodes)} values"
@@ -153,25 +163,45 @@ def _right_side(
 ) -> tuple[Relation, tuple[Expr, ...], tuple[Expr, ...]]:
     """The sub-query's relation, its output expressions, and its conditions on the outer block."""
     context, environment = compiler.context, compiler.environment
-    select = plain_select(sub_query.query)
-    if select is not None and context.batch and sub_query.value is None:
-        select = ordering.without_idle_clauses(select)
-    if (
-        select is None
-        or is_grouped(select)
-        or select.args.get("distinct")
-        or select.args.get("with_")
-        or (context.batch and ordering.is_ordered(select))
-        or has_cached_hint(context, select_offset(select))
-    ):
-        relation = compiler.query(sub_query.query)
+    written = plain_select(sub_query.query)
+    select = None if written is None else _needed(compiler, sub_query, written, scope)
+    if written is None or select is None:
+        relation = compiler.apart(sub_query.query, beyond(context, sub_query.query, scope))
         return relation, tuple(Ref(field=f) for f in relation.fields), ()
-    refuse_clauses(context, select)
+    refuse_clauses(context, written)
+    if not is_plain(context, select, listed=sub_query.value is not None):
+        return _for_each(compiler, select, scope)
+    read_clauses(context, select, *PLAIN)
     own = block_hints(context, environment, select, aggregates=False)
     found = build_from(compiler, select, own, scope)
     relation, correlated = filtered_block(compiler, found, select, own, aggregates=False)
-    outputs: tuple[Expr, ...] = ()
-    if sub_query.value is not None:
-        translator = clause_translator(context, replace(found.scope, parent=None), "SELECT")
-        outputs = tuple(e for _, e in projections(context, select, translator))
-    return relation, outputs, correlated
+    if sub_query.value is None:
+        check_idle(compiler, written, found, relation)
+        return relation, (), correlated
+    translator = clause_translator(context, replace(found.scope, parent=None), "SELECT")
+    return relation, tuple(e for _, e in projections(context, select, translator)), correlated
+
+
+def _needed(compiler: QueryCompiler, sub_query: SubQuery, select: exp.Select, scope: Scope) -> exp.Select | None:
+    """``select`` without clauses that mean nothing here; None if it has to be compiled by itself, and can be."""
+    context, listed = compiler.context, sub_query.value is not None
+    needed = select if listed else without_order(select)
+    if is_plain(context, needed, listed=listed):
+        return needed
+    if not refers_outwards(compiler, select, scope):
+        return None
+    needed = without_duplicates_kept(needed)
+    others = ("group", "having", "distinct", *ordering.CLAUSES)
+    return needed if is_plain(context, needed, *others, listed=listed) else None
+
+
+def _for_each(
+    compiler: QueryCompiler, select: exp.Select, scope: Scope
+) -> tuple[Relation, tuple[Expr, ...], tuple[Expr, ...]]:
+    """The rows of ``select`` that it has for each of the values that it is compared by, such as the first of them."""
+    source, called = compiler.context.source, "a sub-query"
+    found = compiler.lateral(exp.Lateral(this=exp.Subquery(this=select)), scope, called)
+    if found.domain is not None:
+        message = "GROUP BY or DISTINCT in a sub-query that is compared by more than equality is not supported here"
+        raise source.error(message, select_offset(select), "compare by equalities only")
+    return found.relation, tuple(Ref(field=f) for f in found.input.fields), found.conditions

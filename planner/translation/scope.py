@@ -18,7 +18,7 @@ from planner.expressions.typed import INT, Expr, Field, Ref
 from planner.syntax.source import Source
 from plans.text.names import did_you_mean
 
-__all__ = ["INT", "Input", "Scope", "resolve", "resolve_path", "star"]
+__all__ = ["INT", "Beyond", "Input", "Scope", "resolve", "resolve_path", "star"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,13 +39,26 @@ class Input:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Beyond:
+    """The ``scope`` of a block around a ``query``, which that cannot refer to; ``advice`` is what to write instead."""
+
+    scope: Scope
+    query: str
+    advice: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """The inputs of a block in order; ``merged`` are the columns that USING made one; ``parent`` is the outer block."""
+    """The inputs of a block in order; ``merged`` are the columns that USING made one; ``parent`` is the outer block.
+
+    An outer block that cannot be referred to is not the parent, and known for messages as what is ``beyond``.
+    """
 
     inputs: tuple[Input, ...]
     merged: Mapping[str, Field] = field(default_factory=dict)
     hidden: frozenset[int] = frozenset()
     parent: Scope | None = None
+    beyond: Beyond | None = None
 
     def find(self, qualifier: str | None, name: str) -> list[Ref]:
         """All columns of this block, not of outer ones, that the name can mean."""
@@ -99,6 +112,11 @@ def _levels(scope: Scope) -> Iterator[Scope]:
 
 
 def _unknown(source: Source, scope: Scope, qualifier: str | None, name: str, offset: int) -> Exception:
+    beyond = scope.beyond
+    if beyond is not None and any(level.find(qualifier, name) for level in _levels(beyond.scope)):
+        written = name if qualifier is None else f"{qualifier}.{name}"
+        message = f"{beyond.query} cannot refer to column '{written}' of the block around it"
+        return source.error(message, offset, beyond.advice)
     names = [i.name for i in scope.inputs if i.name]
     if qualifier is not None and qualifier not in names:
         if scope.parent is not None and any(i.name == qualifier for i in scope.parent.inputs):

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from planner.context import Context, Cte, Environment, TableEntry
+from planner.query.clauses import read_clauses
 from planner.query.sources.dynamic import check_name
 from planner.statements.model import CreateView
 from planner.syntax.dialect import offset_of
 from planner.translation.scope import Input
-from planner.translation.translator import only
 from plans.text.names import did_you_mean
 
 _CATALOG = ("default_catalog", "default_database")
@@ -63,7 +63,7 @@ def find_table(context: Context, environment: Environment, node: exp.Table) -> T
         raise context.source.error(
             "PIVOT is not supported", offset, "aggregate with FILTER (WHERE ...) for each column"
         )
-    only(context.source, node, "this", "db", "catalog", "alias", "joins", "version")
+    read_clauses(context, node, "this", "db", "catalog", "alias", "joins", "version")
     name, path = node.name, _path(node)
     if len(path) == 1 and name in environment.ctes:
         return environment.ctes[name]

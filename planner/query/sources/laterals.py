@@ -14,6 +14,7 @@ from sqlglot import exp
 from planner.context import Context, FunctionEntry
 from planner.expressions.typed import Expr, Ref
 from planner.properties.unique_keys import is_insert_only
+from planner.query.clauses import read_clauses
 from planner.relations import Correlate, Item, Relation, identity
 from planner.syntax.dialect import is_comma_join, offset_of
 from planner.translation.expressions import clause_translator
@@ -149,7 +150,9 @@ def _only_call(context: Context, node: exp.Subquery) -> tuple[exp.Anonymous, tup
     if len(select.expressions) != 1 or not isinstance(first, exp.Star):
         message = "a SELECT list inside LATERAL is not supported: its operator makes the call and nothing else"
         raise source.error(message, offset_of(first), f"{_FORM}, and select in the query around it")
-    only(source, select, "hint", "expressions", "from_")
+    read_clauses(context, node, "this")
+    read_clauses(context, select, "hint", "expressions", "from_")
+    read_clauses(context, table, "this", "alias")
     only(source, first)
     return _call(context, table.this, offset_of(table)), _alias(table)[1]
 

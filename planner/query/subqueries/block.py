@@ -15,6 +15,7 @@ from planner.query.compiler import QueryCompiler
 from planner.query.domains import Domain, domain_of
 from planner.query.from_clause import build_from
 from planner.query.hint_scope.block import block_hints
+from planner.query.subqueries.plain_blocks import check_idle
 from planner.query.subqueries.single_values import check_columns, has_one_row
 from planner.query.subquery_kinds import is_grouped
 from planner.query.where_clause import filtered_block
@@ -74,13 +75,20 @@ class SubQueryBlock:
         return tuple(dict.fromkeys((*(inner for inner, _, _ in self.equalities), *values)))
 
 
-def read_block(compiler: QueryCompiler, scope: Scope, node: exp.Expr, select: exp.Select) -> SubQueryBlock:
-    """The sub-query ``select`` at ``node``, in a block that can use the names of ``scope``."""
+def read_block(
+    compiler: QueryCompiler, scope: Scope, node: exp.Expr, select: exp.Select, written: exp.Select
+) -> SubQueryBlock:
+    """The sub-query ``select`` at ``node``, in a block that can use the names of ``scope``.
+
+    It was ``written`` with other clauses, too, that mean nothing where it stands.
+    """
     context = compiler.context
     aggregates = is_grouped(select) or not isinstance(node, exp.Query)
     hints = block_hints(context, compiler.environment, select, aggregates=aggregates)
     found = build_from(compiler, select, hints, scope)
     rows, correlated = filtered_block(compiler, found, select, hints, aggregates=aggregates)
+    if isinstance(node, exp.Exists) or written is not select:
+        check_idle(compiler, written, found, rows)
     block = SubQueryBlock(
         context=context,
         name=compiler.block,

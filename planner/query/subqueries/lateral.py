@@ -14,12 +14,12 @@ from sqlglot import exp
 from planner.expressions.typed import BOOLEAN, Call, Expr, call, fields_of
 from planner.properties.nullability import may_be_null
 from planner.query import ordering
+from planner.query.clauses import read_clauses, refuse_clauses
 from planner.query.columns import check_own, column_for, filtered
 from planner.query.compiler import Lateral, QueryCompiler
 from planner.query.from_clause import build_from
 from planner.query.hint_scope.block import block_hints
 from planner.query.ordering import SortKeys
-from planner.query.refused_clauses import refuse_clauses
 from planner.query.sources.inputs import alias_of
 from planner.query.subqueries.lateral_groups import LateralRows, grouped_rows
 from planner.query.subquery_kinds import is_grouped
@@ -33,15 +33,19 @@ from planner.translation.translator import only
 _ALLOWED = ("hint", "expressions", "from_", "joins", "where", "group", "having", "distinct", *ordering.CLAUSES)
 
 
-def compile_lateral(compiler: QueryCompiler, node: exp.Lateral, outer: Scope) -> Lateral:
-    """The rows of the query at ``node``, and what of them is compared with the names of ``outer``."""
+def compile_lateral(compiler: QueryCompiler, node: exp.Lateral, outer: Scope, called: str) -> Lateral:
+    """The rows of the query at ``node``, and what of them is compared with the names of ``outer``.
+
+    Messages call the query as it is ``called``: it is one after LATERAL, or a sub-query that is compiled like one.
+    """
     context, select, alias = compiler.context, node.this.this, alias_of(node)
     refuse_clauses(context, select)
-    only(context.source, select, *_ALLOWED)
+    only(context.source, node.this, "this")
+    read_clauses(context, select, *_ALLOWED)
     inner = compiler.within(replace(compiler.environment, block=alias or compiler.block, set_operation=""))
     keys = ordering.sort_keys(context, select)
     by_groups = is_grouped(select) or select.args.get("distinct") is not None
-    found = (grouped_rows if by_groups else _plain_rows)(inner, node, select, keys, outer)
+    found = (grouped_rows if by_groups else _plain_rows)(inner, node, select, keys, outer, called)
     names = _names(compiler, node, [item.field.name for item in found.items])
     shown = tuple(
         Item(field=context.field(name, item.expr.type), expr=item.expr)
@@ -53,7 +57,7 @@ def compile_lateral(compiler: QueryCompiler, node: exp.Lateral, outer: Scope) ->
         one_group = replace(one_group, items=shown)
     else:
         if ordering.is_ordered(select):
-            rows = _first(inner, select, found, keys, shown)
+            rows = _first(inner, select, found, keys, shown, called)
         rows = Calc(input=rows, filter=None, items=(*shown, *identity(rows.fields)), base=rows.base, block=inner.block)
     return Lateral(
         relation=replace(rows, base=(alias,) if alias else rows.base),
@@ -65,7 +69,7 @@ def compile_lateral(compiler: QueryCompiler, node: exp.Lateral, outer: Scope) ->
 
 
 def _plain_rows(
-    compiler: QueryCompiler, node: exp.Lateral, select: exp.Select, keys: SortKeys, outer: Scope
+    compiler: QueryCompiler, node: exp.Lateral, select: exp.Select, keys: SortKeys, outer: Scope, called: str
 ) -> LateralRows:
     """The rows of a query that does not aggregate."""
     context = compiler.context
@@ -75,7 +79,7 @@ def _plain_rows(
     items, sorted_by = ordering.listed(context, select, clause_translator(context, found.scope, "SELECT"), keys)
     own = frozenset(f.id for f in rows.fields)
     for expression in (*(item.expr for item in items), *(e for e in sorted_by if e is not None)):
-        check_own(context, expression, own)
+        check_own(context, expression, own, called)
     return LateralRows(relation=rows, items=items, sorted_by=sorted_by, conditions=conditions)
 
 
@@ -95,7 +99,12 @@ def _names(compiler: QueryCompiler, node: exp.Lateral, names: list[str]) -> list
 
 
 def _first(
-    compiler: QueryCompiler, select: exp.Select, found: LateralRows, keys: SortKeys, shown: tuple[Item, ...]
+    compiler: QueryCompiler,
+    select: exp.Select,
+    found: LateralRows,
+    keys: SortKeys,
+    shown: tuple[Item, ...],
+    called: str,
 ) -> Relation:
     """The first of the rows for each of the values that their conditions compare them by."""
     context, rows = compiler.context, found.relation
@@ -108,7 +117,7 @@ def _first(
     if select.args.get("limit") is None:
         raise context.source.error("ORDER BY without LIMIT has no effect in LATERAL", offset_of(select), "add LIMIT")
     if None in compared:
-        message = "LIMIT in a LATERAL query that is compared by more than equality is not supported"
+        message = f"LIMIT in {called} that is compared by more than equality is not supported"
         raise context.source.error(message, offset_of(select.args["limit"]), "compare by equalities only")
     if context.batch and not sorted_by:
         message = "rows of a batch job have no order of arrival"

@@ -40,20 +40,20 @@ class LateralRows:
 
 
 def grouped_rows(
-    compiler: QueryCompiler, node: exp.Lateral, select: exp.Select, keys: SortKeys, outer: Scope
+    compiler: QueryCompiler, node: exp.Lateral, select: exp.Select, keys: SortKeys, outer: Scope, called: str
 ) -> LateralRows:
     """The groups, or different rows, of ``select`` for each of the values of ``outer`` that it is compared by."""
-    _check_form(compiler, select)
-    block = read_block(compiler, outer, node, select)
+    _check_form(compiler, select, called)
+    block = read_block(compiler, outer, node, select, select)
     if block.domain is not None and ordering.is_ordered(select):
-        message = "LIMIT in a LATERAL query that is compared by more than equality is not supported"
+        message = f"LIMIT in {called} that is compared by more than equality is not supported"
         place = select.args.get("limit") or select
         raise compiler.context.source.error(message, offset_of(place), "compare by equalities only")
     rows, by, _ = with_columns(block, [])
     found = LateralRows(relation=rows, items=(), sorted_by=(), conditions=joined_on(block, by), domain=block.domain)
     state = block.state
     if is_grouped(select):
-        grouped = grouping.Rows(relation=rows, scope=block.scope, state=state)
+        grouped = grouping.Rows(relation=rows, scope=block.scope, state=state, called=called)
         groups = grouping.groups_of(compiler, select, grouped, keys, by)
         if is_one_group(select):
             return _one_group(found, groups)
@@ -61,7 +61,7 @@ def grouped_rows(
         found = replace(found, relation=relation, items=groups.items, sorted_by=groups.sorted_by)
         state = UnnamedInput
     else:
-        found = _listed(compiler, block, found, keys)
+        found = _listed(compiler, block, found, keys, called)
     if select.args.get("distinct") is None:
         return found
     items = distinct_fields(compiler.context, found.items)
@@ -81,31 +81,30 @@ def grouped_rows(
     return replace(found, relation=distinct, items=identity(columns))
 
 
-def _check_form(compiler: QueryCompiler, select: exp.Select) -> None:
+def _check_form(compiler: QueryCompiler, select: exp.Select, called: str) -> None:
     """Refuse clauses that are not compiled beside groups."""
     source, distinct, having = compiler.context.source, select.args.get("distinct"), select.args.get("having")
     if distinct is not None:
-        if distinct.args.get("on") is not None:
-            message, advice = "DISTINCT ON is not supported", "write QUALIFY ROW_NUMBER() OVER (PARTITION BY ...) = 1"
-            raise source.error(message, select_offset(select), advice)
         only(source, distinct, "expressions")
     one_group = is_one_group(select)
     if ordering.is_ordered(select) and (one_group or distinct is not None):
         what, advice = "with DISTINCT", "write GROUP BY instead of DISTINCT"
         if one_group:
             what, advice = "that has one row", "leave them out"
-        raise source.error(f"ORDER BY and LIMIT in a LATERAL query {what} are not supported", offset_of(select), advice)
+        raise source.error(f"ORDER BY and LIMIT in {called} {what} are not supported", offset_of(select), advice)
     nodes = sub_queries_in([*select.expressions, *([] if having is None else [having])])
     if one_group and nodes:
-        message = "a sub-query in SELECT or HAVING of a LATERAL query without GROUP BY is not supported"
+        message = f"a sub-query in SELECT or HAVING of {called} without GROUP BY is not supported"
         raise source.error(message, offset_of(nodes[0]), "write it in the query around this one")
 
 
-def _listed(compiler: QueryCompiler, block: SubQueryBlock, found: LateralRows, keys: SortKeys) -> LateralRows:
+def _listed(
+    compiler: QueryCompiler, block: SubQueryBlock, found: LateralRows, keys: SortKeys, called: str
+) -> LateralRows:
     translator = clause_translator(compiler.context, block.scope, "SELECT")
     items, sorted_by = ordering.listed(compiler.context, block.select, translator, keys)
     for item in items:
-        check_own(compiler.context, item.expr, block.own)
+        check_own(compiler.context, item.expr, block.own, called)
     return replace(found, items=items, sorted_by=sorted_by)
 
 

@@ -10,19 +10,24 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from planner.context import Context
 from planner.expressions.comparisons import compared
 from planner.expressions.operands import comparable
 from planner.expressions.typed import BOOLEAN, Expr, Ref, call
 from planner.properties.nullability import may_be_null
-from planner.query import ordering
-from planner.query.cached_results import has_cached_hint
+from planner.query.clauses import read_clauses, refuse_clauses
 from planner.query.columns import filtered
 from planner.query.compiler import QueryCompiler
-from planner.query.refused_clauses import refuse_clauses
 from planner.query.subqueries.block import read_block
 from planner.query.subqueries.block_values import block_value, contains
 from planner.query.subqueries.empty_groups import group_of
+from planner.query.subqueries.plain_blocks import (
+    PLAIN,
+    beyond,
+    is_plain,
+    refers_outwards,
+    without_duplicates_kept,
+    without_order,
+)
 from planner.query.subqueries.single_values import (
     asked_values,
     check_columns,
@@ -34,10 +39,10 @@ from planner.query.subqueries.single_values import (
     several_rows,
     value_of_group,
 )
-from planner.query.subquery_kinds import is_grouped, is_one_group, plain_select
+from planner.query.subquery_kinds import check_looked_for, is_grouped, is_one_row, plain_select
 from planner.query.subquery_values import Value
 from planner.relations import UnnamedInput
-from planner.syntax.dialect import offset_of, select_offset
+from planner.syntax.dialect import offset_of
 from planner.translation.scope import Scope
 from planner.translation.translator import Translator
 
@@ -46,26 +51,26 @@ def compile_value(compiler: QueryCompiler, translator: Translator, node: exp.Exp
     """What a sub-query that is a value is worth; ``translator`` is that of the clause it stands in."""
     context = compiler.context
     query = node.args["query"] if isinstance(node, exp.In) else node.this if isinstance(node, exp.Exists) else node
-    select = plain_select(query)
-    block = select is not None and _is_block(context, select)
-    if block:
-        assert select is not None
-        refuse_clauses(context, select)
+    written, scope = plain_select(query), translator.scope
+    select = None if written is None else _needed(compiler, node, written, scope)
     asked: tuple[Expr, ...] | None = None
     if isinstance(node, exp.In):
-        if not is_one_group(query):
-            value = translator.expression(node.this)
-            return _in(compiler, translator.scope, node, value, select if block else None)
+        check_looked_for(context.source, node.this)
+        if not is_one_row(query):
+            return _in(compiler, scope, node, translator.expression(node.this), select)
         asked = tuple(map(translator.expression, asked_values(node)))
-    if not block:
-        return _apart(compiler, query, node, asked)
-    assert select is not None
-    return block_value(read_block(compiler, translator.scope, node, select), asked)
+    if written is None or select is None:
+        return _apart(compiler, scope, query, node, asked)
+    refuse_clauses(context, written)
+    read_clauses(context, select, *PLAIN, "group", "having", "distinct")
+    return block_value(read_block(compiler, scope, node, select, written), asked)
 
 
-def _apart(compiler: QueryCompiler, query: exp.Expr, node: exp.Expr, asked: tuple[Expr, ...] | None) -> Value:
-    """A query that is compiled by itself, as it cannot refer to the outer block."""
-    context, relation = compiler.context, compiler.query(query)
+def _apart(
+    compiler: QueryCompiler, scope: Scope, query: exp.Expr, node: exp.Expr, asked: tuple[Expr, ...] | None
+) -> Value:
+    """A query that is compiled by itself, as it cannot refer to the outer block, which has ``scope``."""
+    context, relation = compiler.context, compiler.apart(query, beyond(compiler.context, query, scope))
     offset = offset_of(node)
     check_columns(context, node, len(relation.fields))
     group = group_of(relation)
@@ -85,9 +90,11 @@ def _apart(compiler: QueryCompiler, query: exp.Expr, node: exp.Expr, asked: tupl
 def _in(compiler: QueryCompiler, scope: Scope, node: exp.In, asked: Expr, select: exp.Select | None) -> Value:
     """``x IN (SELECT y ...)`` where NULL is as good as false: whether there is a group of ``y`` that equals ``x``."""
     context, offset = compiler.context, offset_of(node)
+    query = node.args["query"]
     if select is not None and not is_grouped(select):
-        return contains(read_block(compiler, scope, node, select), asked)
-    relation = compiler.query(node.args["query"])
+        read_clauses(context, select, *PLAIN)
+        return contains(read_block(compiler, scope, node, select, select), asked)
+    relation = compiler.apart(query, beyond(context, query, scope))
     check_columns(context, node, len(relation.fields))
     key = Ref(field=relation.fields[0], offset=offset)
     pair = comparable(context.source, "IN", (key, asked), offset)
@@ -99,9 +106,32 @@ def _in(compiler: QueryCompiler, scope: Scope, node: exp.In, asked: Expr, select
     return Value(relation=keyed, on=(compared("=", pair, offset),), worth=worth, offset=offset)
 
 
-def _is_block(context: Context, select: exp.Select) -> bool:
-    """Whether the FROM and WHERE of ``select`` say all about which rows there are."""
-    if select.args.get("with_") or has_cached_hint(context, select_offset(select)):
-        return False
-    distinct = select.args.get("distinct") and not is_one_group(select)
-    return not (context.batch and (ordering.is_ordered(select) or distinct))
+def _needed(compiler: QueryCompiler, node: exp.Expr, select: exp.Select, scope: Scope) -> exp.Select | None:
+    """``select`` without clauses that mean nothing here; None if it has to be compiled by itself, and can be."""
+    context, exists = compiler.context, isinstance(node, exp.Exists)
+    one_group, of_rows = is_one_row(select), not isinstance(node, exp.Query)
+    clauses = ("group", "having", *(["distinct"] if one_group else []))
+    listed = not exists or is_grouped(select)
+
+    def plain(each: exp.Select) -> bool:
+        return is_plain(context, each, *clauses, listed=listed)
+
+    if plain(select):
+        return select
+    outwards = refers_outwards(compiler, select, scope)
+    if context.batch and not outwards:
+        return None
+    needed = without_duplicates_kept(select) if of_rows and not is_grouped(select) else select
+    if plain(needed):
+        return needed
+    if isinstance(node, exp.In) and not one_group:
+        return None
+    needed = without_duplicates_kept(without_order(select)) if of_rows else without_order(select)
+    if not plain(needed):
+        return None
+    if outwards or one_group or exists:
+        return needed
+    # What has one row anyway needs no LIMIT. Other rows are cut to one, in an operator of its own.
+    with context.on_trial():
+        relation = compiler.query(needed)
+    return needed if group_of(relation) or has_one_row(context, relation, frozenset()) else None

@@ -1,0 +1,104 @@
+"""The clauses of a query's blocks: each is read by the code that compiles the block where it stands, or refused.
+
+A block is a SELECT, a set operation, a query in parentheses with clauses of its own, or a table in FROM. Code that
+compiles a block calls :func:`read_clauses` with the names of the clauses that it reads; any other clause is an error.
+:func:`check_read` finds the blocks for which nobody did so. Parts of clauses are the same in every place, and
+:func:`number_blocks` refuses those that nobody reads.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from planner.context import Context
+from planner.syntax.dialect import offset_of, select_offset
+from planner.translation.translator import only
+
+_IN_BATCH = "write SET 'execution.runtime-mode' = 'batch'"
+
+_WITHOUT_LIMIT = {
+    "order": ("ORDER BY is not supported in streaming", f"a stream of changes has no end: add LIMIT, or {_IN_BATCH}"),
+    "offset": ("OFFSET is not supported in streaming", f"a stream of changes has no end: add LIMIT, or {_IN_BATCH}"),
+}
+"""What a stream has below a LIMIT only."""
+
+_CLAUSES = {
+    "laterals": ("LATERAL is not supported", "join tables, views or sub-queries"),
+    "match": ("MATCH_RECOGNIZE is not supported", "remove it"),
+    "pivots": ("PIVOT is not supported", "use GROUP BY with FILTER"),
+}
+
+_PARTS: dict[type[exp.Expr], tuple[str, ...]] = {
+    exp.With: ("expressions", "recursive"),
+    exp.CTE: ("this", "alias"),
+    exp.From: ("this",),
+    exp.Where: ("this",),
+    exp.Group: ("expressions", "all"),
+    exp.Having: ("this",),
+    exp.Qualify: ("this",),
+    exp.Order: ("this", "expressions"),
+    exp.Ordered: ("this", "desc", "nulls_first"),
+    exp.Limit: ("expression",),
+    exp.Offset: ("expression",),
+    exp.Fetch: ("direction", "count", "limit_options"),
+    exp.LimitOptions: ("percent", "with_ties", "rows"),
+    exp.TableAlias: ("this", "columns"),
+    exp.Exists: ("this",),
+    exp.In: ("this", "expressions", "query"),
+    exp.Any: ("this",),
+    exp.All: ("this",),
+    exp.Lateral: ("this", "alias"),
+}
+"""The parts of a clause that are read, wherever the clause stands; to read is to honour, or to refuse with a reason."""
+
+_BLOCKS = (exp.Select, exp.SetOperation, exp.Subquery, exp.Table)
+_NUMBER = "block"
+
+
+def refuse_clauses(context: Context, node: exp.Expr) -> None:
+    """Refuse what no query can say, and what only a batch job can."""
+    unlimited = {} if context.batch or node.args.get("limit") else _WITHOUT_LIMIT
+    for key, (message, advice) in {**unlimited, **_CLAUSES}.items():
+        found = node.args.get(key)
+        if found:
+            place = found[0] if isinstance(found, list) else found
+            raise context.source.error(message, offset_of(place) or offset_of(node), advice)
+
+
+def clauses_of(node: exp.Expr) -> frozenset[str]:
+    """The names of the clauses that ``node`` has, as sqlglot calls them."""
+    return frozenset(key for key, value in node.args.items() if value)
+
+
+def read_clauses(context: Context, node: exp.Expr, *read: str) -> None:
+    """Refuse the clauses of the block ``node`` that are not among those that the caller is about to ``read``."""
+    only(context.source, node, *read)
+    context.blocks_read.add(node.meta.get(_NUMBER, -1))
+
+
+def number_blocks(context: Context, query: exp.Expr) -> None:
+    """Give each block of ``query`` a number, which its copies share, and refuse parts of clauses that nobody reads."""
+    for node in query.walk():
+        parts = _PARTS.get(type(node))
+        if parts is not None:
+            only(context.source, node, *parts)
+        if isinstance(node, exp.CTE) and node.args.get("materialized") is not None:
+            raise context.source.error("MATERIALIZED is not supported here", offset_of(node), "remove it")
+        if isinstance(node, exp.Distinct) and node.args.get("on") is not None:
+            message, advice = "DISTINCT ON is not supported", "write QUALIFY ROW_NUMBER() OVER (PARTITION BY ...) = 1"
+            place = select_offset(node.parent) if isinstance(node.parent, exp.Select) else offset_of(node)
+            raise context.source.error(message, place, advice)
+        if isinstance(node, _BLOCKS):
+            context.blocks += 1
+            node.meta[_NUMBER] = context.blocks
+
+
+def check_read(context: Context, query: exp.Expr) -> None:
+    """Raise SqlError for a block of ``query`` that was compiled by nobody, or whose clauses were not all read."""
+    for node in query.walk():
+        if not isinstance(node, _BLOCKS) or node.meta.get(_NUMBER) in context.blocks_read:
+            continue
+        if isinstance(node, exp.Subquery) and clauses_of(node) <= {"this"}:
+            continue  # parentheses alone say nothing
+        message = "this part of the query is not supported here: nothing reads it"
+        raise context.source.error(message, offset_of(node), "write it as a query in FROM")

@@ -1,0 +1,129 @@
+"""Sub-queries that are a plain block, whose FROM, WHERE and SELECT list say all about their rows.
+
+A plain block can refer, in its WHERE, to the block around it. Clauses that change nothing for whoever asks, such as
+LIMIT 3 in EXISTS, are left out of a sub-query, which may make it plain; :func:`check_idle` reads them nevertheless. Any
+other sub-query is compiled by itself, and sees nothing of the block around it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from planner.context import Context
+from planner.hints.cached import CACHED
+from planner.query import ordering
+from planner.query.cached_results import has_cached_hint
+from planner.query.clauses import clauses_of
+from planner.query.compiler import QueryCompiler
+from planner.query.from_clause import From, build_from
+from planner.query.hint_scope.state_ttl import BlockHints
+from planner.query.subquery_kinds import is_grouped, keeps_a_row, plain_select, sub_queries_in
+from planner.query.window_functions import has_windows, over_windows
+from planner.relations import Calc, Relation
+from planner.syntax.dialect import select_offset
+from planner.translation.expressions import clause_translator
+from planner.translation.scope import Beyond, Scope
+
+PLAIN = ("hint", "expressions", "from_", "joins", "where")
+"""The clauses of a plain block."""
+
+_WRITTEN = {
+    "with_": "WITH",
+    "group": "GROUP BY",
+    "order": "ORDER BY",
+    "windows": "WINDOW",
+}
+
+
+def is_plain(context: Context, select: exp.Select, *others: str, listed: bool = True) -> bool:
+    """True for a plain block; it may have the ``others`` among its clauses as well.
+
+    Without GROUP BY, an aggregate in SELECT or HAVING is a clause of its own, which is called ``group`` here, too. If
+    the SELECT list is not ``listed``, its reader asks for rows only, and their numbers and the like mean nothing.
+    """
+    if not clauses_of(select) <= {*PLAIN, *others} or select.args.get("from_") is None:
+        return False
+    if is_grouped(select) and "group" not in others:
+        return False
+    if listed and (has_windows(select) or sub_queries_in(select.expressions)):
+        return False
+    return not has_cached_hint(context, select_offset(select))
+
+
+def without_order(select: exp.Select) -> exp.Select:
+    """``select`` for a reader that asks for any row: without an order, and without a LIMIT that leaves a row."""
+    if not ordering.is_ordered(select) or not keeps_a_row(select):
+        return select
+    return _without(select, *ordering.CLAUSES)
+
+
+def without_duplicates_kept(select: exp.Select) -> exp.Select:
+    """``select`` for a reader to whom duplicates mean nothing: without DISTINCT, unless LIMIT or OFFSET counts rows."""
+    counts = select.args.get("limit") is not None or select.args.get("offset") is not None
+    return select if counts or select.args.get("distinct") is None else _without(select, "distinct")
+
+
+def _without(select: exp.Select, *clauses: str) -> exp.Select:
+    found = select.copy()
+    for clause in clauses:
+        found.set(clause, None)
+    return found
+
+
+def refers_outwards(compiler: QueryCompiler, select: exp.Select, outer: Scope) -> bool:
+    """True if WHERE of ``select`` names a column that only ``outer``, the block around, has."""
+    where = select.args.get("where")
+    if where is None or select.args.get("from_") is None or select.args.get("with_"):
+        return False
+    with compiler.context.on_trial():
+        own = build_from(compiler, select, BlockHints(), outer).scope
+    return any(
+        _knows(outer, column) and not _knows(replace(own, parent=None), column)
+        for column in where.walk(prune=lambda node: isinstance(node, exp.Query))
+        if isinstance(column, exp.Column)
+    )
+
+
+def _knows(scope: Scope, column: exp.Column) -> bool:
+    first, *others = (part.name for part in column.parts)
+    return bool((others and scope.find(first, others[0])) or scope.find(None, first))
+
+
+def check_idle(compiler: QueryCompiler, select: exp.Select, found: From, rows: Relation) -> None:
+    """Compile the SELECT list and ORDER BY of ``select`` only to see that they are right: its reader needs neither."""
+    context = compiler.context
+    with context.on_trial():
+        keys = ordering.sort_keys(context, select)
+        translator = clause_translator(context, found.scope, "SELECT", aggregates=is_grouped(select))
+        values = compiler.values(translator, sub_queries_in(select.expressions))
+        translator = replace(translator, values={place: value.worth for place, value in values.items()})
+        rows, translator = over_windows(context, select, keys, rows, translator)
+        items, sorted_by = ordering.listed(context, select, translator, keys)
+        if ordering.is_ordered(select):
+            listed = Calc(input=rows, filter=None, items=items, base=rows.base, block=compiler.block)
+            ordering.over_select(context, select, listed, listed, keys, sorted_by)
+
+
+def beyond(context: Context, query: exp.Expr, outer: Scope) -> Beyond:
+    """The scope ``outer`` for messages of a sub-query that is compiled by itself."""
+    select = plain_select(query)
+    what = "other queries in parentheses" if isinstance(query, exp.Subquery) else "VALUES"
+    if isinstance(query, exp.SetOperation):
+        what = query.key.upper()
+    if select is not None:
+        what = _clause_that_bars(context, select)
+    advice = f"leave {what} out, or join the tables; LATERAL (SELECT ...) in FROM takes ORDER BY, LIMIT and GROUP BY"
+    return Beyond(scope=outer, query=f"a sub-query with {what}", advice=advice)
+
+
+def _clause_that_bars(context: Context, select: exp.Select) -> str:
+    """The name of the clause that makes ``select`` more than a plain block."""
+    if has_cached_hint(context, select_offset(select)):
+        return f"a {CACHED} hint"
+    # LIMIT and OFFSET first: with them, ORDER BY has a meaning.
+    for key in ("limit", "offset", *sorted(clauses_of(select) - {*PLAIN, "limit", "offset"})):
+        if key in clauses_of(select):
+            return _WRITTEN.get(key, key.rstrip("_").upper())
+    return "OVER" if has_windows(select) else "an aggregate" if is_grouped(select) else "sub-queries in SELECT"
