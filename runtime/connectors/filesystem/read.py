@@ -33,6 +33,13 @@ from plans.connectors.table import option
 from plans.declarations.tables import Table
 from plans.errors import RunError
 from runtime.connectors.filesystem.avro_files import require_avro_files, rows_of_avro
+from runtime.connectors.filesystem.csv_files import (
+    LastColumn,
+    last_column,
+    may_break_lines,
+    or_failure,
+    with_last_as_text,
+)
 from runtime.connectors.filesystem.metadata import metadata_columns
 from runtime.connectors.filesystem.parquet_files import PATHS_DDL, are_local, rows_of_files
 from runtime.connectors.filesystem.partitions import in_partitions, partition_values
@@ -140,6 +147,9 @@ def _load(
     changelog = option(table, "source.changelog")
     if changelog != "false":
         schema = schema.add(OP, StringType())
+    declared, last = StructType(schema.fields[:]), None  # add() changes the schema itself
+    if may_break_lines(table):
+        schema, last = with_last_as_text(schema), last_column(schema, table)
     chosen = table.options["format"]
     lenient = chosen in TEXTS and option(table, f"{chosen}.ignore-parse-errors") == "true"
     if chosen == "avro":
@@ -169,12 +179,14 @@ def _load(
             path=f"tables.{name}.options.path",
         ) from error
     if lenient:
-        readable = [F.col(quoted(field)).isNotNull() for field in schema.fieldNames() if field != _CORRUPT]
+        readable = [_field(field, last).isNotNull() for field in declared.fieldNames()]
         some = readable[0]
         for one in readable[1:]:
             some = some | one
-        rows = rows.where(F.col(_CORRUPT).isNull() | some)
-    kind = [] if changelog == "false" else [kind_of_op(upserts=changelog == "upsert").alias(KIND)]
+        rows = rows.where(~_is_wrong(last) | some)
+    kind = []
+    if changelog != "false":
+        kind = [kind_of_op(_field(OP, last), upserts=changelog == "upsert").alias(KIND)]
     if table.partitioned_by:
         rows = in_partitions(rows, table, path_depth(spark, table.options["path"]))
     order = _row_order(rows) if row_order else []
@@ -190,6 +202,9 @@ def _load(
         of_files = {column: F.col(quoted(column)) for column in of_files}
         order = [F.col(field.name) for field in ROW_ORDER] if row_order else []
     values_of = read_values(spark, name, table) | of_files
+    if last is not None and last.name in values_of:
+        strict = last.value if lenient else or_failure(last, declared, rows.metadataColumn("_metadata")["file_path"])
+        values_of[last.name] = strict
     values = (values_of[column].alias(column) for column in columns)
     selected: DataFrame = rows.select(*values, *kind, *order)
     return selected
@@ -204,12 +219,29 @@ def wrong_line(spark: SparkSession, table: Table, file: str) -> tuple[str, str] 
     schema = stored_schema(table)
     if option(table, "source.changelog") != "false":
         schema = schema.add(OP, StringType())
+    last = None
+    if may_break_lines(table):
+        schema, last = with_last_as_text(schema), last_column(schema, table)
     reader = spark.read.format(chosen).options(**read_options(table))
+    names = schema.fieldNames()
     reader = reader.schema(schema.add(_CORRUPT, StringType()))
     reader = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", _CORRUPT)
-    for row in load_batch(spark, reader, file).where(F.col(_CORRUPT).isNotNull()).limit(1).collect():
+    # A row whose last column is wrong is put together again; Spark has kept the others as they are.
+    fields = [F.coalesce(F.col(quoted(field)).cast("string"), F.lit("")) for field in names]
+    line = F.coalesce(F.col(_CORRUPT), F.concat_ws(option(table, "csv.field-delimiter") or ",", *fields))
+    for row in load_batch(spark, reader, file).where(_is_wrong(last)).limit(1).select(line.alias(_CORRUPT)).collect():
         return chosen, str(row[_CORRUPT])
     return None
+
+
+def _field(name: str, last: LastColumn | None) -> Column:
+    """The value of a field, or NULL."""
+    return last.value if last is not None and name == last.name else F.col(quoted(name))
+
+
+def _is_wrong(last: LastColumn | None) -> Column:
+    """Whether a row has something that cannot be read."""
+    return F.col(_CORRUPT).isNotNull() | (F.lit(False) if last is None else last.is_wrong)
 
 
 def _row_order(rows: DataFrame) -> list[Column]:

@@ -14,12 +14,12 @@ _OPS = "; it must be +I, -U, +U or -D"
 _UPSERT_OPS = "; it must be +I, +U or -D, or not be there"
 
 
-def kind_of_op(*, upserts: bool) -> Column:
-    """The row kind that a row's ``op`` names; any other text fails the run, for its row cannot be understood.
+def kind_of_op(op: Column, *, upserts: bool) -> Column:
+    """The row kind that ``op`` of a row names; any other text fails the run, for its row cannot be understood.
 
     Among ``upserts`` a row without one is inserted, and none takes back what another replaces.
     """
-    op = F.coalesce(F.col(OP), F.lit("+I")) if upserts else F.col(OP)
+    op = F.coalesce(op, F.lit("+I")) if upserts else op
     what, ops = ("an upsert", _UPSERT_OPS) if upserts else ("a row of a changelog", _OPS)
     kind = F.raise_error(F.concat(F.lit(f"{what} has the op "), F.coalesce(op, F.lit("NULL")), F.lit(ops)))
     for number, name in enumerate(_KINDS):

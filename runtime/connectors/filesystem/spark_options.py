@@ -7,12 +7,15 @@ import json
 from plans.connectors.files.formats import TEXTS, is_legacy, stored_columns
 from plans.connectors.table import option
 from plans.declarations.tables import Table
+from runtime.connectors.filesystem.csv_files import LINE_BREAK, is_quoted, may_break_lines
 from runtime.connectors.filesystem.row_kinds import OP
 from runtime.connectors.messages.avro_values import record_schema
 
 _LONGEST = str(2**31 - 1)
 """Bytes of a text; by default, the parser of JSON takes no more than 20 million characters."""
 
+_NO_TEXT = "\uffff\ufffe\uffff"
+"""Three characters that Unicode keeps out of texts."""
 
 _COMPRESSION = {"parquet": "parquet.compression", "orc": "orc.compress", "avro": "avro.codec"}
 _CODECS = {("avro", "null"): "uncompressed", ("parquet", "lz4"): "lz4_raw"}
@@ -28,8 +31,9 @@ def spark_format(table: Table) -> str:
 def read_options(table: Table) -> dict[str, str]:
     """Spark's options for reading: those of the format, without a limit for texts of JSON."""
     # Spark takes what nullValue stands for, "" by default, for NULL even in quotes; no file of CSV has this one.
-    defaults = {"csv": {"nullValue": "\0"}, "json": {"maxStringLen": _LONGEST}}
-    return defaults.get(table.options["format"], {}) | _format_options(table)
+    defaults = {"csv": {"nullValue": _NO_TEXT}, "json": {"maxStringLen": _LONGEST}}
+    lines = {"multiLine": "true", "lineSep": LINE_BREAK} if may_break_lines(table) else {}
+    return defaults.get(table.options["format"], {}) | lines | _format_options(table)
 
 
 def write_options(table: Table) -> dict[str, str]:
@@ -47,8 +51,12 @@ def write_options(table: Table) -> dict[str, str]:
         options["timestampNTZFormat"] = "yyyy-MM-dd HH:mm:ss.SSSSSS"
         options["timestampFormat"] = "yyyy-MM-dd HH:mm:ss.SSSSSSXXX"
         options["timeZone"] = "UTC"
-    if table.options["format"] == "json":
+    if chosen == "json":
         options["ignoreNullFields"] = "false"
+    if chosen == "csv":
+        # By default, Spark cuts blanks and control characters off texts that are not in quotes.
+        options |= dict.fromkeys(("ignoreLeadingWhiteSpace", "ignoreTrailingWhiteSpace"), "false")
+        options |= {} if is_quoted(table) else {"emptyValue": ""}
     return options | _format_options(table)
 
 
@@ -56,7 +64,7 @@ def _format_options(table: Table) -> dict[str, str]:
     """Spark's options for the table's ``csv.*`` options; the quote is doubled to escape it, as RFC 4180 has it."""
     if table.options["format"] != "csv":
         return {}
-    quote = "" if option(table, "csv.disable-quote-character") == "true" else option(table, "csv.quote-character") or ""
+    quote = option(table, "csv.quote-character") or "" if is_quoted(table) else ""
     options = {
         "sep": (option(table, "csv.field-delimiter") or ",").replace("\\t", "\t"),
         "quote": quote,

@@ -19,6 +19,7 @@ from plans.connectors.files.formats import is_legacy, stored_columns
 from plans.declarations.tables import Table
 from plans.declarations.types import DataType, parse_type
 from plans.errors import RunError
+from runtime.connectors.filesystem.csv_files import as_rows
 from runtime.spark.names import quoted
 from runtime.spark.session import is_remote
 from runtime.types import to_spark
@@ -58,6 +59,8 @@ def as_stored(spark: SparkSession, rows: DataFrame, name: str, table: Table) -> 
             convert = {"TIMESTAMP": lambda value: _instant(value, zone)}
         case "avro" if is_legacy(table):
             convert = {"TIMESTAMP": lambda value: _instant(value, _UTC)}
+        case "csv":
+            return as_rows(rows, name, table)
         case "raw":
             return rows.withColumns({c.name: _line(F.col(quoted(c.name)), name, c.name) for c in stored_columns(table)})
     types = {c.name: parse_type(c.type) for c in stored_columns(table)}
