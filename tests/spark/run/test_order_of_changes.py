@@ -1,4 +1,4 @@
-"""The changes of a row reach every sink in their order, however the query runs: no row is taken back before it is there.
+"""The changes of a row reach every sink in their order, however the query runs: none is taken back before it is there.
 
 A reader may read the files or partitions of one micro-batch in any order. So what a micro-batch writes is folded from
 the first piece to the last, and from the last to the first. Sinks that write to a server are looked at where they are
@@ -12,6 +12,7 @@ import json
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -39,10 +40,14 @@ pytestmark = pytest.mark.spark
 DEADLINE_SECONDS = 180
 OPS = ("+I", "-U", "+U", "-D")
 FORMATS = ("json", "csv", "parquet", "orc", *(("avro",) if jars() else ()))
+JSON = {"key.format": "json", "value.format": "json"}
 BROKER = {"properties.bootstrap.servers": "localhost:9"}
 SERVERS: dict[str, tuple[dict[str, str], bool]] = {
     "debezium": ({"connector": "kafka", **BROKER, "topic": "t", "format": "debezium-json"}, False),
-    "topic": ({"connector": "upsert-kafka", **BROKER, "topic": "t", "key.format": "json", "value.format": "json"}, True),
+    "topic": (
+        {"connector": "upsert-kafka", **BROKER, "topic": "t", "key.format": "json", "value.format": "json"},
+        True,
+    ),
     "postgres": ({"connector": "jdbc", "url": "jdbc:postgresql://localhost:9/d", "table-name": "t"}, True),
     "mysql": ({"connector": "jdbc", "url": "jdbc:mysql://localhost:9/d", "table-name": "t"}, True),
 }
@@ -66,7 +71,7 @@ def tables(directory: Path, columns: str) -> Iterator[tuple[str, str]]:
 
     for name in FORMATS:
         files = {"connector": "filesystem", "path": f"{directory}/{name}", "format": name, "sink.changelog": "true"}
-        yield table(name, files)
+        yield table(name, {**files, **({"avro.codec": "null"} if name == "avro" else {})})
     yield table("seen", {"connector": "print", "print-identifier": directory.name})
     url = f"jdbc:sqlite:{directory}/result.db"
     yield table("db", {"connector": "jdbc", "url": url, "table-name": "db"}, keyed=True)
@@ -220,10 +225,11 @@ def run(plan: Plan, spark: SparkSession, directory: Path) -> Any:
     return execution
 
 
-# A comparison is answered in Arrow, where the rows are; the length of a text only by Spark.
-@pytest.mark.parametrize(
-    ("most", "condition"), [(16 << 20, "id >= 0"), (16 << 20, "CHAR_LENGTH(n) = 1"), (0, "CHAR_LENGTH(n) = 1")]
-)
+# A column is taken in Arrow, where the rows are; only Spark changes the case of a text.
+CHOSEN = ("n", "LOWER(n)")
+
+
+@pytest.mark.parametrize("most", [16 << 20, 0])
 def test_changes_of_a_join_reach_all_sinks_of_a_query_in_their_order(
     spark: SparkSession,
     joined: tuple[Path, list[tuple[Any, ...]]],
@@ -231,7 +237,6 @@ def test_changes_of_a_join_reach_all_sinks_of_a_query_in_their_order(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     most: int,
-    condition: str,
 ) -> None:
     source, wanted = joined
     handed = Handed()
@@ -239,7 +244,9 @@ def test_changes_of_a_join_reach_all_sinks_of_a_query_in_their_order(
     monkeypatch.setattr(connectors, "micro_batch_writer", handed.writer(connectors.micro_batch_writer))
     sinks = dict(tables(tmp_path, "id BIGINT, n STRING"))
     view = "CREATE VIEW j AS SELECT o.id, c.n FROM o JOIN c ON o.k = c.k;"
-    inserts = [f"INSERT INTO {name} SELECT id, n FROM j WHERE {condition};" for name in sinks]
+    inserts = [
+        f"INSERT INTO {name} SELECT id, {chosen} FROM j;" for name, chosen in zip(sinks, cycle(CHOSEN), strict=False)
+    ]
     script = "\n".join([SOURCES.format(source, 1), *sinks.values(), view, *inserts])
     execution = run(planner.compile_sql(script), spark, tmp_path)
     assert list(execution.queries) == ["join_o_c"]
