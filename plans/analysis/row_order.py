@@ -6,6 +6,11 @@ scheduler. From a scan of changes up to the first operator with state, each row 
 
     told_by_arrival(plan)  # frozenset({'scan_orders', 'calc_orders'})
 
+Where no operator with state stands between such a scan and a sink, nothing would put the rows in order. There the scan
+itself does.
+
+    ordered_by_scan(plan)  # frozenset({'scan_orders'})
+
 An aggregate with a first or last value or a list, and rows kept by the key of a sink, depend on the order of rows that
 are no changes, too: joins below them put out what comes in the order in which it came.
 
@@ -14,9 +19,10 @@ are no changes, too: joins below them put out what comes in the order in which i
 
 from __future__ import annotations
 
+from plans.connectors.table import drops_rows, is_read_in_pieces
 from plans.declarations.row_kinds import INSERT_ONLY
 from plans.model.plan import Plan
-from plans.operators import Operator, kind_of
+from plans.operators import Operator, kind_of, table_of
 
 
 def told_by_arrival(plan: Plan) -> frozenset[str]:
@@ -30,6 +36,23 @@ def told_by_arrival(plan: Plan) -> frozenset[str]:
         if kind_of(operator).keeps_state or operator.id in wanted:
             wanted |= found & {*operator.inputs}
     return frozenset(wanted)
+
+
+def ordered_by_scan(plan: Plan) -> frozenset[str]:
+    """The scans of changes, read in pieces, whose rows reach a sink that keeps them without an operator with state."""
+    reaching: set[str] = set()
+    for operator in reversed(plan.operators):
+        kind = kind_of(operator)
+        written = kind.is_sink and not drops_rows(plan.tables[table_of(operator) or ""])
+        if written or (operator.id in reaching and not kind.keeps_state):
+            reaching |= {*operator.inputs}
+    return frozenset(
+        operator.id
+        for operator in plan.operators
+        if operator.id in reaching
+        and _of_changes(operator, plan)
+        and is_read_in_pieces(plan.tables[table_of(operator) or ""])
+    )
 
 
 def read_in_order(plan: Plan) -> frozenset[str]:

@@ -44,7 +44,8 @@ class Reading:
     there can stop even so. ``check`` finds what a table lacks that is only needed to read it, with paths below the one
     it is given. ``is_suggested`` where a source is asked for. What is not read ``in_streams`` is for batch jobs alone.
     One that ``asks`` is told the rows of the moment, and would be told others if a batch ran again. One that
-    ``takes_conditions`` can be asked for the rows alone for which a simple condition is true.
+    ``takes_conditions`` can be asked for the rows alone for which a simple condition is true. Spark reads the pieces of
+    one that is ``in_pieces`` in any order, so that changes of a key may come to several tasks.
     """
 
     kinds: Callable[[Table], tuple[RowKind, ...]] = lambda table: INSERT_ONLY
@@ -56,6 +57,7 @@ class Reading:
     is_suggested: bool = False
     asks: bool = False
     takes_conditions: Callable[[Table], bool] = lambda table: False
+    in_pieces: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

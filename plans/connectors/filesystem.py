@@ -174,7 +174,7 @@ FILESYSTEM = Connector(
         ),
         *FORMAT_OPTIONS,
     ),
-    reading=Reading(kinds=_source_kinds, is_suggested=True),
+    reading=Reading(kinds=_source_kinds, is_suggested=True, in_pieces=True),
     writing=Writing(
         kinds=_sink_kinds,
         place="path",

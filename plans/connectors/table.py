@@ -64,6 +64,12 @@ def source_kinds(table: Table) -> tuple[RowKind, ...]:
     return reading.kinds(table) if reading is not None else INSERT_ONLY
 
 
+def is_read_in_pieces(table: Table) -> bool:
+    """Whether changes of a key in the table may come to several tasks, in any order."""
+    reading = _reading(table)
+    return reading is not None and reading.in_pieces
+
+
 def is_upsert_source(table: Table) -> bool:
     """Whether a scan of the table emits rows that replace each other by its primary key."""
     return source_kinds(table) == UPSERT_KINDS

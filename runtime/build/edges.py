@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from plans.analysis.changelog import output_kinds
 from plans.analysis.columns import output_columns
-from plans.analysis.row_order import read_in_order, told_by_arrival
+from plans.analysis.row_order import ordered_by_scan, read_in_order, told_by_arrival
 from plans.declarations.tables import Column
 from plans.model.plan import Plan
 from runtime.engine.row_order import ROW_ORDER
@@ -49,6 +49,8 @@ class Edges:
     """Where operators pin what they are answered, of those that must; a batch job does not."""
     row_order: frozenset[str] = frozenset()
     """The operators whose rows have the columns of ``ROW_ORDER`` (:mod:`plans.analysis.row_order`); batch: none."""
+    ordered_by_scan: frozenset[str] = frozenset()
+    """The scans that put their rows in order (:mod:`plans.analysis.row_order`); batch: none."""
     ordered: frozenset[str] = frozenset()
     """The operators whose output is read by its order (:mod:`plans.analysis.row_order`)."""
     conditions_above: Mapping[str, Condition] = field(default_factory=dict)
@@ -89,5 +91,6 @@ def edges_of(
         places=places,
         pins=pins,
         row_order=told_by_arrival(plan),
+        ordered_by_scan=ordered_by_scan(plan),
         ordered=read_in_order(plan),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from plans.declarations.tables import Table
@@ -12,6 +13,7 @@ from plans.operators import Scan
 from runtime.build.builder import OperatorBuilder, from_frames
 from runtime.build.edges import Edges
 from runtime.connectors import table as connectors
+from runtime.engine.arrivals import as_arrived
 from runtime.engine.rows import Rows
 from runtime.expressions.allowed import check_expression
 from runtime.expressions.asked import Asked
@@ -20,6 +22,8 @@ from runtime.spark.source_order import marked
 
 
 def _stream(operator: Scan, inputs: Sequence[Rows], edges: Edges) -> Rows:
+    if operator.id in edges.ordered_by_scan:
+        return _as_arrived(operator, edges)
     if operator.id not in edges.row_order:
         table = edges.plan.tables[operator.table]
         in_arrow = connectors.read_in_arrow(edges.spark, operator.table, table, operator.columns)
@@ -29,9 +33,21 @@ def _stream(operator: Scan, inputs: Sequence[Rows], edges: Edges) -> Rows:
     return from_frames(_read)(operator, inputs, edges)
 
 
+def _as_arrived(operator: Scan, edges: Edges) -> Rows:
+    """The changes in the order in which they arrived, those of a key in one task: of equal rows if there is no key."""
+    schema, primary_key = edges.schema(operator.id), edges.plan.tables[operator.table].primary_key
+    data = schema.names[: len(operator.columns)]
+    # Equal values of nested types may be written in different ways, and be hashed to different tasks.
+    flat = [name for name in data if not pa.types.is_nested(schema.field(name).type)]
+    key = primary_key if primary_key and {*primary_key} <= {*flat} else flat
+    partitions = int(edges.spark.conf.get("spark.sql.shuffle.partitions") or 1)
+    made = as_arrived(_read(operator, [], edges), schema, key, partitions, operator.id)
+    return Rows(lambda: made.in_spark(operator.id), made)
+
+
 def _read(operator: Scan, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
     table = edges.plan.tables[operator.table]
-    row_order = operator.id in edges.row_order
+    row_order = operator.id in edges.row_order or operator.id in edges.ordered_by_scan
     pins = edges.pins.get(operator.id)
     rows = connectors.read(
         edges.spark, operator.table, table, operator.columns,

@@ -53,7 +53,7 @@ class Packing:
 
     ``schema`` has the columns of rows that are wanted, to which the hash of the columns ``route`` is added, by which
     rows are routed; ``buckets`` is the bucket id per target partition. ``tables`` makes the rows of what the batches of
-    a task have, and ``presum`` sums them up.
+    a task have, and ``presum`` sums them up. Rows go ``as_they_are`` to who keeps no state of them.
     """
 
     side: int
@@ -62,6 +62,7 @@ class Packing:
     buckets: Sequence[int]
     presum: Presum | None = None
     tables: Read = as_it_is
+    as_they_are: bool = False
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield packed rows for the batches of one task; task 0 also yields a tick for every bucket.
@@ -77,7 +78,8 @@ class Packing:
         sequence = 0
         presum = self.presum
         for table in gather(self.tables(batches, metrics)):
-            rows = hashed(normal_floats(_conform(table.select(self.schema.names), self.schema)), [self.route])
+            given = _conform(table.select(self.schema.names), self.schema)
+            rows = hashed(given if self.as_they_are else normal_floats(given), [self.route])
             sums = None if presum is None else presum.sum_up(rows)
             if sums is None:
                 presum = None

@@ -24,12 +24,15 @@ ROW_ORDER = pa.schema(
 piece stand in their order wherever they go."""
 
 
-def in_order(delta: pa.Table) -> pa.Table:
-    """``delta`` in the order of its rows, without the columns of ``ROW_ORDER``; as it is if it has none."""
+def in_order(delta: pa.Table, *, keep: bool = False) -> pa.Table:
+    """``delta`` in the order of its rows, without the columns of ``ROW_ORDER``; as it is if it has none.
+
+    With ``keep``, these columns stay.
+    """
     if ROW_ORDER.names[0] not in delta.column_names:
         return delta
     order = _places(delta.select(ROW_ORDER.names))
-    delta = delta.drop_columns(ROW_ORDER.names)
+    delta = delta if keep else delta.drop_columns(ROW_ORDER.names)
     return delta if bool((np.diff(order) > 0).all()) else delta.take(pa.array(order))
 
 

@@ -49,13 +49,14 @@ class SinkRows:
         """The rows of the batch of which those of the top are ``table``."""
         spark, made = self.edges.spark, self.in_arrow
         if made is None:
-            frame = spark.createDataFrame(table, schema=from_arrow_schema(table.schema, prefer_timestamp_ntz=True))
+            schema = from_arrow_schema(table.schema, prefer_timestamp_ntz=True)
+            frame = _in_one_task(spark.createDataFrame(table, schema=schema))
             return self._of_rows(apply_operators(self.calcs, Rows(lambda: frame), edges=self.edges))
         found = reduce(lambda rows, step: step(rows), made.steps, table).cast(made.schema)
         found = found.select(self.schema.fieldNames())
         return MicroBatch(
             spark=spark,
-            in_spark=lambda: spark.createDataFrame(found, schema=self.schema),
+            in_spark=lambda: _in_one_task(spark.createDataFrame(found, schema=self.schema)),
             on_driver=lambda: found,
             counted=lambda: int(found.num_rows),
             is_on_driver=True,
@@ -88,6 +89,11 @@ def _made(frame: DataFrame, top: str, branch: int | None, calcs: Sequence[Operat
         found = of_branch(frame, branch, edges.schema(top))
         rows = Rows(partial(found.in_spark, top), found)
     return apply_operators(calcs, rows, edges=edges)
+
+
+def _in_one_task(few: DataFrame) -> DataFrame:
+    """Keep rows of the driver together: Spark would cut them into equal parts, and the changes of a key with them."""
+    return few.coalesce(1)
 
 
 def _data(rows: Rows) -> DataFrame:

@@ -3,6 +3,9 @@
 A topic that only grows gets a message for each row, again if its micro-batch is replayed: at least once. In a topic of
 upserts, each key gets one message a micro-batch: its last row, or none if that is deleted. A replayed micro-batch
 writes the same messages behind those that are there, after which the topic says the same.
+
+Kafka puts messages without a key into any partition. A reader of changes would then find that a row is taken back
+before it is added, so changes without a key all go to the first partition.
 """
 
 from __future__ import annotations
@@ -38,6 +41,9 @@ _Headers = tuple[tuple[str, bytes | None], ...] | None
 _MESSAGE = pa.schema([("key", pa.binary()), ("value", pa.binary())])
 _MESSAGE_WITH_HEADERS = _MESSAGE.append(pa.field(HEADERS, HEADERS_TYPE))
 _DDL = "key binary, value binary"
+_PARTITION = "partition"
+_FIRST = 0
+"""The partition that every topic has."""
 _PLACE = "__place"
 _ROWS = "rows"
 _MOST = 4096
@@ -57,6 +63,8 @@ class Target:
     upserts: bool
     schemas: Schemas
     """The numbers of the schemas of keys and values in their registries, where they have one."""
+    in_one_partition: bool
+    """Whether only one partition keeps the order of rows: of changes without a key."""
 
     def __call__(self, df: DataFrame, batch: int) -> None:
         self.write(df)
@@ -67,6 +75,8 @@ class Target:
 
     def save(self, messages: DataFrame, batch: int | None = None) -> None:
         """Write what :meth:`messages` or :meth:`messages_in_arrow` has made."""
+        if self.in_one_partition:
+            messages = messages.withColumn(_PARTITION, F.lit(_FIRST))
         unless_declared = {} if "properties.buffer.memory" in self.table.options else _SENT
         options = {**client_options(self.table, unless_declared), "topic": self.table.options["topic"]}
         out = messages.write.format(FORMAT).mode("append").options(**options)
@@ -100,14 +110,14 @@ def writer(
     df: DataFrame, name: str, table: Table, *, upserts: bool, changelog: bool, checkpoint: str | None = None
 ) -> DataStreamWriter:
     """A writer of each micro-batch."""
-    return written_by(_target(name, table, upserts), df, checkpoint)
+    return written_by(_target(name, table, upserts=upserts, changelog=changelog), df, checkpoint)
 
 
 def arrow_writer(
     rows: ArrowRows, name: str, table: Table, *, checkpoint: str | None = None
 ) -> tuple[ArrowRows, Callable[[DataFrame], DataStreamWriter]]:
     """The messages of ``rows``, each beside its row, and a writer of the messages of each micro-batch."""
-    target = _target(name, table, upserts=False)
+    target = _target(name, table, upserts=False, changelog=KIND in rows.schema.names)
     return target.messages_in_arrow(rows), lambda messages: written_by(target.save, messages, checkpoint)
 
 
@@ -115,7 +125,7 @@ def micro_batch_writer(
     name: str, table: Table, *, upserts: bool, changelog: bool, checkpoint: str | None = None, part: str = ""
 ) -> Callable[[MicroBatch, int], int]:
     """What writes a micro-batch."""
-    target = _target(name, table, upserts)
+    target = _target(name, table, upserts=upserts, changelog=changelog)
 
     def write(rows: MicroBatch, batch: int) -> int:
         seen = Observation()
@@ -127,16 +137,20 @@ def micro_batch_writer(
 
 def batch_writer(df: DataFrame, name: str, table: Table, *, upserts: bool) -> Callable[[], None]:
     """What writes all rows; a call that fails leaves the messages that it has written."""
-    return partial(_target(name, table, upserts).write, df)
+    return partial(_target(name, table, upserts=upserts, changelog=False).write, df)
 
 
-def _target(name: str, table: Table, upserts: bool) -> Target:
+def _target(name: str, table: Table, *, upserts: bool, changelog: bool) -> Target:
     """What writes into ``table``, whose schemas are in their registries then; RunError if they cannot be."""
     key, topic = key_part(table), table.options["topic"]
     key = None if key is None else prepared(name, key)
     value = prepared(name, value_part(table))
     schemas = registered(key, f"{topic}-key"), registered(value, f"{topic}-value")
-    return Target(name=name, table=table, key=key, value=value, upserts=upserts, schemas=schemas)
+    in_one_partition = changelog and key is None
+    return Target(
+        name=name, table=table, key=key, value=value, upserts=upserts, schemas=schemas,
+        in_one_partition=in_one_partition,
+    )  # fmt: skip
 
 
 def _encoded(

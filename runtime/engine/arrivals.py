@@ -1,0 +1,51 @@
+"""Rows of a source that Spark reads in pieces, put in the order in which they arrived, all rows of a key in one task.
+
+For changes that go to a sink without an operator with state between, which would put them in order. Rows are packed
+into blobs by key, as for such an operator, and their values are not touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from runtime.engine.arrow_rows import ArrowRows, Metrics
+from runtime.engine.blobs import chunks
+from runtime.engine.buckets import bucket_ids
+from runtime.engine.named import named
+from runtime.engine.pack import PACKED_DDL, Packing, as_it_is
+from runtime.engine.row_order import ROW_ORDER, in_order
+from runtime.engine.shared import unpacked
+from runtime.spark.map_in_arrow import map_in_arrow
+from runtime.spark.names import quoted
+from runtime.worker.metered import METRICS_COLUMN
+
+
+def as_arrived(rows: DataFrame, schema: pa.Schema, key: Sequence[str], partitions: int, name: str) -> ArrowRows:
+    """The ``rows`` of the scan ``name``, with ``schema`` and the columns of ``ROW_ORDER``, in the order of those.
+
+    Those columns go, unless ``schema`` has them. Rows with equal values in ``key`` are in one of the ``partitions``.
+    """
+    given = pa.schema([*(field for field in schema if field not in ROW_ORDER), *ROW_ORDER])
+    packing = Packing(
+        side=0, schema=given, route=tuple(key), buckets=bucket_ids(partitions), tables=as_it_is, as_they_are=True
+    )
+    packed = map_in_arrow(rows.select(*map(quoted, given.names)), named(packing, name), PACKED_DDL)
+    frame = packed.where("side >= 0").drop(METRICS_COLUMN).repartition(partitions, "bucket")
+    return ArrowRows(frame=frame, read=_Arrived(schema=schema), schema=schema)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Arrived:
+    """Reads the packed rows of a task in their order."""
+
+    schema: pa.Schema
+
+    def __call__(self, batches: Iterable[pa.RecordBatch], metrics: Metrics) -> Iterator[pa.Table]:
+        found = list(unpacked(batches, metrics))
+        if found:
+            rows = in_order(pa.concat_tables(found), keep=True)
+            yield from chunks(rows.select(self.schema.names))
