@@ -11,7 +11,8 @@ A tuple is one value for each of several arguments, as in `parametrize`; a tuple
 `pytest.param((1, 2))`.
 
 What is not in the sample is marked `nightly`, which `make test` and `make integration` leave out. The seed is the
-commit's, so each landing covers another part; HINTPLAN_TEST_SEED in the environment wins, and repeats a run.
+commit's, so each landing covers another part; HINTPLAN_TEST_SEED in the environment wins, and repeats a run. `python -m
+tests.sample` prints it as a number.
 """
 
 from __future__ import annotations
@@ -136,3 +137,7 @@ def _combined(cases: Sequence[Any], *, nightly: bool) -> Any:
 
 def _values(case: Any) -> Sequence[Any]:
     return case if type(case) is tuple else (case,)
+
+
+if __name__ == "__main__":
+    print(gate_seed())
