@@ -8,6 +8,8 @@
 # make test-sparks  the same on every version that hintplan takes
 # make test-oldest  some of them on the oldest one, at least one for each thing that versions may do differently
 # make lint    ruff and mypy
+# make nightly whole matrices, on every version of Spark, with long fuzzing and many kills; takes a night
+# make budget  fails if a test file was past its budget of time in the last runs
 # make faults  kill processes of a running job at random, and compare what comes out; make faults KILLS=200 SEED=7
 # make faults JOB=topics  the same with a job from topics to a topic, a database and lakes, and with their servers
 # make fuzz    random queries against DuckDB, hostile plans and scripts; make fuzz QUERIES=3000 PLANS=20000 SEED=1
@@ -20,8 +22,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: demo enrich cache quick test test-spark test-sparks test-oldest integration lint ruff mypy flink-goldens faults fuzz soak java servers kafka s3 iceberg \
-	hdfs browser clean
+.PHONY: demo enrich cache quick test test-spark test-sparks test-oldest integration lint ruff mypy nightly \
+	whole budget flink-goldens faults fuzz soak java classes servers kafka s3 iceberg hdfs browser clean
 
 demo: $(INSTALLED) java
 	PATH="$(CURDIR)/$(BIN):$$PATH" examples/flights/demo.sh
@@ -36,12 +38,12 @@ quick: $(INSTALLED)
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not integration and not spark and not slow and not nightly" tests/planner tests/plans \
 		tests/test_boundaries.py tests/test_order_of_folders.py
 
-test: $(INSTALLED) java servers kafka s3 iceberg browser
+test: $(INSTALLED) java classes servers kafka s3 iceberg browser
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not integration and not nightly"
 
 TESTS ?=
 
-integration: $(INSTALLED) java servers kafka s3 hdfs iceberg browser
+integration: $(INSTALLED) java classes servers kafka s3 hdfs iceberg browser
 	$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder -m "integration and not nightly" $(TESTS)
 
 # The versions that pyproject.toml takes, each by its newest patch release.
@@ -59,7 +61,24 @@ test-sparks:
 	test -z "$$failed" || { echo "failed on Spark$$failed" >&2; exit 1; }
 
 test-oldest: $(INSTALLED) .spark$(OLDEST)/.installed java servers kafka
+	.spark$(OLDEST)/bin/python -m runtime.jvm.class_archive
 	.spark$(OLDEST)/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "spark and not nightly" $$(grep -v '^#' .ci/oldest-spark)
+
+# Runs all even if one fails. The fuzzing is that of which the gate has a sample; the kills are others at each commit.
+nightly: $(INSTALLED)
+	@seed=$$($(BIN)/python -m tests.sample); failed=; \
+	for part in whole test-sparks "faults KILLS=200 SEED=$$seed" "faults JOB=topics KILLS=200 SEED=$$seed" \
+		"fuzz QUERIES=3000 PLANS=20000 SEED=1" lint; do \
+		$(MAKE) $$part || failed="$$failed '$$part'"; \
+	done; \
+	test -z "$$failed" || { echo "failed: $$failed" >&2; exit 1; }
+
+# Every test there is, those that the gate has samples of as a whole.
+whole: $(INSTALLED) java classes servers kafka s3 hdfs iceberg browser
+	$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder $(TESTS)
+
+budget: $(INSTALLED)
+	$(BIN)/python -m tests.budget
 
 lint: ruff mypy
 
@@ -116,6 +135,10 @@ soak: $(INSTALLED) java
 
 java:
 	@.ci/java
+
+# What JVMs of tests map instead of loading classes; nothing to do if it is there.
+classes: $(INSTALLED) java
+	@$(BIN)/python -m runtime.jvm.class_archive
 
 servers:
 	@.ci/servers

@@ -14,7 +14,7 @@ import pytest
 
 from tests import budget
 from tests.messages.broker import spark_conf
-from tests.sample import VARIABLE, seed_text
+from tests.sample import VARIABLE, mark_rest, seed_text
 from tests.spark.quick import quick_jvms
 
 if TYPE_CHECKING:
@@ -36,6 +36,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from tests.scheduling import SharedFixtures
 
     return SharedFixtures(config, log)
+
+
+@pytest.hookimpl(tryfirst=True)  # before those with some marks are left out
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    mark_rest(items)
 
 
 def pytest_report_header() -> str:

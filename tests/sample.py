@@ -3,13 +3,16 @@
 @pytest.mark.parametrize("case", sampled(CASES, keep=5))            # five, others at each commit
 @pytest.mark.parametrize("fault, sink", each_once(FAULTS, SINKS))   # each fault and each sink once, in other pairs
 @in_turn(0, of=3)                                                   # a test at a third of the commits; others have 1, 2
+@pytest.mark.sampled                                                 # of stacked axes and fixtures, each value once
+@pytest.mark.sampled(keep=5)                                         # or so many of their combinations
 range(gate_seed() % 1000, ...)                                       # numbers for random cases
 
 A tuple is one value for each of several arguments, as in `parametrize`; a tuple for one argument is written
 `pytest.param((1, 2))`.
 
 What is not in the sample is marked `nightly`, which `make test` and `make integration` leave out. The seed is the
-commit's, so each landing covers another part; HINTPLAN_TEST_SEED in the environment wins, and repeats a run.
+commit's, so each landing covers another part; HINTPLAN_TEST_SEED in the environment wins, and repeats a run. `python -m
+tests.sample` prints it as a number.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ import pytest
 
 ParameterSet = type(pytest.param())
 
-__all__ = ["VARIABLE", "each_once", "gate_seed", "in_turn", "sampled", "seed_text"]
+__all__ = ["VARIABLE", "each_once", "gate_seed", "in_turn", "mark_rest", "sampled", "seed_text"]
 
 VARIABLE = "HINTPLAN_TEST_SEED"
 _OUTSIDE_GIT = "no-commit"
@@ -40,10 +43,11 @@ def sampled(cases: Iterable[Any], *, keep: int) -> list[Any]:
     return [case if place in kept else _nightly(case) for place, case in enumerate(cases)]
 
 
-def each_once(*axes: Sequence[Any]) -> list[Any]:
+def each_once(*given: Iterable[Any]) -> list[Any]:
     """Give every combination of the axes as parameters; all marked `nightly` but as many as the longest axis has
     values, in which each value of each axis is at least once.
     """
+    axes = [list(axis) for axis in given]
     dice = Random(f"{seed_text()} {[len(axis) for axis in axes]}")
     drawn = [dice.sample(range(len(axis)), len(axis)) for axis in axes]
     longest = max(len(axis) for axis in axes)
@@ -59,6 +63,39 @@ def in_turn(place: int, *, of: int) -> Any:
     """Mark a test `nightly` unless it is its turn, ``place`` of as many; so one of several alike is in the gate."""
     assert place < of
     return (lambda test: test) if gate_seed() % of == place else pytest.mark.nightly
+
+
+def mark_rest(items: Sequence[pytest.Item]) -> None:
+    """Mark `nightly`, of each test with the mark `sampled`, the combinations that the seed does not draw."""
+    tests: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("sampled") is not None:
+            tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for test, combinations in tests.items():
+        mark = combinations[0].get_closest_marker("sampled")
+        drawn = Random(f"{seed_text()} {test}").sample(combinations, len(combinations))
+        keep = mark.kwargs.get("keep") if mark is not None else None
+        kept = _covering(drawn) if keep is None else drawn[:keep]
+        for item in drawn:
+            if item not in kept:
+                item.add_marker("nightly")
+
+
+def _covering(items: Sequence[Any]) -> list[Any]:
+    """Give few that have each value of each axis: those of which all values are new, then those of which any is."""
+    kept: list[Any] = []
+    missing = set().union(*map(_values_of, items))
+    for wanted in (set.issuperset, set.intersection):
+        for item in items:
+            if wanted(missing, _values_of(item)):
+                kept.append(item)
+                missing -= _values_of(item)
+    return kept
+
+
+def _values_of(item: Any) -> set[tuple[str, int]]:
+    """Give the parameters of a test, each value as the object that all combinations share."""
+    return {(name, id(value)) for name, value in item.callspec.params.items()}
 
 
 def gate_seed() -> int:
@@ -100,3 +137,7 @@ def _combined(cases: Sequence[Any], *, nightly: bool) -> Any:
 
 def _values(case: Any) -> Sequence[Any]:
     return case if type(case) is tuple else (case,)
+
+
+if __name__ == "__main__":
+    print(gate_seed())

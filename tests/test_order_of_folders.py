@@ -26,6 +26,7 @@ RUNTIME_ORDER = (
     "stores",
     "classes",
     "code_files",
+    "jvm",
     "spark",
     "worker",
     "storage",

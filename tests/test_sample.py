@@ -11,6 +11,8 @@ import pytest
 
 from tests.sample import VARIABLE, each_once, gate_seed, sampled, seed_text
 
+pytest_plugins = ["pytester"]
+
 
 @pytest.fixture(autouse=True)
 def fresh_seed() -> Iterator[None]:
@@ -78,6 +80,53 @@ def test_marks_and_names_of_parameters_stay() -> None:
 def test_a_tuple_is_a_value_for_each_argument() -> None:
     assert [case.values for case in each_once([("a", 1)], ["x"])] == [("a", 1, "x")]
     assert values(sampled([("a", 1), ("b", 2)], keep=0), nightly=True) == [("a", 1), ("b", 2)]
+
+
+MATRIX = """
+import pytest
+
+@pytest.fixture(params="pq")
+def fixed(request):
+    return request.param
+
+@pytest.mark.sampled
+@pytest.mark.parametrize("letter", "abcde")
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_axes(fixed, letter, number):
+    pass
+
+@pytest.mark.sampled(keep=4)
+@pytest.mark.parametrize("number", range(30))
+def test_some(number):
+    pass
+
+def test_other():
+    pass
+"""
+
+
+def test_the_mark_draws_from_stacked_axes_and_fixtures(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytester.makepyfile(MATRIX)
+    pytester.makeconftest("from tests.sample import mark_rest\n\ndef pytest_collection_modifyitems(items):\n"
+                          "    mark_rest(items)\n")  # fmt: skip
+    pytester.makeini("[pytest]\nmarkers =\n    sampled\n    nightly\n")
+    samples = set()
+    for seed in range(2):
+        seeded(monkeypatch, str(seed))
+        items, _ = pytester.inline_genitems()
+        kept = {item.nodeid.partition("::")[2] for item in items if item.get_closest_marker("nightly") is None}
+        assert len(items) == 30 + 30 + 1
+        axes = [name[len("test_axes[") : -1].split("-") for name in kept if name.startswith("test_axes")]
+        assert [set(axis) for axis in zip(*axes, strict=True)] in (
+            [set("pq"), set("123"), set("abcde")],
+            [set("pq"), set("abcde"), set("123")],
+        )
+        assert 5 <= len(axes) <= 7
+        assert len(kept) - len(axes) == 4 + 1
+        samples.add(frozenset(kept))
+    assert len(samples) == 2
 
 
 def test_the_seed_is_the_commit_unless_one_is_given(monkeypatch: pytest.MonkeyPatch) -> None:

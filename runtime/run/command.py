@@ -40,6 +40,7 @@ from plans.model.plan import Plan
 from plans.settings.restarting import TYPE
 from plans.text.terminal import say
 from runtime.checkpoint.lease import Waited, Waiting, lease_seconds
+from runtime.jvm import class_archive
 from runtime.metrics.exporter import destination
 from runtime.run.spark_options import SparkOptions, with_spark_options
 from runtime.spark.quiet import SparkLog
@@ -377,6 +378,8 @@ def opened_session(options: SparkOptions, plan: Plan | None = None, checkpoint: 
     finally:
         if log:
             log.discard()
+    if options.remote is None and not borrowed:
+        class_archive.make_in_background()
 
 
 @contextmanager

@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from pyspark.sql import functions as F
 from plans.errors import RunError
 from plans.extras import IN_BUNDLE
 from runtime.code_files import HOME
+from runtime.jvm import class_archive
 from runtime.spark.stopping import STOP_TIMEOUT
 from runtime.spark.versions import facts, lacking_client, new_session, require_pandas
 
@@ -265,7 +267,8 @@ def _configured(master: str | None, conf: Mapping[str, str]) -> SparkConf:
         for key, value in asked.items():
             launched.set(key, value)
         starts = SparkContext._gateway is None and not _is_submitted()
-        SparkContext._ensure_initialized(conf=launched)
+        with class_archive.used() if starts else nullcontext():
+            SparkContext._ensure_initialized(conf=launched)
         if starts:
             _outlive_sigterm(SparkContext._jvm)
         given = SparkConf(_jvm=SparkContext._jvm)

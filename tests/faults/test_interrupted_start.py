@@ -15,6 +15,7 @@ import pytest
 
 import plans
 from tests.faults.processes import descendants
+from tests.sample import each_once
 from tests.spark.programs import revenue_plan
 
 pytestmark = pytest.mark.spark
@@ -59,8 +60,7 @@ def has_ended(pid: int) -> list[int]:
     return [pid] if state in "ZX" else []
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize(("number", "times"), each_once([signal.SIGINT, signal.SIGTERM], [1, 2]))
 def test_a_signal_ends_a_run_that_starts(tmp_path: Path, number: signal.Signals, times: int) -> None:
     process = started(tmp_path)
     (java,) = poll("the JVM", lambda: java_of(process))

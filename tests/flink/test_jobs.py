@@ -107,6 +107,7 @@ def test_a_script_compiles_unedited_to_all_its_sinks(name: str) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.sampled
 @pytest.mark.parametrize("count", [1, 4])
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_each_sink_ends_with_the_rows_that_flink_left(name: str, count: int, spark: SparkSession) -> None:

@@ -97,7 +97,8 @@ def plain_plan(name: str) -> Plan:
     return plan_of(name)
 
 
-@pytest.mark.parametrize("count", [1, pytest.param(3, marks=pytest.mark.nightly), 17])
+@pytest.mark.sampled
+@pytest.mark.parametrize("count", [1, 3, 17])
 @pytest.mark.parametrize("name", ALL)
 def test_a_program_leaves_the_rows_that_flink_left(name: str, count: int) -> None:
     pipeline = Pipeline(plain_plan(name))

@@ -196,6 +196,7 @@ def test_others_read_what_a_stream_and_a_batch_job_write(session, tmp_path: Path
         assert found["name"] == "org.apache.flink.avro.generated.record"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("chosen", ["json", "csv", *FORMATS])
 @pytest.mark.parametrize("partitioned", [False, True])
 def test_a_directory_of_changes_is_read_as_changes(spark, tmp_path: Path, chosen: str, *, partitioned: bool) -> None:
@@ -303,6 +304,7 @@ def test_writing_avro_needs_its_package(tmp_path: Path, spark, monkeypatch: pyte
         batch_writer(spark.range(1), "t", table(tmp_path / "o", "avro", {"id": "BIGINT"}))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("unit", ["millis", "micros"])
 @pytest.mark.parametrize("kind", ["timestamp", "local-timestamp"])
 def test_each_file_of_avro_says_what_its_times_are(spark, tmp_path: Path, unit: str, kind: str) -> None:

@@ -60,6 +60,7 @@ def by_delta_rs(path: Path) -> list[tuple[Any, ...]]:
     return in_order(tuple(row[name] for name, _ in COLUMNS) for row in found.to_pylist())
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("divided", [False, True])
 @pytest.mark.parametrize("key", [(), ("id",), ("p", "id")])
 def test_rows_that_deletion_vectors_take_away_stay_away(
@@ -83,6 +84,7 @@ def test_rows_that_deletion_vectors_take_away_stay_away(
     assert read_back(spark, lake_table(DeltaLake(tmp_path), "t", ("p", "STRING"))) == in_order((r[1],) for r in left)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("vectors", [False, True])
 @pytest.mark.parametrize("by", ["", "p"])
 def test_a_table_with_deletion_vectors_is_overwritten_as_a_whole(
@@ -107,6 +109,7 @@ def test_a_table_with_deletion_vectors_is_overwritten_as_a_whole(
     assert read_back(spark, table_of(tmp_path)) == by_delta_rs(tmp_path) == in_order(left)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("name", "fits"), [("p=a%20b/x.parquet", True), ("p=é/x.parquet", False),
                                             ("p=%C3%A9/x.parquet", True), ("p=%c3%a9/x.parquet", False),
                                             ("p=%41/x.parquet", False), ("p=*/x.parquet", False)])  # fmt: skip
@@ -157,6 +160,7 @@ REFUSED = (
 )  # fmt: skip
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("key", [(), ("id",)])
 @pytest.mark.parametrize("feature", KEPT)
 def test_a_table_with_such_a_feature_is_written_to(

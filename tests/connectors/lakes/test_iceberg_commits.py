@@ -55,6 +55,7 @@ STEPS = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("key", [(), ("id",)])
 def test_a_batch_that_died_at_any_step_is_there_once_when_it_runs_again(

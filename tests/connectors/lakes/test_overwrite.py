@@ -27,6 +27,7 @@ def there(lake: Lake, commit: int | None = None) -> list[list[Any]]:
     return sorted(list(row) for row in lake.rows("t", commit))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", OVERWRITES)
 def test_rows_are_those_that_flink_leaves(spark: SparkSession, lake: Lake, tmp_path: Path, name: str) -> None:
     by, partition, query = OVERWRITES[name]
@@ -42,6 +43,7 @@ def test_rows_are_those_that_flink_leaves(spark: SparkSession, lake: Lake, tmp_p
     assert lake.commits("t") == (1 if by and there(lake) == rows_of(BEFORE) else 2)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("by", ["", "p"])
 def test_a_job_that_fails_takes_nothing_away(
     spark: SparkSession, lake: Lake, tmp_path: Path, by: str, monkeypatch: pytest.MonkeyPatch
@@ -78,6 +80,7 @@ COMMITS = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("by", ["", "p"])
 @pytest.mark.parametrize("kind", LAKES)

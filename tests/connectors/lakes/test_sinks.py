@@ -23,6 +23,7 @@ def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Lake:
     return LAKES[request.param](tmp_path / "ä 'b" / "c:d")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("on_driver", [True, False])
 @pytest.mark.parametrize("key", [(), ("id",)])
 @pytest.mark.parametrize("by", ["", ";".join(DIVIDING)])
@@ -49,6 +50,7 @@ def test_values_of_every_type_are_in_the_table_as_they_are(
 KEYS = [(name, type_, values) for name, type_, *values in TYPES if not type_.startswith(("ARRAY", "MAP", "ROW"))]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("name", "type_", "values"), KEYS, ids=[type_ for _, type_, _ in KEYS])
 def test_rows_are_found_by_keys_of_every_type(
     spark: SparkSession, lake: Lake, name: str, type_: str, values: list[Any]
@@ -63,6 +65,7 @@ def test_rows_are_found_by_keys_of_every_type(
     assert lake.rows("t") == [(first, 4)]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("on_driver", [True, False])
 @pytest.mark.parametrize("update_before", [True, False])
 @pytest.mark.parametrize("by", ["", "p"])
@@ -84,6 +87,7 @@ def test_every_version_is_what_all_batches_up_to_it_say(
     assert lake.by_library("t") == len(rows)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("key", [(), ("id",)])
 @pytest.mark.parametrize("on_driver", [True, False])
 def test_a_batch_that_runs_again_is_skipped(
@@ -134,6 +138,7 @@ def test_names_and_places_may_have_what_paths_and_sql_have(spark: SparkSession, 
     assert lake.rows("t") == [(1, 2, 3, 0, 0), (6, 7, 8, 9, 10)]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("on_driver", [True, False])
 @pytest.mark.parametrize("key", [(), ("v",)])
 def test_null_where_there_must_be_a_value_is_refused(

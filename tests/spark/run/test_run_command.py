@@ -21,6 +21,8 @@ from click.testing import CliRunner
 import planner
 import plans
 from runtime.run.command import run_command
+from tests.plans.in_process import Done, hintplan
+from tests.sample import sampled
 from tests.spark.programs import CUSTOMER_ROWS, add_rows, expected, revenue_plan, sample
 
 DEADLINE_SECONDS = 180
@@ -47,6 +49,11 @@ def run(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         timeout=DEADLINE_SECONDS,
         check=False,
     )
+
+
+def refused(directory: Path, *arguments: str, java: str = "none") -> Done:
+    """What a run says that ends before Spark starts, in this process; one that goes on says that it misses Java."""
+    return hintplan("run", *arguments, folder=directory, environment={"JAVA_HOME": str(directory / java)})
 
 
 def environment() -> dict[str, str]:
@@ -114,51 +121,49 @@ def test_once_prints_rows_on_stdout_and_a_line_per_batch_on_stderr(job: Path) ->
 
     changed = (job / "plan.json").read_text(encoding="utf-8").replace("id % 10 <> 3", "id % 10 <> 4")
     (job / "changed.json").write_text(changed, encoding="utf-8")
-    refused = run(job, "changed.json", "--once", "--checkpoint", "state")
-    assert refused.returncode == 1
-    assert "calc_o" in refused.stderr
-    guarded = run(job, "changed.json", "--once", "--checkpoint", "state", "--allow-fact-edits")
+    unread = refused(job, "changed.json", "--once", "--checkpoint", "state")
+    assert unread.returncode == 1
+    assert "calc_o" in unread.stderr
+    guarded = refused(job, "changed.json", "--once", "--checkpoint", "state", "--allow-fact-edits")
     assert guarded.returncode == 1
     assert "aggregate_t starts empty (calc_o.filter id % 10 <> 3 → id % 10 <> 4)" in guarded.stderr
     assert "Traceback" not in guarded.stderr
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_only_the_expected_plan_runs(job: Path, known: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("JAVA_HOME", str(job / "none"))  # a run that goes on says so
+def test_only_the_expected_plan_runs(job: Path, known: bool) -> None:
     digest = digest_of(job / "plan.json")
     relaid = json.dumps(json.loads((job / "plan.json").read_text()))
     edited = relaid.replace('"ttl": "0 ms"', '"ttl": "1 d"', 1)
     assert edited != relaid
     (job / "relaid.json").write_text(relaid)
     (job / "edited.json").write_text(edited)
-    done = run(job, "relaid.json" if known else "edited.json", "--once", "--expect", digest)
+    done = refused(job, "relaid.json" if known else "edited.json", "--once", "--expect", digest)
     assert done.returncode == 1
     assert ("java" in done.stderr) == known
     assert ("it is not the plan that was reviewed" in done.stderr) == (not known)
 
 
-def test_what_a_run_may_reach_is_asked_before_spark_starts(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("JAVA_HOME", str(job / "none"))  # a run that goes on says so
+def test_what_a_run_may_reach_is_asked_before_spark_starts(job: Path) -> None:
     plan = plans.load(job / "plan.json")
     options = {**plan.tables["orders"].options, "path": "webhdfs://files.example.com:9870/orders"}
     orders = replace(plan.tables["orders"], options=options)
     plans.dump(replace(plan, tables={**plan.tables, "orders": orders}), job / "plan.json")
-    refused = run(job, "plan.json", "--once")
-    assert refused.returncode == 1
-    assert "java" not in refused.stderr
-    assert refused.stderr.splitlines()[-2:] == [
+    policy = refused(job, "plan.json", "--once")
+    assert policy.returncode == 1
+    assert "java" not in policy.stderr
+    assert policy.stderr.splitlines()[-2:] == [
         "tables.orders.options.path: the run may not reach the file system webhdfs://files.example.com:9870",
         "  hint: whoever starts the run can allow it: --allow-scheme webhdfs://files.example.com:9870",
     ]
     (job / "other.toml").write_text('[run]\nallow-scheme = ["webhdfs"]\n')
     for allowed in (["--allow-scheme", "webhdfs://files.example.com:9870"], ["--policy", "other.toml"]):
-        assert "java" in run(job, "plan.json", "--once", *allowed).stderr
+        assert "java" in refused(job, "plan.json", "--once", *allowed).stderr
     (job / "other.toml").rename(job / "hintplan.toml")
-    assert "java" in run(job, "plan.json", "--once").stderr
-    narrowed = run(job, "plan.json", "--once", "--allow-path", str(job / "elsewhere"))
+    assert "java" in refused(job, "plan.json", "--once").stderr
+    narrowed = refused(job, "plan.json", "--once", "--allow-path", str(job / "elsewhere"))
     assert "--allow-path" in narrowed.stderr
-    wrong = run(job, "plan.json", "--once", "--allow-host", "https://x/y")
+    wrong = refused(job, "plan.json", "--once", "--allow-host", "https://x/y")
     assert (wrong.returncode, "'https://x/y' is no host" in wrong.stderr) == (64, True)
 
 
@@ -180,8 +185,9 @@ def test_files_of_a_query_with_several_sinks_are_below_where_the_command_runs(tm
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("spark")
 def test_json_owns_stdout_and_rows_move_to_stderr(job: Path) -> None:
-    done = run(job, "plan.json", "--once", "--json")
+    done = hintplan("run", "plan.json", "--once", "--json", folder=job)
     assert done.returncode == 0, done.stderr
     *records, end = [json.loads(line) for line in done.stdout.splitlines()]
     assert {record["event"] for record in records} <= {"batch", "running"}  # the latter of a batch that takes long
@@ -221,7 +227,8 @@ class Wait(ScalarFunction):
 
 @pytest.mark.spark
 @pytest.mark.parametrize(
-    ("is_at_work", "number"), [(False, signal.SIGINT), (True, signal.SIGINT), (True, signal.SIGTERM)]
+    ("is_at_work", "number"),
+    sampled([(False, signal.SIGINT), (True, signal.SIGINT), (True, signal.SIGTERM)], keep=1),
 )
 def test_a_batch_that_never_ends_is_stopped_by_a_second_signal_or_after_the_grace_time(
     job: Path, is_at_work: bool, number: signal.Signals
@@ -281,10 +288,11 @@ def test_a_signal_while_spark_is_stopped_changes_nothing(job: Path, number: sign
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("spark")
 def test_a_failing_query_prints_its_root_cause_and_no_stack(job: Path) -> None:
     plan = (job / "plan.json").read_text(encoding="utf-8").replace("id % 10 <> 3", "1 / (id - 3) > 0")
     (job / "plan.json").write_text(plan, encoding="utf-8")
-    done = run(job, "plan.json", "--once", "--allow-fact-edits")
+    done = hintplan("run", "plan.json", "--once", "--allow-fact-edits", folder=job)
     assert done.returncode == 1
     assert "the query of sink_result failed: " in done.stderr
     assert "[DIVIDE_BY_ZERO] Division by zero" in done.stderr
@@ -293,35 +301,32 @@ def test_a_failing_query_prints_its_root_cause_and_no_stack(job: Path) -> None:
     assert done.stdout == ""
 
 
-def test_an_old_java_is_named_with_what_to_install(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_old_java_is_named_with_what_to_install(job: Path) -> None:
     java = job / "jdk" / "bin" / "java"
     java.parent.mkdir(parents=True)
     java.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\"' >&2\n")
     java.chmod(0o755)
-    monkeypatch.setenv("JAVA_HOME", str(job / "jdk"))
-    done = run(job, "plan.json", "--once")
+    done = refused(job, "plan.json", "--once", java="jdk")
     assert done.returncode == 1
     assert "Spark needs Java 17 or newer" in done.stderr
     assert "is Java 11" in done.stderr
     assert "apt-get install openjdk-17-jre-headless" in done.stderr
 
 
-def test_a_java_that_fails_says_why(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_java_that_fails_says_why(job: Path) -> None:
     java = job / "jdk" / "bin" / "java"
     java.parent.mkdir(parents=True)
     java.write_text("#!/bin/sh\necho 'Could not reserve enough space for object heap' >&2\nexit 1\n")
-    monkeypatch.setenv("JAVA_HOME", str(job / "jdk"))
     for mode, said in ((0o755, "Could not reserve enough space for object heap"), (0o644, "Permission denied")):
         java.chmod(mode)
-        done = run(job, "plan.json", "--once")
+        done = refused(job, "plan.json", "--once", java="jdk")
         assert done.returncode == 1
         assert f"Spark needs Java, and {java} -version fails: " in done.stderr
         assert said in done.stderr
 
 
-def test_a_missing_java_is_named_with_what_to_install(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("JAVA_HOME", str(job / "nowhere"))
-    done = run(job, "plan.json", "--once")
+def test_a_missing_java_is_named_with_what_to_install(job: Path) -> None:
+    done = refused(job, "plan.json", "--once", java="nowhere")
     assert done.returncode == 1
     assert "there is no working bin/java" in done.stderr
 

@@ -25,6 +25,7 @@ from runtime.checkpoint.parts import refuse_damaged
 from runtime.inspect.snapshot import take_snapshot
 from runtime.run import execute as starting
 from runtime.run.execute import execute
+from tests.sample import each_once
 from tests.spark.programs import add_rows
 
 pytestmark = pytest.mark.spark
@@ -176,11 +177,14 @@ def uncommit(directory: Path) -> None:
     (last.parent / f".{last.name}.crc").unlink()
 
 
-@pytest.mark.parametrize("begun", [False, True], ids=["", "in the middle of a batch"])
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+@pytest.mark.parametrize(
+    ("name", "begun"),
+    each_once(CASES, [pytest.param(False, id=""), pytest.param(True, id="in the middle of a batch")]),
+)
 def test_what_is_still_read_goes_on_and_what_is_new_begins(
-    spark: SparkSession, tmp_path: Path, case: Case, begun: bool
+    spark: SparkSession, tmp_path: Path, name: str, begun: bool
 ) -> None:
+    case = CASES[name]
     before, after = compiled(tmp_path, case.before), compiled(tmp_path, case.after)
     for batch in (0, 1):
         write_batch(tmp_path, batch)

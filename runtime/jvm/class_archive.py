@@ -1,0 +1,367 @@
+"""The class data archive: 14,000 classes of Spark as the JVM has them in memory, so that the next JVM maps a file
+instead of reading, checking and linking them.
+
+There is one archive for each environment: this Java, these jars of Spark, this class path. ``hintplan`` makes it in the
+background after the first run, in ``$XDG_CACHE_HOME/hintplan/classes`` or ``~/.cache/hintplan/classes``, and JVMs that
+hintplan starts use it from then on. ``HINTPLAN_CLASS_ARCHIVE=off`` in the environment switches both off.
+
+An archive is code. So it is taken only from a directory of this user's that nobody else can enter. It is taken only in
+its full length, too, because a JVM that maps a part of one crashes.
+
+    options()                # the options of a JVM that uses the archive; none if there is no archive
+    make()                   # make it now, which takes half a minute
+    make_in_background()     # let another process make it
+    python -m runtime.jvm.class_archive
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import platform
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from runtime.code_files import HOME
+
+VARIABLE = "HINTPLAN_CLASS_ARCHIVE"
+OFF = "off"
+
+_WITHOUT = ("PYSPARK_GATEWAY_PORT", "SPARK_PREPEND_CLASSES", "SPARK_TESTING")
+"""Variables with which there is none: a JVM runs already, or the launcher puts directories before Spark's jars."""
+
+_NEEDED_SPACE = 1 << 30
+_RETRY_SECONDS = 24 * 3600.0
+"""The time after which an archive that could not be made is tried again."""
+_LONGEST_SECONDS = 1800
+_NICENESS = 19
+
+_SUBMIT_OPTIONS = "SPARK_SUBMIT_OPTS"
+"""The variable with options of the JVM that Spark's launcher starts. Those of ``--conf`` come after them."""
+
+_SCRIPT = """
+CREATE TABLE orders (id BIGINT, customer STRING, total DECIMAL(10, 2), at TIMESTAMP(3))
+WITH ('connector' = 'filesystem', 'path' = 'orders', 'format' = 'json');
+CREATE TABLE payments (order_id BIGINT, method STRING, amount DOUBLE)
+WITH ('connector' = 'filesystem', 'path' = 'payments', 'format' = 'csv');
+CREATE TABLE paid (id BIGINT, total DECIMAL(10, 2), method STRING) WITH ('connector' = 'print');
+CREATE TABLE totals (customer STRING, orders BIGINT, total DECIMAL(38, 2)) WITH ('connector' = 'print');
+CREATE TABLE kept (id BIGINT, customer STRING, total DECIMAL(10, 2), at TIMESTAMP(3))
+WITH ('connector' = 'filesystem', 'path' = 'kept', 'format' = 'parquet');
+
+INSERT INTO paid
+SELECT o.id, o.total, p.method FROM orders AS o JOIN payments AS p ON o.id = p.order_id WHERE p.amount > 1;
+INSERT INTO totals SELECT customer, COUNT(*), SUM(total) FROM orders GROUP BY customer;
+
+SET 'execution.runtime-mode' = 'batch';
+INSERT INTO kept SELECT id, UPPER(customer), total, at FROM orders WHERE total > 1;
+SELECT k.customer, COUNT(*), SUM(p.amount) FROM kept AS k JOIN payments AS p ON k.id = p.order_id
+GROUP BY k.customer ORDER BY k.customer LIMIT 10;
+"""
+"""A job of each kind, in a stream and in batch mode: the archive has the classes that these load."""
+
+_FILES = {
+    "orders/1.json": '{"id": 1, "customer": "Ann", "total": 20.5, "at": "2026-01-01 12:00:00"}\n'
+    '{"id": 2, "customer": "Ben", "total": 7, "at": "2026-01-01 12:00:01"}\n',
+    "payments/1.csv": "1,card,20.5\n2,cash,7.0\n",
+    "script.sql": _SCRIPT,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """A Java and a Spark. ``place`` is the digest of where they are, ``content`` of what is there now."""
+
+    java: Path
+    jars: Path
+    place: str
+    content: str
+
+    @property
+    def name(self) -> str:
+        """The file name of the archive."""
+        return f"{self.place}-{self.content}.jsa"
+
+
+def options() -> list[str]:
+    """Return the options of a JVM that uses the archive of this environment; none if there is no archive."""
+    found = archive()
+    return [] if found is None else _options(found)
+
+
+def _options(found: Path) -> list[str]:
+    # Whatever is wrong with an archive, the JVM runs without it and prints nothing.
+    quiet = [f"-Xlog:{tags}=off" for tags in ("cds", "cds+dynamic", "cds+heap")]
+    return ["-Xshare:auto", f"-XX:SharedArchiveFile={found}", *quiet]
+
+
+@contextlib.contextmanager
+def used() -> Iterator[None]:
+    """Let a JVM that Spark's launcher starts within the block use the archive. What ``SPARK_SUBMIT_OPTS`` says wins."""
+    before = os.environ.get(_SUBMIT_OPTIONS)
+    found = archive()
+    if found is None:
+        yield
+        return
+    os.environ[_SUBMIT_OPTIONS] = " ".join([*map(quoted, _options(found)), before or ""]).rstrip()
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_SUBMIT_OPTIONS]
+        else:
+            os.environ[_SUBMIT_OPTIONS] = before
+
+
+def archive() -> Path | None:
+    """Return the archive of this environment, if it is whole and nobody else can have written it."""
+    here = environment()
+    return None if here is None else _whole(here)
+
+
+def is_wanted() -> bool:
+    """True if this environment can have an archive, has none, and making it has not failed in the last day."""
+    here = environment()
+    if here is None or _whole(here) is not None:
+        return False
+    try:
+        return time.time() - _failure(here).stat().st_mtime > _RETRY_SECONDS
+    except OSError:
+        return True
+
+
+def make() -> Path | None:
+    """Make the archive if it is wanted, and return it; None if there is none, or if another process makes it now."""
+    here = environment()
+    folder = _folder()
+    if here is None or not _owned(folder, create=True):
+        return None
+    with _alone(folder / "lock") as alone:
+        if alone and is_wanted() and shutil.disk_usage(folder).free > _NEEDED_SPACE:
+            _remove_parts(folder)
+            if _made(here, folder):
+                _remove_replaced(here, folder)
+            else:
+                _failure(here).touch()
+    return _whole(here)
+
+
+def make_in_background() -> None:
+    """Let a process of its own make the archive, if it is wanted. It holds neither the terminal nor a pipe."""
+    if not is_wanted():
+        return
+    with contextlib.suppress(OSError):
+        process = subprocess.Popen(
+            [sys.executable, "-m", __spec__.name],
+            cwd=HOME,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        process.returncode = 0  # it outlives this process, which is no reason for Python to warn
+
+
+def environment(variables: Mapping[str, str] | None = None) -> Environment | None:
+    """Return the environment that a JVM would start in with ``variables``, by default those of this process.
+
+    None if it can have no archive: the archive is switched off, spark-submit has started the JVM, Java does not say
+    what it is, or the class path begins with a directory, which the JVM does not archive.
+    """
+    variables = os.environ if variables is None else variables
+    if variables.get(VARIABLE, "").lower() == OFF or any(name in variables for name in _WITHOUT):
+        return None
+    java, spark = java_command(variables), _spark_home(variables)
+    if java is None or spark is None:
+        return None
+    if Path(variables.get("SPARK_CONF_DIR") or spark / "conf").is_dir():
+        return None
+    real, jars = Path(os.path.realpath(java)), spark / "jars"
+    try:
+        release = (real.parent.parent / "release").read_bytes()
+        said = [f"{entry.name} {_stamp(entry.stat())}" for entry in os.scandir(jars)]
+        content = [_stamp(real.stat()), *sorted(said)]
+    except OSError:
+        return None
+    place = [str(real), str(jars), sys.platform, platform.machine()]
+    return Environment(
+        java=real, jars=jars, place=_digest(*place), content=_digest(*content, release.decode(errors="replace"))
+    )
+
+
+def java_command(variables: Mapping[str, str]) -> str | None:
+    """Return the Java that Spark's launcher starts; None if there is none on the path."""
+    home = variables.get("JAVA_HOME")
+    return str(Path(home, "bin", "java")) if home else shutil.which("java", path=variables.get("PATH"))
+
+
+def _spark_home(variables: Mapping[str, str]) -> Path | None:
+    """Where the Spark is that PySpark starts."""
+    if given := variables.get("SPARK_HOME"):
+        return Path(given)
+    import pyspark
+
+    home = Path(os.path.realpath(pyspark.__file__)).parent
+    return home if (home / "bin" / "spark-submit").is_file() and not (home / "spark-distribution").exists() else None
+
+
+def _stamp(found: os.stat_result) -> str:
+    return f"{found.st_size} {found.st_mtime_ns}"
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+
+def _folder() -> Path:
+    cache = os.environ.get("XDG_CACHE_HOME", "")
+    return Path(cache if os.path.isabs(cache) else os.path.expanduser("~/.cache"), "hintplan", "classes")
+
+
+def _owned(folder: Path, *, create: bool = False) -> bool:
+    """True if ``folder`` is a directory of this user that nobody else can enter."""
+    try:
+        if create:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700, exist_ok=True)
+        return _is_private(folder.lstat()) and stat.S_ISDIR(folder.lstat().st_mode)
+    except OSError:
+        return False
+
+
+def _is_private(found: os.stat_result) -> bool:
+    return found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IRWXO)
+
+
+def _whole(here: Environment) -> Path | None:
+    """The archive of ``here``, with the size that it was made with."""
+    path = _folder() / here.name
+    if not _owned(path.parent):
+        return None
+    try:
+        found, noted = path.lstat(), json.loads(_note(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    is_ours = stat.S_ISREG(found.st_mode) and _is_private(found)
+    return path if is_ours and isinstance(noted, dict) and noted.get("stamp") == _stamp(found) else None
+
+
+def _note(path: Path) -> Path:
+    return path.with_suffix(".json")
+
+
+def _failure(here: Environment) -> Path:
+    return _folder() / f"{here.place}-{here.content}.failed"
+
+
+@contextlib.contextmanager
+def _alone(lock: Path) -> Iterator[bool]:
+    """True for the one process that makes an archive now."""
+    with lock.open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            yield False
+            return
+        yield True
+
+
+def _made(here: Environment, folder: Path) -> bool:
+    """Make the archive of ``here``, and put it in its place as a whole; False if Java does not make one."""
+    path, part = folder / here.name, folder / f"{here.name}.{os.getpid()}.part"
+    try:
+        _run_jobs(part)
+        if not _is_usable(here, part):
+            return False
+        part.chmod(0o600)
+        _note(path).unlink(missing_ok=True)
+        part.replace(path)
+        written = {"stamp": _stamp(path.stat()), "jars": str(here.jars)}
+        _note(path).write_text(json.dumps(written) + "\n", encoding="utf-8")
+    except (OSError, subprocess.SubprocessError):
+        return False
+    finally:
+        part.unlink(missing_ok=True)
+    return True
+
+
+def _run_jobs(part: Path) -> None:
+    """Run the jobs in a JVM that writes its classes to ``part`` when it ends.
+
+    The JVM has the pipe as well, and ends after the command. So the pipe is at its end when the archive is written.
+    """
+    variables = {**os.environ, VARIABLE: OFF, _SUBMIT_OPTIONS: quoted(f"-XX:ArchiveClassesAtExit={part}")}
+    for name in ("PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS"):
+        variables.pop(name, None)
+    variables["PYTHONPATH"] = os.pathsep.join(filter(None, (str(HOME), variables.get("PYTHONPATH"))))
+    with tempfile.TemporaryDirectory(prefix="hintplan-classes-") as folder:
+        for name, text in _FILES.items():
+            file = Path(folder, name)
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+        subprocess.run(
+            [sys.executable, "-m", "plans.cli", "sql", "script.sql", "--master", "local[2]"],
+            cwd=folder,
+            env=variables,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=_LONGEST_SECONDS,
+            check=True,
+        )
+
+
+def _is_usable(here: Environment, part: Path) -> bool:
+    """True if Java takes ``part``, with all of its checksums. A crash writes its report to the working directory."""
+    with tempfile.TemporaryDirectory(prefix="hintplan-classes-") as folder:
+        checked = subprocess.run(
+            [here.java, "-Xshare:on", f"-XX:SharedArchiveFile={part}", "-XX:+VerifySharedSpaces", "-version"],
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_LONGEST_SECONDS,
+            check=False,
+        )
+    return checked.returncode == 0
+
+
+def _remove_parts(folder: Path) -> None:
+    """Remove what processes have left that were killed."""
+    for path in folder.glob("*.part"):
+        path.unlink(missing_ok=True)
+
+
+def _remove_replaced(here: Environment, folder: Path) -> None:
+    """Remove archives of what was in the place of this environment before, and of Sparks that are gone."""
+    for path in folder.glob("*.jsa"):
+        if path.name != here.name and (path.name.startswith(f"{here.place}-") or not _is_there(path)):
+            for old in (path, _note(path), path.with_suffix(".failed")):
+                old.unlink(missing_ok=True)
+
+
+def _is_there(path: Path) -> bool:
+    """True if the Spark of an archive is still where it was."""
+    try:
+        return Path(json.loads(_note(path).read_text(encoding="utf-8"))["jars"]).is_dir()
+    except (OSError, ValueError, LookupError, TypeError):
+        return False
+
+
+def quoted(option: str) -> str:
+    """``option`` as a word of ``SPARK_SUBMIT_OPTS``, as Spark's launcher reads words."""
+    return '"' + option.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+if __name__ == "__main__":
+    os.nice(_NICENESS)
+    make()
