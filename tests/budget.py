@@ -165,7 +165,7 @@ def main(records: Path = RECORDS) -> int:
     if not known:
         print("no run has been measured; make test, then make budget", file=sys.stderr)
     for measured in known:
-        print(f"{measured['ended']}, {measured['run']}: {len(measured['past']) or 'no'} files past their budgets")
+        print(f"{measured['ended']}, {measured['run']}: past their budgets: {len(measured['past']) or 'none'}")
         for line in told(measured["past"]):
             print(line)
     return 1 if not known or any(measured["past"] for measured in known) else 0

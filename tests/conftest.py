@@ -8,7 +8,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -29,19 +29,18 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault(VARIABLE, seed_text())
 
 
-SHARED = ("cluster", "yarn", "connect_server", "hdfs")
-"""Fixtures that take so long to start that one process runs all tests that ask for them, from whatever files."""
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    if config.getvalue("dist") != "loadgroup":
+        return None
+    from tests.scheduling import SharedFixtures
+
+    return SharedFixtures(config, log)
 
 
 @pytest.hookimpl(tryfirst=True)  # before those with some marks are left out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what is in no sample, and group the tests for `--dist loadgroup`: by a shared fixture, or else by file, as
-    most fixtures are a file's.
-    """
     mark_rest(items)
-    for item in items:
-        shared = next((name for name in SHARED if name in getattr(item, "fixturenames", ())), None)
-        item.add_marker(pytest.mark.xdist_group(shared or item.path.relative_to(Path(__file__).parent).as_posix()))
 
 
 def pytest_report_header() -> str:

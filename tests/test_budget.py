@@ -71,7 +71,7 @@ def test_a_file_past_its_budget_is_told_and_the_run_does_not_fail_of_it(
     done.stdout.no_re_match_line(r".*test_(patient|small).*past its budget.*")
     capsys.readouterr()
     assert main(records) == 1
-    assert "all tests: 1 files past their budgets" in capsys.readouterr().out
+    assert "all tests: past their budgets: 1" in capsys.readouterr().out
 
 
 def test_what_runs_nightly_has_no_budget(pytester: pytest.Pytester, records: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.sample import VARIABLE, each_once, gate_seed, sampled, seed_text
+from tests.sample import VARIABLE, each_once, gate_seed, in_turn, sampled, seed_text
 
 pytest_plugins = ["pytester"]
 
@@ -52,6 +52,19 @@ def test_one_seed_draws_one_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     seed_text.cache_clear()
     assert first == values(sampled(range(20), keep=5), nightly=False)
     assert gate_seed() == gate_seed()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_one_of_those_that_take_turns_is_in_the_gate(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    seeded(monkeypatch, str(seed))
+
+    def marks(place: int) -> list[str]:
+        @in_turn(place, of=3)
+        def test() -> None: ...
+
+        return [mark.name for mark in getattr(test, "pytestmark", ())]
+
+    assert sorted(map(marks, range(3))) == [[], ["nightly"], ["nightly"]]
 
 
 def test_no_more_than_there_are() -> None:

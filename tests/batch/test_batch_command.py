@@ -14,6 +14,7 @@ import pytest
 
 import plans
 from tests.batch.programs import batch_plan, write_rows
+from tests.plans.in_process import hintplan
 
 pytestmark = pytest.mark.spark  # one of its own
 
@@ -24,18 +25,6 @@ RUN = (sys.executable, "-m", "plans.cli", "run", "plan.json")
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1", "NO_COLOR": "1"}
 
 
-def run(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*RUN, *arguments],
-        cwd=directory,
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE_SECONDS,
-        check=False,
-    )
-
-
 @pytest.mark.parametrize(("option", "value"), [("--trigger", "5 s"), ("--checkpoint", "state")])
 def test_options_of_streams_are_wrong_usage(tmp_path: Path, option: str, value: str) -> None:
     plan = batch_plan(f"""
@@ -44,7 +33,7 @@ def test_options_of_streams_are_wrong_usage(tmp_path: Path, option: str, value: 
         INSERT INTO r SELECT k FROM t;
     """)
     plans.dump(plan, tmp_path / "plan.json")
-    done = run(tmp_path, option, value)
+    done = hintplan("run", "plan.json", option, value, folder=tmp_path)
     assert done.returncode == 64
     assert f"job is a batch plan: it {'runs once' if option == '--trigger' else 'keeps no state'}" in done.stderr
 

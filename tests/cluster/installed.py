@@ -26,7 +26,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from tests.cluster.linked import bare, closure, link
+from tests.cluster.linked import bare, closure, link, packages_of, unlink
 from tests.spark.quick import QUICK_EXECUTORS
 
 __all__ = [
@@ -113,9 +113,22 @@ def _with_wheel(name: str, requirements: Sequence[str]) -> Path:
     digest = _digest()
     if _read(made / "wheel") != digest:
         (made / "wheel").unlink(missing_ok=True)
-        _pip(made, "install", "--no-deps", "--force-reinstall", str(_wheel(digest)))
+        unlink([package for package in packages_of(made) if package.metadata["Name"] == "hintplan"])
+        link(made, packages_of(_with_wheel_alone(digest)))
         _pip(made, "check")
         (made / "wheel").write_text(digest, encoding="utf-8")
+    return made
+
+
+def _with_wheel_alone(digest: str) -> Path:
+    """An environment into which pip has installed the wheel, and nothing else: the others have links to it."""
+    made = KEPT / "wheel"
+    if _read(made / "ready") != digest:
+        shutil.rmtree(made, ignore_errors=True)
+        bare(made)
+        with tempfile.TemporaryDirectory() as directory:
+            _pip(made, "install", "--no-deps", str(_wheel(Path(directory))))
+        (made / "ready").write_text(digest, encoding="utf-8")
     return made
 
 
@@ -180,25 +193,17 @@ def _environment(name: str, requirements: Sequence[str]) -> Path:
     return made
 
 
-def _wheel(digest: str) -> Path:
-    """The wheel of the code as it is now, built from a copy: a checkout may have files from builds before."""
-    kept = KEPT / "wheels" / digest
-    if not list(kept.glob("*.whl")):
-        shutil.rmtree(kept.parent, ignore_errors=True)
-        builder = _environment("builder", [*_project()["build-system"]["requires"], "pip"])
-        with tempfile.TemporaryDirectory() as directory:
-            source = Path(directory) / "source"
-            for name in CODE:
-                shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
-            for name in (*MODULES, "pyproject.toml", "README.md", "LICENSE"):
-                shutil.copy(ROOT / name, source)
-            arguments = ("--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", directory, str(source))
-            _run(builder / "bin" / "python", "-m", "pip", "wheel", *arguments)
-            (built,) = Path(directory).glob("*.whl")
-            kept.mkdir(parents=True)
-            shutil.copy(built, kept / "unfinished")
-            (kept / "unfinished").rename(kept / built.name)
-    (wheel,) = kept.glob("*.whl")
+def _wheel(directory: Path) -> Path:
+    """A wheel of the code, built from a copy: a checkout may have files from builds before."""
+    source = directory / "source"
+    for name in CODE:
+        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in (*MODULES, "pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    builder = _environment("builder", [*_project()["build-system"]["requires"], "pip"])
+    arguments = ("--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(directory), str(source))
+    _run(builder / "bin" / "python", "-m", "pip", "wheel", *arguments)
+    (wheel,) = directory.glob("*.whl")
     return wheel
 
 

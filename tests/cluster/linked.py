@@ -11,13 +11,13 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import Distribution, PackageNotFoundError, distribution, distributions
 from pathlib import Path
 
 from packaging.requirements import Requirement
 
-__all__ = ["bare", "closure", "link"]
+__all__ = ["bare", "closure", "link", "packages_of", "unlink"]
 
 
 def closure(requirements: Sequence[str]) -> dict[str, Distribution] | None:
@@ -41,6 +41,11 @@ def closure(requirements: Sequence[str]) -> dict[str, Distribution] | None:
     return found
 
 
+def packages_of(made: Path) -> Iterator[Distribution]:
+    """Give what the environment ``made`` has."""
+    yield from distributions(path=list(map(str, made.glob("lib/python3*/site-packages"))))
+
+
 def bare(made: Path) -> None:
     """Make an environment of this Python's version with nothing in it, not even pip."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(made)], check=True, capture_output=True)
@@ -60,6 +65,13 @@ def link(made: Path, packages: Iterable[Distribution]) -> None:
                 _script(source, target, made)
             else:
                 _linked(source, target)
+
+
+def unlink(packages: Iterable[Distribution]) -> None:
+    """Take ``packages`` out of their environment."""
+    for package in packages:
+        for file in package.files or ():
+            Path(str(package.locate_file(file))).unlink(missing_ok=True)
 
 
 def _required_by(package: Distribution, extras: Iterable[str]) -> list[Requirement]:
@@ -86,7 +98,7 @@ def _linked(source: Path, target: Path) -> None:
 def _script(source: Path, target: Path, made: Path) -> None:
     """Copy a command, which begins with the path of its Python."""
     first, newline, rest = source.read_bytes().partition(b"\n")
-    if first.startswith(b"#!" + str(sys.prefix).encode()):
+    if first.startswith(b"#!") and Path(os.fsdecode(first)).name.startswith("python"):
         first = b"#!" + str(made / "bin" / "python").encode()
     target.unlink(missing_ok=True)
     target.write_bytes(first + newline + rest)
@@ -97,4 +109,4 @@ if __name__ == "__main__":
     place = Path(sys.argv[1]).absolute()
     shutil.rmtree(place, ignore_errors=True)
     bare(place)
-    link(place, distributions(path=[path for path in sys.path if Path(path).is_relative_to(sys.prefix)]))
+    link(place, packages_of(Path(sys.prefix)))

@@ -14,8 +14,10 @@ from tests.cluster.standalone import Cluster
 from tests.object_store.jars import jars
 from tests.object_store.job import Job
 from tests.object_store.server import SECRET_KEY, running_store
+from tests.sample import in_turn
 
 
+@in_turn(0, of=2)
 def test_the_environment_of_the_driver_is_enough_and_its_keys_are_nowhere(cluster: Cluster, tmp_path: Path) -> None:
     """On no command line, in no log, event log or object."""
     if not jars():

@@ -17,7 +17,7 @@ from tests.connectors.lakes.iceberg_reader import iceberg_rows
 from tests.connectors.lakes.readers import delta_rows
 from tests.functions.test_functions_on_spark import FOUND, tuples
 from tests.lookup.test_lookups_on_spark import results
-from tests.sample import sampled
+from tests.sample import in_turn, sampled
 from tests.spark.programs import revenue_plan
 
 
@@ -25,6 +25,7 @@ def test_joins_and_aggregates_keep_their_state_across_a_restart(cluster: Cluster
     check_run_and_restart(run, tmp_path, *cluster.options())
 
 
+@in_turn(0, of=2)
 @pytest.mark.parametrize("sent", sampled(["by --allow-module", "by spark.submit.pyFiles"], keep=1))
 def test_the_module_of_a_function_goes_along(sent: str, cluster: Cluster, run: Run, tmp_path: Path) -> None:
     module = prepare_words(tmp_path)
@@ -38,6 +39,7 @@ def test_the_module_of_a_function_goes_along(sent: str, cluster: Cluster, run: R
     assert "correlate_w: 10 calls · 5 rows out · 5 failures · 5 retries" in done.stderr
 
 
+@in_turn(1, of=2)
 def test_the_package_of_a_lookup_class_goes_along(cluster: Cluster, run: Run, tmp_path: Path) -> None:
     module = prepare_rates(tmp_path)
     own = {"PYTHONPATH": str(tmp_path / "own")}
@@ -68,6 +70,7 @@ LAKES = {
 }
 
 
+@in_turn(1, of=2)
 @pytest.mark.parametrize("lake", sampled(LAKES, keep=1))
 def test_bare_workers_write_and_read_the_files_of_lakes(cluster: Cluster, tmp_path: Path, lake: str) -> None:
     """Of deltalake and pyiceberg, which are on the driver alone, they know nothing."""

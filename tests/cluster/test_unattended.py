@@ -25,7 +25,7 @@ import plans
 from tests.cluster.installed import environment, installed
 from tests.faults.job import Feed, compiled, expected, rows_of
 from tests.lookup_sources.servers import free_port
-from tests.sample import sampled
+from tests.sample import in_turn, sampled
 
 DEADLINE_SECONDS = 240
 LEASE_SECONDS = 8.0
@@ -135,6 +135,7 @@ def test_the_successor_of_a_crashed_pod_goes_on_by_itself(tmp_path: Path) -> Non
     assert [path.name for path in (tmp_path / "checkpoint" / "hintplan.lease").iterdir()] == ["3"]
 
 
+@in_turn(0, of=2)
 @pytest.mark.parametrize("all_of_it", sampled([False, True], keep=1))
 def test_a_pod_that_was_paused_stops_and_spoils_nothing(tmp_path: Path, all_of_it: bool) -> None:
     feed = prepared(tmp_path)
@@ -155,6 +156,7 @@ def test_a_pod_that_was_paused_stops_and_spoils_nothing(tmp_path: Path, all_of_i
             assert second.process.wait(DEADLINE_SECONDS) == 143
 
 
+@in_turn(1, of=2)
 def test_a_run_that_may_start_again_takes_its_checkpoint_back_after_a_pause(tmp_path: Path) -> None:
     feed = prepared(tmp_path)
     with pod(tmp_path, "pod-1", "--max-restarts", "2", "--restart-delay", "100 ms") as first:

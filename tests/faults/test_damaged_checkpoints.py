@@ -233,6 +233,7 @@ def without(job: Path, parts: str, to: Path) -> Path:
     return to
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize(("part", "said"), CELLS)
 def test_commands_refuse_before_spark_starts(job: Path, tmp_path: Path, command: str, part: str, said: str) -> None:

@@ -18,6 +18,7 @@ from planner import compile_sql
 from runtime.storage.remote_files import RemoteFiles, remote_files
 from runtime.stores import opened
 from tests.hdfs.server import running_hdfs
+from tests.sample import in_turn
 from tests.spark.commands import Commands, running_commands
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.integration]
@@ -49,6 +50,7 @@ def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
         yield found
 
 
+@in_turn(1, of=2)
 def test_a_job_goes_on_after_a_restart_and_on_other_numbers_of_partitions(
     hdfs: str, commands: Commands, tmp_path: Path
 ) -> None:

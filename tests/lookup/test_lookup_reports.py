@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +15,7 @@ from runtime.lookup.metrics import LOOKUP_METRICS
 from runtime.progress import BatchProgress, OperatorProgress, batch_progress, total_lookups
 from runtime.run.report import JsonReport, LineReport, TableReport
 from tests.lookup.test_lookups_on_spark import job, orders
-
-ROOT = Path(__file__).parents[2]
-DEADLINE_SECONDS = 180
+from tests.plans.in_process import Done, hintplan
 
 COUNTED = dict.fromkeys((name for name, _ in LOOKUP_METRICS), 0) | {
     "lookups": 1000, "hitCount": 900, "missCount": 100, "loadCount": 100, "numLoadFailures": 1, "retries": 2,
@@ -102,26 +97,19 @@ def test_lines_table_and_summary_show_the_hit_rate(capsys: pytest.CaptureFixture
     assert json.loads(out.getvalue())["lookups"]["lookup_r"] == COUNTED
 
 
-def run(directory: Path, plan: plans.Plan, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run(directory: Path, plan: plans.Plan, *arguments: str) -> Done:
     plans.dump(plan, directory / "plan.json")
-    return subprocess.run(
-        [sys.executable, "-m", "plans.cli", "run", "plan.json", "--once", *arguments],
-        cwd=directory,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable},
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE_SECONDS,
-        check=False,
-    )
+    return hintplan("run", "plan.json", "--once", *arguments, folder=directory)
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("spark")
 def test_a_class_runs_only_if_its_module_is_allowed(tmp_path: Path) -> None:
     orders(tmp_path, (1, "EUR"))
-    done = run(tmp_path, job(tmp_path), "--master", "local[1]")
+    done = run(tmp_path, job(tmp_path))
     assert done.returncode == 1
     assert "module tests.lookup.rates is not allowed" in done.stderr
     assert "--allow-module tests.lookup.rates" in done.stderr
-    done = run(tmp_path, job(tmp_path), "--master", "local[1]", "--allow-module", "tests.lookup.rates")
+    done = run(tmp_path, job(tmp_path), "--allow-module", "tests.lookup.rates")
     assert done.returncode == 0, done.stderr
     assert "lookup_r: 1 lookup · 1 load" in done.stderr

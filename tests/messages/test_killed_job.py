@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import signal
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 import planner
 import plans
-from tests.messages.broker import Broker, spark_conf
+from tests.faults.killed import DEADLINE_SECONDS, KILLS, running
+from tests.messages.broker import Broker
 from tests.messages.test_topics import table
 from tests.sample import in_turn
 
 pytestmark = [pytest.mark.spark, pytest.mark.integration]
 
-ROOT = Path(__file__).parents[2]
-ROUNDS, ORDERS, CUSTOMERS = 4, 30, 10
-DEADLINE_SECONDS = 180
+ORDERS, CUSTOMERS = 30, 10
 
 
 def script(broker: Broker, orders: str, customers: str, result: str, copies: str) -> str:
@@ -52,25 +45,6 @@ def script(broker: Broker, orders: str, customers: str, result: str, copies: str
     )  # fmt: skip
 
 
-@contextmanager
-def running(directory: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:
-    """``hintplan run`` as a process whose whole group is killed at the end, if it still runs."""
-    command = [sys.executable, "-c", "from hintplan_command import main; main()", "run", "plan.json"]
-    conf = [part for key, value in spark_conf().items() for part in ("--conf", f"{key}={value}")]
-    with (directory / "log").open("ab") as log:
-        process = subprocess.Popen(
-            [*command, "--checkpoint", "checkpoint", "--master", "local[2]", *conf, *options],
-            cwd=directory, stdout=log, stderr=log, start_new_session=True,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"},
-        )  # fmt: skip
-    try:
-        yield process
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait(30)
-
-
 def commits(directory: Path) -> int:
     return sum(
         max((int(file.name) + 1 for file in folder.iterdir() if file.name.isdigit()), default=0)
@@ -86,7 +60,7 @@ def test_a_killed_job_leaves_each_key_with_its_last_row(broker: Broker, tmp_path
     plans.dump(planner.compile_sql(script(broker, **topics, copies=copies)), tmp_path / "plan.json")
     names: dict[int, str] = {}
     bought: dict[int, int] = {}
-    for turn in range(ROUNDS):
+    for turn in range(KILLS):
         for _ in range(CUSTOMERS):
             customer, name = chosen.randrange(CUSTOMERS), f"n{turn}.{chosen.randrange(100)}"
             gone = chosen.random() < 0.3

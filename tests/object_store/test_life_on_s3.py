@@ -15,6 +15,7 @@ import plans
 from planner import compile_sql
 from tests.object_store.job import Job, with_group
 from tests.object_store.server import Request
+from tests.sample import in_turn
 from tests.spark.commands import Commands, Done
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.integration]
@@ -69,6 +70,7 @@ def test_formats(source: str, sink: str, job: Job) -> None:
     job.check()
 
 
+@in_turn(0, of=2)
 def test_a_life(job: Job) -> None:
     job.order(2)
     job.compile(partitions=2)

@@ -26,10 +26,12 @@ def hintplan(
     folder: Path | None = None,
     stdin: bytes | str | None = b"",
     environment: Mapping[str, str] | None = None,
+    together: bool = False,
 ) -> Done:
-    """Run ``hintplan`` with ``words`` in ``folder``."""
+    """Run ``hintplan`` with ``words`` in ``folder``; what both streams say stands in ``stdout`` if ``together``."""
     stdin = stdin.encode() if isinstance(stdin, str) else stdin or b""
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+    printed = out if together else err
     given = io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8")
     code = 0
     with (
@@ -37,7 +39,7 @@ def hintplan(
         mock.patch.dict(os.environ, {"NO_COLOR": "1", **(environment or {})}),
         mock.patch.object(sys, "stdin", given),
         redirect_stdout(out),
-        redirect_stderr(err),
+        redirect_stderr(printed),
     ):
         try:
             main([str(word) for word in words])

@@ -92,6 +92,7 @@ def plain(value: Any) -> Any:
     return (value - date(1970, 1, 1)).days if isinstance(value, date) else value
 
 
+@pytest.mark.sampled(keep=8)
 @pytest.mark.parametrize("spec", SPECS, ids=" ".join)
 def test_rows_are_where_the_transforms_say(spark: SparkSession, lake: IcebergLake, spec: tuple[str, ...]) -> None:
     """Appended by one sink, then changed by another that has a key, which finds the files by their partitions."""

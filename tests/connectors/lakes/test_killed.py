@@ -11,8 +11,8 @@ import pytest
 
 import plans
 from tests.connectors.lakes.lakes import LAKES, in_with
-from tests.connectors.servers.test_killed_sinks import DEADLINE_SECONDS, KILLS, running
 from tests.faults.job import Feed, compiled, expected
+from tests.faults.killed import DEADLINE_SECONDS, KILLS, running
 from tests.sample import in_turn, sampled
 
 pytestmark = [pytest.mark.spark, pytest.mark.integration]

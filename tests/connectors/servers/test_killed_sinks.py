@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import random
-import signal
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -17,34 +11,10 @@ import pytest
 import plans
 from tests.connectors.servers.databases import Database
 from tests.faults.job import Feed, compiled, expected
+from tests.faults.killed import DEADLINE_SECONDS, KILLS, running
 from tests.sample import in_turn, sampled
 
 pytestmark = [pytest.mark.spark, pytest.mark.integration]
-
-ROOT = Path(__file__).parents[3]
-KILLS = 4
-DEADLINE_SECONDS = 120
-
-
-@contextmanager
-def running(directory: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:
-    """``hintplan run`` as a process whose whole group gets SIGKILL at the end, if it still runs."""
-    command = [sys.executable, "-c", "from hintplan_command import main; main()", "run", "plan.json"]
-    with (directory / "log").open("ab") as log:
-        process = subprocess.Popen(
-            [
-                *command, "--checkpoint", "checkpoint", "--master", "local[2]", "--allow-env", "HINTPLAN_TEST_PASSWORD",
-                *options,
-            ],
-            cwd=directory, stdout=log, stderr=log, start_new_session=True,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-        )  # fmt: skip
-    try:
-        yield process
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait(30)
 
 
 def rows(database: Database, table: str) -> list[tuple]:

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 import plans
 from plans.connectors.policy import Policy
 from runtime.run.execute import execute
+from tests.sample import in_turn
 from tests.spark.run import forms
 
 pytestmark = pytest.mark.spark
@@ -31,6 +32,7 @@ def test_each_form_gives_its_rows_after_a_restart(spark: SparkSession, tmp_path:
     forms.check(tmp_path)
 
 
+@in_turn(0, of=2)
 @pytest.mark.integration
 @pytest.mark.usefixtures("connect_port")
 def test_each_form_gives_its_rows_on_spark_connect(tmp_path: Path) -> None:
