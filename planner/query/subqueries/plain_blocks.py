@@ -25,16 +25,10 @@ from planner.relations import Calc, Relation
 from planner.syntax.dialect import is_values, select_offset
 from planner.translation.expressions import clause_translator
 from planner.translation.scope import Beyond, Scope
+from planner.translation.translator import written
 
 PLAIN = ("hint", "expressions", "from_", "joins", "where")
 """The clauses of a plain block."""
-
-_WRITTEN = {
-    "with_": "WITH",
-    "group": "GROUP BY",
-    "order": "ORDER BY",
-    "windows": "WINDOW",
-}
 
 
 def is_plain(context: Context, select: exp.Select, *others: str, listed: bool = True) -> bool:
@@ -126,7 +120,7 @@ def _barring(query: exp.Expr, *others: str) -> str:
     # LIMIT and OFFSET first: with them, ORDER BY has a meaning.
     for key in ("limit", "offset", *sorted(clauses)):
         if key in clauses:
-            return _WRITTEN.get(key, key.rstrip("_").upper())
+            return written(key)
     return ""
 
 
