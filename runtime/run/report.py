@@ -259,7 +259,9 @@ class TableReport:
                 table.add_row(Text(f"  {name}"), *flow, f"{found.state_rows:,}", human_bytes(found.state_bytes))
         batches = self._batches.values()
         counted = [f"  {name}   {' '.join(counts_text(found))}" for name, found in _counting(batches)]
-        counted += [f"  {lag}" for batch in batches for source in batch.sources if (lag := lag_text(source, once=self._once))]
+        counted += [
+            f"  {lag}" for batch in batches for source in batch.sources if (lag := lag_text(source, once=self._once))
+        ]
         if self._requests:
             counted += [f"  {one.sink}   {requests_text(one.operators.values())}" for one in batches if one.operators]
         below = [Text(clean(line)) for line in (*counted, *_said(batches), *self._running.values())]

@@ -189,3 +189,11 @@ def test_a_block_whose_reader_does_not_read_its_clauses_is_refused(reader: Modul
         3,
         text.splitlines()[2].index("SELECT v" if "SELECT v" in query else "SELECT MAX") + 1,
     )
+
+
+@pytest.mark.parametrize("clause", ["WHERE a > 1", "LIMIT 1", "ORDER BY a", "GROUP BY a"])
+def test_a_computed_column_has_no_clauses(clause: str) -> None:
+    text = f"CREATE TABLE t (a BIGINT, b AS a + 1 {clause}) {FILES};\n"
+    text += "CREATE TABLE s WITH ('connector' = 'print') AS SELECT b FROM t;"
+    with pytest.raises(SqlError, match="expected one expression"):
+        compile_sql(text)
