@@ -8,6 +8,7 @@ counted. Knows neither terminals nor JSON.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -41,7 +42,7 @@ class OperatorProgress:
     file_operations: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(OPERATIONS, 0))
 
 
-_OF_ALL = {*(name for name, _ in METRICS), UNCOUNTED, *(name for name, _ in LOOKUP_METRICS)}
+_OF_ALL = {*(name for name, _ in METRICS), *(name for name, _ in LOOKUP_METRICS)}
 """What operators of any kind report, and those that wait for lookups."""
 
 LookupProgress = Mapping[str, int]
@@ -128,10 +129,12 @@ def batch_progress(
     functions: dict[str, FunctionProgress] = {}
     of_values = [source for source in progress.sources if is_one_row(source.description, source.endOffset)]
     rows_in, rows_out = progress.numInputRows - sum(source.numInputRows for source in of_values), 0
+    uncounted: Counter[str] = Counter()
     for name, observed in progress.observedMetrics.items():
         metrics = _metrics(observed)
-        if UNCOUNTED in metrics:
-            rows_in += metrics[UNCOUNTED]
+        for metric, value in metrics.items():
+            if metric.startswith(f"{UNCOUNTED} "):
+                uncounted[metric.removeprefix(f"{UNCOUNTED} ")] += value
         if name == sink:
             rows_out = metrics["rows_out"]
             continue
@@ -146,14 +149,14 @@ def batch_progress(
         sink=sink,
         batch=progress.batchId,
         timestamp=progress.timestamp,
-        rows_in=rows_in,
+        rows_in=rows_in + uncounted.total(),
         rows_out=rows_out,
         duration_ms=int(progress.durationMs.get("triggerExecution", 0)),
         operators=operators,
         lookups=lookups,
         functions=functions,
         sources=tuple(
-            source_progress(source, scans[number] if number < len(scans) else None, unread_files)
+            source_progress(source, scans[number] if number < len(scans) else None, unread_files, uncounted)
             for number, source in enumerate(progress.sources)
             if source not in of_values
         ),
@@ -201,6 +204,6 @@ def _operator(metrics: Mapping[str, int], before: OperatorProgress, partitions: 
         state_rows=state_rows,
         state_bytes=metrics["state_bytes"] if whole else before.state_bytes + metrics["state_bytes_delta"],
         oldest_write=min(writes, default=None) if state_rows else None,
-        counts={name: value for name, value in metrics.items() if name not in _OF_ALL},
+        counts={n: value for n, value in metrics.items() if n not in _OF_ALL and not n.startswith(f"{UNCOUNTED} ")},
         file_operations={name: metrics.get(f"file_{name}", 0) for name in OPERATIONS},
     )

@@ -19,6 +19,9 @@ _OFFSETS = "maxOffsetsBehindLatest"
 _FALLS_BEHIND = 1.1
 """How much faster rows come than they are done with, to be worth telling."""
 
+_LOW_RATE = 10
+"""Rows a second, below which a rate is told with a digit behind the point."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceProgress:
@@ -51,15 +54,24 @@ class Lag:
     offsets: int | None
 
 
-def source_progress(found: Any, operator: str | None, unread_files: Mapping[str, int]) -> SourceProgress:
-    """The record of Spark's progress of a source; ``unread_files`` has how many files wait, by its description."""
+def source_progress(
+    found: Any, operator: str | None, unread_files: Mapping[str, int], uncounted: Mapping[str, int]
+) -> SourceProgress:
+    """The record of Spark's progress of a source; ``unread_files`` has how many files wait, by its description.
+
+    Where tasks read the files themselves, Spark counts these as rows. ``uncounted`` has the rows beyond what Spark
+    counted, by the scan that read them. If the scan of the source is not known, nobody knows how fast its rows came.
+    """
     waiting = unread_files.get(found.description)
+    rows = found.numInputRows + uncounted.get(operator or "", 0)
+    unknown = bool(uncounted) and operator is None
+    share = math.nan if unknown else rows / found.numInputRows if found.numInputRows else 1.0
     return SourceProgress(
         source=found.description,
         operator=operator,
-        rows_in=found.numInputRows,
-        rows_in_per_second=_finite(found.inputRowsPerSecond),
-        rows_processed_per_second=_finite(found.processedRowsPerSecond),
+        rows_in=rows,
+        rows_in_per_second=_finite(found.inputRowsPerSecond, share),
+        rows_processed_per_second=_finite(found.processedRowsPerSecond, share),
         end_offset=_known(found.endOffset),
         latest_offset=_known(found.latestOffset),
         metrics={**({} if waiting is None else {_FILES: str(waiting)}), **(found.metrics or {})},
@@ -80,8 +92,10 @@ def lag(source: SourceProgress) -> Lag:
     )
 
 
-def lag_text(source: SourceProgress) -> str:
+def lag_text(source: SourceProgress, *, once: bool = False) -> str:
     """What a source is behind, in words; empty if it is not, as far as that is known.
+
+    A run that takes what is there ``once`` cannot fall behind: no rows come while it works.
 
     >>> lag_text(SourceProgress(source="FileStreamSource[file:/in]", metrics={"numFilesOutstanding": "1200",
     ...     "numBytesOutstanding": "2048"}))
@@ -99,9 +113,12 @@ def lag_text(source: SourceProgress) -> str:
         return f"{name} is behind: {files:,} files{f', {human_bytes(size)}' if size else ''}"
     if offsets:
         return f"{name} is behind: {offsets:,} offsets at most"
+    if once:
+        return ""
     come, processed = source.rows_in_per_second, source.rows_processed_per_second
     if files is None and offsets is None and come and processed and come > processed * _FALLS_BEHIND:
-        return f"{name} falls behind: {come:,.0f} rows a second come, {processed:,.0f} are processed"
+        digits = 0 if processed >= _LOW_RATE else 1
+        return f"{name} falls behind: {come:,.{digits}f} rows a second come, {processed:,.{digits}f} are processed"
     return ""
 
 
@@ -135,8 +152,8 @@ def _number(text: str | None) -> int | None:
         return None
 
 
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
+def _finite(value: float | None, share: float) -> float | None:
+    return value * share if value is not None and math.isfinite(value * share) else None
 
 
 def _known(offset: Any) -> str | None:

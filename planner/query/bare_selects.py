@@ -14,7 +14,16 @@ from sqlglot import exp
 from planner.context import Context
 from planner.query.clauses import clauses_of, number_blocks
 from planner.query.subquery_kinds import is_one_group, plain_select, without_parentheses
-from planner.syntax.dialect import Token, cells_of, is_values, offset_of, parse_query, place_at, select_offset
+from planner.syntax.dialect import (
+    Token,
+    cells_of,
+    is_values,
+    offset_of,
+    parse_query,
+    place_at,
+    select_offset,
+    with_idle,
+)
 from planner.syntax.source import Source
 from planner.translation import aggregates
 from plans.text.counts import count
@@ -116,7 +125,14 @@ def _exists(source: Source, node: exp.Expr) -> exp.Expr | None:
     if is_values(node.this) and _is_plain(node.this):
         return place_at(exp.Boolean(this=True), select_offset(node.this))
     select = _bare(source, node.this)
-    return None if select is None else _is_there(select)
+    if select is None:
+        return None
+    found, values = _is_there(select), _values(select)
+    for value in values:
+        if value.find(exp.Query, exp.Exists):
+            message = "a sub-query in SELECT of EXISTS without FROM is not supported"
+            raise source.error(message, offset_of(value), "write EXISTS (SELECT 1)")
+    return with_idle(found, values)
 
 
 def _scalar(source: Source, node: exp.Expr) -> exp.Expr | None:

@@ -79,6 +79,9 @@ def read_clauses(context: Context, node: exp.Expr, *read: str) -> None:
 def number_blocks(context: Context, query: exp.Expr) -> None:
     """Give each block of ``query`` a number, which its copies share, and refuse parts of clauses that nobody reads."""
     for node in query.walk():
+        if isinstance(node, exp.Order | exp.Limit | exp.Fetch) and isinstance(node.this, exp.Query | exp.Order):
+            message = "ORDER BY and LIMIT behind a query in parentheses are not supported here"
+            raise context.source.error(message, offset_of(node), "write them inside the parentheses")
         parts = _PARTS.get(type(node))
         if parts is not None:
             only(context.source, node, *parts)

@@ -6,12 +6,12 @@ these parts know the compiler that they are given, and not each other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from planner.context import Context, Environment
+from planner.context import Context, Cte, Environment
 from planner.expressions.typed import Expr
 from planner.query.domains import Domain
 from planner.query.subquery_values import Value
@@ -55,7 +55,7 @@ CompileLateral = Callable[["QueryCompiler", exp.Lateral, Scope, str], Lateral]
 class QueryCompiler:
     """How the queries inside a block are compiled, and what these and the block itself are compiled in.
 
-    ``beyond`` is the block around that they cannot refer to, for messages.
+    ``beyond`` is the block around that they cannot refer to, for messages; ``around`` are the CTEs that it can use.
     """
 
     context: Context
@@ -64,6 +64,7 @@ class QueryCompiler:
     compile_value: CompileValue
     compile_lateral: CompileLateral
     beyond: Beyond | None = None
+    around: Mapping[str, Cte] = field(default_factory=dict)
 
     @property
     def block(self) -> str:
@@ -80,7 +81,17 @@ class QueryCompiler:
 
     def apart(self, node: exp.Expr, beyond: Beyond) -> Relation:
         """The relation of a query in the block with the scope ``beyond``, which it does not see."""
-        return replace(self, beyond=beyond).query(node)
+        return self.below(beyond).query(node)
+
+    def below(self, beyond: Beyond) -> QueryCompiler:
+        """The compiler for queries that do not see the block around them."""
+        return replace(self, beyond=beyond, around=self.environment.ctes)
+
+    def of_declared(self, environment: Environment, cte: Cte | None = None) -> QueryCompiler:
+        """The compiler for the query of a view or of a ``cte``, which is in no block unless that declares it."""
+        if cte is not None and all(cte is not each for each in self.around.values()):
+            return self.within(environment)
+        return replace(self, environment=environment, beyond=None)
 
     def lateral(self, node: exp.Lateral, outer: Scope, called: str = "a LATERAL query") -> Lateral:
         """The query after LATERAL, which sees what stands before it, and is ``called`` so in messages."""

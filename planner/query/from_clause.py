@@ -30,6 +30,7 @@ from planner.query.sources.unnests import unnested
 from planner.relations import Calc, Item, Join, Relation, StateInput, identity
 from planner.statements.model import CreateView
 from planner.syntax.dialect import is_comma_join, offset_of
+from planner.syntax.quantified_values import is_compared
 from planner.translation.expressions import clause_translator
 from planner.translation.scope import Beyond, Input, Scope, resolve
 from planner.translation.translator import only
@@ -52,7 +53,7 @@ def build_from(compiler: QueryCompiler, select: exp.Select, hints: BlockHints, o
     inner = compiler
     if outer is not None:
         query, advice = "a query in FROM", "compare with it in WHERE, or write LATERAL (SELECT ...) in the block around"
-        inner = replace(compiler, beyond=Beyond(scope=outer, query=query, advice=advice))
+        inner = compiler.below(Beyond(scope=outer, query=query, advice=advice))
     found = _source(inner, select.args["from_"].this, hints)
     for join in select.args.get("joins") or []:
         found = _join(inner, found, join, hints)
@@ -63,8 +64,7 @@ def view_relation(compiler: QueryCompiler, view: CreateView, readings: tuple[tup
     """The relation of a view's query, under the view's column names; ``readings`` end with where it is read."""
     context = compiler.context
     query = read_query(context, view.query)
-    inner = replace(compiler, environment=Environment(block=view.name, readings=readings), beyond=None)
-    relation = inner.query(query)
+    relation = compiler.of_declared(Environment(block=view.name, readings=readings)).query(query)
     check_read(context, query)
     return renamed(context, relation, view.columns, view.offset)
 
@@ -120,7 +120,11 @@ def _input(compiler: QueryCompiler, node: exp.Expr, *, looked_up: bool = False) 
     else:
         read_clauses(context, node, "this", "alias", "joins")
         inner = replace(environment, block=name or environment.block, set_operation="")
-        relation = compiler.within(inner).query(node.this)
+        reader = compiler.within(inner)
+        if compiler.beyond is not None and is_compared(node):
+            query, advice = "a sub-query of IN, ANY or ALL that is a value", "write EXISTS (SELECT ... WHERE ...)"
+            reader = replace(reader, beyond=replace(compiler.beyond, query=query, advice=advice))
+        relation = reader.query(node.this)
     relation = replace(relation, base=base)
     if isinstance(alias, exp.TableAlias) and alias.args.get("columns"):
         columns = tuple(c.name for c in alias.args["columns"])
@@ -143,7 +147,7 @@ def _named(
     if isinstance(target, Cte):
         context.used_ctes.add(offset_of(target.query))
         inner = replace(target.environment, block=node.name, readings=readings)
-        relation = replace(compiler, environment=inner, beyond=None).query(target.query)
+        relation = compiler.of_declared(inner, target).query(target.query)
         return renamed(context, relation, target.columns, offset)
     context.ledger.view_sites.add((node.name, offset))
     return cached_table(context, node.name, view_relation(compiler, target, readings))

@@ -221,6 +221,9 @@ def first_of_each(
     """The rows of each ``partition`` that LIMIT and OFFSET of ``node`` keep, ordered by ``fields`` as ``keys`` say."""
     offset, limit = _rows(context, node)
     assert limit is not None
+    if limit == 0:
+        place = node.args["limit"]
+        raise context.source.error("LIMIT 0 keeps no row", offset_of(place), "remove the query")
     return RowNumber(
         input=relation,
         partition=partition,

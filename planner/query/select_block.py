@@ -56,6 +56,9 @@ def compile_select(compiler: QueryCompiler, select: exp.Select) -> Relation:
     if groups and select.args.get("qualify") is not None:
         message, advice = "QUALIFY of groups is not supported", "group in a sub-query, and number its rows"
         raise context.source.error(message, offset_of(select.args["qualify"]), advice)
+    if groups and select.args.get("windows"):
+        message = "WINDOW of groups is not supported without OVER"
+        raise context.source.error(message, offset_of(select.args["windows"][0]), "remove it")
     aggregated = groups or bool(select.args.get("distinct"))
     hints = block_hints(context, environment, select, aggregates=aggregated)
     if select.args.get("from_") is None:

@@ -38,6 +38,8 @@ def over_windows(
     """``relation`` with a column for each window function of the block, and a translator that knows what it is."""
     results: dict[int, Expr] = {}
     named = _named_windows(context, select)
+    for window in named.values():  # of which none may be used
+        _frame(context, window, partitioned(context, window, translator)[0])
     for found in _windows(select, sorted_by):
         window = _written_out(context, found, named)
         place = offset_of(found)

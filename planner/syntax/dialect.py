@@ -27,6 +27,7 @@ __all__ = [
     "Token",
     "TokenType",
     "cells_of",
+    "idle_of",
     "is_comma_join",
     "is_values",
     "offset_of",
@@ -36,12 +37,14 @@ __all__ = [
     "select_offset",
     "starts_at",
     "tokenize",
+    "with_idle",
 ]
 
 _START = "start"
 _LONGEST_NUMBER = 400
 _COMMA = "comma"
 _VALUES = "values"
+_IDLE = "idle"
 
 
 def _placed(parse: Any) -> Any:
@@ -297,7 +300,8 @@ def parse_expression(source: Source, text: str, tokens_: list[Token]) -> exp.Exp
     first = tokens_[0]
     select = Token(TokenType.SELECT, "SELECT", first.line, first.col, first.start, first.start)
     query = parse_query(source, text, [select, *tokens_])
-    if not isinstance(query, exp.Select) or len(query.expressions) != 1 or query.args.get("from_"):
+    clauses = {key for key, value in query.args.items() if value}
+    if not isinstance(query, exp.Select) or len(query.expressions) != 1 or clauses > {"hint", "expressions"}:
         raise source.error("expected one expression", first.start, "write an expression over the table's columns")
     found: exp.Expr = query.expressions[0]
     return found
@@ -324,6 +328,17 @@ def place_at(node: exp.Expr, offset: int) -> exp.Expr:
     """``node``, made by us, with the place that it stands for."""
     node.meta[_START] = offset
     return node
+
+
+def with_idle(node: exp.Expr, idle: list[exp.Expr]) -> exp.Expr:
+    """``node``, made by us, of something that had ``idle`` expressions as well, which only have to be right."""
+    node.meta[_IDLE] = idle
+    return node
+
+
+def idle_of(node: exp.Expr) -> list[exp.Expr]:
+    """The expressions that ``node`` does not need, and that have to be right nevertheless."""
+    return list(node.meta.get(_IDLE, ()))
 
 
 def offset_of(node: exp.Expr) -> int:

@@ -22,6 +22,14 @@ _OTHERWISE: dict[type[exp.Expr], type[exp.Expr]] = {
 }
 
 
+_COMPARED = "compared"
+
+
+def is_compared(node: exp.Expr) -> bool:
+    """Whether ``node``, in FROM, was written as the sub-query of IN, ANY or ALL."""
+    return bool(node.meta.get(_COMPARED))
+
+
 def written_out(
     node: exp.Expr, is_aggregate: Callable[[exp.Expr], bool], is_known: Callable[[exp.Expr], bool]
 ) -> exp.Expr:
@@ -64,7 +72,9 @@ def _quantified(node: exp.Expr) -> exp.Expr | None:
         alias = exp.TableAlias(this=_quoted(rows), columns=[_quoted(column)])
         found = select_at(at)
         found.set("expressions", [item])
-        found.set("from_", exp.From(this=exp.Subquery(this=query.copy(), alias=alias)))
+        compared = exp.Subquery(this=query.copy(), alias=alias)
+        compared.meta[_COMPARED] = True
+        found.set("from_", exp.From(this=compared))
         return found
 
     matching = select(place, exp.Literal.number(1))

@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from planner.expressions.literals import interval_literal, number_literal, temporal_literal
 from planner.expressions.typed import BOOLEAN, NULL, STRING, Expr, literal
-from planner.syntax.dialect import offset_of
+from planner.syntax.dialect import idle_of, offset_of
 from planner.translation.translator import Translator
 
 
@@ -32,6 +32,8 @@ def interval(t: Translator, node: exp.Expr) -> Expr:
 
 
 def truth_value(t: Translator, node: exp.Expr) -> Expr:
+    for idle in idle_of(node):
+        t.expression(idle)
     return literal("TRUE" if node.this else "FALSE", BOOLEAN, offset_of(node))
 
 
@@ -40,4 +42,6 @@ def null(t: Translator, node: exp.Expr) -> Expr:
 
 
 def in_parentheses(t: Translator, node: exp.Expr) -> Expr:
+    for idle in idle_of(node):
+        t.expression(idle)
     return t.expression(node.this)

@@ -80,5 +80,24 @@ def only(source: Source, node: exp.Expr, *known: str) -> None:
         if key not in known and value:
             place = value[0] if isinstance(value, list) else value
             offset = offset_of(place) if isinstance(place, exp.Expr) else 0
-            what = {"with_": "WITH", "from_": "FROM"}.get(key, key.replace("_", " ").upper())
-            raise source.error(f"{what} is not supported here", offset or offset_of(node), "remove it")
+            raise source.error(f"{written(key)} is not supported here", offset or offset_of(node), "remove it")
+
+
+_WRITTEN = {
+    "with_": "WITH",
+    "from_": "FROM",
+    "group": "GROUP BY",
+    "windows": "WINDOW",
+    "order": "ORDER BY",
+    "sort": "SORT BY",
+    "cluster": "CLUSTER BY",
+    "distribute": "DISTRIBUTE BY",
+    "connect": "CONNECT BY",
+    "locks": "FOR UPDATE",
+    "sample": "TABLESAMPLE",
+}
+
+
+def written(key: str) -> str:
+    """A part of a syntax tree as it is written in SQL."""
+    return _WRITTEN.get(key, key.rstrip("_").replace("_", " ").upper())

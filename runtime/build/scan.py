@@ -28,7 +28,8 @@ def _stream(operator: Scan, inputs: Sequence[Rows], edges: Edges) -> Rows:
         table = edges.plan.tables[operator.table]
         in_arrow = connectors.read_in_arrow(edges.spark, operator.table, table, operator.columns)
         if in_arrow is not None:
-            found = replace(in_arrow, frame=marked(in_arrow.frame, operator.id))
+            counted = tuple((f"{metric} {operator.id}", how) for metric, how in in_arrow.metrics)
+            found = replace(in_arrow, frame=marked(in_arrow.frame, operator.id), metrics=counted)
             return Rows(lambda: _read(operator, [], edges), found)
     return from_frames(_read)(operator, inputs, edges)
 

@@ -23,7 +23,7 @@ from runtime.worker.metered import METRICS_COLUMN, counts, data, with_metrics
 
 ROWS = "rows"
 UNCOUNTED = "uncounted"
-"""The metric that says how many rows a task has read beyond those that Spark has counted."""
+"""The metric that says how many rows a task has read beyond those that Spark has counted; the scan's id follows."""
 
 Metrics = list[int | None]
 """What a task has counted, to which ``read`` adds at the end; None where it knows nothing."""

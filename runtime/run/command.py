@@ -205,7 +205,9 @@ def _run_on_spark(plan: Plan, options: RunOptions, health: Health, metrics: Any)
             can_restart=lambda: not _is_gone(spark),
             health=health,
         )
-        return run_plan(plan, start, supervision, as_json=options.as_json, requests=_behind_url(options))
+        return run_plan(
+            plan, start, supervision, as_json=options.as_json, requests=_behind_url(options), once=options.once
+        )
 
 
 def refuse_wrong_usage(options: RunOptions) -> None:

@@ -56,17 +56,20 @@ class Report(Protocol):
 
 
 @contextmanager
-def open_report(*, as_json: bool, requests: bool = False) -> Iterator[Report]:
-    """The report that fits where output goes; ``requests`` says that file operations of state are worth telling."""
+def open_report(*, as_json: bool, requests: bool = False, once: bool = False) -> Iterator[Report]:
+    """The report that fits where output goes, of a run that may take what is there ``once``.
+
+    ``requests`` says that file operations of state are worth telling.
+    """
     if as_json:
         out = sys.stdout
         with redirect_stdout(sys.stderr):
             yield JsonReport(out)
     elif sys.stderr.isatty():
-        with TableReport(requests=requests) as report:
+        with TableReport(requests=requests, once=once) as report:
             yield report
     else:
-        yield LineReport(requests=requests)
+        yield LineReport(requests=requests, once=once)
 
 
 class _Idle:
@@ -130,8 +133,8 @@ class LineReport:
 
     pace: ClassVar[float] = 10.0
 
-    def __init__(self, *, requests: bool = False) -> None:
-        self._requests = requests
+    def __init__(self, *, requests: bool = False, once: bool = False) -> None:
+        self._requests, self._once = requests, once
         self._idle = _Idle()
 
     def batch(self, batch: BatchProgress) -> None:
@@ -141,7 +144,7 @@ class LineReport:
             " ".join([name, f"{found.state_rows:,} rows {human_bytes(found.state_bytes)}", *counts_text(found)])
             for name, found in batch.operators.items()
         ]
-        states += [lag for source in batch.sources if (lag := lag_text(source))]
+        states += [lag for source in batch.sources if (lag := lag_text(source, once=self._once))]
         states += [requests_text(batch.operators.values())] if self._requests and batch.operators else []
         states += [f"{name} {lookup_text(found)}" for name, found in batch.lookups.items() if any(found.values())]
         states += [f"{name} {function_text(found)}" for name, found in batch.functions.items() if any(found.values())]
@@ -181,14 +184,14 @@ class TableReport:
 
     pace: ClassVar[float] = 5.0
 
-    def __init__(self, *, requests: bool = False) -> None:
+    def __init__(self, *, requests: bool = False, once: bool = False) -> None:
         from rich.console import Console
         from rich.live import Live
 
         self._batches: dict[str, BatchProgress] = {}
         self._jobs: list[JobProgress] = []
         self._running: dict[str, str] = {}
-        self._requests = requests
+        self._requests, self._once = requests, once
         # Rows of print sinks go above the table if they share its terminal, and stay out of it if they don't.
         shared = sys.stdout.isatty()
         console = Console(file=sys.stderr)
@@ -256,7 +259,9 @@ class TableReport:
                 table.add_row(Text(f"  {name}"), *flow, f"{found.state_rows:,}", human_bytes(found.state_bytes))
         batches = self._batches.values()
         counted = [f"  {name}   {' '.join(counts_text(found))}" for name, found in _counting(batches)]
-        counted += [f"  {lag}" for batch in batches for source in batch.sources if (lag := lag_text(source))]
+        counted += [
+            f"  {lag}" for batch in batches for source in batch.sources if (lag := lag_text(source, once=self._once))
+        ]
         if self._requests:
             counted += [f"  {one.sink}   {requests_text(one.operators.values())}" for one in batches if one.operators]
         below = [Text(clean(line)) for line in (*counted, *_said(batches), *self._running.values())]

@@ -85,6 +85,7 @@ class Engine:
                 Supervision(stop=_stop(plan)),
                 as_json=self.as_json,
                 requests=requests,
+                once=True,
             )
 
     def start(self, plan: Plan) -> str:

@@ -68,16 +68,17 @@ def run_plan(
     *,
     as_json: bool,
     requests: bool = False,
+    once: bool = False,
 ) -> int:
     """Run ``plan``, as ``start`` starts it, to its end and tell of its batches; 0, or the code of a signal's exit.
 
-    ``requests`` says that file operations of state are worth telling.
+    ``requests`` says that file operations of state are worth telling, ``once`` that the run takes what is there.
     """
     stop, health = supervision.stop, supervision.health
     totals = Totals({"jobs": 0, "rows_out": 0} if plan.mode == "batch" else {"batches": 0, "rows_in": 0, "rows_out": 0})
     began, status, failure = time.monotonic(), "failed", {}
     listening, asked = stop.listening(), asked_before_the_jvm_ends(stop.asked_by_jvm)
-    with listening, asked, open_report(as_json=as_json, requests=requests) as report:
+    with listening, asked, open_report(as_json=as_json, requests=requests, once=once) as report:
         try:
             status = _run(plan, start, supervision, report, totals)
         except Stopped:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
-from runtime.progress import OperatorProgress, batch_progress
+import pytest
+
+from runtime.progress import BatchProgress, OperatorProgress, batch_progress
+from runtime.run.report import open_report
+from runtime.sources import lag_text
 
 PARTITIONS = 2
 
@@ -102,3 +107,52 @@ def test_the_row_that_values_are_made_of_is_not_read() -> None:
     assert [(each.operator, each.rows_in) for each in found.sources] == [("scan_t", 3), ("scan_g", 5)]
     unknown = batch_progress("sink_r", progress, {}, PARTITIONS)
     assert [each.operator for each in unknown.sources] == [None, None]
+
+
+def of_files(scans: tuple[str, ...] = ("scan_t", "scan_u"), **rates: float) -> BatchProgress:
+    """A batch that read 2 files of 1,000 rows each, which Spark counts as 2 rows, and 5 rows of another source."""
+
+    def source(description: str, rows: int) -> SimpleNamespace:
+        found = {"inputRowsPerSecond": 1.0, "processedRowsPerSecond": 0.4} | rates
+        return SimpleNamespace(
+            description=description, numInputRows=rows, endOffset=None, latestOffset=None, metrics={}, **found
+        )
+
+    progress = SimpleNamespace(
+        numInputRows=7,
+        sources=(source("FileStreamSource[file:/in]", 2), source("KafkaV2[Subscribe[u]]", 5)),
+        batchId=0,
+        timestamp="t",
+        durationMs={},
+        observedMetrics={"read by join_t_u/0": Observed(**{"uncounted scan_t": 1998})},
+    )
+    return batch_progress("sink_r", progress, {}, PARTITIONS, scans=scans)
+
+
+def test_rows_of_files_that_tasks_read_themselves_are_counted_and_not_the_files() -> None:
+    found = of_files()
+    assert found.rows_in == 2005
+    files, topic = found.sources
+    assert (files.rows_in, files.rows_in_per_second, files.rows_processed_per_second) == (2000, 1000.0, 400.0)
+    assert (topic.rows_in, topic.rows_in_per_second, topic.rows_processed_per_second) == (5, 1.0, 0.4)
+    assert lag_text(files) == "file:/in falls behind: 1,000 rows a second come, 400 are processed"
+    assert lag_text(topic) == "Subscribe[u] falls behind: 1.0 rows a second come, 0.4 are processed"
+
+
+def test_nobody_tells_how_fast_rows_came_if_files_may_have_been_counted() -> None:
+    assert [lag_text(source) for source in of_files(()).sources] == ["", ""]
+    assert of_files(()).rows_in == 2005
+
+
+def test_a_run_that_takes_what_is_there_once_does_not_fall_behind() -> None:
+    found = of_files()
+    assert [lag_text(source, once=True) for source in found.sources] == ["", ""]
+    waiting = replace(found.sources[0], metrics={"numFilesOutstanding": "3"})
+    assert lag_text(waiting, once=True) == lag_text(waiting) == "file:/in is behind: 3 files"
+
+
+def test_a_report_of_a_run_once_tells_nothing_of_falling_behind(capsys: pytest.CaptureFixture[str]) -> None:
+    for once in (False, True):
+        with open_report(as_json=False, once=once) as report:
+            report.batch(of_files())
+        assert ("falls behind" in capsys.readouterr().err) is not once

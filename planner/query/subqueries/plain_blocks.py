@@ -19,22 +19,16 @@ from planner.query.clauses import clauses_of
 from planner.query.compiler import QueryCompiler
 from planner.query.from_clause import From, build_from
 from planner.query.hint_scope.state_ttl import BlockHints
-from planner.query.subquery_kinds import is_grouped, keeps_a_row, plain_select, sub_queries_in
+from planner.query.subquery_kinds import is_grouped, keeps_a_row, sub_queries_in, without_parentheses
 from planner.query.window_functions import has_windows, over_windows
 from planner.relations import Calc, Relation
-from planner.syntax.dialect import select_offset
+from planner.syntax.dialect import is_values, select_offset
 from planner.translation.expressions import clause_translator
 from planner.translation.scope import Beyond, Scope
+from planner.translation.translator import written
 
 PLAIN = ("hint", "expressions", "from_", "joins", "where")
 """The clauses of a plain block."""
-
-_WRITTEN = {
-    "with_": "WITH",
-    "group": "GROUP BY",
-    "order": "ORDER BY",
-    "windows": "WINDOW",
-}
 
 
 def is_plain(context: Context, select: exp.Select, *others: str, listed: bool = True) -> bool:
@@ -108,22 +102,30 @@ def check_idle(compiler: QueryCompiler, select: exp.Select, found: From, rows: R
 
 def beyond(context: Context, query: exp.Expr, outer: Scope) -> Beyond:
     """The scope ``outer`` for messages of a sub-query that is compiled by itself."""
-    select = plain_select(query)
-    what = "other queries in parentheses" if isinstance(query, exp.Subquery) else "VALUES"
-    if isinstance(query, exp.SetOperation):
+    query = without_parentheses(query)
+    what = "VALUES"
+    if isinstance(query, exp.Subquery):
+        what = _barring(query, "this")
+    elif isinstance(query, exp.SetOperation):
         what = query.key.upper()
-    if select is not None:
-        what = _clause_that_bars(context, select)
+    elif isinstance(query, exp.Select) and not is_values(query):
+        what = _barring(query, *PLAIN) or _without_clause(context, query)
     advice = f"leave {what} out, or join the tables; LATERAL (SELECT ...) in FROM takes ORDER BY, LIMIT and GROUP BY"
     return Beyond(scope=outer, query=f"a sub-query with {what}", advice=advice)
 
 
-def _clause_that_bars(context: Context, select: exp.Select) -> str:
-    """The name of the clause that makes ``select`` more than a plain block."""
+def _barring(query: exp.Expr, *others: str) -> str:
+    """The name of a clause of ``query`` that is not among the ``others``; empty if there is none."""
+    clauses = clauses_of(query) - {*others}
+    # LIMIT and OFFSET first: with them, ORDER BY has a meaning.
+    for key in ("limit", "offset", *sorted(clauses)):
+        if key in clauses:
+            return written(key)
+    return ""
+
+
+def _without_clause(context: Context, select: exp.Select) -> str:
+    """The name of what makes ``select`` more than a plain block, if that is no clause."""
     if has_cached_hint(context, select_offset(select)):
         return f"a {CACHED} hint"
-    # LIMIT and OFFSET first: with them, ORDER BY has a meaning.
-    for key in ("limit", "offset", *sorted(clauses_of(select) - {*PLAIN, "limit", "offset"})):
-        if key in clauses_of(select):
-            return _WRITTEN.get(key, key.rstrip("_").upper())
     return "OVER" if has_windows(select) else "an aggregate" if is_grouped(select) else "sub-queries in SELECT"
