@@ -13,6 +13,7 @@ Conversions that the planner makes by itself always fit, and are :func:`planner.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from decimal import Decimal
 
@@ -45,6 +46,11 @@ from planner.expressions.typed import (
 from plans.declarations.types import DataType
 
 _BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
+_DAY = r"\s*[0-9]{4}(-[0-9]{1,2}(-[0-9]{1,2})?)?(\s.*)?"
+_MOMENT = "[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}( [0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}([.][0-9]{0,9})?)?"
+_SHAPES = {"DATE": _DAY, "TIMESTAMP": _MOMENT, "TIMESTAMP_LTZ": _MOMENT}
+"""The texts that Flink casts to days and times; Spark takes others, such as ``2024-02-29T10:00``."""
+
 _SAFE_DIGITS = {"TINYINT": 2, "SMALLINT": 4, "INT": 9, "BIGINT": 18}
 """How many digits fit, whatever they are."""
 
@@ -68,6 +74,18 @@ def flink_cast(value: Expr, target: DataType, offset: int, *, function: str = "C
     if target.root == "DECIMAL" and not implicitly_assignable(source, target):
         function = "TRY_CAST"
     return cast(value, target, offset, function=function)
+
+
+def is_time(text: str, target: DataType) -> bool:
+    """Return whether Flink casts ``text`` to the day or time ``target``, unless there is no such day."""
+    return re.fullmatch(f"(?s){_SHAPES[target.root]}", text) is not None
+
+
+def time_of_text(text: Expr, target: DataType, offset: int, *, function: str) -> Expr:
+    """Return the cast of ``text`` to a day or a time; what Flink takes for none gets a ``?`` before it, and fails."""
+    other = literal(f"(?s)^(?!{_SHAPES[target.root]}(?!.))", STRING)
+    marked = call("regexp_replace", (text, other, literal("?", STRING)), STRING, offset)
+    return cast(marked, target, offset, function=function)
 
 
 def castable(value: Expr, target: DataType, *, function: str = "CAST") -> bool:

@@ -157,7 +157,7 @@ def castable_type(source: DataType, target: DataType) -> bool:
     if target.is_text:
         return plain or source.root in ("DATE", *_TIMESTAMPS, *_OCTETS)
     if target.root == "BOOLEAN":
-        return source.is_text or source.is_integer
+        return source.is_text or source.is_numeric
     if target.root == "DATE":
         return source.is_text or source.root in _TIMESTAMPS
     if target.root in _TIMESTAMPS:

@@ -48,6 +48,18 @@ def interval_literal(source: Source, value: str, unit: str, offset: int) -> Lite
     return Literal(text=f"INTERVAL '{value}' {name}", type=DataType(root="INTERVAL"), offset=offset)
 
 
+def day_of_text(text: str) -> str | None:
+    """Return the day that Flink casts ``text`` to, as ``2024-02-09``; None if there is no such day.
+
+    Days of the year 0 are not among those that a literal can have.
+    """
+    year, month, day = (*map(int, re.findall(r"[0-9]+", text.split()[0])), 1, 1)[:3]
+    try:
+        return datetime.date(year, month, day).isoformat()
+    except ValueError:
+        return None
+
+
 def temporal_literal(source: Source, root: str, text: str, offset: int) -> Literal:
     """A DATE or TIMESTAMP literal in canonical spelling; SqlError if ``text`` is no such value."""
     shape = r"\d{4}-\d{2}-\d{2}" + ("" if root == "DATE" else r"([ T]\d{2}:\d{2}:\d{2}(\.\d{1,6})?)?")

@@ -7,18 +7,18 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from planner.expressions import scalars
-from planner.expressions.casts import castable, flink_cast
+from planner.expressions.casts import castable, flink_cast, is_time, time_of_text
 from planner.expressions.functions.parts_of_times import EXTRACT, MORE_PARTS, PARTS
 from planner.expressions.functions.times import UNIT_FUNCTIONS, UNITS, unit_literal
-from planner.expressions.literals import temporal_literal
-from planner.expressions.typed import Expr, Literal
+from planner.expressions.literals import day_of_text
+from planner.expressions.typed import Expr, Literal, literal
 from planner.syntax.dialect import offset_of
 from planner.translation import aggregates, grouping_sets, json_aggregates, nested, percentiles
 from planner.translation.json_calls import FORMS, json_call
 from planner.translation.operators import arithmetic_operation
 from planner.translation.translator import Handler, Translator, only
 from planner.translation.user_calls import scalar_call
-from plans.declarations.types import parse_type
+from plans.declarations.types import DataType, parse_type
 
 
 def function_call(t: Translator, node: exp.Expr) -> Expr:
@@ -87,9 +87,23 @@ def _cast(t: Translator, node: exp.Expr, name: str) -> Expr:
             offset,
             "Flink and Spark disagree on it, or it has no meaning; cast to another type",
         )
-    if isinstance(found, Literal) and found.text is not None and found.type.is_text and data_type.root in ("DATE",):
-        return temporal_literal(t.source, data_type.root, found.text, offset)
+    if found.type.is_text and data_type.root in ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ"):
+        return _time_of_text(t, found, data_type, offset, name)
     return flink_cast(found, data_type, offset, function=name)
+
+
+def _time_of_text(t: Translator, text: Expr, target: DataType, offset: int, function: str) -> Expr:
+    if not isinstance(text, Literal) or text.text is None:
+        return time_of_text(text, target, offset, function=function)
+    if is_time(text.text, target):
+        if target.root != "DATE":
+            return flink_cast(text, target, offset, function=function)
+        if (day := day_of_text(text.text)) is not None:
+            return literal(day, target.as_nullable(), offset)
+    if function == "TRY_CAST":
+        return literal(None, target.as_nullable(), offset)
+    example = "2024-12-31" if target.root == "DATE" else "2024-12-31 23:59:59.999"
+    raise t.source.error(f"'{text.text}' is not a {target.root}", offset, f"write it like '{example}'")
 
 
 def sub_query(t: Translator, node: exp.Expr) -> Expr:

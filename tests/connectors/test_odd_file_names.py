@@ -53,7 +53,8 @@ def write(path: Path, format_: str, number: int) -> None:
         with path.open("wb") as file:
             pq.write_table(pa.table({"id": [number]}), file)
     else:
-        path.write_text(f"{number}\n" if format_ == "csv" else json.dumps({"id": number}) + "\n", encoding="utf-8")
+        line = f"{number}" if path.parent.name.startswith("day=") else f"{number},"
+        path.write_text((line if format_ == "csv" else json.dumps({"id": number})) + "\n", encoding="utf-8")
 
 
 def table(path: Path | str, format_: str, **options: str) -> Table:

@@ -119,6 +119,6 @@ def _plain(text: Column, name: str, column: str, delimiter: str, special: str) -
         f"table {name}: a text of column {column} has a line break or {delimiter!r} in it, and"
         " 'csv.disable-quote-character' leaves no quotes to put it in: "
     )
-    is_plain = F.translate(text, F.lit(special), F.lit("")) == text
+    is_plain = F.translate(text, special, "") == text
     failure = F.raise_error(F.concat(F.lit(message), F.substring(text, 1, 40))).cast("string")
     return F.when(text.isNull() | is_plain, text).otherwise(failure)

@@ -148,14 +148,15 @@ def _load(
     if changelog != "false":
         schema = schema.add(OP, StringType())
     declared, last = StructType(schema.fields[:]), None  # add() changes the schema itself
-    if may_break_lines(table):
+    breaks_lines = may_break_lines(table) and not _has_undeclared_partitions(spark, table)
+    if breaks_lines:
         schema, last = with_last_as_text(schema), last_column(schema, table)
     chosen = table.options["format"]
     lenient = chosen in TEXTS and option(table, f"{chosen}.ignore-parse-errors") == "true"
     if chosen == "avro":
         require_avro_files(name)
     reader = reader.format("binaryFile" if chosen == "avro" else spark_format(table))
-    reader = reader.options(**read_options(table))
+    reader = reader.options(**read_options(table, breaks_lines=breaks_lines))
     if lenient:
         schema = schema.add(_CORRUPT, StringType())
         reader = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", _CORRUPT)
@@ -220,9 +221,9 @@ def wrong_line(spark: SparkSession, table: Table, file: str) -> tuple[str, str] 
     if option(table, "source.changelog") != "false":
         schema = schema.add(OP, StringType())
     last = None
-    if may_break_lines(table):
+    if may_break_lines(table) and not _has_undeclared_partitions(spark, table):
         schema, last = with_last_as_text(schema), last_column(schema, table)
-    reader = spark.read.format(chosen).options(**read_options(table))
+    reader = spark.read.format(chosen).options(**read_options(table, breaks_lines=last is not None))
     names = schema.fieldNames()
     reader = reader.schema(schema.add(_CORRUPT, StringType()))
     reader = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", _CORRUPT)
@@ -230,7 +231,7 @@ def wrong_line(spark: SparkSession, table: Table, file: str) -> tuple[str, str] 
     fields = [F.coalesce(F.col(quoted(field)).cast("string"), F.lit("")) for field in names]
     line = F.coalesce(F.col(_CORRUPT), F.concat_ws(option(table, "csv.field-delimiter") or ",", *fields))
     for row in load_batch(spark, reader, file).where(_is_wrong(last)).limit(1).select(line.alias(_CORRUPT)).collect():
-        return chosen, str(row[_CORRUPT])
+        return chosen, str(row[_CORRUPT]).rstrip("\r\n")
     return None
 
 
@@ -242,6 +243,14 @@ def _field(name: str, last: LastColumn | None) -> Column:
 def _is_wrong(last: LastColumn | None) -> Column:
     """Whether a row has something that cannot be read."""
     return F.col(_CORRUPT).isNotNull() | (F.lit(False) if last is None else last.is_wrong)
+
+
+def _has_undeclared_partitions(spark: SparkSession, table: Table) -> bool:
+    """Whether directories like ``day=1`` have values of columns, so that another column is the last one of a file."""
+    try:
+        return not table.partitioned_by and are_partitioned(spark, table.options["path"])
+    except (AnalysisException, Py4JJavaError, IllegalArgumentException):
+        return False  # as loading will say
 
 
 def _row_order(rows: DataFrame) -> list[Column]:

@@ -90,7 +90,11 @@ def _orc(context: LookupContext, system: pyarrow.fs.FileSystem, file: str) -> It
             if column.name not in reader.schema.names:
                 raise _failure(context, file, f"it has no column {column.name!r}")
         for stripe in range(reader.nstripes):
-            rows = pa.Table.from_batches([reader.read_stripe(stripe, [column.name for column in context.columns])])
+            try:
+                found = reader.read_stripe(stripe, [column.name for column in context.columns])
+            except pa.ArrowInvalid as error:  # a time before 1678 or after 2262
+                raise _failure(context, file, str(error)) from None
+            rows = pa.Table.from_batches([found])
             # Of nanoseconds, three digits go.
             yield rows.cast(
                 pa.schema(
@@ -163,8 +167,8 @@ def _csv(context: LookupContext, system: pyarrow.fs.FileSystem, file: str) -> It
     with system.open_input_stream(file) as stream:
         data = stream.read()
     if _flag(context, "csv.allow-comments"):
-        data = b"\n".join(line for line in data.split(b"\n") if not line.startswith(b"#"))
-    if not data.strip():
+        data = _without_comments(data, context)
+    if not data.strip(b"\r\n"):
         return
     names = [column.name for column in context.declared]
     quote = False if _flag(context, "csv.disable-quote-character") else _value(context, "csv.quote-character")
@@ -176,6 +180,7 @@ def _csv(context: LookupContext, system: pyarrow.fs.FileSystem, file: str) -> It
                 delimiter=str(_value(context, "csv.field-delimiter")).replace("\\t", "\t"),
                 quote_char=quote,
                 escape_char=_value(context, "csv.escape-character") or False,
+                newlines_in_values=quote is not False,
                 invalid_row_handler=(lambda row: "skip") if lenient else None,
             ),
             convert_options=pyarrow.csv.ConvertOptions(
@@ -198,6 +203,20 @@ def _csv(context: LookupContext, system: pyarrow.fs.FileSystem, file: str) -> It
         except ValueError as error:
             raise _failure(context, file, f"column {column.name!r}: {error}") from None
     yield pa.table(columns, names=[column.name for column in context.columns])
+
+
+def _without_comments(data: bytes, context: LookupContext) -> bytes:
+    """``data`` without the lines that start with ``#``, unless a quote goes on there."""
+    unquoted = _flag(context, "csv.disable-quote-character")
+    quote = b"" if unquoted else str(_value(context, "csv.quote-character")).encode()
+    escape = (_value(context, "csv.escape-character") or "").encode()
+    kept, is_inside = [], False
+    for line in data.split(b"\n"):
+        if is_inside or not line.startswith(b"#"):
+            kept.append(line)
+            plain = line.replace(escape + escape, b"").replace(escape + quote, b"") if escape else line
+            is_inside ^= bool(quote) and plain.count(quote) % 2 == 1
+    return b"\n".join(kept)
 
 
 def _typed(texts: pa.ChunkedArray, type_text: str, lenient: bool) -> pa.ChunkedArray | pa.Array:

@@ -7,7 +7,7 @@ import json
 from plans.connectors.files.formats import TEXTS, is_legacy, stored_columns
 from plans.connectors.table import option
 from plans.declarations.tables import Table
-from runtime.connectors.filesystem.csv_files import LINE_BREAK, is_quoted, may_break_lines
+from runtime.connectors.filesystem.csv_files import LINE_BREAK, is_quoted
 from runtime.connectors.filesystem.row_kinds import OP
 from runtime.connectors.messages.avro_values import record_schema
 
@@ -28,11 +28,14 @@ def spark_format(table: Table) -> str:
     return "text" if chosen == "raw" else chosen
 
 
-def read_options(table: Table) -> dict[str, str]:
-    """Spark's options for reading: those of the format, without a limit for texts of JSON."""
+def read_options(table: Table, *, breaks_lines: bool) -> dict[str, str]:
+    """Spark's options for reading: those of the format, without a limit for texts of JSON.
+
+    ``breaks_lines`` makes Spark look for line breaks in rows of CSV.
+    """
     # Spark takes what nullValue stands for, "" by default, for NULL even in quotes; no file of CSV has this one.
     defaults = {"csv": {"nullValue": _NO_TEXT}, "json": {"maxStringLen": _LONGEST}}
-    lines = {"multiLine": "true", "lineSep": LINE_BREAK} if may_break_lines(table) else {}
+    lines = {"multiLine": "true", "lineSep": LINE_BREAK} if breaks_lines else {}
     return defaults.get(table.options["format"], {}) | lines | _format_options(table)
 
 
@@ -56,7 +59,7 @@ def write_options(table: Table) -> dict[str, str]:
     if chosen == "csv":
         # By default, Spark cuts blanks and control characters off texts that are not in quotes.
         options |= dict.fromkeys(("ignoreLeadingWhiteSpace", "ignoreTrailingWhiteSpace"), "false")
-        options |= {} if is_quoted(table) else {"emptyValue": ""}
+        options["emptyValue"] = _format_options(table)["quote"] * 2
     return options | _format_options(table)
 
 

@@ -56,7 +56,7 @@ def as_stored(spark: SparkSession, rows: DataFrame, name: str, table: Table) -> 
     match table.options["format"]:
         case "orc":
             zone = _zone(spark, name, table)
-            convert = {"TIMESTAMP": lambda value: _instant(value, zone)}
+            convert = {"TIMESTAMP": lambda value: _in_orc(_instant(value, zone), name)}
         case "avro" if is_legacy(table):
             convert = {"TIMESTAMP": lambda value: _instant(value, _UTC)}
         case "csv":
@@ -125,6 +125,21 @@ def _wall_clock(instant: Column, zone: str) -> Column:
     """The TIMESTAMP that it is in ``zone`` at an instant."""
     in_utc = instant if zone == _UTC else F.from_utc_timestamp(instant, zone)
     return F.expr(_EPOCH) + F.unix_micros(in_utc) * F.expr("INTERVAL '0.000001' SECOND")
+
+
+def _in_orc(instant: Column, name: str) -> Column:
+    """``instant`` if files of ORC can tell it from another one, else the run fails.
+
+    A time in ORC is its seconds, cut towards 1970, and its fraction. The last second before 1970 is therefore written
+    as the first one after it; readers can tell them apart by fractions below a millisecond only.
+    """
+    micros = F.unix_micros(instant)
+    message = F.concat(
+        F.lit(f"table {name}: "),
+        instant.cast("string"),
+        F.lit(" is in the last second before 1970, which files of ORC cannot tell from the next one; use parquet"),
+    )
+    return F.when(micros.between(-999_000, -1), F.raise_error(message).cast("timestamp")).otherwise(instant)
 
 
 def _line(value: Column, name: str, column: str) -> Column:

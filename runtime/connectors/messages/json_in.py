@@ -174,7 +174,7 @@ def fitting(data_type: DataType) -> Callable[[Decimal], Decimal | None]:
             rounded = value.quantize(unit, context=_WIDE)
         except InvalidOperation:
             return None
-        return rounded if abs(rounded) < limit else None
+        return rounded if rounded.copy_abs() < limit else None  # abs() would round to 28 digits
 
     return fit
 

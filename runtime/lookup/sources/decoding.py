@@ -250,7 +250,7 @@ def _decimal(data_type: DataType) -> Callable[[Decimal], Decimal]:
             exact = value.quantize(unit, context=_WIDE)
         except InvalidOperation:
             exact = None
-        if exact is None or exact != value or abs(exact) >= limit:
+        if exact is None or exact != value or exact.copy_abs() >= limit:  # abs() would round to 28 digits
             raise ValueError(f"{_shown(value)} does not fit into {data_type.as_nullable()}")
         return exact
 
