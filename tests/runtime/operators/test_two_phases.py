@@ -167,7 +167,7 @@ def counts() -> AggregateOperator:
 
 def test_a_group_that_is_updated_often_becomes_a_retraction_and_two_sums() -> None:
     found = summed_up(counts(), [("-U", ("a",)), ("+U", ("a",))] * 5)
-    # A group of one row is empty behind each -U. So the four +U that are taken back again are not summed up with the last.
+    # A group of one row is empty behind each -U: the four +U that are taken back again do not count with the last one.
     assert [(row[WEIGHT], row[ROWS]) for row in found] == [(-1, 1), (0, 8), (1, 1)]
 
 
