@@ -56,11 +56,8 @@ class UserAggregate:
             function: Any = opened.function
             held = self._held(function, old, live)
             signs = [1] * len(arguments) if rows.weights is None else rows.weights.tolist()
-            afresh = [False] * len(arguments) if rows.afresh is None else rows.afresh.tolist()
-            given = zip(rows.groups.tolist(), signs, afresh, rows.used.tolist(), strict=True)
-            for place, (group, sign, anew, used) in enumerate(given):
-                if anew:
-                    held[group] = self._created(function, 1)[0]
+            given = zip(rows.groups.tolist(), signs, rows.used.tolist(), strict=True)
+            for place, (group, sign, used) in enumerate(given):
                 if not used:
                     continue
                 call = function.accumulate if sign > 0 else function.retract

@@ -40,15 +40,13 @@ from runtime.state.layout import Int64s
 class GivenRows:
     """Rows with which an aggregate function of the user's is called: the group of each, and its arguments.
 
-    It is called for those that are ``used``. ``weights`` are +1 and -1, None for all +1. ``afresh`` marks the rows
-    before which their group had lost all others.
+    It is called for those that are ``used``. ``weights`` are +1 and -1, None for all +1.
     """
 
     groups: Int64s
     arguments: tuple[pa.Array, ...]
     used: Mask
     weights: Int64s | None = None
-    afresh: Mask | None = None
 
     def tuples(self) -> list[tuple[Any, ...]]:
         """The arguments of each row, as Python values."""
@@ -218,13 +216,11 @@ def _accumulator(function: str, call: AggregateCall, columns: pa.Schema) -> Accu
     )
 
 
-def given_rows(
-    accumulator: Accumulator, rows: pa.Table, groups: Int64s, weights: Int64s | None, afresh: Mask | None = None
-) -> GivenRows:
+def given_rows(accumulator: Accumulator, rows: pa.Table, groups: Int64s, weights: Int64s | None) -> GivenRows:
     """The ``rows`` with which the function of the user's behind ``accumulator`` is called."""
     arguments = tuple(rows[name].combine_chunks() for name in accumulator.arguments)
     used = used_rows(accumulator.filter, rows)
-    return GivenRows(groups=groups, arguments=arguments, used=used, weights=weights, afresh=afresh)
+    return GivenRows(groups=groups, arguments=arguments, used=used, weights=weights)
 
 
 def used_rows(filter_: str | None, rows: pa.Table) -> Mask:
@@ -292,12 +288,14 @@ def _is_value(values: pa.Array, wanted: float) -> pa.Array:
     return pc.equal(values, pa.scalar(wanted, values.type))
 
 
-def summed(groups: Int64s, accumulators: Sequence[Accumulator], parts: Sequence[pa.Array]) -> list[pa.Array]:
-    """Fold the contributions ``parts`` per group; groups are numbered without gaps, and the result is in that order.
+def summed(
+    groups: Int64s, accumulators: Sequence[Accumulator], parts: Sequence[pa.Array], size: int | None = None
+) -> list[pa.Array]:
+    """Fold the contributions ``parts`` for each of ``size`` groups, of all that there are if it is None.
 
     A linear accumulator without a contribution is 0, any other NULL. A sum of DECIMAL with too many digits is NULL.
     """
-    size = int(groups.max(initial=-1)) + 1
+    size = int(groups.max(initial=-1)) + 1 if size is None else size
     return [_summed(groups, a, part, size) for a, part in zip(accumulators, parts, strict=True)]
 
 
@@ -326,9 +324,11 @@ def _summed(groups: Int64s, accumulator: Accumulator, part: pa.Array, size: int)
     table = pa.table([pa.array(groups), part], ["group", "part"])
     kept = pc.ScalarAggregateOptions(skip_nulls=fold != "sum")
     folded = table.group_by("group", use_threads=False).aggregate([("part", fold, kept)])
-    place = np.empty(size, np.int64)
-    place[folded["group"].to_numpy()] = np.arange(size)
-    column = folded[f"part_{fold}"].combine_chunks().take(pa.array(place))
+    place = np.full(size, -1, np.int64)
+    place[folded["group"].to_numpy()] = np.arange(folded.num_rows)
+    column = folded[f"part_{fold}"].combine_chunks().take(pa.array(place, mask=place < 0))
+    if accumulator.is_linear and (place < 0).any():
+        column = pc.if_else(pa.array(place < 0), pa.scalar(Decimal(0), column.type), column)
     if fold == "max" and pa.types.is_floating(part.type):  # Arrow passes over NaN
         no_number = np.asarray(pc.fill_null(pc.is_nan(part), False))
         if no_number.any():

@@ -3,9 +3,10 @@
 A partial row has the keys, what the rows behind it add to each accumulator, their weight (inserts minus retractions)
 and their number. What is left to the state is right only if it does not matter how many rows a group had before. It
 does matter to a retraction that goes below all before it in its piece of the batch: whether there is a row to retract,
-only the state knows. Such rows stay single, in front of the sum of the others of their group, whose weight is never
-negative; so a group that is updated any number of times becomes one retraction and one sum. An aggregate function of
-the user's is here only where rows are only added. Knows no state.
+and whether the group is empty then, only the state knows. Such rows stay single, and what is between two of them
+becomes a row that weighs nothing and one with the rest (:func:`~runtime.kernels.retraction.pieces`); so a group that is
+updated any number of times becomes three rows. Rows of large amounts stay single (:mod:`runtime.kernels.in_steps`). An
+aggregate function of the user's is here only where rows are only added. Knows no state.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ import numpy as np
 import pyarrow as pa
 
 from runtime.kernels.accumulators import Accumulator, contribution, folded_anew, summed
-from runtime.kernels.retraction import overdrawn, weights_of
+from runtime.kernels.in_steps import are_large, has_range
+from runtime.kernels.retraction import pieces, weights_of
 from runtime.operator import hash_column
-from runtime.state.identity import encode_groups, hashed_groups
+from runtime.state.identity import Mask, hashed_groups
 from runtime.state.layout import Int64s
 
 WEIGHT, ROWS = "__weight", "__rows"
@@ -61,16 +63,16 @@ class PartialSums:
         if not self.required and _WORTH * len(first) > batch.num_rows:
             return None
         weights = weights_of(batch)
-        if weights is None or weights.min(initial=1) > 0:
-            return self._summed(batch, weights, groups)
-        single = overdrawn(groups, weights, np.zeros(len(first), np.int64))
-        rest = np.flatnonzero(~single)
-        among, begin = encode_groups([pa.array(groups[rest])])
-        sums = self._summed(batch.take(rest), weights[rest], among)
-        alone = np.flatnonzero(single)
-        parts = pa.concat_tables([self._partial(batch.take(alone), weights[alone]), sums])
-        order = np.argsort(np.concatenate((groups[alone], groups[rest][begin])), kind="stable")
-        return parts.take(pa.array(order))
+        large = self._are_large(batch, weights, groups, len(first))
+        if large.any() or (weights is not None and weights.min(initial=1) < 0):
+            number = pieces(groups, np.ones(len(groups), np.int64) if weights is None else weights)
+            number = np.where(large[groups], np.arange(len(groups)), number)
+            _, groups = np.unique(groups * (int(number.max()) + 1) + number, return_inverse=True)
+        return self._summed(batch, weights, groups)
+
+    def _are_large(self, batch: pa.Table, weights: Int64s | None, groups: Int64s, size: int) -> Mask:
+        sums = [a for a in self.accumulators if has_range(a)]
+        return are_large(sums, groups, [contribution(a, batch, weights) for a in sums], size)
 
     def _partial(self, rows: pa.Table, weights: Int64s | None) -> pa.Table:
         ones = np.ones(rows.num_rows, np.int64)

@@ -52,15 +52,46 @@ def running(groups: Int64s, numbers: Int64s) -> Int64s:
     return result
 
 
-def afresh(groups: Int64s, weights: Int64s, start: Int64s) -> Mask:
-    """Mark the rows before which their group has lost all rows that it had.
+def last_emptied(groups: Int64s, weights: Int64s, start: Int64s) -> Int64s:
+    """For each group, the last row behind which the group has no rows left; -1 if it always has some.
 
-    >>> afresh(np.array([0, 0, 0, 1]), np.array([1, -1, 1, 1]), np.array([0, 0])).tolist()
-    [False, False, True, False]
+    No row is :func:`overdrawn`. A row that weighs 0 stands for rows of which the group had no more behind them than
+    before them.
+
+    >>> last_emptied(np.array([0, 0, 0, 1]), np.array([1, -1, 1, 1]), np.array([0, 0])).tolist()
+    [1, -1]
     """
-    before = start[groups] + running(groups, weights) - weights
-    again: Mask = (before == 0) & (running(groups, np.ones(len(groups), np.int64)) > 1)
-    return again
+    last = np.full(len(start), -1, np.int64)
+    lessens = weights <= 0
+    taken = np.bincount(groups[lessens], -weights[lessens], len(start))
+    doubtful = (np.bincount(groups[lessens], minlength=len(start)) > 0) & (taken >= start)
+    rows = np.flatnonzero(doubtful[groups])
+    if rows.size:
+        empty = rows[start[groups[rows]] + running(groups[rows], weights[rows]) == 0]
+        last[groups[empty]] = empty  # of several rows of a group, the last one stays
+    return last
+
+
+def pieces(groups: Int64s, weights: Int64s) -> Int64s:
+    """Number the rows of each group, so that rows with one number can be summed up whatever the group had before.
+
+    Numbers go up with the rows. A retraction that goes below all before it may empty the group, or may find nothing to
+    retract: it has a number of its own. So have the rows behind it up to the last one that brings the group down to the
+    same level, behind which the group is empty if it was before them; and the rows after that one, which are then all
+    that the group has.
+
+    >>> pieces(np.zeros(7, np.int64), np.array([1, -1, -1, 1, -1, 1, 1])).tolist()
+    [1, 1, 3, 4, 4, 5, 5]
+    """
+    alone = overdrawn(groups, weights, np.zeros(int(groups.max(initial=-1)) + 1, np.int64))
+    low = running(groups, alone.astype(np.int64))
+    part = groups * (int(low.max(initial=0)) + 1) + low
+    rows = np.arange(len(groups))
+    at_level = ~alone & (running(groups, weights) + low == 0)
+    last = np.full(int(part.max(initial=-1)) + 1, -1, np.int64)
+    last[part[at_level]] = rows[at_level]
+    number: Int64s = 3 * low + np.where(alone, 0, np.where(rows <= last[part], 1, 2))
+    return number
 
 
 def _overdrawn(groups: Int64s, weights: Int64s, start: Int64s) -> Mask:

@@ -36,9 +36,10 @@ from runtime.kernels.accumulators import (
     used_rows,
 )
 from runtime.kernels.grouped import GroupedRows, RowValues
+from runtime.kernels.in_steps import added_in_steps, has_range
 from runtime.kernels.ordered_values import ordered_values_layout
 from runtime.kernels.partial import ROWS, WEIGHT, PartialSums
-from runtime.kernels.retraction import afresh, overdrawn, weights_of
+from runtime.kernels.retraction import last_emptied, overdrawn, weights_of
 from runtime.kernels.values import VALUE, ValueChange, update_value_rows, update_values, values_layout
 from runtime.operator import (
     DELETE,
@@ -223,16 +224,24 @@ def _update(
                 return _update(operator, states, batch.filter(pa.array(counted)), weights[counted], now)
     if not len(first):
         return operator.output.empty_table()
+    places, kept = _by_place(first, batch.num_rows), old
+    if weights is not None:
+        last = last_emptied(groups, weights, old_count)
+        if (last >= 0).any():
+            _forget(operator, states, keys, hashes, np.flatnonzero((last >= 0) & (old_count > 0)), now)
+            kept, old_count = _begun_anew(operator, old, last >= 0), np.where(last >= 0, 0, old_count)
+            rest = np.arange(batch.num_rows) > last[groups]
+            batch, groups, weights = batch.filter(pa.array(rest)).combine_chunks(), groups[rest], weights[rest]
     change = np.bincount(groups, weights=weights, minlength=len(first)).astype(np.int64)
     new_count = old_count + change
     grouped = GroupedRows(keys=keys, hashes=hashes, groups=groups, weights=weights)
-    new = _changed(operator, states, batch, grouped, old, old_count, now)
-    new |= _folded(operator, batch, grouped, old, old_count)
+    new = _changed(operator, states, batch, grouped, kept, old_count, now)
+    new |= _folded(operator, batch, grouped, kept, old_count)
     new = {name: new[name] for name, _ in operator.stored}
     rows = [pa.array(hashes), *keys.columns, *new.values(), pa.array(new_count), pa.array(np.full(len(first), now))]
     table = pa.table(rows, [HASH, *operator.keys, *new, COUNT, WRITE]).cast(operator.groups_layout.schema)
     groups_state.put(table, codes >= 0)
-    return _emit(operator, keys, old, new, live, new_count > 0, _by_place(first, batch.num_rows))
+    return _emit(operator, keys, old, new, live, new_count > 0, places)
 
 
 def _by_place(places: Int64s, size: int) -> Int64s:
@@ -258,6 +267,35 @@ def _stored(
     return columns, counts
 
 
+def _begun_anew(operator: AggregateOperator, old: dict[str, pa.Array], anew: Mask) -> dict[str, pa.Array]:
+    """What is stored of groups, as it is of a group without rows for those that begin ``anew``."""
+    left = pa.array(np.arange(len(anew)), mask=anew)
+    kept = {name: column.take(left) for name, column in old.items()}
+    return kept | {a.name: known(a, kept[a.name], pa.array(~anew)) for a in operator.accumulators}
+
+
+def _forget(
+    operator: AggregateOperator,
+    states: dict[str, KeyedState],
+    keys: pa.Table,
+    hashes: Int64s,
+    groups: Int64s,
+    now: int,
+) -> None:
+    """Delete all values that are remembered of ``groups``, which have lost all rows that they had before the batch.
+
+    If all rows were taken back as they came, there are none left but those that the batch takes back.
+    """
+    for layout in operator.layouts[1:]:
+        state, names = states[layout.name], layout.schema.names
+        gone = [state.take(codes, names) for _, codes in state.scan(keys.take(groups), hashes[groups])]
+        for rows in gone:
+            size = rows.num_rows
+            rows = rows.set_column(names.index(COUNT), COUNT, pa.array(np.zeros(size, np.int64)))
+            rows = rows.set_column(names.index(WRITE), WRITE, pa.array(np.full(size, now, np.int64)))
+            state.put(rows.cast(layout.schema), np.ones(size, np.bool_))
+
+
 def _changed(
     operator: AggregateOperator,
     states: dict[str, KeyedState],
@@ -275,8 +313,12 @@ def _changed(
         given = [batch[a.name].combine_chunks() for a in plain]
     else:
         given = [contribution(a, batch, grouped.weights) for a in plain]
-    parts = summed(grouped.groups, plain, given)
-    new = {a.name: combine(a, old[a.name], part) for a, part in zip(plain, parts, strict=True)}
+    new = {
+        a.name: added_in_steps(a, grouped.groups, part, old[a.name])
+        if has_range(a)
+        else combine(a, old[a.name], summed(grouped.groups, [a], [part], len(grouped.hashes))[0])
+        for a, part in zip(plain, given, strict=True)
+    }
     for index, (argument, filter_) in enumerate(operator.arguments):
         state = states[operator.layouts[index + 1].name]
         change = update_values(state, grouped, _values(batch, argument, filter_, index + 1), now)
@@ -316,7 +358,6 @@ def _folded(
     """What functions of the user's have of each group after ``batch``, by name, but for DISTINCT calls."""
     live = old_count > 0
     weights = None if WEIGHT in batch.column_names else grouped.weights
-    emptied = None if weights is None else afresh(grouped.groups, weights, old_count)
     new: dict[str, pa.Array] = {}
     for a in operator.accumulators:
         if a.user is None or a.distinct:
@@ -324,7 +365,7 @@ def _folded(
         if WEIGHT in batch.column_names:
             new[a.name] = a.user.merged(grouped.groups, batch[a.name].combine_chunks(), old[a.name], live)
         else:
-            rows = given_rows(a, batch, grouped.groups, weights, emptied)
+            rows = given_rows(a, batch, grouped.groups, weights)
             new[a.name] = a.user.folded(rows, old[a.name], live)
     return new
 

@@ -5,6 +5,8 @@ left of a semi or anti join) also keep how many partners a row has found. A batc
 as Flink processes record by record: a side's change meets the other side's state, and is then part of its own. What a
 batch nets to is emitted as +I and -D. NULL keys never match and are never stored. Retracting an expired row is still
 emitted for its live partners, nothing is retracted on expiry, and a match refreshes the TTL of a preserved row only.
+On a side whose rows neither expire nor go beyond a limit, a retraction of a row that is not there is of a broken input,
+and is dropped: what it would take back depends on which side's rows come first.
 Beyond the limit of rows of a key the oldest go as if they had expired; a limit may come, change and go at any time.
 State layout, format 1: tables ``left`` and ``right`` (hash of key and row; all columns; partners; count; last write).
 """
@@ -72,6 +74,10 @@ class JoinOperator:
     @property
     def keys(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         return self.left_keys, self.right_keys
+
+    def forgets(self, side: int) -> bool:
+        """Whether rows of ``side`` go from its state that are not taken back."""
+        return bool(self.ttls[side]) or self.limits[side] is not None
 
     @property
     def layouts(self) -> tuple[StateLayout, StateLayout]:
@@ -246,6 +252,8 @@ def _net(
     dropped = np.zeros(len(first), np.int64)
     if operator.changelog[side] and weights.min() < 0:
         dropped = np.bincount(entries[overdrawn(entries, weights, old)], minlength=len(first))
+    if not operator.forgets(side):
+        net, dropped = net + dropped, np.zeros_like(dropped)
     new = old + net + dropped
     net_rows = _NetRows(side=side, rows=rows, hashes=hashes, net=net, dropped=dropped, came=first)
     partners = _match(operator, net_rows, states[1 - side], now, output)

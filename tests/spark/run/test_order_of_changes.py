@@ -174,25 +174,24 @@ def updated(op: str, **row: Any) -> dict[str, Any]:
 
 
 def orders(batch: int) -> list[dict[str, Any]]:
-    """Rows of each id that come and go several times within the micro-batch."""
-    found = [updated("+I", id=i, k=i % 6) for i in range(30 * batch, 30 * batch + 30)]
+    """Rows of one key of the join, so of one task; some come and go several times within the micro-batch."""
+    found = [updated("+I", id=i, k=0) for i in range(30 * batch, 30 * batch + 30)]
     for i in range(0, 30 * batch + 30, 3):
-        now = i % 6 if batch == 0 or i >= 30 else (i + 1) % 6
-        found += [updated("-U", id=i, k=now), updated("+U", id=i, k=9), updated("-D", id=i, k=9)]
-        found += [updated("+I", id=i, k=(now + 1) % 6)]
+        found += [
+            updated("-U", id=i, k=0),
+            updated("+U", id=i, k=9),
+            updated("-D", id=i, k=9),
+            updated("+I", id=i, k=0),
+        ]
     return found
 
 
 def names(batch: int) -> list[dict[str, Any]]:
+    """The name of that key, which changes more than once in the second micro-batch."""
     if batch == 0:
-        return [updated("+I", k=k, n="a") for k in range(6)]
-    return [
-        change
-        for k in range(6)
-        for change in (
-            updated("-U", k=k, n="a"), updated("+U", k=k, n="b"), updated("-D", k=k, n="b"), updated("+I", k=k, n="c"),
-        )
-    ]  # fmt: skip
+        return [updated("+I", k=0, n="a")]
+    changed = [updated("-U", k=0, n="a"), updated("+U", k=0, n="b")]
+    return [*changed, updated("-D", k=0, n="b"), updated("+I", k=0, n="c")]
 
 
 SOURCES = """
