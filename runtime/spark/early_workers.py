@@ -1,0 +1,34 @@
+"""Starts the Python workers of a local session before the first batch needs them.
+
+Their daemon takes a second to start and to import what tasks need. Spark plans the first batch meanwhile.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+
+import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from runtime.spark.map_in_arrow import map_in_arrow
+
+
+def start_workers(spark: SparkSession) -> None:
+    """Let ``spark`` start a worker for each of its cores, in a thread that nobody waits for."""
+    threading.Thread(target=_run_a_job, args=(spark,), name="hintplan-early-workers", daemon=True).start()
+
+
+def _run_a_job(spark: SparkSession) -> None:
+    """Run a job of one task per core. If it fails, the first batch fails for the same reason, and reports it."""
+    with suppress(Py4JError, PySparkException, OSError):
+        cores = spark.sparkContext.defaultParallelism
+        map_in_arrow(spark.range(0, cores, 1, cores), _nothing, "id BIGINT").collect()
+
+
+def _nothing(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        yield batch.slice(0, 0)
