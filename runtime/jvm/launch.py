@@ -50,6 +50,9 @@ class Launch:
                 time.sleep(_POLL_SECONDS)
             with path.open("rb") as file:
                 port, secret = read_int(file), UTF8Deserializer().loads(file)
+        except BaseException:  # an interrupt, too
+            self.process.kill()
+            raise
         finally:
             shutil.rmtree(self.folder, ignore_errors=True)
         # What PySpark connects to if the JVM is there already.

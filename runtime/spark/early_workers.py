@@ -17,16 +17,22 @@ from pyspark.sql import SparkSession
 from runtime.spark.map_in_arrow import map_in_arrow
 
 
-def start_workers(spark: SparkSession) -> None:
-    """Let ``spark`` start a worker for each of its cores, in a thread that nobody waits for."""
-    threading.Thread(target=_run_a_job, args=(spark,), name="hintplan-early-workers", daemon=True).start()
+_MOST = 4
+"""More start when there are tasks for them."""
+
+
+def start_workers(spark: SparkSession) -> threading.Thread:
+    """Let ``spark`` start a worker for each of its cores, in a thread that nobody needs to wait for."""
+    thread = threading.Thread(target=_run_a_job, args=(spark,), name="hintplan-early-workers", daemon=True)
+    thread.start()
+    return thread
 
 
 def _run_a_job(spark: SparkSession) -> None:
     """Run a job of one task per core. If it fails, the first batch fails for the same reason, and reports it."""
     with suppress(Py4JError, PySparkException, OSError):
-        cores = spark.sparkContext.defaultParallelism
-        map_in_arrow(spark.range(0, cores, 1, cores), _nothing, "id BIGINT").collect()
+        tasks = min(spark.sparkContext.defaultParallelism, _MOST)
+        map_in_arrow(spark.range(0, tasks, 1, tasks), _nothing, "id BIGINT").collect()
 
 
 def _nothing(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
