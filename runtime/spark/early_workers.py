@@ -16,7 +16,6 @@ from pyspark.sql import SparkSession
 
 from runtime.spark.map_in_arrow import map_in_arrow
 
-
 _MOST = 4
 """More start when there are tasks for them."""
 
