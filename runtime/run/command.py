@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
@@ -38,9 +37,11 @@ from plans.extras import require
 from plans.files.codec import fingerprint
 from plans.model.plan import Plan
 from plans.settings.restarting import TYPE
+from plans.text.notice import notice
 from plans.text.terminal import say
 from runtime.checkpoint.lease import Waited, Waiting, lease_seconds
 from runtime.jvm import class_archive
+from runtime.jvm.java import java_version
 from runtime.metrics.exporter import destination
 from runtime.run.spark_options import SparkOptions, with_spark_options
 from runtime.spark.quiet import SparkLog
@@ -178,11 +179,14 @@ def _opened_metrics(destinations: tuple[str, ...]) -> Iterator[Any]:
 def _run_on_spark(plan: Plan, options: RunOptions, health: Health, metrics: Any) -> int:
     if options.checkpoint is not None and options.spark.remote is None:
         _refuse_checkpoint(plan, options.checkpoint, options, health)
-    if sys.stderr.isatty():
-        say(f"connecting to {options.spark.remote}" if options.spark.remote else "starting Spark")
     with opened_session(options.spark, plan, options.checkpoint) as spark:
         from runtime.run.execute import execute
         from runtime.run.supervised import Supervision, run_plan
+        from runtime.spark.early_workers import start_workers
+        from runtime.spark.session import shares_machine
+
+        if shares_machine(spark):
+            start_workers(spark)
 
         def start(waiting: Waiting) -> Any:
             return execute(
@@ -326,7 +330,15 @@ def opened_session(options: SparkOptions, plan: Plan | None = None, checkpoint: 
 
     from runtime.run.needs import Needs, needs_of, refuse_silent_server
     from runtime.spark.explanation import failed
-    from runtime.spark.session import is_started_by_others, refuse_managed, start_session, stop_session, without_effect
+    from runtime.spark.session import (
+        is_started_by_others,
+        launch_jvm,
+        refuse_managed,
+        start_session,
+        starts_jvm,
+        stop_session,
+        without_effect,
+    )
 
     refuse_managed(options.conf)
     borrowed = options.remote is None and is_started_by_others()
@@ -340,12 +352,20 @@ def opened_session(options: SparkOptions, plan: Plan | None = None, checkpoint: 
     try:
         with _signals_kept(STOPS_WHEN_STARTED, log) as received, log.captured() if log else nullcontext():
             name = "hintplan" if plan is None else plan.name
+            jvm = launch_jvm(options.master, needs.conf) if options.remote is None and starts_jvm() else None
             try:
-                spark = start_session(options.master, needs.conf, remote=options.remote, needs=needs.session, name=name)
+                with notice(_starting(options), descriptor=lambda: log.terminal if log else 2):
+                    _load_what_runs()
+                    spark = start_session(
+                        options.master, needs.conf, remote=options.remote, needs=needs.session, name=name, jvm=jvm
+                    )
             except RunError:
                 if received:  # by the JVM, too, which heeds it until it is up
                     raise Exit(128 + received[0]) from None
                 raise
+            finally:
+                if jvm is not None:
+                    jvm.abandon()
         if log and options.remote is None:
             log.mute_loss(spark)
         for note in without_effect(spark):
@@ -382,6 +402,24 @@ def opened_session(options: SparkOptions, plan: Plan | None = None, checkpoint: 
             log.discard()
     if options.remote is None and not borrowed:
         class_archive.make_in_background()
+
+
+def _starting(options: SparkOptions) -> str:
+    """What is told of a Spark that starts, or is connected to."""
+    if options.remote is not None:
+        return f"connecting to {options.remote}"
+    import pyspark
+
+    version = ".".join(pyspark.__version__.split(".")[:2])
+    java = java_version()
+    facts = [f"Java {java}" if java else "", options.master or options.conf.get("spark.master", "")]
+    known = ", ".join(filter(None, facts))
+    return f"starting Spark {version}" + (f" ({known})" if known else "")
+
+
+def _load_what_runs() -> None:
+    """Import what a run needs, a second of work, while the JVM starts."""
+    import runtime.run.execute  # noqa: F401
 
 
 @contextmanager

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import signal
-import sys
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -25,7 +24,6 @@ from plans.extras import require
 from plans.model.config import TIME_ZONE
 from plans.model.plan import Plan
 from plans.text.names import did_you_mean
-from plans.text.terminal import say
 from runtime.run.command import opened_session
 from runtime.run.spark_options import SparkOptions
 from runtime.supervision.stop import Stop
@@ -209,8 +207,6 @@ class Engine:
     def _session(self, plan: Plan) -> Any:
         """Spark, which starts with what the first plan needs of it."""
         if self._spark is None:
-            if sys.stderr.isatty():
-                say(f"connecting to {self.remote}" if self.remote else "starting Spark")
             options = SparkOptions(master=self.master, remote=self.remote, conf=self.conf, debug=self.debug)
             session = opened_session(options, plan, self.checkpoint)
             self._spark = self._stack.enter_context(session)

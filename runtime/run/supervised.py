@@ -9,6 +9,7 @@ from typing import Any
 
 from plans.errors import HintplanError
 from plans.model.plan import Plan
+from plans.text.notice import notice
 from plans.text.terminal import say
 from runtime.checkpoint.lease import Waited, Waiting
 from runtime.progress import FunctionProgress, JobProgress, LookupProgress, total_functions, total_lookups
@@ -127,13 +128,15 @@ def _run_once(
     plan: Plan, start: Callable[[Waiting], Any], supervision: Supervision, report: Report, totals: Totals
 ) -> str:
     stop, health = supervision.stop, supervision.health
-
-    def waits(waited: Waited) -> None:
-        health.enter(WAITING)
-        report.waiting(waited)
-
     health.enter(STARTING)
-    execution = start(Waiting(tell=waits, sleep=stop.sleep))
+    with notice("planning") as end_notice:
+
+        def waits(waited: Waited) -> None:
+            end_notice()
+            health.enter(WAITING)
+            report.waiting(waited)
+
+        execution = start(Waiting(tell=waits, sleep=stop.sleep))
     if not totals.started:
         if execution.temporary:
             say("no --checkpoint: state is kept in a temporary directory and forgotten at the end")

@@ -12,11 +12,8 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import subprocess
 import sys
 from collections.abc import Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,10 +28,10 @@ from plans.errors import RunError
 from plans.extras import IN_BUNDLE
 from runtime.code_files import HOME
 from runtime.jvm import class_archive
+from runtime.jvm.java import require_java
+from runtime.jvm.launch import Launch, launch
 from runtime.spark.stopping import STOP_TIMEOUT
 from runtime.spark.versions import facts, lacking_client, new_session, require_pandas
-
-MINIMUM_JAVA = 17
 
 _FIXED = {"spark.sql.restrictedMode.enabled": "true"}
 """Settings that only the start of a session can make. Restricted mode, where Spark has it, refuses the functions that
@@ -131,23 +128,24 @@ def start_session(
     remote: str | None = None,
     needs: SessionNeeds = NO_NEEDS,
     name: str = "hintplan",
+    jvm: Launch | None = None,
 ) -> SparkSession:
     """Start a session, or connect to ``remote``; ``conf`` wins over our defaults, and over what Spark is configured to.
 
     A session that starts here has what it ``needs``; a server's is its own.
 
     ``master`` None is whatever spark-submit or spark-defaults.conf says, else ``local[*]``. The application is called
-    ``name`` if neither gives it a name.
+    ``name`` if neither gives it a name. ``jvm`` is what :func:`launch_jvm` has started for it.
     RunError if Java is missing or too old, if the cluster cannot be reached, or if what is asked for here contradicts
     what spark-submit has started.
     """
     from py4j.protocol import Py4JError, Py4JJavaError
     from pyspark.errors import PySparkException
 
-    if remote is None or remote.startswith("local"):
+    if remote is not None and remote.startswith("local"):
         require_java()
     try:
-        return _connected(remote, conf) if remote is not None else _started(master, conf, needs, name)
+        return _connected(remote, conf) if remote is not None else _started(master, conf, needs, name, jvm)
     except PySparkException as error:
         raise RunError(
             f"Spark cannot be started: {str(error).splitlines()[0]}", hint=_without_packages(conf)
@@ -185,10 +183,12 @@ def _connected(remote: str, conf: Mapping[str, str]) -> SparkSession:
     return _built(SparkSession.builder.remote(remote), conf)
 
 
-def _started(master: str | None, conf: Mapping[str, str], needs: SessionNeeds, name: str) -> SparkSession:
+def _started(
+    master: str | None, conf: Mapping[str, str], needs: SessionNeeds, name: str, jvm: Launch | None
+) -> SparkSession:
     require_pandas(pyspark.__version__)
     fixed = _fixed(pyspark.__version__)
-    given = _configured(master, conf)
+    given = _configured(master, conf, jvm)
     master = str(given.get("spark.master", "local[*]"))
     refused = {key: given.get(key) for key, wanted in fixed.items() if given.get(key, wanted) != wanted}
     for key, value in refused.items():
@@ -252,25 +252,38 @@ def _fixed(version: str) -> Mapping[str, str]:
     return _FIXED if facts(version).restricted_mode else {}
 
 
-def _configured(master: str | None, conf: Mapping[str, str]) -> SparkConf:
+def starts_jvm() -> bool:
+    """True if a session without a server starts a JVM: this process has none, and spark-submit has not started it."""
+    return SparkContext._gateway is None and not _is_submitted()
+
+
+def launch_jvm(master: str | None, conf: Mapping[str, str]) -> Launch:
+    """Start the JVM for :func:`start_session` with the same arguments, which waits for it; RunError without a Java."""
+    if class_archive.archive() is None:  # which only a Java that Spark runs on has made
+        require_java()
+    return launch(_asked(master, conf))
+
+
+def _asked(master: str | None, conf: Mapping[str, str]) -> dict[str, str]:
+    return {**conf, **({} if master is None else {"spark.master": master})}
+
+
+def _configured(master: str | None, conf: Mapping[str, str], jvm: Launch | None) -> SparkConf:
     """What Spark is to start with: ``master`` and ``conf`` over what spark-submit and spark-defaults.conf say.
 
     The second is known once a JVM runs: that of spark-submit, if it has started this process, else one that starts now.
     RunError if spark-submit's has already settled what is asked for.
     """
-    asked = {**conf, **({} if master is None else {"spark.master": master})}
+    asked = _asked(master, conf)
     active = SparkContext._active_spark_context
     if active is not None:
         given = active.getConf()
     else:
-        launched = SparkConf(loadDefaults=False)
-        for key, value in asked.items():
-            launched.set(key, value)
-        starts = SparkContext._gateway is None and not _is_submitted()
-        with class_archive.used() if starts else nullcontext():
-            SparkContext._ensure_initialized(conf=launched)
-        if starts:
+        if starts_jvm():
+            SparkContext._ensure_initialized(gateway=(jvm or launch_jvm(master, conf)).gateway())
             _outlive_sigterm(SparkContext._jvm)
+        else:
+            SparkContext._ensure_initialized()
         given = SparkConf(_jvm=SparkContext._jvm)
     if _is_submitted():
         for key, value in asked.items():
@@ -418,31 +431,3 @@ def shares_machine(spark: SparkSession) -> bool:
 
 def _is_local(master: str | None) -> bool:
     return re.match(r"local(\[|$)", master or "") is not None
-
-
-def require_java() -> None:
-    """RunError, saying what to install, unless Java 17 or newer would be found by Spark's launcher."""
-    home = os.environ.get("JAVA_HOME")
-    java = str(Path(home, "bin", "java")) if home else shutil.which("java")
-    install = (
-        f"install a Java runtime, version {MINIMUM_JAVA} or 21, for instance with "
-        f"'apt-get install openjdk-{MINIMUM_JAVA}-jre-headless' or 'brew install openjdk@{MINIMUM_JAVA}', "
-        "and set JAVA_HOME if it is not on the PATH"
-    )
-    where = f"JAVA_HOME is {home!r}, and there is no working bin/java" if home else "there is no java on the PATH"
-    try:
-        if java is None:
-            raise FileNotFoundError
-        found = subprocess.run([java, "-version"], capture_output=True, text=True, check=True, timeout=60)
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise RunError(f"Spark needs Java, and {where}", hint=install) from error
-    except (OSError, subprocess.SubprocessError) as error:
-        said = getattr(error, "stderr", None) or error
-        raise RunError(
-            f"Spark needs Java, and {java} -version fails: {said}",
-            hint="see what it says in a shell: whether it may be run, and whether there is memory for it",
-        ) from error
-    match = re.search(r'version "(?:1\.)?(\d+)', found.stderr + found.stdout)
-    if match is None or int(match[1]) < MINIMUM_JAVA:
-        version = match[1] if match else "of an unknown version"
-        raise RunError(f"Spark needs Java {MINIMUM_JAVA} or newer; {java} is Java {version}", hint=install)

@@ -1,0 +1,103 @@
+"""Starts the JVM of a Spark session as PySpark does, and lets Python import what a run needs in the meantime.
+
+    started = launch({"spark.master": "local[2]"})
+    import runtime.run.execute          # a second of work
+    gateway = started.gateway()         # waits for the JVM
+
+The JVM ends with this process, whatever becomes of that: its input is closed then.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from runtime.jvm import class_archive
+
+_POLL_SECONDS = 0.01
+
+_OF_LAUNCHER = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Options of the JVM that puts the command line of the next one together, and lives for a moment."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """A JVM that starts, and the ``folder`` where it will say how it is reached."""
+
+    process: subprocess.Popen[bytes]
+    folder: Path
+
+    def gateway(self) -> Any:
+        """Wait for the JVM, and return PySpark's gateway to it; PySparkRuntimeError if the JVM ends instead."""
+        from pyspark.errors import PySparkRuntimeError
+        from pyspark.java_gateway import launch_gateway
+        from pyspark.serializers import UTF8Deserializer, read_int
+
+        path = self.folder / "connection"
+        try:
+            while not path.is_file():
+                if self.process.poll() is not None:
+                    raise PySparkRuntimeError(errorClass="JAVA_GATEWAY_EXITED", messageParameters={})
+                time.sleep(_POLL_SECONDS)
+            with path.open("rb") as file:
+                port, secret = read_int(file), UTF8Deserializer().loads(file)
+        except BaseException:  # an interrupt, too
+            self.process.kill()
+            raise
+        finally:
+            shutil.rmtree(self.folder, ignore_errors=True)
+        # What PySpark connects to if the JVM is there already.
+        os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = str(port), secret
+        try:
+            gateway = launch_gateway()
+        finally:
+            del os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"]
+        gateway.proc = self.process
+        return gateway
+
+    def abandon(self) -> None:
+        """End a JVM that nobody has connected to."""
+        if self.folder.exists():
+            self.process.kill()
+            self.process.wait()
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def launch(settings: Mapping[str, str]) -> Launch:
+    """Start a JVM with ``settings`` of Spark, which says where it is reached when it is up."""
+    from pyspark.find_spark_home import _find_spark_home
+
+    home = _find_spark_home()
+    command = [str(Path(home, "bin", "spark-submit"))]
+    for key, value in settings.items():
+        command += ["--conf", f"{key}={value}"]
+    command += shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell"))
+    folder = Path(tempfile.mkdtemp(prefix="hintplan-jvm-"))
+    variables = {
+        **os.environ,
+        "SPARK_HOME": home,  # else a script would start another Python to find it
+        "SPARK_CONNECT_MODE": "0",
+        "SPARK_LAUNCHER_OPTS": f"{_OF_LAUNCHER} {os.environ.get('SPARK_LAUNCHER_OPTS', '')}".rstrip(),
+        **class_archive.submit_options(),
+        "_PYSPARK_DRIVER_CONN_INFO_PATH": str(folder / "connection"),
+    }
+    try:
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, env=variables, preexec_fn=_outlive_sigint)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return Launch(process=process, folder=folder)
+
+
+def _outlive_sigint() -> None:
+    """Ctrl-C in a terminal comes to all processes there, and a batch needs the JVM to its end."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

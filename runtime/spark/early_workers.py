@@ -1,0 +1,39 @@
+"""Starts the Python workers of a local session before the first batch needs them.
+
+Their daemon takes a second to start and to import what tasks need. Spark plans the first batch meanwhile.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+
+import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from runtime.spark.map_in_arrow import map_in_arrow
+
+_MOST = 4
+"""More start when there are tasks for them."""
+
+
+def start_workers(spark: SparkSession) -> threading.Thread:
+    """Let ``spark`` start a worker for each of its cores, in a thread that nobody needs to wait for."""
+    thread = threading.Thread(target=_run_a_job, args=(spark,), name="hintplan-early-workers", daemon=True)
+    thread.start()
+    return thread
+
+
+def _run_a_job(spark: SparkSession) -> None:
+    """Run a job of one task per core. If it fails, the first batch fails for the same reason, and reports it."""
+    with suppress(Py4JError, PySparkException, OSError):
+        tasks = min(spark.sparkContext.defaultParallelism, _MOST)
+        map_in_arrow(spark.range(0, tasks, 1, tasks), _nothing, "id BIGINT").collect()
+
+
+def _nothing(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        yield batch.slice(0, 0)

@@ -1,0 +1,108 @@
+"""The start of a JVM: what Spark's launcher is given, and what becomes of a JVM that does not come up or is not wanted.
+
+The launcher is a shell script here. Every test with the fixture ``spark`` has a JVM that was started in this way.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.errors import PySparkRuntimeError
+
+from runtime.jvm import class_archive
+from runtime.jvm.launch import Launch, launch
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A Spark whose launcher writes its arguments and its environment to files, and does what ``jvm`` says."""
+    script = tmp_path / "bin" / "spark-submit"
+    script.parent.mkdir()
+    script.write_text(
+        '#!/bin/sh\ncd "${0%/*}/.."\nprintf "%s\\n" "$@" > arguments.new\nenv > environment\n'
+        "mv arguments.new arguments\n. ./jvm\n"
+    )
+    script.chmod(0o755)
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    for name in ("PYSPARK_SUBMIT_ARGS", "SPARK_LAUNCHER_OPTS", "SPARK_SUBMIT_OPTS"):
+        monkeypatch.delenv(name, raising=False)
+    yield tmp_path
+    monkeypatch.setattr("tempfile.tempdir", None)
+
+
+def started(home: Path, jvm: str) -> Launch:
+    """A launch whose launcher has written its files."""
+    (home / "jvm").write_text(jvm)
+    found = launch({"spark.master": "local[2]", "spark.x": "a b"})
+    while not (home / "arguments").exists():
+        time.sleep(0.01)
+    return found
+
+
+def environment(home: Path) -> dict[str, str]:
+    return dict(line.split("=", 1) for line in (home / "environment").read_text().splitlines() if "=" in line)
+
+
+def left(home: Path) -> list[Path]:
+    return list(home.glob("hintplan-jvm-*"))
+
+
+def test_spark_is_given_the_settings_as_pyspark_gives_them(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started(home, "exit 0").abandon()
+    assert (home / "arguments").read_text().splitlines() == [
+        "--conf", "spark.master=local[2]", "--conf", "spark.x=a b", "pyspark-shell"
+    ]  # fmt: skip
+    (home / "arguments").unlink()
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--jars 'a b.jar' pyspark-shell")
+    started(home, "exit 0").abandon()
+    assert (home / "arguments").read_text().splitlines()[4:] == ["--jars", "a b.jar", "pyspark-shell"]
+
+
+def test_the_archive_and_what_the_user_set_are_options_of_the_jvm(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(class_archive, "archive", lambda: Path("/cache/x y.jsa"))
+    monkeypatch.setenv("SPARK_SUBMIT_OPTS", "-Xss4m")
+    started(home, "exit 0").abandon()
+    options = environment(home)["SPARK_SUBMIT_OPTS"]
+    assert '"-XX:SharedArchiveFile=/cache/x y.jsa"' in options
+    assert options.endswith(" -Xss4m")
+    assert environment(home)["SPARK_HOME"] == str(home)
+    assert os.environ["SPARK_SUBMIT_OPTS"] == "-Xss4m"
+
+
+def test_a_jvm_that_ends_instead_of_coming_up_is_the_error_of_pyspark(home: Path) -> None:
+    with pytest.raises(PySparkRuntimeError, match="JAVA_GATEWAY_EXITED"):
+        started(home, "exit 3").gateway()
+    assert left(home) == []
+
+
+def test_a_jvm_that_ends_with_zero_instead_of_coming_up_is_an_error_too(home: Path) -> None:
+    """PySpark waits for such a JVM for ever."""
+    with pytest.raises(PySparkRuntimeError, match="JAVA_GATEWAY_EXITED"):
+        started(home, "exit 0").gateway()
+
+
+def test_an_interrupt_ends_the_jvm_that_is_waited_for(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    launched = started(home, "exec sleep 60")
+
+    def interrupts(seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("runtime.jvm.launch.time.sleep", interrupts)
+    with pytest.raises(KeyboardInterrupt):
+        launched.gateway()
+    assert launched.process.wait(50) == -9
+    assert left(home) == []
+
+
+def test_a_jvm_that_is_not_wanted_any_more_ends(home: Path) -> None:
+    launched = started(home, "exec sleep 60")
+    launched.abandon()
+    assert launched.process.returncode == -9
+    assert left(home) == []
+    launched.abandon()
