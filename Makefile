@@ -83,6 +83,7 @@ flink-goldens: $(INSTALLED) java kafka
 	.flink/bin/python tests/flink/record_sinks.py
 	.flink/bin/python tests/flink/record_type_pairs.py
 	.flink/bin/python tests/flink/record_casts.py
+	.flink/bin/python tests/flink/record_decimals.py
 	.flink/bin/python tests/flink/record_restore.py
 	.flink/bin/python tests/flink/record_ddl.py
 	.flink/bin/python tests/flink/record_reserved.py
