@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,7 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from plans.operators import KINDS, Stateful, op_name
+from runtime.build.bound import build_operator
 from runtime.spark.shipping import archive
+from tests.operator_kinds import compiled
+from tests.runtime.pipeline import Pipeline
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("hintplan", "planner", "plans", "runtime")
@@ -127,3 +132,38 @@ def test_what_workers_run_needs_no_library_that_only_the_driver_has(tmp_path: Pa
         [sys.executable, "-P", "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
     )
     assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr
+
+
+def test_no_kernel_loads_the_connectors_of_plans_on_a_worker(tmp_path: Path) -> None:
+    """A worker unpickles a kernel, bound to a plan, before its first row; all of its modules are imported then."""
+    stateful = [kind.op for kind in KINDS if kind.keeps_state]
+    pipeline = Pipeline(compiled(tmp_path, *stateful))
+    kernels = {
+        operator.id: build_operator(
+            operator,
+            tuple(pipeline.columns[name] for name in operator.inputs),
+            tuple(pipeline.changelog[name] for name in operator.inputs),
+            users={},
+        )
+        for operator in pipeline.plan.operators
+        if isinstance(operator, Stateful)
+    }
+    assert {op_name(operator) for operator in pipeline.plan.operators if operator.id in kernels} == set(stateful)
+    for name, kernel in kernels.items():
+        (tmp_path / f"{name}.pickle").write_bytes(pickle.dumps(kernel))
+    folders = ("engine", "kernels", "operators", "state", "worker")
+    paths = [path for path in modules("runtime") if path.relative_to(ROOT / "runtime").parts[0] in folders]
+    names = [".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for path in paths]
+    program = (
+        "import importlib, pathlib, pickle, sys\n"
+        "def check(what):\n"
+        "    loaded = [name for name in sys.modules if name.startswith(('plans.connectors', 'plans.operators'))]\n"
+        "    if loaded: sys.exit(f'{what} loads {loaded[0]} and {len(loaded) - 1} more')\n"
+        f"for path in sorted(pathlib.Path({str(tmp_path)!r}).glob('*.pickle')):\n"
+        "    pickle.loads(path.read_bytes()); check(path.stem)\n"
+        f"for name in {names!r}: importlib.import_module(name); check(name)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")

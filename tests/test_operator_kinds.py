@@ -25,13 +25,13 @@ from plans.analysis.columns import output_columns
 from plans.analysis.validate import validate
 from plans.compare.lineage import state_lineages
 from plans.connectors.policy import Policy
+from plans.declarations.fields import Ref
 from plans.declarations.types import ROOTS
 from plans.format.digest import operator_facts
 from plans.format.schema import schema_text
 from plans.model.plan import Mode, Plan
 from plans.operators import BY_OP, KINDS, Operator, Stateful, functions_of, op_name, state_of, with_states
 from plans.operators import table_of as table_name
-from plans.operators.spec.fields import Ref
 from plans.operators.spec.kind import no_expressions, no_functions
 from plans.operators.spec.state import FOREVER, stated
 from plans.settings.phases import PHASES

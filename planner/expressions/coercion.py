@@ -89,7 +89,8 @@ def _adjusted(precision: int, scale: int) -> DataType:
 
 
 def arithmetic_type(operator: str, left: DataType, right: DataType) -> DataType:
-    """The result of a numeric ``+ - * / %``; two integers divide to an integer, as in Flink."""
+    """The result of a numeric ``+ - * / %``, of two integers an integer; ``%`` of DECIMALs without fractions has the
+    type of the second operand."""
     common = common_type((left, right))
     if common is None or "DECIMAL" not in (left.root, right.root) or common.root == "DOUBLE":
         return common or NULL
@@ -103,6 +104,13 @@ def arithmetic_type(operator: str, left: DataType, right: DataType) -> DataType:
     if operator == "/":
         scale = max(_MIN_SCALE, s1 + p2 + 1)
         return _adjusted(p1 - s1 + s2 + scale, scale)
+    return remainder_type(left, right) if s1 or s2 else right.as_nullable()
+
+
+def remainder_type(left: DataType, right: DataType) -> DataType:
+    """The DECIMAL that holds each ``left % right``, of which one is a DECIMAL: that of Spark."""
+    a, b = as_decimal(left), as_decimal(right)
+    p1, s1, p2, s2 = a.precision or 0, a.scale or 0, b.precision or 0, b.scale or 0
     return _adjusted(min(p1 - s1, p2 - s2) + max(s1, s2), max(s1, s2))
 
 

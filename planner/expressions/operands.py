@@ -12,7 +12,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planner.expressions.coercion import arithmetic_type, as_decimal, cast, common_type, convert, may_overflow
+from planner.expressions.coercion import (
+    arithmetic_type,
+    as_decimal,
+    cast,
+    common_type,
+    convert,
+    may_overflow,
+    remainder_type,
+)
 from planner.expressions.comparisons import compared, sorted_entries
 from planner.expressions.literals import temporal_literal
 from planner.expressions.typed import BIGINT, BOOLEAN, INT, NULL, STRING, Expr, Literal, call, literal
@@ -96,6 +104,9 @@ def arithmetic(source: Source, operator: str, left: Expr, right: Expr, offset: i
     result = arithmetic_type(operator, left.type, right.type)
     if operator == "%" and not result.is_integer and result.root != "DECIMAL":
         raise source.error(f"'%' does not take {result}", offset, "use integers or decimals")
+    if operator == "%" and "DECIMAL" in (left.type.root, right.type.root):
+        operands = tuple(cast(v, as_decimal(v.type), offset) for v in (left, right))
+        return cast(call("%", operands, remainder_type(left.type, right.type), offset), result, offset)
     if result.is_integer:
         if operator == "/":
             quotient = call("div", (left, right), BIGINT, offset)

@@ -7,8 +7,8 @@ from planner.lowering.calc import renamed
 from planner.lowering.columns import Lowered, lowered, unique_names
 from planner.relations import Aggregate, AggregateItem
 from plans import operators as model
+from plans.declarations.computations import BUILT_IN
 from plans.operators import AggregateCall
-from plans.operators.aggregate import BUILT_IN
 
 
 def lower_aggregate(builder: Builder, aggregate: Aggregate, *, exact: bool) -> Lowered:

@@ -8,7 +8,7 @@ from planner.context import Context
 from planner.expressions.typed import AggregateCallExpr
 from planner.properties.unique_keys import is_insert_only
 from planner.relations import Relation
-from plans.operators.aggregate import BUILT_IN
+from plans.declarations.computations import BUILT_IN
 
 
 def check_taken_back(

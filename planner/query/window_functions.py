@@ -22,8 +22,8 @@ from planner.relations import Over, OverItem, Relation
 from planner.syntax.dialect import offset_of
 from planner.translation import aggregates
 from planner.translation.translator import Translator, only
+from plans.declarations.computations import VARIANCES
 from plans.declarations.types import DataType, parse_type
-from plans.operators.aggregate import VARIANCES
 from plans.operators.over_aggregate import AGGREGATED, MOST, NUMBERS, OVER_FUNCTIONS, SHARES, SHIFTS, Frame
 
 _ADVICE = {

@@ -30,8 +30,8 @@ from planner.expressions.typed import (
 from planner.syntax.dialect import offset_of
 from planner.translation.translator import Translator
 from planner.translation.user_calls import fitted_arguments
+from plans.declarations.computations import BUILT_IN, COLLECTIONS, VARIANCES
 from plans.declarations.types import DataType, parse_type
-from plans.operators.aggregate import BUILT_IN, COLLECTIONS, VARIANCES
 
 __all__ = ["NAMES", "parse_type", "result_type", "translate"]
 

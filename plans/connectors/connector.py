@@ -13,17 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
 
 from plans.connectors.reach import Place
+from plans.declarations.computations import LookupMode
 from plans.declarations.row_kinds import RowKind
 from plans.declarations.tables import Table
 from plans.errors import Diagnostic
 from plans.settings.group import specs
 from plans.settings.lookup import CACHING
 from plans.settings.setting import Setting
-
-LookupMode = Literal["sync", "async", "full"]
 
 ALL_KINDS: tuple[RowKind, ...] = ("+I", "-U", "+U", "-D")
 UPSERT_KINDS: tuple[RowKind, ...] = ("+I", "+U", "-D")

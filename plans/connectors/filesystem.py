@@ -17,7 +17,6 @@ from plans.connectors.connector import (
     UPSERT_KINDS,
     Connector,
     LookingUp,
-    LookupMode,
     MetadataKey,
     Reading,
     Writing,
@@ -32,6 +31,7 @@ from plans.connectors.files.formats import (
 )
 from plans.connectors.options import option
 from plans.connectors.reach import file_place
+from plans.declarations.computations import LookupMode
 from plans.declarations.row_kinds import RowKind
 from plans.declarations.tables import Table
 from plans.declarations.types import parse_type

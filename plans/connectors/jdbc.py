@@ -19,9 +19,10 @@ from dataclasses import dataclass, replace
 from urllib.parse import parse_qsl, unquote
 
 from plans.connectors.columns import NESTED, physical, refuse_types
-from plans.connectors.connector import INSERT_ONLY, UPSERT_KINDS, Connector, LookingUp, LookupMode, Reading, Writing
+from plans.connectors.connector import INSERT_ONLY, UPSERT_KINDS, Connector, LookingUp, Reading, Writing
 from plans.connectors.options import ENVIRONMENT, option
 from plans.connectors.reach import HostPlace, Place, local_file
+from plans.declarations.computations import LookupMode
 from plans.declarations.row_kinds import RowKind
 from plans.declarations.tables import Table
 from plans.errors import Diagnostic

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from plans.connectors.connector import Connector, LookingUp, LookupMode
+from plans.connectors.connector import Connector, LookingUp
 from plans.connectors.options import option
 from plans.connectors.texts.literal_secrets import check_secret
+from plans.declarations.computations import LookupMode
 from plans.declarations.tables import Table
 from plans.errors import Diagnostic
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from plans.connectors.blackhole import BLACKHOLE
-from plans.connectors.connector import INSERT_ONLY, UPSERT_KINDS, Connector, LookupMode, Reading, Writing
+from plans.connectors.connector import INSERT_ONLY, UPSERT_KINDS, Connector, Reading, Writing
 from plans.connectors.datagen import DATAGEN
 from plans.connectors.delta import DELTA
 from plans.connectors.filesystem import FILESYSTEM
@@ -25,6 +25,7 @@ from plans.connectors.python import PYTHON
 from plans.connectors.reach import Place
 from plans.connectors.redis import REDIS
 from plans.connectors.upsert_kafka import UPSERT_KAFKA
+from plans.declarations.computations import LookupMode
 from plans.declarations.row_kinds import RowKind
 from plans.declarations.tables import Table
 from plans.errors import Diagnostic

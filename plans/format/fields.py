@@ -17,7 +17,7 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
-from plans.operators.spec.fields import Ref
+from plans.declarations.fields import Ref
 
 Convert = Callable[[Any], Any]
 

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
+from plans.declarations.computations import AggregateCall, JoinType, Side, SortKey
 from plans.declarations.row_kinds import RowKinds
-from plans.operators.aggregate import AGGREGATE, Aggregate, AggregateCall
+from plans.operators.aggregate import AGGREGATE, Aggregate
 from plans.operators.calc import CALC, Calc, SelectItem
 from plans.operators.changelog_normalize import CHANGELOG_NORMALIZE, ChangelogNormalize
 from plans.operators.correlate import CORRELATE, Argument, Correlate
@@ -26,10 +27,10 @@ from plans.operators.rank import RANK, Rank
 from plans.operators.scan import SCAN, Scan
 from plans.operators.sink import SINK, Sink
 from plans.operators.sink_materialize import SINK_MATERIALIZE, SinkMaterialize
-from plans.operators.sort import SORT, Sort, SortKey
+from plans.operators.sort import SORT, Sort
 from plans.operators.spec.declared import Declared
 from plans.operators.spec.kind import OperatorKind, TableUse
-from plans.operators.spec.output import JoinColumn, JoinType, Side
+from plans.operators.spec.output import JoinColumn
 from plans.operators.union import UNION, Union
 from plans.operators.unnest import UNNEST, Unnest, element_columns
 from plans.operators.values import VALUES, GivenColumn, Values

@@ -7,61 +7,20 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Annotated, Any, cast
 
+from plans.declarations.computations import BUILT_IN, COLLECTIONS, ORDERED, VARIANCES, AggregateCall
+from plans.declarations.fields import Changelog, Names, OneInput, OperatorId
 from plans.declarations.row_kinds import ALL_KINDS, INSERT_ONLY, RowKinds
 from plans.declarations.tables import Column, Function
 from plans.declarations.types import DataType
 from plans.errors import Diagnostic
 from plans.operators.spec.columns import check_argument, check_known, check_names, parse, same_type, types_of
 from plans.operators.spec.declared import Columns, Declared
-from plans.operators.spec.fields import Changelog, Name, Names, OneInput, OperatorId, TypeText
 from plans.operators.spec.kind import OperatorKind, WithSettings
 from plans.operators.spec.state import KeysUpserted, StateKind, States, its_own_ttl, stated, waits_for_none
 from plans.settings.cached import CACHED
 from plans.settings.layers import Settings
 from plans.settings.phases import PHASES, STRATEGY, PhaseStrategy
 from plans.text.names import did_you_mean
-
-VARIANCES = {"VAR_POP": (0, False), "VAR_SAMP": (1, False), "STDDEV_POP": (0, True), "STDDEV_SAMP": (1, True)}
-"""Variances and deviations: how many values fewer they divide by than there are, and whether they take the root."""
-COLLECTIONS = {"ARRAY_AGG": "ARRAY", "COLLECT": "MULTISET"}
-"""Aggregate functions that keep all values, and of what type their results are."""
-ORDERED = ("FIRST_VALUE", "LAST_VALUE", "LISTAGG", "ARRAY_AGG")
-"""Aggregate functions that depend on the order of rows."""
-BUILT_IN = ("COUNT", "SUM", "AVG", "MIN", "MAX", *VARIANCES, "COLLECT", *ORDERED)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AggregateCall:
-    """``function(argument)`` over the rows whose ``filter`` column is true; no argument means ``COUNT(*)``.
-
-    ``function`` is COUNT, SUM, AVG, MIN, MAX, VAR_POP, VAR_SAMP, STDDEV_POP, STDDEV_SAMP, all four DOUBLE of any
-    numbers, COLLECT, a MULTISET of the values that are not NULL, or one whose result depends on the order in which rows
-    come: FIRST_VALUE, LAST_VALUE, LISTAGG, which joins texts with ``separator``, and ARRAY_AGG. Any other is an
-    aggregate function of the user's, called with ``arguments``. ``argument``, ``arguments`` and ``filter`` name input
-    columns.
-    """
-
-    name: Name
-    function: Annotated[
-        str,
-        "The aggregate function: a built-in one, or one of the user's, in lower case.",
-        {"minLength": 1, "examples": list(BUILT_IN)},
-    ]
-    argument: Annotated[Name | None, "The column aggregated; absent in COUNT(*)."] = None
-    arguments: Annotated[
-        tuple[Name, ...], "The columns that an aggregate function of the user's is called with; of no other."
-    ] = ()
-    distinct: Annotated[bool, "Whether equal values count once."] = False
-    filter: Annotated[Name | None, "A BOOLEAN column; only rows where it is true count."] = None
-    separator: Annotated[
-        str | None, "What LISTAGG writes between texts; for no other function.", {"examples": [","]}
-    ] = None
-    type: TypeText
-
-    @property
-    def is_users(self) -> bool:
-        """Whether it calls a function of the user's."""
-        return self.function not in BUILT_IN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from plans.connectors.table import source_kinds
+from plans.declarations.fields import Changelog, Names, OneInput, OperatorId
 from plans.declarations.row_kinds import ALL_KINDS, INSERT_ONLY, RowKinds
 from plans.errors import Diagnostic
 from plans.operators.spec.columns import check_known, types_of
 from plans.operators.spec.declared import Columns, Declared
-from plans.operators.spec.fields import Changelog, Names, OneInput, OperatorId
 from plans.operators.spec.kind import Neighbour, OperatorKind, WithSettings, any_order, of_input
 from plans.operators.spec.state import (
     KeysUpserted,

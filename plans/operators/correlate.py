@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 from plans.declarations.durations import format_duration, parse_duration
+from plans.declarations.fields import Expression, Name, OneInput, OperatorId
 from plans.errors import Diagnostic
 from plans.operators.asking.calls import CALLS
 from plans.operators.spec.columns import check_argument, check_output, output_columns, types_of
 from plans.operators.spec.declared import Columns, Declared
-from plans.operators.spec.fields import Expression, Name, OneInput, OperatorId
 from plans.operators.spec.kind import OperatorKind, WithSettings, any_order, unchanged
 from plans.operators.spec.output import JoinOutput
 from plans.settings.cached import CACHED

@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
+from plans.declarations.fields import Changelog, Name, Names, OneInput, OperatorId
 from plans.declarations.row_kinds import INSERT_ONLY, RowKind, RowKinds
 from plans.errors import Diagnostic
 from plans.operators.spec.columns import check_known, parse, types_of
 from plans.operators.spec.declared import Columns, Declared
-from plans.operators.spec.fields import Changelog, Name, Names, OneInput, OperatorId
 from plans.operators.spec.kind import OperatorKind, WithSettings, in_order, of_input
 from plans.operators.spec.state import (
     KeysUpserted,

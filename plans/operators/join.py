@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
+from plans.declarations.computations import JoinType
+from plans.declarations.fields import Changelog, Expression, Name, OperatorId
 from plans.declarations.row_kinds import INSERT_ONLY, RowKinds
 from plans.errors import Diagnostic
 from plans.operators.spec.columns import check_known, check_output, output_columns, same_type, types_of
 from plans.operators.spec.declared import Columns, Declared
-from plans.operators.spec.fields import Changelog, Expression, Name, OperatorId
 from plans.operators.spec.kind import OperatorKind, WithSettings, any_order
-from plans.operators.spec.output import JoinOutput, JoinType
+from plans.operators.spec.output import JoinOutput
 from plans.operators.spec.state import KeysUpserted, StateKind, States, stated, unbounded
 from plans.settings.cached import CACHED
 from plans.settings.effects import restarts

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from plans.connectors.table import source_kinds
+from plans.declarations.fields import Expression, Name, Names, OneInput, OperatorId
 from plans.declarations.row_kinds import INSERT_ONLY
 from plans.declarations.tables import physical_columns
 from plans.errors import Diagnostic
@@ -22,7 +23,6 @@ from plans.operators.spec.columns import (
     unknown_table,
 )
 from plans.operators.spec.declared import Columns, Declared
-from plans.operators.spec.fields import Expression, Name, Names, OneInput, OperatorId
 from plans.operators.spec.kind import OperatorKind, WithSettings, any_order, unchanged
 from plans.operators.spec.output import JoinOutput
 from plans.operators.table import connector_of

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
+from plans.declarations.computations import VARIANCES, SortKey
+from plans.declarations.fields import Name, Names, OneInput, OperatorId, TypeText
 from plans.declarations.tables import Column
 from plans.errors import Diagnostic
-from plans.operators.aggregate import VARIANCES
-from plans.operators.sort import SortKey, check_order, describe_order
+from plans.operators.sort import check_order, describe_order
 from plans.operators.spec.columns import check_known, check_names, parse, types_of
 from plans.operators.spec.declared import Columns, Declared
-from plans.operators.spec.fields import Name, Names, OneInput, OperatorId, TypeText
 from plans.operators.spec.kind import OperatorKind, WithSettings, in_order, unchanged
 from plans.settings.layers import Settings
 

@@ -6,14 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
+from plans.declarations.computations import SortKey
+from plans.declarations.fields import Changelog, Name, Names, OneInput, OperatorId
 from plans.declarations.row_kinds import ALL_KINDS, INSERT_ONLY, RowKinds
 from plans.declarations.tables import Column
 from plans.declarations.types import parse_type
 from plans.errors import Diagnostic
-from plans.operators.sort import SortKey, check_order, describe_order
+from plans.operators.sort import check_order, describe_order
 from plans.operators.spec.columns import check_known, check_names, types_of
 from plans.operators.spec.declared import Columns, Declared
-from plans.operators.spec.fields import Changelog, Name, Names, OneInput, OperatorId
 from plans.operators.spec.kind import OperatorKind, WithSettings, in_order
 from plans.operators.spec.state import (
     KeysUpserted,

@@ -17,12 +17,12 @@ from plans.connectors.table import (
     source_kinds,
     takes_conditions,
 )
+from plans.declarations.fields import Expression, Name, Names, OperatorId
 from plans.declarations.row_kinds import INSERT_ONLY, RowKinds
 from plans.declarations.tables import read_columns
 from plans.errors import Diagnostic
 from plans.operators.spec.columns import check_known, check_names, types_of, unknown_table
 from plans.operators.spec.declared import Columns, Declared
-from plans.operators.spec.fields import Expression, Name, Names, OperatorId
 from plans.operators.spec.kind import Neighbour, OperatorKind, WithSettings, any_order
 from plans.operators.table import described_table
 from plans.settings.layers import Settings

@@ -8,13 +8,13 @@ from typing import Annotated, Literal
 
 from plans.connectors.check import check_written
 from plans.connectors.table import is_upsert_sink, overwrites, overwriting_connectors, sink_kinds
+from plans.declarations.fields import Name, OneInput, OperatorId
 from plans.declarations.row_kinds import RowKind
 from plans.declarations.tables import Table, written_columns
 from plans.declarations.types import DataType
 from plans.errors import Diagnostic
 from plans.operators.spec.columns import listed, parse, unknown_table
 from plans.operators.spec.declared import Columns, Declared
-from plans.operators.spec.fields import Name, OneInput, OperatorId
 from plans.operators.spec.kind import OperatorKind, any_order, of_input, unchanged
 from plans.operators.table import described_table
 from plans.settings.layers import Settings

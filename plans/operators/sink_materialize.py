@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from plans.connectors.table import is_upsert_sink
+from plans.declarations.fields import Changelog, Names, OneInput, OperatorId
 from plans.declarations.row_kinds import INSERT_ONLY, RowKinds
 from plans.errors import Diagnostic
 from plans.operators.spec.columns import check_known, types_of
 from plans.operators.spec.declared import Columns, Declared
-from plans.operators.spec.fields import Changelog, Names, OneInput, OperatorId
 from plans.operators.spec.kind import Neighbour, OperatorKind, WithSettings, in_order, of_input
 from plans.operators.spec.state import KeysUpserted, StateKind, States, all_facts, stated, unbounded, waits_for_none
 from plans.settings.layers import Settings

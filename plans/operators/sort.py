@@ -4,27 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated
 
+from plans.declarations.computations import SortKey
+from plans.declarations.fields import OneInput, OperatorId
 from plans.errors import Diagnostic
 from plans.operators.spec.columns import check_known, parse, types_of
 from plans.operators.spec.declared import Columns, Declared
-from plans.operators.spec.fields import Name, OneInput, OperatorId
 from plans.operators.spec.kind import OperatorKind, WithSettings, any_order, of_input, unchanged
 from plans.settings.layers import Settings
 
 UNSORTABLE = ("ARRAY", "MAP", "MULTISET", "ROW")
 MOST_ROWS = 2**31 - 1
 """What LIMIT and OFFSET can be at most: Spark counts the rows of a result in 32 bits."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SortKey:
-    """One column to sort by; ``nulls`` says where NULLs go, whatever the direction."""
-
-    column: Annotated[Name, "A column of the input."]
-    direction: Annotated[Literal["asc", "desc"], "Whether small values come first or last."]
-    nulls: Annotated[Literal["first", "last"], "Where NULLs go, whatever the direction."]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
+from plans.declarations.fields import OperatorId
 from plans.errors import Diagnostic
 from plans.operators.spec.columns import listed, parse, same_type
 from plans.operators.spec.declared import Columns, Declared
-from plans.operators.spec.fields import OperatorId
 from plans.operators.spec.kind import OperatorKind, WithSettings, any_order, unchanged
 from plans.settings.layers import Settings
 

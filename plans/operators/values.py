@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
+from plans.declarations.fields import Expression, Name, OperatorId, TypeText
 from plans.declarations.row_kinds import INSERT_ONLY, RowKinds
 from plans.declarations.tables import Column
 from plans.errors import Diagnostic
 from plans.operators.spec.columns import check_names
 from plans.operators.spec.declared import Columns, Declared
-from plans.operators.spec.fields import Expression, Name, OperatorId, TypeText
 from plans.operators.spec.kind import OperatorKind, WithSettings, any_order
 from plans.settings.layers import Settings
 from plans.text.counts import count

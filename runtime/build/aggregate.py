@@ -21,9 +21,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import DecimalType
 
+from plans.declarations.computations import VARIANCES
 from plans.declarations.types import DataType, parse_type
 from plans.operators import Aggregate, AggregateCall
-from plans.operators.aggregate import VARIANCES
 from runtime.build.builder import OperatorBuilder, loaded_aggregates, with_state
 from runtime.build.edges import Edges
 from runtime.engine.named import named

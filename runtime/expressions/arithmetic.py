@@ -1,10 +1,11 @@
-"""Arithmetic in expressions of a plan, written for Spark so that it is Flink's: integers wrap around, signs are exact.
+"""Arithmetic in expressions of a plan, written for Spark so that it is Flink's: it wraps around, or is NULL, and exact.
 
 ``+``, ``-``, ``*``, ``div``, ABS and the minus sign of integers that leave their type go on at its other end, where
 Spark would fail. A plan says ``a + b``; this module asks Spark for the types of the parts and writes what wraps around
 where a result may not fit: shorter integers are computed in a longer type and cut, BIGINT is computed again in DECIMAL
-where Spark's ``try_`` functions find that it overflowed. Of a DECIMAL with more than 34 digits Spark rounds the minus
-sign and ABS, and may fail; such numbers get and lose their sign as text. Takes text that
+where Spark's ``try_`` functions find that it overflowed. ``+``, ``-``, ``*`` and ``/`` of DECIMALs are NULL where the
+result has more than 38 digits and Spark would fail; division by zero fails. Of a DECIMAL with more than 34 digits
+Spark rounds the minus sign and ABS, and may fail; such numbers get and lose their sign as text. Takes text that
 :mod:`runtime.expressions.allowed` has checked and put together, and knows nothing of plans.
 
 >>> wrapping("`a` + 1 > 0", lambda texts: ["int" for _ in texts])
@@ -27,6 +28,9 @@ from runtime.expressions.json_functions import register_called
 
 _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 _TRY = {"+": "try_add", "-": "try_subtract", "*": "try_multiply"}
+_WIDEST = "decimal(38,"
+_FEWEST_PLACES = "decimal(38,6)"
+"""The type of all quotients of DECIMALs that may have too many digits: others have room before the point."""
 _SIGNED_DIGITS = 34
 """Digits of a DECIMAL to which Spark rounds the minus sign and ABS."""
 _MOST = 1 << 20
@@ -180,7 +184,7 @@ def _nodes(node: _Node) -> Iterator[_Node]:
 def _asked(tree: _Node) -> Iterator[_Node]:
     """The parts whose types decide what is written."""
     for node in _nodes(tree):
-        if isinstance(node, _Operation) and node.name in ("+", "-", "*", "DIV", "-x", "ABS"):
+        if isinstance(node, _Operation) and node.name in ("+", "-", "*", "/", "DIV", "-x", "ABS"):
             yield node
             for operand in node.operands:
                 yield operand
@@ -222,6 +226,10 @@ class _Writer:
     def wrapped(self, node: _Operation) -> str:
         if node.name in ("-x", "ABS") and (digits := _long_digits(self.type(node.operands[0]))) is not None:
             return self.signed_long(node, *digits)
+        if node.name in _TRY and self.type(node).startswith(_WIDEST):
+            return f"{_TRY[node.name]}({', '.join(map(self.text, node.operands))})"
+        if node.name == "/" and self.type(node) == _FEWEST_PLACES:
+            return self.quotient(node)
         if node.name not in ("+", "-", "*", "DIV", "-x", "ABS") or not self.leaves_its_type(node):
             return _written(node, self.text)
         kind = self.kind(node)
@@ -244,6 +252,11 @@ class _Writer:
             f"CASE WHEN {number} BETWEEN -{most} AND {most} THEN {plain} WHEN {number} < 0 THEN {positive} "
             f"ELSE {number if node.name == 'ABS' else negative} END"
         )
+
+    def quotient(self, node: _Operation) -> str:
+        """A quotient of DECIMALs, NULL with too many digits; ``try_divide`` alone would be NULL for zero, too."""
+        left, right = map(self.text, node.operands)
+        return f"CASE WHEN {right} = 0 THEN {left} / {right} ELSE try_divide({left}, {right}) END"
 
     def kind(self, node: _Operation) -> str:
         """The type at whose ends ``node`` wraps around: of DIV, a BIGINT in Spark, that of its operands."""

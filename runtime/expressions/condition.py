@@ -329,9 +329,7 @@ class _Compiler:
             (precision, _), kind = arithmetic_digits(sign, digits, others)
             if precision <= MOST_DIGITS:
                 return self._apply(node, partial(compute, sign=sign), (left, right), kind)
-            safe = isinstance(node, _SAFE)
-            function = partial(compute_wide, sign=sign, to=kind, safe=safe)
-            return self._apply(node, function, (left, right), kind, fails=not safe, slow=True)
+            return self._apply(node, partial(compute_wide, sign=sign, to=kind), (left, right), kind, slow=True)
         left, right = self._common((left, right), node)
         if not (pa.types.is_integer(left.kind) or pa.types.is_floating(left.kind)) or isinstance(node, _SAFE):
             raise self._refused(node)

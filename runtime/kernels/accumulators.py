@@ -27,8 +27,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from plans.operators import AggregateCall
-from plans.operators.aggregate import VARIANCES
+from plans.declarations.computations import VARIANCES, AggregateCall
 from runtime.kernels.folds import moments
 from runtime.kernels.folds.lists import concatenated, one_each
 from runtime.kernels.folds.multisets import added, counted_each

@@ -30,13 +30,10 @@ def compute(left: Value, right: Value, *, sign: str) -> Value:
     return _SIGNS[sign](left, right)
 
 
-def compute_wide(left: Value, right: Value, *, sign: str, to: pa.DataType, safe: bool) -> Value:
-    """``left sign right`` of DECIMALs, one by one, rounded half up to ``to``.
-
-    ArithmeticError for a result of too many digits, or NULL if ``safe``.
-    """
+def compute_wide(left: Value, right: Value, *, sign: str, to: pa.DataType) -> Value:
+    """``left sign right`` of DECIMALs, one by one, rounded half up to ``to``; NULL for a result of too many digits."""
     if isinstance(left, pa.Scalar) and isinstance(right, pa.Scalar):
-        return compute_wide(_listed(left, 1), _listed(right, 1), sign=sign, to=to, safe=safe)[0]
+        return compute_wide(_listed(left, 1), _listed(right, 1), sign=sign, to=to)[0]
     rows = len(right) if isinstance(left, pa.Scalar) else len(left)
     pairs = zip(_listed(left, rows).to_pylist(), _listed(right, rows).to_pylist(), strict=True)
     operation, limit = _DECIMAL[sign], 10 ** (to.precision - to.scale)
@@ -46,11 +43,7 @@ def compute_wide(left: Value, right: Value, *, sign: str, to: pa.DataType, safe:
         if a is None or b is None:
             return None
         found = operation(a, b).quantize(last, context=_EXACT)
-        if found.copy_abs() < limit:  # abs() would round
-            return found
-        if safe:
-            return None
-        raise ArithmeticError(f"{a} {sign} {b} has more than {MOST_DIGITS} digits")
+        return found if found.copy_abs() < limit else None  # abs() would round
 
     return pa.array([one(a, b) for a, b in pairs], to)
 

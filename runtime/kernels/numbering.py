@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from plans.declarations.computations import SortKey
 from plans.declarations.row_kinds import INSERT_ONLY, RowKind
-from plans.operators import SortKey
 from runtime.kernels.replacement import replaced
 from runtime.kernels.sorting import sorted_rows
 from runtime.operator import DELETE, INSERT, KIND

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from plans.operators import SortKey
+from plans.declarations.computations import SortKey
 from runtime.state.identity import without_chunks
 from runtime.state.layout import Int64s
 

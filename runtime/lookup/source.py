@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from plans.connectors.connector import LookupMode
+from plans.declarations.computations import LookupMode
 from plans.errors import RunError
 from runtime.lookup.api import AsyncLookupFunction, LookupContext, LookupFunction, ScanFunction
 from runtime.lookup.sources.failures import import_extra

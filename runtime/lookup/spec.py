@@ -10,7 +10,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import Literal
 
-from plans.connectors.connector import LookupMode
+from plans.declarations.computations import LookupMode
 from runtime.lookup.api import LookupContext
 from runtime.lookup.join import LookupRows
 from runtime.lookup.policy import FetchPolicy

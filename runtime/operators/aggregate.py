@@ -18,8 +18,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from plans.declarations.computations import AggregateCall
 from plans.declarations.row_kinds import RowKind
-from plans.operators import AggregateCall
 from plans.settings.phases import PhaseStrategy
 from runtime.kernels.accumulators import (
     Accumulator,

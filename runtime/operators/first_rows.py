@@ -1,8 +1,9 @@
 """Of the rows of each key those with the first numbers in an order, over rows that are only added.
 
 As :mod:`runtime.operators.rank`, but what is beyond the last number wanted is not kept, for it never comes back: a row
-that comes takes the slot of one that leaves. With TTL, a row expires by the time at which it came. State layout, format
-1: table ``first`` (hash of key and slot; key; slot; the other columns; place in the order of arrival; 1; last write).
+that comes takes the slot of one that leaves. A row that is kept writes all rows of its key again, so that they expire
+together, TTL after the last of them came; a row that is not kept writes none. State layout, format 1: table ``first``
+(hash of key and slot; key; slot; the other columns; place in the order of arrival; 1; last write).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from runtime.state.inherit import inherit_tables
 from runtime.state.keyed import KeyedState
 from runtime.state.layout import Int64s, StateLayout, prefixed_hash
 from runtime.state.tables import committed, open_tables, rows_in
-from runtime.state.under_keys import rows_at, stored_under
+from runtime.state.under_keys import rows_at, stored_under, write_again
 
 FIRST = "first"
 SLOT, PLACE = "__slot", "__place"
@@ -83,7 +84,9 @@ def _update(operator: FirstRowsOperator, state: KeyedState, batch: pa.Table, now
     key_of, first_of_key = keys_of(rows, operator.key)
     keys = rows.select(list(operator.key))
     keys = keys.take(first_of_key) if operator.key else keys
-    key, code = stored_under(state, keys, hashes[first_of_key])
+    key, code = stored_under(state, keys, hashes[first_of_key], expired=True)
+    live = state.live(code)
+    expired, key, code = code[~live], key[live], code[live]
     place = state.integers(code, PLACE)
     beyond = np.zeros(len(first_of_key), np.int64)
     np.maximum.at(beyond, key, place + 1)
@@ -104,7 +107,10 @@ def _update(operator: FirstRowsOperator, state: KeyedState, batch: pa.Table, now
     output = emitted(numbering, found, lambda chosen: rows_at(state, code, rows, chosen)[0])
     first = found.up_to_end()
     entering = np.flatnonzero(first[len(code) :])
-    slots = _slots(state, key, code, ~first[: len(code)], key_of[entering], len(first_of_key))
+    stays = first[: len(code)]
+    slots = _slots(state, key, code, ~stays, key_of[entering], len(first_of_key))
+    write_again(state, expired, now, deleted=True)
+    write_again(state, code[stays & np.isin(key, key_of[entering])], now)
     _put(operator, state, rows.take(entering), hashes[entering], slots, came[entering], now)
     return output.select(operator.output.names), len(entering)
 

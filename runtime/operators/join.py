@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from plans.operators import JoinType
+from plans.declarations.computations import JoinType
 from runtime.kernels.pairs import JoinCondition
 from runtime.kernels.retraction import overdrawn
 from runtime.operator import DELETE, INSERT, KIND, UPDATE_AFTER, Inheritance, InputSpec, Result, SegmentStore

@@ -4,9 +4,12 @@ A row has the number of its place among the rows of its key; of rows that the or
 arrived first comes first, and of equal rows the first is taken back first. All rows are kept, for any may move up. A
 batch emits what it does to each key in the end: with numbers, or if only one is wanted, what stands at each number at
 which another row stood before (-U directly followed by +U), otherwise -D of what left and then +I of what came. A row
-to be taken back that is not there is passed over. A row expires by its own last write, and nothing is emitted for it:
-those behind it move up when their key is next changed. State layout, format 1: table ``rows`` (hash of key and row; all
+to be taken back that is not there is passed over. State layout, format 1: table ``rows`` (hash of key and row; all
 columns; its places in the order of arrival; count; last write).
+
+Each change of a key writes again all its rows up to the last number wanted. So they expire together, TTL after the last
+change, and no row moves up in silence; nothing is emitted then. A row behind the last number was never emitted: it
+expires by its own last write. A change deletes the expired rows of its key, so that a longer TTL revives none of them.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ from runtime.state.inherit import inherit_tables
 from runtime.state.keyed import KeyedState
 from runtime.state.layout import COUNT, SUFFIX_MASK, Int64s, StateLayout, prefixed_hash
 from runtime.state.tables import committed, open_tables, rows_in
-from runtime.state.under_keys import rows_at, stored_under
+from runtime.state.under_keys import rows_at, stored_under, write_again
 
 ROWS = "rows"
 
@@ -94,7 +97,10 @@ def _update(operator: RankOperator, state: KeyedState, batch: pa.Table, now: int
     key_of, first_of_key = keys_of(rows, operator.key)
     keys = rows.select(list(operator.key))
     keys = keys.take(first_of_key) if operator.key else keys
-    key, code = stored_under(state, keys, hashes[first_of_key] & ~SUFFIX_MASK)
+    key, code = stored_under(state, keys, hashes[first_of_key] & ~SUFFIX_MASK, expired=True)
+    there = state.live(code)
+    expired = code[~there & ~np.isin(code, codes)]
+    key, code = key[there], code[there]
     places = state.take(code, [PLACES])[PLACES].combine_chunks()
     lengths, place = np.asarray(pc.list_value_length(places)).astype(np.int64), np.asarray(places.flatten())
     stored = np.repeat(np.arange(len(code)), lengths)
@@ -122,11 +128,14 @@ def _update(operator: RankOperator, state: KeyedState, batch: pa.Table, now: int
         is_=np.concatenate((np.ones(int((~touched).sum()), np.bool_), kept)),
     )
     output = emitted(operator.numbering, found, lambda chosen: rows_at(state, code[others], rows, chosen)[0])
+    counted = np.unique(rank_of_other[stored[~touched]][found.up_to_end()[: int((~touched).sum())]])
 
     count = np.bincount(entry[kept], minlength=len(first))
     table = [pa.array(hashes), *rows.columns, by_entry(entry[kept], entry_place[kept], len(first)), pa.array(count)]
     table.append(pa.array(np.full(len(first), now, np.int64)))
     state.put(pa.table(table, schema=operator.layout.schema), codes >= 0)
+    write_again(state, code[others][counted], now)
+    write_again(state, expired, now, deleted=True)
     return output.select(operator.output.names)
 
 

@@ -105,9 +105,12 @@ class KeyedState:
             result[result] = self.integers(codes[result], WRITE) + self._ttl > self._now
         return result
 
-    def scan(self, keys: pa.Table, key_hashes: Int64s, limit: int = 1 << 21) -> Iterator[tuple[Int64s, Int64s]]:
+    def scan(
+        self, keys: pa.Table, key_hashes: Int64s, limit: int = 1 << 21, *, expired: bool = False
+    ) -> Iterator[tuple[Int64s, Int64s]]:
         """All live rows under each key, as pairs (position in ``keys``, code), in portions of about ``limit`` pairs.
 
+        With ``expired``, also the expired rows whose space has not been reclaimed.
         ``keys`` has the layout's key columns, without NULLs; ``key_hashes`` are their hashes. A key's rows are never
         spread over two portions.
         """
@@ -133,16 +136,16 @@ class KeyedState:
                     same = equal_rows(keys, order[place], table, row)
                     if not same.all():
                         place, row = place[same], row[same]
-                    pieces.append((place, offset + row, self._visible(table, row)))
+                    pieces.append((place, offset + row, self._visible(table, row, expired)))
                 place, code, visible = (np.concatenate(each) for each in zip(*pieces, strict=True))
                 if any(shadows[1:]):
                     visible &= self._newest(place, code, [piece[0] for piece in pieces])
                 yield order[place[visible]], code[visible]
             begin = end
 
-    def _visible(self, table: pa.Table, rows: Int64s) -> Mask:
+    def _visible(self, table: pa.Table, rows: Int64s, expired: bool) -> Mask:
         result: Mask = int64s(table, COUNT)[rows] > 0
-        if self._ttl:
+        if self._ttl and not expired:
             result &= int64s(table, WRITE)[rows] + self._ttl > self._now
         return result
 

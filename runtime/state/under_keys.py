@@ -10,9 +10,12 @@ from runtime.state.keyed import KeyedState
 from runtime.state.layout import COUNT, WRITE, Int64s
 
 
-def stored_under(state: KeyedState, keys: pa.Table, hashes: Int64s) -> tuple[Int64s, Int64s]:
-    """The live rows that ``state`` has under ``keys``: for each the position of its key, and its code."""
-    found = [(np.empty(0, np.int64), np.empty(0, np.int64)), *state.scan(keys, hashes)]
+def stored_under(state: KeyedState, keys: pa.Table, hashes: Int64s, *, expired: bool = False) -> tuple[Int64s, Int64s]:
+    """The live rows that ``state`` has under ``keys``: for each the position of its key, and its code.
+
+    With ``expired``, also the expired rows that it still has.
+    """
+    found = [(np.empty(0, np.int64), np.empty(0, np.int64)), *state.scan(keys, hashes, expired=expired)]
     key, code = (np.concatenate(part) for part in zip(*found, strict=True))
     return key, code
 

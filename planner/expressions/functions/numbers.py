@@ -26,9 +26,11 @@ def _abs(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr
 
 
 def _sign(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """The type stays, where Spark goes to DOUBLE."""
+    """The type stays, where Spark goes to DOUBLE; a DECIMAL without digits before the point has no 1, but NULL."""
     check(source, name, args, ("number",), offset)
-    return cast(call("sign", args, DOUBLE, offset), args[0].type.as_nullable(), offset)
+    result = args[0].type.as_nullable()
+    function = "TRY_CAST" if result.root == "DECIMAL" and result.precision == result.scale else "CAST"
+    return cast(call("sign", args, DOUBLE, offset), result, offset, function=function)
 
 
 def _logarithm(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:

@@ -22,7 +22,7 @@ from planner.expressions.typed import (
     substitute,
 )
 from planner.relations import Aggregate, Calc, Relation
-from plans.operators.aggregate import BUILT_IN
+from plans.declarations.computations import BUILT_IN
 
 _UNKNOWN = object()
 _COMPARE = {

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
-from plans.operators.spec.fields import Name, Ref, TypeText
-
-JoinType = Literal["inner", "left", "right", "full", "semi", "anti"]
-Side = Literal["left", "right"]
+from plans.declarations.computations import Side
+from plans.declarations.fields import Name, Ref, TypeText
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

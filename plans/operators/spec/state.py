@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
+from plans.declarations.fields import Ref
 from plans.declarations.row_kinds import RowKinds
-from plans.operators.spec.fields import Ref
 from plans.settings.state import StateEntry
 
 States = Annotated[tuple[StateEntry, ...], Ref("state")]

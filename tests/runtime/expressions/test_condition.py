@@ -84,6 +84,8 @@ def test_a_result_of_38_digits_keeps_them_all() -> None:
     assert value_of("try_multiply(x, -1)", [most, Decimal(-7)], kind) == [Decimal("-" + "9" * 38), Decimal(7)]
     assert value_of("try_subtract(x, CAST(1 AS DECIMAL(38, 0)))", [most], kind) == [Decimal("9" * 37 + "8")]
     assert value_of("try_add(x, x)", [most, Decimal(7)], kind) == [None, Decimal(14)]
+    assert value_of("x + x", [most, Decimal(7)], kind) == [None, Decimal(14)]
+    assert value_of("x * 2 - x", [most, Decimal(7)], kind) == [None, Decimal(7)]
 
 
 def test_bits_are_shifted_as_far_as_the_sign() -> None:

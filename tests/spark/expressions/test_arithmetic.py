@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.errors import ArithmeticException
 
 from plans.errors import RunError
 from runtime.expressions.allowed import check_expression
@@ -96,3 +97,35 @@ def test_signs_of_long_decimals_are_exact(spark: SparkSession, scale: int) -> No
     }
     exact = [(v.copy_negate(), v.copy_abs(), v.copy_abs().copy_negate()) for v in values]
     assert [tuple(row) for row in found] == [*exact, (None, None, None)]
+
+
+def test_decimals_of_too_many_digits_are_null_and_division_by_zero_fails(spark: SparkSession) -> None:
+    """By hand: ``w * w`` has 76 digits, ``w / 0.1`` 39, and ``w / 10`` 37 before the point, where 32 have room."""
+    most = Decimal("9" * 38)
+    types = "w decimal(38,0), d decimal(38,37), z decimal(38,37)"
+    frame = spark.createDataFrame([(most, Decimal("0.1"), Decimal(0))], types).coalesce(1)
+
+    def value(text: str) -> Decimal | None:
+        checked_text = check_expression(text, {(name,): name for name in "wdz"}, operator="calc_t", path="calc_t").sql
+        row = frame.select(spark_expression(frame, checked_text)).first()
+        assert row is not None
+        return row[0]
+
+    assert [value(text) for text in ("w + w", "w - (-w)", "w * w", "w / d", "-(w / d) + 1", "w / d / d", "w / 10")] == [
+        None
+    ] * 7
+    assert value("coalesce(w / d, 7)") == 7
+    assert value("1 / d") == 10
+    assert value("CAST(NULL AS DECIMAL(38, 0)) / z") is None
+    assert value("w / d / z") is None
+    for text in ("w / z", "w / (z * 1)", "1 / z"):
+        with pytest.raises(ArithmeticException, match="DIVIDE_BY_ZERO"):
+            value(text)
+
+
+def test_only_quotients_that_may_have_too_many_digits_are_written_anew() -> None:
+    assert wrapping("`a` / `b`", lambda texts: ["decimal(38,7)"] * len(texts)) == "`a` / `b`"
+    assert wrapping("`a` / `b`", lambda texts: ["double"] * len(texts)) == "`a` / `b`"
+    assert wrapping("1 - `a` / `b`", lambda texts: ["decimal(38,6)"] * len(texts)) == (
+        "try_subtract(1, CASE WHEN `b` = 0 THEN `a` / `b` ELSE try_divide(`a`, `b`) END)"
+    )

@@ -1,0 +1,66 @@
+"""The parts of operators that kernels on workers compute with: calls of aggregate functions, sort keys, types of joins.
+
+Imports no operators, so that a worker that unpickles a kernel loads neither them nor connectors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from plans.declarations.fields import Name, TypeText
+
+JoinType = Literal["inner", "left", "right", "full", "semi", "anti"]
+Side = Literal["left", "right"]
+LookupMode = Literal["sync", "async", "full"]
+
+VARIANCES = {"VAR_POP": (0, False), "VAR_SAMP": (1, False), "STDDEV_POP": (0, True), "STDDEV_SAMP": (1, True)}
+"""Variances and deviations: how many values fewer they divide by than there are, and whether they take the root."""
+COLLECTIONS = {"ARRAY_AGG": "ARRAY", "COLLECT": "MULTISET"}
+"""Aggregate functions that keep all values, and of what type their results are."""
+ORDERED = ("FIRST_VALUE", "LAST_VALUE", "LISTAGG", "ARRAY_AGG")
+"""Aggregate functions that depend on the order of rows."""
+BUILT_IN = ("COUNT", "SUM", "AVG", "MIN", "MAX", *VARIANCES, "COLLECT", *ORDERED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SortKey:
+    """One column to sort by; ``nulls`` says where NULLs go, whatever the direction."""
+
+    column: Annotated[Name, "A column of the input."]
+    direction: Annotated[Literal["asc", "desc"], "Whether small values come first or last."]
+    nulls: Annotated[Literal["first", "last"], "Where NULLs go, whatever the direction."]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AggregateCall:
+    """``function(argument)`` over the rows whose ``filter`` column is true; no argument means ``COUNT(*)``.
+
+    ``function`` is COUNT, SUM, AVG, MIN, MAX, VAR_POP, VAR_SAMP, STDDEV_POP, STDDEV_SAMP, all four DOUBLE of any
+    numbers, COLLECT, a MULTISET of the values that are not NULL, or one whose result depends on the order in which rows
+    come: FIRST_VALUE, LAST_VALUE, LISTAGG, which joins texts with ``separator``, and ARRAY_AGG. Any other is an
+    aggregate function of the user's, called with ``arguments``. ``argument``, ``arguments`` and ``filter`` name input
+    columns.
+    """
+
+    name: Name
+    function: Annotated[
+        str,
+        "The aggregate function: a built-in one, or one of the user's, in lower case.",
+        {"minLength": 1, "examples": list(BUILT_IN)},
+    ]
+    argument: Annotated[Name | None, "The column aggregated; absent in COUNT(*)."] = None
+    arguments: Annotated[
+        tuple[Name, ...], "The columns that an aggregate function of the user's is called with; of no other."
+    ] = ()
+    distinct: Annotated[bool, "Whether equal values count once."] = False
+    filter: Annotated[Name | None, "A BOOLEAN column; only rows where it is true count."] = None
+    separator: Annotated[
+        str | None, "What LISTAGG writes between texts; for no other function.", {"examples": [","]}
+    ] = None
+    type: TypeText
+
+    @property
+    def is_users(self) -> bool:
+        """Whether it calls a function of the user's."""
+        return self.function not in BUILT_IN
