@@ -6,6 +6,8 @@ import json
 import os
 import re
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -19,10 +21,10 @@ from runtime.storage.remote_files import RemoteFiles, remote_files
 from runtime.stores import opened
 from tests.hdfs.server import running_hdfs
 from tests.sample import in_turn
-from tests.spark.commands import Commands, running_commands
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.integration]
 
+ROOT = Path(__file__).parents[2]
 SQL = """
 SET 'parallelism.default' = '{partitions}';
 CREATE TABLE orders (id BIGINT, country STRING, total DECIMAL(10, 2)) WITH ('connector' = 'filesystem',
@@ -44,21 +46,22 @@ def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield found
 
 
-@pytest.fixture(scope="module")
-def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
-    with running_commands(tmp_path_factory.mktemp("commands"), os.environ) as found:
-        yield found
+def hintplan(directory: Path, *words: str, code: int = 0) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "hintplan_command", *words],
+        cwd=directory,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1", "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        timeout=400,
+        check=False,
+    )
+    assert done.returncode == code, f"{done.stdout}\n{done.stderr}"
+    return done.stdout + done.stderr
 
 
 @in_turn(1, of=2)
-def test_a_job_goes_on_after_a_restart_and_on_other_numbers_of_partitions(
-    hdfs: str, commands: Commands, tmp_path: Path
-) -> None:
-    def hintplan(*words: str, code: int = 0) -> str:
-        done = commands.run(*words, folder=tmp_path)
-        assert done.returncode == code, done.said
-        return done.said
-
+def test_a_job_goes_on_after_a_restart_and_on_other_numbers_of_partitions(hdfs: str, tmp_path: Path) -> None:
     url = f"{hdfs}/{tmp_path.name}"
     checkpoint = ("--checkpoint", f"{url}/checkpoint")
     system, base = opened(url)
@@ -74,18 +77,20 @@ def test_a_job_goes_on_after_a_restart_and_on_other_numbers_of_partitions(
             for row in rows:
                 expected[row["country"]] = expected.get(row["country"], Decimal(0)) + row["total"]
             number += 1
-        said = hintplan("run", "job.json", "--once", *checkpoint, "--master", "local[2]", "--allow-scheme", hdfs)
+        said = hintplan(
+            tmp_path, "run", "job.json", "--once", *checkpoint, "--master", "local[2]", "--allow-scheme", hdfs
+        )
         assert "state files:" in said
         found = sqlite3.connect(tmp_path / "sums.db").execute("SELECT country, total FROM sums").fetchall()
         assert {country: Decimal(str(total)) for country, total in found} == expected
-    assert re.search(r"total +3 ", hintplan("state", "job.json", *checkpoint))
-    hintplan("state", checkpoint[1], "--compact")
-    hintplan("state", checkpoint[1], "--snapshot", f"{url}/copy")
+    assert re.search(r"total +3 ", hintplan(tmp_path, "state", "job.json", *checkpoint))
+    hintplan(tmp_path, "state", checkpoint[1], "--compact")
+    hintplan(tmp_path, "state", checkpoint[1], "--snapshot", f"{url}/copy")
     names = {info.base_name for info in system.get_file_info(pafs.FileSelector(f"{base}/copy"))}
     assert "hintplan" in names
     query = next(name for name in names if not name.startswith("hintplan") and "large" not in name)
     system.delete_file(f"{base}/checkpoint/{query}/commits/2")
-    refused = hintplan("check", "job.json", *checkpoint, "--master", "local[2]", code=1)
+    refused = hintplan(tmp_path, "check", "job.json", *checkpoint, "--master", "local[2]", code=1)
     assert "commits/2 is missing" in refused
 
 

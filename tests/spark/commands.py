@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Commands", "Done", "running_commands"]
 
 ROOT = Path(__file__).parents[2]
-DEADLINE_SECONDS = 300
+DEADLINE_SECONDS = 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,9 @@ class Commands:
         self.process.stdin.flush()
         answer = b""
         while not answer.endswith(b"\n"):
-            assert select.select([self.answers], [], [], DEADLINE_SECONDS)[0], f"no answer to {words}:\n{self.logged()}"
+            if not select.select([self.answers], [], [], DEADLINE_SECONDS)[0]:
+                self.process.kill()  # else the next would be told what this one comes to
+                raise TimeoutError(f"no answer to {words}:\n{self.logged()}")
             part = os.read(self.answers, 65536)
             assert part, f"the process has ended with {self.process.wait()}:\n{self.logged()}"
             answer += part
@@ -76,7 +78,7 @@ def running_commands(directory: Path, environment: Mapping[str, str]) -> Iterato
     with (directory / "commands.log").open("wb") as log:
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", "tests.spark.commands", str(written)],
-            cwd=directory, env={**environment, "PYTHONPATH": found}, pass_fds=(written,),
+            cwd=directory, env={"SPARK_LOCAL_IP": "127.0.0.1", **environment, "PYTHONPATH": found}, pass_fds=(written,),
             stdin=subprocess.PIPE, stdout=log, stderr=log, text=True,
         )  # fmt: skip
     os.close(written)
