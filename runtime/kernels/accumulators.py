@@ -1,6 +1,7 @@
 """Accumulators of group aggregates: what is stored per group, how a micro-batch changes it, what it yields.
 
-COUNT, SUM and AVG are linear: the change is a weighted sum over the batch, whatever its mix of row kinds. Under
+COUNT, SUM and AVG are linear: the change is a weighted sum over the batch, whatever its mix of row kinds; DOUBLE and
+DECIMAL are added row by row where that matters (:mod:`runtime.kernels.in_steps`). Under
 retraction a sum of floating-point numbers is that of the finite ones, with counts of NaN and of either infinity beside
 it, which could not be subtracted again. MIN and MAX keep the extreme, NaN being greater than all numbers; under
 retraction they and DISTINCT calls also need the values themselves (:mod:`runtime.kernels.values`). Variances and

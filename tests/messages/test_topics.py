@@ -512,3 +512,32 @@ def test_the_last_of_two_headers_of_a_name_counts(spark: SparkSession) -> None:
     assert [{key: value and bytes(value) for key, value in row["h"].items()} for row in rows] == [
         expected for _, expected in given
     ]
+
+
+def test_changes_without_a_key_go_to_one_partition_in_their_order(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    orders, keyless, keyed = broker.create(), broker.create(3), broker.create(3)
+    changes = {"format": "debezium-json"}
+    script = (
+        source("orders", "id BIGINT, v BIGINT", broker, orders)
+        + table("keyless", "id BIGINT, v BIGINT", broker, topic=keyless, **changes)
+        + table("keyed", "id BIGINT, v BIGINT", broker, topic=keyed, key__format="json", key__fields="id",
+                value__format="debezium-json")
+        + "CREATE VIEW sums AS SELECT id, SUM(v) AS v FROM orders GROUP BY id;"
+        + "INSERT INTO keyless SELECT id, v FROM sums; INSERT INTO keyed SELECT id, v FROM sums;"
+    )  # fmt: skip
+    for _ in range(2):
+        broker.send(orders, messages(*({"id": i, "v": 1} for i in range(20))))
+        run(spark, script, tmp_path / "checkpoint")
+    found = broker.read(keyless)
+    assert {message.partition for message in found} == {0}
+    there: list[dict[str, Any]] = []
+    for message in sorted(found, key=lambda message: message.offset):
+        change = json.loads(message.value or b"{}")
+        if change["op"] == "c":
+            there.append(change["after"])
+        else:
+            there.remove(change["before"])
+    assert sorted(there, key=lambda row: row["id"]) == [{"id": i, "v": 2} for i in range(20)]
+    assert len({message.partition for message in broker.read(keyed)}) > 1
