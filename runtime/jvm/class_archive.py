@@ -1,4 +1,4 @@
-"""The class data archive: 14,000 classes of Spark as the JVM has them in memory, so that the next JVM maps a file
+"""The class data archive: the classes of Spark as the JVM has them in memory, so that the next JVM maps a file
 instead of reading, checking and linking them.
 
 There is one archive for each environment: this Java, these jars of Spark, this class path. ``hintplan`` makes it in the
@@ -9,7 +9,7 @@ An archive is code. So it is taken only from a directory of this user's that nob
 its full length, too, because a JVM that maps a part of one crashes.
 
     options()                # the options of a JVM that uses the archive; none if there is no archive
-    make()                   # make it now, which takes half a minute
+    make()                   # make it now, which takes a minute
     make_in_background()     # let another process make it
     python -m runtime.jvm.class_archive
 """
@@ -44,8 +44,8 @@ _WITHOUT = ("PYSPARK_GATEWAY_PORT", "SPARK_PREPEND_CLASSES", "SPARK_TESTING")
 _NEEDED_SPACE = 1 << 30
 _RETRY_SECONDS = 24 * 3600.0
 """The time after which an archive that could not be made is tried again."""
-_LONGEST_SECONDS = 1800
-_NICENESS = 19
+_LONGEST_SECONDS = 3600
+_NICENESS = 10
 
 _SUBMIT_OPTIONS = "SPARK_SUBMIT_OPTS"
 """The variable with options of the JVM that Spark's launcher starts. Those of ``--conf`` come after them."""
