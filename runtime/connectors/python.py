@@ -7,9 +7,9 @@ from the options of the context.
 
 from __future__ import annotations
 
-from plans.connectors.connector import LookupMode
 from plans.connectors.python import CLASSES, PYTHON
 from plans.declarations.class_shape import Flavour, Method
+from plans.declarations.computations import LookupMode
 from runtime.classes import load_class
 from runtime.connectors.connector import ConnectorCode
 from runtime.lookup.api import AsyncLookupFunction, LookupContext, LookupFunction, ScanFunction

@@ -12,8 +12,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pyarrow as pa
 
-from plans.connectors.connector import LookupMode
 from plans.connectors.table import is_looked_up_by_users_code
+from plans.declarations.computations import LookupMode
 from plans.declarations.durations import parse_duration
 from plans.declarations.tables import Column, Table
 from plans.errors import RunError

@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from plans.connectors.connector import LookupMode
+from plans.declarations.computations import LookupMode
 from plans.declarations.tables import Column
 from runtime.lookup.api import AsyncLookupFunction, Key, LookupContext, LookupFunction, Row
 from runtime.lookup.join import LookupRows

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from plans.connectors.connector import LookupMode
 from plans.connectors.http import HTTP
+from plans.declarations.computations import LookupMode
 from runtime.connectors.connector import ConnectorCode
 from runtime.lookup.api import LookupContext
 from runtime.lookup.source import source_of_classes
