@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.spark.shipping import archive
+from hintplan.runtime.spark.shipping import archive
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("hintplan", "planner", "plans", "runtime")
@@ -77,7 +77,7 @@ def test_every_module_of_plans_imports_without_heavy_libraries() -> None:
 
 
 def test_what_plans_exports_exists() -> None:
-    import plans
+    import hintplan
 
     assert sorted(plans.__all__) == plans.__all__
     for name in plans.__all__:
@@ -87,8 +87,8 @@ def test_what_plans_exports_exists() -> None:
 def test_workers_load_neither_the_sql_parser_nor_the_command_line() -> None:
     # Executors may lack sqlglot, and every second of start-up is paid once per Python worker.
     program = (
-        "import sys, runtime.engine.process\n"
-        "import runtime.operators.aggregate, runtime.operators.calc, runtime.operators.join\n"
+        "import sys, hintplan.runtime.engine.process\n"
+        "import hintplan.runtime.operators.aggregate, hintplan.runtime.operators.calc, hintplan.runtime.operators.join\n"
         "print([name for name in ('sqlglot', 'pandas', 'rich', 'click') if name in sys.modules])\n"
     )
     done = subprocess.run(
@@ -100,7 +100,7 @@ def test_workers_load_neither_the_sql_parser_nor_the_command_line() -> None:
 def test_who_looks_at_state_needs_no_spark() -> None:
     program = (
         "import sys\n"
-        "import hintplan, runtime.inspect.command\n"
+        "import hintplan, hintplan.runtime.inspect.command\n"
         "hintplan.read_state, hintplan.state_rows, hintplan.take_snapshot, hintplan.compact_state\n"
         "print([name for name in ('pyspark', 'py4j') if name in sys.modules])\n"
     )

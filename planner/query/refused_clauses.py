@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from planner.context import Context
-from planner.syntax.dialect import offset_of
+from hintplan.planner.context import Context
+from hintplan.planner.syntax.dialect import offset_of
 
 _IN_BATCH = "write SET 'execution.runtime-mode' = 'batch'"
 

@@ -14,9 +14,9 @@ are no changes, too: joins below them put out what comes in the order in which i
 
 from __future__ import annotations
 
-from plans.declarations.row_kinds import INSERT_ONLY
-from plans.model.plan import Plan
-from plans.operators import Operator, kind_of
+from hintplan.plans.declarations.row_kinds import INSERT_ONLY
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Operator, kind_of
 
 
 def told_by_arrival(plan: Plan) -> frozenset[str]:

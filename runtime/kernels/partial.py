@@ -15,11 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from runtime.kernels.accumulators import Accumulator, contribution, folded_anew, summed
-from runtime.kernels.retraction import overdrawn, weights_of
-from runtime.operator import hash_column
-from runtime.state.identity import encode_groups, hashed_groups
-from runtime.state.layout import Int64s
+from hintplan.runtime.kernels.accumulators import Accumulator, contribution, folded_anew, summed
+from hintplan.runtime.kernels.retraction import overdrawn, weights_of
+from hintplan.runtime.operator import hash_column
+from hintplan.runtime.state.identity import encode_groups, hashed_groups
+from hintplan.runtime.state.layout import Int64s
 
 WEIGHT, ROWS = "__weight", "__rows"
 

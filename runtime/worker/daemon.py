@@ -3,7 +3,7 @@
 Whoever stops a service or a container sends SIGTERM to all of its processes at once. Workers are needed until the batch
 in progress has ended. They end with the JVM, whose end closes the input of this process: it tells its group by SIGHUP.
 
-    python -m runtime.worker.daemon pyspark.worker     # as Spark starts it: spark.python.daemon.module
+    python -m hintplan.runtime.worker.daemon pyspark.worker     # as Spark starts it: spark.python.daemon.module
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ import threading
 import time
 from pathlib import Path
 
-import plans
+import hintplan
 from tests.cluster.installed import environment, installed
 from tests.cluster.standalone import running_cluster
 from tests.spark.programs import CUSTOMER_ROWS, add_rows, changes, expected, fold, revenue_plan, sample
@@ -29,7 +29,7 @@ def test_a_stream_ends_right_when_a_worker_is_killed(tmp_path: Path) -> None:
     rows = sample(0, 60)
     add_rows(tmp_path, "customers", CUSTOMER_ROWS)
     add_rows(tmp_path, "orders", rows[:20])
-    plans.dump(revenue_plan(tmp_path), tmp_path / "plan.json")
+    hintplan.dump(revenue_plan(tmp_path), tmp_path / "plan.json")
     (tmp_path / "cluster").mkdir()
     with running_cluster(tmp_path / "cluster") as cluster, (tmp_path / "run.log").open("wb") as log:
         command = [installed().hintplan, "run", "plan.json", "--checkpoint", "state", *cluster.options()]

@@ -15,9 +15,8 @@ from urllib.parse import quote
 
 import pytest
 
-from planner import compile_sql
-from plans import dump
-from plans.connectors.table import CONNECTORS
+from hintplan import compile_sql, dump
+from hintplan.plans.connectors.table import CONNECTORS
 from tests.messages.broker import spark_conf
 
 pytestmark = [pytest.mark.spark, pytest.mark.integration]
@@ -37,7 +36,7 @@ SET = {
     "CANARY_LOGIN": f'{_LOGIN} username="me" password="{CANARY}";',
 }
 LEAKY = """
-from runtime.lookup.api import LookupFunction
+from hintplan.runtime.lookup.api import LookupFunction
 
 class Leaky(LookupFunction):
     def open(self, context):
@@ -184,7 +183,7 @@ def test_a_connector_that_fails_tells_no_secret(
     allowed = [part for name in SET for part in ("--allow-env", name)]
     allowed += ["--allow-scheme", "s3", "--allow-host", "127.0.0.1", "--allow-host", "http://127.0.0.1"]
     allowed += ["--allow-module", "leaky"] if connector == "python" else []
-    command = [sys.executable, "-P", "-m", "plans.cli", "run", "plan.json", "--once", *allowed]
+    command = [sys.executable, "-P", "-m", "hintplan", "run", "plan.json", "--once", *allowed]
     command += [] if plan.mode == "batch" else ["--checkpoint", "state"]
     command += [part for name, value in spark_conf().items() for part in ("--conf", f"{name}={value}")]
     root = str(Path(__file__).parents[2])

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from pyspark.sql import Row
 
-import plans
-from runtime.lookup.metrics import LOOKUP_METRICS
-from runtime.progress import BatchProgress, OperatorProgress, batch_progress, total_lookups
-from runtime.run.report import JsonReport, LineReport, TableReport
+import hintplan
+from hintplan.runtime.lookup.metrics import LOOKUP_METRICS
+from hintplan.runtime.progress import BatchProgress, OperatorProgress, batch_progress, total_lookups
+from hintplan.runtime.run.report import JsonReport, LineReport, TableReport
 from tests.lookup.test_lookups_on_spark import job, orders
 
 ROOT = Path(__file__).parents[2]
@@ -102,10 +102,10 @@ def test_lines_table_and_summary_show_the_hit_rate(capsys: pytest.CaptureFixture
     assert json.loads(out.getvalue())["lookups"]["lookup_r"] == COUNTED
 
 
-def run(directory: Path, plan: plans.Plan, *arguments: str) -> subprocess.CompletedProcess[str]:
-    plans.dump(plan, directory / "plan.json")
+def run(directory: Path, plan: hintplan.Plan, *arguments: str) -> subprocess.CompletedProcess[str]:
+    hintplan.dump(plan, directory / "plan.json")
     return subprocess.run(
-        [sys.executable, "-m", "plans.cli", "run", "plan.json", "--once", *arguments],
+        [sys.executable, "-m", "hintplan", "run", "plan.json", "--once", *arguments],
         cwd=directory,
         env={**os.environ, "PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable},
         capture_output=True,

@@ -25,8 +25,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-import plans
-from planner import compile_sql
+import hintplan
+from hintplan import compile_sql
 from tests.object_store.jars import jars
 from tests.object_store.server import ObjectStore
 
@@ -106,7 +106,7 @@ class Job:
         every = f"{EVERY} UNION ALL SELECT id, country, total FROM more" if more else EVERY
         text = (MORE if more else "") + SQL
         said = {"partitions": partitions, "bucket": self.bucket, "source": self.source, "sink": self.sink}
-        plans.dump(compile_sql(text.format(**said, every=every), name="job"), self.directory / "job.json")
+        hintplan.dump(compile_sql(text.format(**said, every=every), name="job"), self.directory / "job.json")
 
     @property
     def environment(self) -> dict[str, str]:

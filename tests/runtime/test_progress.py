@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from runtime.progress import OperatorProgress, batch_progress
+from hintplan.runtime.progress import OperatorProgress, batch_progress
 
 PARTITIONS = 2
 

@@ -10,20 +10,20 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from planner.context import Context
-from planner.expressions.comparisons import compared
-from planner.expressions.operands import comparable
-from planner.expressions.typed import BOOLEAN, Expr, Ref, call
-from planner.properties.nullability import may_be_null
-from planner.query import ordering
-from planner.query.cached_results import has_cached_hint
-from planner.query.columns import filtered
-from planner.query.compiler import QueryCompiler
-from planner.query.refused_clauses import refuse_clauses
-from planner.query.subqueries.block import read_block
-from planner.query.subqueries.block_values import block_value, contains
-from planner.query.subqueries.empty_groups import group_of
-from planner.query.subqueries.single_values import (
+from hintplan.planner.context import Context
+from hintplan.planner.expressions.comparisons import compared
+from hintplan.planner.expressions.operands import comparable
+from hintplan.planner.expressions.typed import BOOLEAN, Expr, Ref, call
+from hintplan.planner.properties.nullability import may_be_null
+from hintplan.planner.query import ordering
+from hintplan.planner.query.cached_results import has_cached_hint
+from hintplan.planner.query.columns import filtered
+from hintplan.planner.query.compiler import QueryCompiler
+from hintplan.planner.query.refused_clauses import refuse_clauses
+from hintplan.planner.query.subqueries.block import read_block
+from hintplan.planner.query.subqueries.block_values import block_value, contains
+from hintplan.planner.query.subqueries.empty_groups import group_of
+from hintplan.planner.query.subqueries.single_values import (
     asked_values,
     check_columns,
     group_rows,
@@ -34,12 +34,12 @@ from planner.query.subqueries.single_values import (
     several_rows,
     value_of_group,
 )
-from planner.query.subquery_kinds import is_grouped, is_one_group, plain_select
-from planner.query.subquery_values import Value
-from planner.relations import UnnamedInput
-from planner.syntax.dialect import offset_of, select_offset
-from planner.translation.scope import Scope
-from planner.translation.translator import Translator
+from hintplan.planner.query.subquery_kinds import is_grouped, is_one_group, plain_select
+from hintplan.planner.query.subquery_values import Value
+from hintplan.planner.relations import UnnamedInput
+from hintplan.planner.syntax.dialect import offset_of, select_offset
+from hintplan.planner.translation.scope import Scope
+from hintplan.planner.translation.translator import Translator
 
 
 def compile_value(compiler: QueryCompiler, translator: Translator, node: exp.Expr) -> Value:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-from plans.operators.spec.fields import Name, Ref, TypeText
+from hintplan.plans.operators.spec.fields import Name, Ref, TypeText
 
 JoinType = Literal["inner", "left", "right", "full", "semi", "anti"]
 Side = Literal["left", "right"]

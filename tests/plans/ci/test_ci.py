@@ -15,8 +15,8 @@ from xml.etree import ElementTree
 import pytest
 from ruamel.yaml import YAML
 
-import plans
-from plans.edit.edit import set_value
+import hintplan
+from hintplan.plans.edit.edit import set_value
 from tests.plans.commands.test_diff_command import SQL as SCRIPT
 from tests.plans.commands.test_diff_command import git, modelled, run_in
 
@@ -34,11 +34,11 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 def repository(tmp_path: Path, plan_text: str) -> Path:
     """A clone on a branch of its own, with a plan written by hand and one compiled from the script beside it."""
     (tmp_path / "plans").mkdir()
-    plan, _ = set_value(plans.loads(plan_text), "aggregate_t.groupAggregateState.ttl", "30 d")
-    plans.dump(plan, tmp_path / "plans" / "revenue.json")
+    plan, _ = set_value(hintplan.loads(plan_text), "aggregate_t.groupAggregateState.ttl", "30 d")
+    hintplan.dump(plan, tmp_path / "plans" / "revenue.json")
     (tmp_path / "plans" / "job.sql").write_text(SQL)
     (tmp_path / "package.json").write_text('{"name": "no plan", "config": {}}')
-    done = run_in(tmp_path / "plans", sys.executable, "-m", "plans.cli", "compile", "job.sql", "-o", "job.json")
+    done = run_in(tmp_path / "plans", sys.executable, "-m", "hintplan", "compile", "job.sql", "-o", "job.json")
     assert done.returncode == 0, done.stderr
     git(tmp_path, "init", "-q", "-b", "main")
     commit(tmp_path)
@@ -54,13 +54,13 @@ def commit(folder: Path) -> None:
 @pytest.fixture
 def ci(repository: Path) -> Run:
     def run(*arguments: str, folder: Path = repository) -> subprocess.CompletedProcess[str]:
-        return run_in(folder, sys.executable, "-m", "plans.cli", "ci", "--base", "git:main", *arguments)
+        return run_in(folder, sys.executable, "-m", "hintplan", "ci", "--base", "git:main", *arguments)
 
     return run
 
 
 def edit(file: Path, path: str, value: str, reason: str | None = None) -> None:
-    plans.dump(set_value(plans.load(file), path, value, reason=reason)[0], file)
+    hintplan.dump(set_value(hintplan.load(file), path, value, reason=reason)[0], file)
 
 
 def test_plans_that_have_not_changed_pass(ci: Run) -> None:
@@ -103,7 +103,7 @@ def test_a_comment_stays_below_what_a_review_page_takes(ci: Run, repository: Pat
     document = json.loads((repository / "plans" / "revenue.json").read_text())
     for number in range(40):
         file = repository / "plans" / f"p{number:02}.json"
-        plans.dump(plans.loads(json.dumps(document)), file)
+        hintplan.dump(hintplan.loads(json.dumps(document)), file)
     commit(repository)
     git(repository, "branch", "-f", "main")
     for number in range(40):
@@ -192,7 +192,7 @@ def test_a_script_that_is_a_link_is_not_read(repository: Path, tmp_path_factory:
         "show": ["plans/job.json", "-o", "page.html"],
         "why": ["plans/job.json", TTL],
     }[command]
-    done = run_in(repository, sys.executable, "-m", "plans.cli", command, *arguments)
+    done = run_in(repository, sys.executable, "-m", "hintplan", command, *arguments)
     assert done.returncode == 1
     assert "this is a symbolic link" in done.stdout + done.stderr
     written = [file.read_text() for file in (repository / "comment.md", repository / "page.html") if file.exists()]
@@ -231,7 +231,7 @@ def test_nothing_is_written_through_a_link(
     name = "out.html" if through == "file" else "out/precious.html"
     (repository / name.partition("/")[0]).symlink_to(outside / "precious.html" if through == "file" else outside)
     words = [name if word == "{}" else word for word in arguments]
-    done = run_in(repository, sys.executable, "-m", "plans.cli", *words)
+    done = run_in(repository, sys.executable, "-m", "hintplan", *words)
     assert done.returncode == 1, done.stdout
     assert f"{name}: is " in done.stderr
     assert (outside / "precious.html").read_text() == "precious"
@@ -327,7 +327,7 @@ def test_the_steps_of_the_example_workflow_do_what_they_say(repository: Path, tm
     tools = clone.parent / "bin"
     tools.mkdir()
     for name, text in {
-        "hintplan": f'exec {sys.executable} -m plans.cli "$@"',
+        "hintplan": f'exec {sys.executable} -m hintplan "$@"',
         "gh": f'printf "%s\\n" "$@" > {clone.parent / "gh"}',
         "pip": "exit 0",
     }.items():

@@ -16,15 +16,15 @@ import pytest
 from pydantic import BaseModel
 from sarif_pydantic import Sarif
 
-import plans
-from plans.compare.diff import diff
-from plans.edit.edit import set_value
-from plans.model.plan import Plan
-from plans.review.annotations import DIFF_RULES, Remark
-from plans.review.diff_html import report_html
-from plans.review.github import github
-from plans.review.junit import junit
-from plans.review.sarif import sarif
+import hintplan as api
+from hintplan.plans.compare.diff import diff
+from hintplan.plans.edit.edit import set_value
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.review.annotations import DIFF_RULES, Remark
+from hintplan.plans.review.diff_html import report_html
+from hintplan.plans.review.github import github
+from hintplan.plans.review.junit import junit
+from hintplan.plans.review.sarif import sarif
 
 pytestmark = pytest.mark.slow
 
@@ -62,14 +62,14 @@ def repository(tmp_path: Path, plan_text: str) -> Path:
     git(tmp_path, "init", "-q", "-b", "main")
     git(tmp_path, "add", ".")
     git(tmp_path, "commit", "-q", "-m", "one")
-    plans.dump(set_value(plans.loads(plan_text), TTL, "5 d", reason="late payments")[0], file)
+    api.dump(set_value(api.loads(plan_text), TTL, "5 d", reason="late payments")[0], file)
     return tmp_path
 
 
 @pytest.fixture
 def hintplan(repository: Path) -> Run:
     def run(*arguments: str, stdin: str | None = None, folder: Path = repository) -> subprocess.CompletedProcess[str]:
-        return run_in(folder, sys.executable, "-m", "plans.cli", *arguments, stdin=stdin)
+        return run_in(folder, sys.executable, "-m", "hintplan", *arguments, stdin=stdin)
 
     return run
 
@@ -114,7 +114,7 @@ def test_outside_a_repository_git_paths_are_refused(hintplan: Run, tmp_path_fact
         folder,
         sys.executable,
         "-m",
-        "plans.cli",
+        "hintplan.plans.cli",
         "diff",
         "git:main:a.json",
         "b.json",

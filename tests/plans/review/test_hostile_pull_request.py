@@ -17,13 +17,13 @@ from pathlib import Path
 
 import pytest
 
-import plans
-from planner import compile_sql
-from plans.commands.diff import FORMATS as DIFFS
-from plans.commands.show import FORMATS as SHOWS
-from plans.declarations.tables import Table
-from plans.edit.edit import set_value
-from plans.operators import Operator, Union
+import hintplan
+from hintplan import compile_sql
+from hintplan.plans.commands.diff import FORMATS as DIFFS
+from hintplan.plans.commands.show import FORMATS as SHOWS
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.edit.edit import set_value
+from hintplan.plans.operators import Operator, Union
 from tests.plans.commands.test_diff_command import git
 
 pytestmark = pytest.mark.slow
@@ -60,7 +60,7 @@ class PullRequest:
     def run(self, *words: str, makes: str | None = None) -> str:
         """All that a command says and makes; it ends by itself, and nothing else happened."""
         self.log.unlink(missing_ok=True)
-        command = [sys.executable, "-P", "-m", "plans.cli", *words]
+        command = [sys.executable, "-P", "-m", "hintplan", *words]
         done = subprocess.run(
             command, cwd=self.folder, env=self.environment, capture_output=True, timeout=60, check=False
         )
@@ -123,7 +123,7 @@ def hostile(port: int) -> dict[str, str]:
         "runs.json": replace(plan, source="runs.sql"),
         "doubles.json": replace(plan, operators=bomb),
     }
-    return {**{name: plans.dumps(one).decode() for name, one in made.items()}, "nested.json": "[" * 200_000}
+    return {**{name: hintplan.dumps(one).decode() for name, one in made.items()}, "nested.json": "[" * 200_000}
 
 
 PLANS = (*hostile(0), "linked_plan.json")
@@ -140,7 +140,7 @@ def pull_request(tmp_path_factory: pytest.TempPathFactory) -> PullRequest:
     (watch / "sitecustomize.py").write_text(WATCH)
     server = socket.create_server(("127.0.0.1", 0))
     server.setblocking(False)
-    plans.dump(compile_sql(SQL, name="orders"), folder / "plans" / "orders.json")
+    hintplan.dump(compile_sql(SQL, name="orders"), folder / "plans" / "orders.json")
     git(folder, "init", "-q", "-b", "main")
     git(folder, "add", ".")
     git(folder, "commit", "-q", "-m", "main")
