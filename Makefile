@@ -142,7 +142,7 @@ java:
 
 # What JVMs of tests map instead of loading classes; nothing to do if it is there.
 classes: $(INSTALLED) java
-	@$(BIN)/python -m runtime.jvm.class_archive
+	@$(BIN)/python -m hintplan.runtime.jvm.class_archive
 
 servers:
 	@.ci/servers

@@ -22,29 +22,29 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from planner.compile import compile_sql
-    from plans.api.difference import Diff, diff
-    from plans.api.editing import set
-    from plans.api.explanation import Explanation, explain
-    from plans.api.rebasing import RebaseResult, rebase
-    from plans.api.validation import validate
-    from plans.compare.change import Change
-    from plans.connectors.policy import Policy
-    from plans.errors import Diagnostic, HintplanError, PlanError, RunError, SqlError
-    from plans.files.codec import dump, dumps, load, loads
-    from plans.model.plan import Plan
-    from runtime.batch.cache import CachedResult
-    from runtime.batch.execution import BatchExecution
-    from runtime.batch.session import Session
-    from runtime.inspect.compact import Compaction, compact_state
-    from runtime.inspect.contents import CheckpointState
-    from runtime.inspect.read import read_state
-    from runtime.inspect.snapshot import Snapshot, take_snapshot
-    from runtime.inspect.visible import state_rows
-    from runtime.metrics.metrics import Metrics, open_metrics
-    from runtime.run.checked import CheckResult, check
-    from runtime.run.execute import execute
-    from runtime.run.execution import Execution
+    from hintplan.planner.compile import compile_sql
+    from hintplan.plans.api.difference import Diff, diff
+    from hintplan.plans.api.editing import set
+    from hintplan.plans.api.explanation import Explanation, explain
+    from hintplan.plans.api.rebasing import RebaseResult, rebase
+    from hintplan.plans.api.validation import validate
+    from hintplan.plans.compare.change import Change
+    from hintplan.plans.connectors.policy import Policy
+    from hintplan.plans.errors import Diagnostic, HintplanError, PlanError, RunError, SqlError
+    from hintplan.plans.files.codec import dump, dumps, load, loads
+    from hintplan.plans.model.plan import Plan
+    from hintplan.runtime.batch.cache import CachedResult
+    from hintplan.runtime.batch.execution import BatchExecution
+    from hintplan.runtime.batch.session import Session
+    from hintplan.runtime.inspect.compact import Compaction, compact_state
+    from hintplan.runtime.inspect.contents import CheckpointState
+    from hintplan.runtime.inspect.read import read_state
+    from hintplan.runtime.inspect.snapshot import Snapshot, take_snapshot
+    from hintplan.runtime.inspect.visible import state_rows
+    from hintplan.runtime.metrics.metrics import Metrics, open_metrics
+    from hintplan.runtime.run.checked import CheckResult, check
+    from hintplan.runtime.run.execute import execute
+    from hintplan.runtime.run.execution import Execution
 
 __all__ = [
     "BatchExecution",
@@ -87,29 +87,29 @@ __all__ = [
 ]
 
 _NAMES_IN = {
-    "plans.api.difference": ("Diff", "diff"),
-    "plans.api.editing": ("set",),
-    "plans.api.explanation": ("Explanation", "explain"),
-    "plans.api.rebasing": ("RebaseResult", "rebase"),
-    "plans.api.validation": ("validate",),
-    "planner.compile": ("compile_sql",),
-    "plans.compare.change": ("Change",),
-    "plans.connectors.policy": ("Policy",),
-    "plans.errors": ("Diagnostic", "HintplanError", "PlanError", "RunError", "SqlError"),
-    "plans.files.codec": ("dump", "dumps", "load", "loads"),
-    "plans.model.plan": ("Plan",),
-    "runtime.batch.cache": ("CachedResult",),
-    "runtime.batch.execution": ("BatchExecution",),
-    "runtime.batch.session": ("Session",),
-    "runtime.inspect.compact": ("Compaction", "compact_state"),
-    "runtime.inspect.contents": ("CheckpointState",),
-    "runtime.inspect.read": ("read_state",),
-    "runtime.inspect.snapshot": ("Snapshot", "take_snapshot"),
-    "runtime.inspect.visible": ("state_rows",),
-    "runtime.metrics.metrics": ("Metrics", "open_metrics"),
-    "runtime.run.checked": ("CheckResult", "check"),
-    "runtime.run.execute": ("execute",),
-    "runtime.run.execution": ("Execution",),
+    "hintplan.plans.api.difference": ("Diff", "diff"),
+    "hintplan.plans.api.editing": ("set",),
+    "hintplan.plans.api.explanation": ("Explanation", "explain"),
+    "hintplan.plans.api.rebasing": ("RebaseResult", "rebase"),
+    "hintplan.plans.api.validation": ("validate",),
+    "hintplan.planner.compile": ("compile_sql",),
+    "hintplan.plans.compare.change": ("Change",),
+    "hintplan.plans.connectors.policy": ("Policy",),
+    "hintplan.plans.errors": ("Diagnostic", "HintplanError", "PlanError", "RunError", "SqlError"),
+    "hintplan.plans.files.codec": ("dump", "dumps", "load", "loads"),
+    "hintplan.plans.model.plan": ("Plan",),
+    "hintplan.runtime.batch.cache": ("CachedResult",),
+    "hintplan.runtime.batch.execution": ("BatchExecution",),
+    "hintplan.runtime.batch.session": ("Session",),
+    "hintplan.runtime.inspect.compact": ("Compaction", "compact_state"),
+    "hintplan.runtime.inspect.contents": ("CheckpointState",),
+    "hintplan.runtime.inspect.read": ("read_state",),
+    "hintplan.runtime.inspect.snapshot": ("Snapshot", "take_snapshot"),
+    "hintplan.runtime.inspect.visible": ("state_rows",),
+    "hintplan.runtime.metrics.metrics": ("Metrics", "open_metrics"),
+    "hintplan.runtime.run.checked": ("CheckResult", "check"),
+    "hintplan.runtime.run.execute": ("execute",),
+    "hintplan.runtime.run.execution": ("Execution",),
 }
 _HOMES = {name: home for home, names in _NAMES_IN.items() for name in names}
 
@@ -127,9 +127,9 @@ if not TYPE_CHECKING:  # a type checker would take any misspelt name for one tha
         try:
             return getattr(import_module(home), name)
         except ModuleNotFoundError:
-            from plans.extras import require
+            from hintplan.plans.extras import require
 
-            require("state" if home.startswith("runtime.inspect.") else "spark")
+            require("state" if home.startswith("hintplan.runtime.inspect.") else "spark")
             raise
 
 

@@ -25,7 +25,7 @@ def main() -> None:
     if found := stranger():
         print(found, file=sys.stderr)
         sys.exit(1)
-    from plans.cli import main as run
+    from hintplan.plans.cli import main as run
 
     run()
 

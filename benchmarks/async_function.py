@@ -31,13 +31,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # for the worke
 
 from benchmarks.one_core import one_core, seconds
 from benchmarks.waiting import DELAY_SECONDS, WaitAsync
-from plans.declarations.tables import Column, Function
-from plans.model.plan import Plan
-from plans.operators import Argument, Correlate, JoinColumn
-from plans.settings.calls import CALL_GROUPS
-from runtime.build.correlate import call_function
-from runtime.build.edges import Edges
-from runtime.lookup.plan import LookupRun
+from hintplan.plans.declarations.tables import Column, Function
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Argument, Correlate, JoinColumn
+from hintplan.plans.settings.calls import CALL_GROUPS
+from hintplan.runtime.build.correlate import call_function
+from hintplan.runtime.build.edges import Edges
+from hintplan.runtime.lookup.plan import LookupRun
 
 CAPACITIES = (1, 10, 100)
 ARROW_ROWS = (10_000, 100)

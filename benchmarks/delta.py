@@ -19,10 +19,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from plans.declarations.tables import Table, TableColumn
-from runtime.connectors.micro_batch import MicroBatch
-from runtime.connectors.table import micro_batch_writer
-from runtime.spark.session import start_session
+from hintplan.plans.declarations.tables import Table, TableColumn
+from hintplan.runtime.connectors.micro_batch import MicroBatch
+from hintplan.runtime.connectors.table import micro_batch_writer
+from hintplan.runtime.spark.session import start_session
 
 COLUMNS = (("id", "BIGINT"), ("part", "BIGINT"), ("amount", "DOUBLE"), ("note", "STRING"))
 PARTS = 100

@@ -29,9 +29,9 @@ import pyarrow.parquet as pq
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.flink import HEAP, THROUGHPUT, Flink, flink_python
-from planner import compile_sql
-from runtime.run.execute import execute
-from runtime.spark.session import start_session
+from hintplan import compile_sql
+from hintplan.runtime.run.execute import execute
+from hintplan.runtime.spark.session import start_session
 
 FILES = 4
 

@@ -38,12 +38,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # for the worke
 
 from benchmarks.one_core import one_core, seconds
 from benchmarks.sources import DELAY_SECONDS, SlowAsync
-from planner import compile_sql
-from plans.declarations.tables import Column
-from plans.operators import LookupJoin
-from runtime.build.edges import Edges
-from runtime.build.lookup_join import look_up
-from runtime.lookup.plan import LookupRun
+from hintplan import compile_sql
+from hintplan.plans.declarations.tables import Column
+from hintplan.plans.operators import LookupJoin
+from hintplan.runtime.build.edges import Edges
+from hintplan.runtime.build.lookup_join import look_up
+from hintplan.runtime.lookup.plan import LookupRun
 from tests.lookup_sources.servers import PASSWORD, Postgres, postgres_server
 
 DIMENSION_ROWS = 200_000

@@ -36,12 +36,11 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
 
-from planner import compile_sql
-from plans.model.plan import Plan
-from runtime import execute
-from runtime.run.execution import Execution
-from runtime.spark.quiet import SparkLog
-from runtime.spark.session import start_session
+from hintplan import compile_sql, execute
+from hintplan.plans.model.plan import Plan
+from hintplan.runtime.run.execution import Execution
+from hintplan.runtime.spark.quiet import SparkLog
+from hintplan.runtime.spark.session import start_session
 
 SQL = Path(__file__).parent / "nexmark"
 ROOT = Path(__file__).resolve().parents[1]

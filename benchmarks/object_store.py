@@ -31,8 +31,8 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-import plans
-from planner import compile_sql
+import hintplan
+from hintplan import compile_sql
 from tests.object_store.jars import jars
 from tests.object_store.server import ObjectStore, Request, running_store
 
@@ -118,7 +118,7 @@ def let_in(folder: Path, number: int) -> dict[str, Decimal]:
 
 def run(store: ObjectStore, folder: Path, name: str, batches: int, partitions: int, conf: Sequence[str]) -> Run:
     command = [sys.executable, "-m", "hintplan_command"]
-    plans.dump(compile_sql(SQL.format(folder=folder, partitions=partitions)), folder / "job.json")
+    hintplan.dump(compile_sql(SQL.format(folder=folder, partitions=partitions)), folder / "job.json")
     store.asked.clear()
     settings = [f"spark.jars={','.join(map(str, jars()))}", *conf]
     options = ["--master", "local[2]", *(word for each in settings for word in ("--conf", each))]

@@ -23,9 +23,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 from workloads import FILES, Workload, script
 
-from planner import compile_sql
-from runtime.run.execute import execute
-from runtime.spark.session import prepare_session, start_session
+from hintplan import compile_sql
+from hintplan.runtime.run.execute import execute
+from hintplan.runtime.spark.session import prepare_session, start_session
 
 __all__ = ["OURS", "STORES", "Task"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from runtime.spark.session import start_session
+from hintplan.runtime.spark.session import start_session
 
 __all__ = ["ROOT", "one_core", "seconds"]
 

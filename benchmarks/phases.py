@@ -22,13 +22,13 @@ import pyarrow.compute as pc
 from rich.console import Console
 from rich.table import Table
 
-from plans.operators import AggregateCall
-from runtime.engine.blobs import from_blob
-from runtime.engine.buckets import bucket_ids
-from runtime.engine.pack import Packing
-from runtime.engine.process import joined
-from runtime.operators.aggregate import AggregateOperator
-from runtime.state.memory import MemoryStore
+from hintplan.plans.operators import AggregateCall
+from hintplan.runtime.engine.blobs import from_blob
+from hintplan.runtime.engine.buckets import bucket_ids
+from hintplan.runtime.engine.pack import Packing
+from hintplan.runtime.engine.process import joined
+from hintplan.runtime.operators.aggregate import AggregateOperator
+from hintplan.runtime.state.memory import MemoryStore
 
 KEYS = (1, 1_000, 20_000, 100_000, 200_000, 4_000_000)
 STRATEGIES = ("ONE_PHASE", "TWO_PHASE", "AUTO")

@@ -33,10 +33,10 @@ from rich.table import Table
 from workloads import FILES, Workload, script, small_aggregate
 
 import hintplan
-from planner import compile_sql
-from runtime.run.execute import execute
-from runtime.run.execution import Execution
-from runtime.spark.session import start_session
+from hintplan import compile_sql
+from hintplan.runtime.run.execute import execute
+from hintplan.runtime.run.execution import Execution
+from hintplan.runtime.spark.session import start_session
 
 BATCHES = 5
 """That a restart reads."""

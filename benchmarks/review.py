@@ -13,12 +13,12 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-import plans
-from plans.declarations.tables import Table, TableColumn
-from plans.format.compiled import with_record
-from plans.model.plan import Plan
-from plans.operators import Calc, Join, JoinColumn, JoinKey, Operator, Scan, SelectItem, Sink
-from plans.settings.state import StateEntry
+import hintplan
+from hintplan.plans.declarations.tables import Table, TableColumn
+from hintplan.plans.format.compiled import with_record
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Calc, Join, JoinColumn, JoinKey, Operator, Scan, SelectItem, Sink
+from hintplan.plans.settings.state import StateEntry
 
 ROUNDS = 3
 
@@ -70,7 +70,7 @@ def seconds(*arguments: str) -> tuple[float, float]:
     clock, processor = [], []
     for _ in range(ROUNDS):
         started, used = time.perf_counter(), _used()
-        subprocess.run([sys.executable, "-m", "plans.cli", *arguments], check=True, capture_output=True)
+        subprocess.run([sys.executable, "-m", "hintplan", *arguments], check=True, capture_output=True)
         clock.append(time.perf_counter() - started)
         processor.append(_used() - used)
     return min(clock), min(processor)
@@ -86,10 +86,10 @@ def main() -> None:
     plan = plan_of(operators)
     with tempfile.TemporaryDirectory() as folder:
         a, b, c = (str(Path(folder) / f"{name}.json") for name in "abc")
-        plans.dump(plan, a)
-        plans.dump(replace(plan, operators=tuple(map(edited, plan.operators))), b)
+        hintplan.dump(plan, a)
+        hintplan.dump(replace(plan, operators=tuple(map(edited, plan.operators))), b)
         text = Path(a).read_text().replace('"join_', '"joined_').replace('"calc_', '"filtered_')
-        plans.dump(plans.loads(text, allow_fact_edits=True, check_meaning=False), c)
+        hintplan.dump(hintplan.loads(text, allow_fact_edits=True, check_meaning=False), c)
         print(f"{len(plan.operators):,} operators, {Path(a).stat().st_size / 1e6:.1f} MB")
         for what, arguments in {
             "validate": ("validate", a),

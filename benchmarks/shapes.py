@@ -22,10 +22,10 @@ from rich.console import Console
 from rich.table import Table
 from workloads import FILES, Workload, inner_join, script, small_aggregate
 
-from planner import compile_sql
-from runtime.run.execute import execute
-from runtime.run.execution import Execution
-from runtime.spark.session import start_session
+from hintplan import compile_sql
+from hintplan.runtime.run.execute import execute
+from hintplan.runtime.run.execution import Execution
+from hintplan.runtime.spark.session import start_session
 
 PARTITIONS = 2
 _SINK = (

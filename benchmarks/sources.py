@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from runtime.connectors.jdbc.postgres_lookup import AsyncPostgresLookup, PostgresLookup
-from runtime.lookup.api import AsyncLookupFunction, Key, LookupContext, LookupFunction, Row
+from hintplan.runtime.connectors.jdbc.postgres_lookup import AsyncPostgresLookup, PostgresLookup
+from hintplan.runtime.lookup.api import AsyncLookupFunction, Key, LookupContext, LookupFunction, Row
 
 __all__ = ["DELAY_SECONDS", "KeyByKey", "KeyByKeyAsync", "Slow", "SlowAsync", "SlowBulk", "SlowBulkAsync"]
 

@@ -27,13 +27,13 @@ import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 
-from plans.operators import AggregateCall
-from runtime.operator import StatefulOperator
-from runtime.operators.aggregate import AggregateOperator
-from runtime.operators.join import JoinOperator
-from runtime.storage.local_files import LocalFiles
-from runtime.storage.partition import Remembered, find_manifest, open_partition
-from runtime.storage.place import Place, folder_of
+from hintplan.plans.operators import AggregateCall
+from hintplan.runtime.operator import StatefulOperator
+from hintplan.runtime.operators.aggregate import AggregateOperator
+from hintplan.runtime.operators.join import JoinOperator
+from hintplan.runtime.storage.local_files import LocalFiles
+from hintplan.runtime.storage.partition import Remembered, find_manifest, open_partition
+from hintplan.runtime.storage.place import Place, folder_of
 
 FILL = 500_000
 EVENTS = pa.schema([("k", pa.int64()), ("v", pa.float64())])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
-from runtime.functions import AsyncTableFunction, TableFunction
+from hintplan.runtime.functions import AsyncTableFunction, TableFunction
 
 __all__ = ["DELAY_SECONDS", "Wait", "WaitAsync"]
 

@@ -5,13 +5,13 @@ The statements are Spark's. Both are about what follows in the script, and nothi
 
 from __future__ import annotations
 
-from planner.catalog import declare_view
-from planner.context import CachedTable, Context
-from planner.query.cached_results import only_in_batch
-from planner.statements.model import CacheTable, CreateView, UncacheTable
-from plans.settings.cached import ENABLED, STORAGE_LEVEL
-from plans.settings.setting import Value
-from plans.text.names import did_you_mean
+from hintplan.planner.catalog import declare_view
+from hintplan.planner.context import CachedTable, Context
+from hintplan.planner.query.cached_results import only_in_batch
+from hintplan.planner.statements.model import CacheTable, CreateView, UncacheTable
+from hintplan.plans.settings.cached import ENABLED, STORAGE_LEVEL
+from hintplan.plans.settings.setting import Value
+from hintplan.plans.text.names import did_you_mean
 
 
 def cache_table(context: Context, statement: CacheTable) -> bool:

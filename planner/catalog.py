@@ -1,7 +1,7 @@
 """Tables and views as the script declares them, checked and ready to be read.
 
 Owns the meaning of a declaration: names, types of computed columns, keys, watermarks, options. Its form was checked by
-:mod:`planner.statements.ddl`.
+:mod:`hintplan.planner.statements.ddl`.
 """
 
 from __future__ import annotations
@@ -9,21 +9,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from planner.context import ComputedColumn, Context, TableEntry
-from planner.declarations.alter import altered
-from planner.declarations.like import derived
-from planner.expressions.typed import Call, Expr, is_user_call, named, walk
-from planner.query.queries import build_view
-from planner.sinks.create_as import with_query_columns
-from planner.statements.model import AlterTable, AlterView, CreateTable, CreateView, Drop, Like
-from planner.syntax.dialect import parse_expression
-from planner.translation.expressions import clause_translator
-from planner.translation.scope import Input, Scope
-from plans.connectors.check import check_table
-from plans.declarations.tables import Table, TableColumn, Watermark
-from plans.declarations.types import DataType
-from plans.errors import SqlError
-from plans.text.names import did_you_mean
+from hintplan.planner.context import ComputedColumn, Context, TableEntry
+from hintplan.planner.declarations.alter import altered
+from hintplan.planner.declarations.like import derived
+from hintplan.planner.expressions.typed import Call, Expr, is_user_call, named, walk
+from hintplan.planner.query.queries import build_view
+from hintplan.planner.sinks.create_as import with_query_columns
+from hintplan.planner.statements.model import AlterTable, AlterView, CreateTable, CreateView, Drop, Like
+from hintplan.planner.syntax.dialect import parse_expression
+from hintplan.planner.translation.expressions import clause_translator
+from hintplan.planner.translation.scope import Input, Scope
+from hintplan.plans.connectors.check import check_table
+from hintplan.plans.declarations.tables import Table, TableColumn, Watermark
+from hintplan.plans.declarations.types import DataType
+from hintplan.plans.errors import SqlError
+from hintplan.plans.text.names import did_you_mean
 
 
 def declare_table(context: Context, statement: CreateTable) -> bool:

@@ -13,15 +13,15 @@ import os
 
 import click
 
-from plans.commands.options import allow_module_option, config_option, init_option, plan_output_option
-from plans.commands.rebase import rebase_options, write_rebased
-from plans.errors import PlanError, SqlError
-from plans.files.codec import dumps, put_plan_bytes
-from plans.files.plan_source import init_texts
-from plans.merge.overwrite import refuse_overwrite
-from plans.text.findings import rendered
-from plans.text.terminal import say
-from plans.text.text_file import read_text
+from hintplan.plans.commands.options import allow_module_option, config_option, init_option, plan_output_option
+from hintplan.plans.commands.rebase import rebase_options, write_rebased
+from hintplan.plans.errors import PlanError, SqlError
+from hintplan.plans.files.codec import dumps, put_plan_bytes
+from hintplan.plans.files.plan_source import init_texts
+from hintplan.plans.merge.overwrite import refuse_overwrite
+from hintplan.plans.text.findings import rendered
+from hintplan.plans.text.terminal import say
+from hintplan.plans.text.text_file import read_text
 
 _STDIN = "<stdin>"
 
@@ -61,7 +61,7 @@ def compile_command(
     file = _STDIN if script == "-" else script
     text = read_text(script, file)
     texts = init_texts(init)
-    from planner.compile import compile_script  # sqlglot takes a while to load; --help does not need it
+    from hintplan.planner.compile import compile_script  # sqlglot takes a while to load; --help does not need it
 
     try:
         done = compile_script(

@@ -14,18 +14,26 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 
-from planner.init_files import read_init_files
-from planner.job import Compilation, Job
-from planner.session import Declaration, Session, too_deep
-from planner.statements.model import CreateTable, Insert, ResetOption, SetOption, Statement, StatementSet, inserts_of
-from plans.analysis.run_limits import deep_recursion
-from plans.errors import Diagnostic
-from plans.model.config import KEYS, canonical_key
-from plans.model.optional_groups import with_config_layers
-from plans.model.plan import Mode, Plan
-from plans.operators import Operator, functions_of, kind_of
-from plans.settings.cached import CACHED, ENABLED
-from plans.settings.calls import CALL_KINDS
+from hintplan.planner.init_files import read_init_files
+from hintplan.planner.job import Compilation, Job
+from hintplan.planner.session import Declaration, Session, too_deep
+from hintplan.planner.statements.model import (
+    CreateTable,
+    Insert,
+    ResetOption,
+    SetOption,
+    Statement,
+    StatementSet,
+    inserts_of,
+)
+from hintplan.plans.analysis.run_limits import deep_recursion
+from hintplan.plans.errors import Diagnostic
+from hintplan.plans.model.config import KEYS, canonical_key
+from hintplan.plans.model.optional_groups import with_config_layers
+from hintplan.plans.model.plan import Mode, Plan
+from hintplan.plans.operators import Operator, functions_of, kind_of
+from hintplan.plans.settings.cached import CACHED, ENABLED
+from hintplan.plans.settings.calls import CALL_KINDS
 
 __all__ = ["Compilation", "compile_script", "compile_sql"]
 

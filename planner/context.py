@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from planner.expressions.typed import Expr, Field, Ref
-from planner.hints.ledger import Ledger
-from planner.statements.model import CreateTable, CreateView
-from planner.syntax.source import Report, Source
-from plans.declarations.tables import Function, Table, written_columns
-from plans.declarations.types import DataType
-from plans.errors import SqlError
-from plans.settings.setting import Value
+from hintplan.planner.expressions.typed import Expr, Field, Ref
+from hintplan.planner.hints.ledger import Ledger
+from hintplan.planner.statements.model import CreateTable, CreateView
+from hintplan.planner.syntax.source import Report, Source
+from hintplan.plans.declarations.tables import Function, Table, written_columns
+from hintplan.plans.declarations.types import DataType
+from hintplan.plans.errors import SqlError
+from hintplan.plans.settings.setting import Value
 
 MAX_SCANS = 5000
 

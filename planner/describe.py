@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import re
 
-from planner.context import Context, TableEntry
-from planner.expressions.scalars import known_functions
-from planner.query.queries import build_view
-from planner.session import Session
-from planner.statements.model import Describe, Show
-from planner.syntax.source import Source
-from planner.translation.aggregates import NAMES
-from plans.client.actions import ShowRows, ShowText
-from plans.declarations.tables import TableColumn
-from plans.declarations.types import parse_type
-from plans.errors import SqlError
-from plans.text.names import did_you_mean
+from hintplan.planner.context import Context, TableEntry
+from hintplan.planner.expressions.scalars import known_functions
+from hintplan.planner.query.queries import build_view
+from hintplan.planner.session import Session
+from hintplan.planner.statements.model import Describe, Show
+from hintplan.planner.syntax.source import Source
+from hintplan.planner.translation.aggregates import NAMES
+from hintplan.plans.client.actions import ShowRows, ShowText
+from hintplan.plans.declarations.tables import TableColumn
+from hintplan.plans.declarations.types import parse_type
+from hintplan.plans.errors import SqlError
+from hintplan.plans.text.names import did_you_mean
 
 _DESCRIBED = ("name", "type", "null", "key", "extras", "watermark")
 

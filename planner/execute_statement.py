@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from planner.describe import described, listed, shown_table, shown_view
-from planner.job import Compilation
-from planner.session import Session, too_deep
-from planner.statements.model import (
+from hintplan.planner.describe import described, listed, shown_table, shown_view
+from hintplan.planner.job import Compilation
+from hintplan.planner.session import Session, too_deep
+from hintplan.planner.statements.model import (
     AlterTable,
     AlterView,
     CacheTable,
@@ -37,15 +37,15 @@ from planner.statements.model import (
     UseDefault,
     inserts_of,
 )
-from planner.syntax.dialect import Token, TokenType
-from planner.syntax.units import Unit
-from plans.analysis.run_limits import deep_recursion
-from plans.client import actions
-from plans.client.actions import Action, Performed
-from plans.errors import SqlError
-from plans.model.config import DML_SYNC, FORCE_RECOMPILE
-from plans.model.plan import Plan
-from plans.settings.cached import ENABLED
+from hintplan.planner.syntax.dialect import Token, TokenType
+from hintplan.planner.syntax.units import Unit
+from hintplan.plans.analysis.run_limits import deep_recursion
+from hintplan.plans.client import actions
+from hintplan.plans.client.actions import Action, Performed
+from hintplan.plans.errors import SqlError
+from hintplan.plans.model.config import DML_SYNC, FORCE_RECOMPILE
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.settings.cached import ENABLED
 
 
 def execute_statement(session: Session, unit: Unit) -> Performed:

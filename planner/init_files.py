@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from planner.session import Declaration, Session, directories_of, too_deep
-from planner.statements.model import CreateTable, SetOption, Statement
-from planner.syntax.units import Unit
+from hintplan.planner.session import Declaration, Session, directories_of, too_deep
+from hintplan.planner.statements.model import CreateTable, SetOption, Statement
+from hintplan.planner.syntax.units import Unit
 
 _ELSEWHERE = "write it in a script that is compiled with this file: --init is for what several scripts declare and set"
 

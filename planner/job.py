@@ -1,7 +1,7 @@
 """A job: the INSERTs that become one plan, each compiled as the session stands at its statement.
 
 Owns the plan's operators, the account of hints, and the findings. What the statements mean for the session is
-:mod:`planner.session`'s business.
+:mod:`hintplan.planner.session`'s business.
 """
 
 from __future__ import annotations
@@ -10,28 +10,28 @@ import os
 from collections import Counter
 from dataclasses import dataclass
 
-from planner.context import Catalog, Context, FunctionEntry, TableEntry
-from planner.hints.grammar import STATE_TTL
-from planner.hints.ledger import Ledger, Outcome
-from planner.lowering.lower import new_builder
-from planner.lowering.sink import lower_sink
-from planner.properties.repeated_reads import warn_of_repeated_reads
-from planner.query.cached_results import by_config
-from planner.query.sources.dynamic import final_names
-from planner.setting_positions import Positions, positions_of
-from planner.settings import Settings
-from planner.sinks.insert import build_insert, result_table
-from planner.statements.model import Insert, Select
-from planner.syntax.source import Source
-from plans.analysis.changelog import with_changelogs
-from plans.declarations.tables import FunctionKind
-from plans.errors import SqlError
-from plans.format.compiled import with_record
-from plans.model.optional_groups import with_config_layers
-from plans.model.plan import Plan
-from plans.operators import Operator, functions_of, table_of, with_table
-from plans.operators.sink import overwritten_of
-from plans.text.findings import Finding
+from hintplan.planner.context import Catalog, Context, FunctionEntry, TableEntry
+from hintplan.planner.hints.grammar import STATE_TTL
+from hintplan.planner.hints.ledger import Ledger, Outcome
+from hintplan.planner.lowering.lower import new_builder
+from hintplan.planner.lowering.sink import lower_sink
+from hintplan.planner.properties.repeated_reads import warn_of_repeated_reads
+from hintplan.planner.query.cached_results import by_config
+from hintplan.planner.query.sources.dynamic import final_names
+from hintplan.planner.setting_positions import Positions, positions_of
+from hintplan.planner.settings import Settings
+from hintplan.planner.sinks.insert import build_insert, result_table
+from hintplan.planner.statements.model import Insert, Select
+from hintplan.planner.syntax.source import Source
+from hintplan.plans.analysis.changelog import with_changelogs
+from hintplan.plans.declarations.tables import FunctionKind
+from hintplan.plans.errors import SqlError
+from hintplan.plans.format.compiled import with_record
+from hintplan.plans.model.optional_groups import with_config_layers
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Operator, functions_of, table_of, with_table
+from hintplan.plans.operators.sink import overwritten_of
+from hintplan.plans.text.findings import Finding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

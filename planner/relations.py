@@ -1,5 +1,5 @@
-"""The logical plan: relational operators over :class:`planner.expressions.typed.Field`, before they get ids and column
-names.
+"""The logical plan: relational operators over :class:`hintplan.planner.expressions.typed.Field`, before they get ids
+and column names.
 
 Every node has ``fields`` (its output), ``base`` (the name under which the query block knows it, from which ids are
 made) and ``block`` (the name of the block it was written in). Nodes are immutable; passes build new ones.
@@ -16,14 +16,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from planner.expressions.bounds import bounds_of, last_column
-from planner.expressions.typed import Expr, Field, Literal, Ref
-from planner.hints.lookup import LookupHint
-from plans.declarations.tables import FunctionKind
-from plans.errors import SqlError
-from plans.operators import Frame, JoinType
-from plans.settings.layers import Settings
-from plans.settings.setting import Layers
+from hintplan.planner.expressions.bounds import bounds_of, last_column
+from hintplan.planner.expressions.typed import Expr, Field, Literal, Ref
+from hintplan.planner.hints.lookup import LookupHint
+from hintplan.plans.declarations.tables import FunctionKind
+from hintplan.plans.errors import SqlError
+from hintplan.plans.operators import Frame, JoinType
+from hintplan.plans.settings.layers import Settings
+from hintplan.plans.settings.setting import Layers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,7 +170,7 @@ class LookupJoin:
 class Correlate:
     """Rows of ``input`` with what ``function`` returns for each; ``returned`` are fields of its declared columns.
 
-    ``arguments`` are fields or literals once :mod:`planner.passes.split_calls` has been here.
+    ``arguments`` are fields or literals once :mod:`hintplan.planner.passes.split_calls` has been here.
     """
 
     input: Relation
@@ -198,8 +198,8 @@ class Correlate:
 class Unnest:
     """Rows of ``input`` with each element of ``collection``, an ARRAY or a MAP.
 
-    ``returned`` are fields of its :func:`~plans.operators.element_columns`, of which the last is the element's place.
-    ``collection`` is a field once :mod:`planner.passes.split_calls` has been here.
+    ``returned`` are fields of its :func:`~hintplan.plans.operators.element_columns`, of which the last is the element's
+    place. ``collection`` is a field once :mod:`hintplan.planner.passes.split_calls` has been here.
     """
 
     input: Relation
@@ -220,7 +220,7 @@ class Expand:
     """Rows of ``input`` once for each of ``sets``; a set is the places of its ``keys``.
 
     A key is a field of its own, which takes its value from one of the input's that is not among ``passed``.
-    ``group_id`` holds the id of the set, see :mod:`planner.translation.grouping_sets`.
+    ``group_id`` holds the id of the set, see :mod:`hintplan.planner.translation.grouping_sets`.
     """
 
     input: Relation

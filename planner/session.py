@@ -1,7 +1,8 @@
 """A session: a catalog and a configuration that grow statement by statement, and the text they were told in.
 
-Compiling a script is a session that is fed the whole of it (:mod:`planner.compile`); the SQL client feeds one as its
-user types. Owns what statements do to the session. Running anything, reading and writing files is not known here.
+Compiling a script is a session that is fed the whole of it (:mod:`hintplan.planner.compile`); the SQL client feeds one
+as its user types. Owns what statements do to the session. Running anything, reading and writing files is not known
+here.
 
 >>> session = Session.open()
 >>> text = "CREATE TABLE t (a INT) WITH ('connector' = 'print'); SET 'parallelism.default' = '2';"
@@ -20,15 +21,15 @@ from typing import assert_never
 
 from sqlglot.errors import TokenError
 
-from planner.caching import cache_table, uncache_table
-from planner.catalog import alter_table, alter_view, declare_table, declare_view, drop
-from planner.context import ClassAccess, Context
-from planner.hints.grammar import Hints, read_hints
-from planner.hints.ledger import Ledger
-from planner.job import Job
-from planner.settings import Configuration
-from planner.sinks.create_as import filled_by
-from planner.statements.model import (
+from hintplan.planner.caching import cache_table, uncache_table
+from hintplan.planner.catalog import alter_table, alter_view, declare_table, declare_view, drop
+from hintplan.planner.context import ClassAccess, Context
+from hintplan.planner.hints.grammar import Hints, read_hints
+from hintplan.planner.hints.ledger import Ledger
+from hintplan.planner.job import Job
+from hintplan.planner.settings import Configuration
+from hintplan.planner.sinks.create_as import filled_by
+from hintplan.planner.statements.model import (
     AlterTable,
     AlterView,
     CacheTable,
@@ -43,15 +44,15 @@ from planner.statements.model import (
     UncacheTable,
     UseDefault,
 )
-from planner.statements.script import read_statement
-from planner.syntax.dialect import Token, refuse_long_numbers, tokenize
-from planner.syntax.lexer import scan
-from planner.syntax.source import Report, Source
-from planner.syntax.units import Unit, next_unit
-from planner.user_functions import declare_function, register_function
-from plans.errors import SqlError
-from plans.model.config import KEYS, canonical_key
-from plans.settings.flink_keys import RefusedKey, refused_key, why_idle
+from hintplan.planner.statements.script import read_statement
+from hintplan.planner.syntax.dialect import Token, refuse_long_numbers, tokenize
+from hintplan.planner.syntax.lexer import scan
+from hintplan.planner.syntax.source import Report, Source
+from hintplan.planner.syntax.units import Unit, next_unit
+from hintplan.planner.user_functions import declare_function, register_function
+from hintplan.plans.errors import SqlError
+from hintplan.plans.model.config import KEYS, canonical_key
+from hintplan.plans.settings.flink_keys import RefusedKey, refused_key, why_idle
 
 Declaration = (
     SetOption

@@ -2,7 +2,7 @@
 
 What the command line sets with ``-c`` has no position, nor has a built-in default.
 
->>> from planner.compile import compile_script
+>>> from hintplan.planner.compile import compile_script
 >>> tables = "CREATE TABLE {} (a INT) WITH ('connector' = '{}');"
 >>> script = tables.format("t", "datagen") + tables.format("s", "print")
 >>> positions = compile_script(script + "\\nSET 'parallelism.default' = '4'; INSERT INTO s SELECT a FROM t").positions
@@ -15,13 +15,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from planner.context import TableEntry
-from planner.hints.ledger import Ledger
-from planner.syntax.source import Source
-from plans.model.config import KEYS
-from plans.model.plan import Plan
-from plans.model.settings import PlanSetting, operator_settings
-from plans.operators import Operator, kind_of, state_of, table_of
+from hintplan.planner.context import TableEntry
+from hintplan.planner.hints.ledger import Ledger
+from hintplan.planner.syntax.source import Source
+from hintplan.plans.model.config import KEYS
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.model.settings import PlanSetting, operator_settings
+from hintplan.plans.operators import Operator, kind_of, state_of, table_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """The configuration of a session: ``SET`` and ``RESET``, overridden by ``-c`` on the command line.
 
-Which keys there are and what they take is data in :mod:`plans.model.config`.
+Which keys there are and what they take is data in :mod:`hintplan.plans.model.config`.
 
 >>> configuration = Configuration.of({"parallelism.default": "4"})
 >>> configuration.settings().config
@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from planner.statements.model import ResetOption, SetOption
-from planner.syntax.source import Source
-from plans.errors import SqlError
-from plans.model.config import KEYS, canonical_key, known_keys, normalise
-from plans.model.plan import Mode
-from plans.text.names import nearest
+from hintplan.planner.statements.model import ResetOption, SetOption
+from hintplan.planner.syntax.source import Source
+from hintplan.plans.errors import SqlError
+from hintplan.plans.model.config import KEYS, canonical_key, known_keys, normalise
+from hintplan.plans.model.plan import Mode
+from hintplan.plans.text.names import nearest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

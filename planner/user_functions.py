@@ -2,7 +2,7 @@
 
 A class declares ``function_kind`` (which its base class sets), ``arguments`` (types in Flink's spelling) and ``result``
 (``ROW<...>``, or one type, which becomes one column). Whether it can be called as it is declared is looked at, too
-(:mod:`plans.declarations.class_shape`); it is not called. Does not know what base classes there are.
+(:mod:`hintplan.plans.declarations.class_shape`); it is not called. Does not know what base classes there are.
 
 >>> class Locate:
 ...     function_kind, arguments, result = "async-table", ("STRING",), "ROW<lat DOUBLE, lon DOUBLE>"
@@ -17,15 +17,15 @@ import re
 from dataclasses import replace
 from typing import Any, get_args
 
-from planner.context import Context, FunctionEntry
-from planner.expressions import scalars
-from planner.statements.model import CreateFunction
-from planner.translation import aggregates
-from plans.declarations.class_shape import check_shape, function_methods
-from plans.declarations.classes import FUNCTIONS, ClassRefusal, importable_from, load_named_class
-from plans.declarations.tables import Column, Function, FunctionKind
-from plans.declarations.types import DataType, parse_type
-from plans.errors import SqlError
+from hintplan.planner.context import Context, FunctionEntry
+from hintplan.planner.expressions import scalars
+from hintplan.planner.statements.model import CreateFunction
+from hintplan.planner.translation import aggregates
+from hintplan.plans.declarations.class_shape import check_shape, function_methods
+from hintplan.plans.declarations.classes import FUNCTIONS, ClassRefusal, importable_from, load_named_class
+from hintplan.plans.declarations.tables import Column, Function, FunctionKind
+from hintplan.plans.declarations.types import DataType, parse_type
+from hintplan.plans.errors import SqlError
 
 ONE_COLUMN = "f0"
 """The column of a function whose result is one type, as Flink calls it."""
@@ -35,7 +35,7 @@ _WITH_SYNTAX = (
     *("CURRENT_DATE", "CURRENT_TIMESTAMP", "LOCALTIMESTAMP", "TABLE", "TUMBLE", "HOP", "CUMULATE", "SESSION"),
 )
 _KINDS = get_args(FunctionKind)
-_BASES = "ScalarFunction, TableFunction, AggregateFunction or one that is asynchronous, of runtime.functions"
+_BASES = "ScalarFunction, TableFunction, AggregateFunction or one that is asynchronous, of hintplan.runtime.functions"
 _OPTIONAL = ("merge", "retract")
 """The methods that an aggregate function may lack."""
 

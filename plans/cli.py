@@ -19,9 +19,9 @@ from typing import Any
 
 import click
 
-from plans.commands.root import root
-from plans.errors import HintplanError, NotInstalled, PlanError, clipped
-from plans.text.terminal import say
+from hintplan.plans.commands.root import root
+from hintplan.plans.errors import HintplanError, NotInstalled, PlanError, clipped
+from hintplan.plans.text.terminal import say
 
 EXIT_FAILED = 1
 EXIT_USAGE = 64
@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if arguments is None:
         atexit.register(_leave, codes)  # first, so that it is called when all others have been
     if "_HINTPLAN_COMPLETE" in os.environ:
-        from plans.commands.completion import register
+        from hintplan.plans.commands.completion import register
 
         register()
     codes.append(_guarded(lambda: root.main(words, prog_name="hintplan", standalone_mode=False), "--debug" in words))
@@ -94,7 +94,7 @@ def _guarded(run: Callable[[], Any], debug: bool) -> int:
 
 
 def _say_how_to_restore(error: PlanError) -> None:
-    from plans.files.restore import restoring
+    from hintplan.plans.files.restore import restoring
 
     if found := restoring(error):
         say(found)

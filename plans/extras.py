@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from plans.errors import NotInstalled
+from hintplan.plans.errors import NotInstalled
 
 IN_BUNDLE = Path(__file__).parents[1].joinpath("__main__.py").is_file()
 """Whether this code has come in the archive of a bundle, whose program has unpacked it."""

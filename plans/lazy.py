@@ -3,7 +3,7 @@
 The command line's root finds commands so, the SQL client the session and Spark, a plan in a notebook its picture. Names
 are written in this package's source, never read from a plan.
 
->>> load("plans.text.names:did_you_mean").__name__
+>>> load("hintplan.plans.text.names:did_you_mean").__name__
 'did_you_mean'
 """
 

@@ -4,7 +4,7 @@ Python workers import parts of this package on every executor, so importing the 
 ``execute``, ``Session`` and what they return load Spark's session code on first use; ``read_state`` and ``state_rows``
 need no Spark.
 
->>> from runtime import execute  # doctest: +SKIP
+>>> from hintplan import execute  # doctest: +SKIP
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from runtime.batch.cache import CachedResult
-    from runtime.batch.execution import BatchExecution
-    from runtime.batch.session import Session
-    from runtime.inspect.contents import CheckpointState
-    from runtime.inspect.read import read_state
-    from runtime.inspect.visible import state_rows
-    from runtime.run.execute import execute
-    from runtime.run.execution import Execution
+    from hintplan.runtime.batch.cache import CachedResult
+    from hintplan.runtime.batch.execution import BatchExecution
+    from hintplan.runtime.batch.session import Session
+    from hintplan.runtime.inspect.contents import CheckpointState
+    from hintplan.runtime.inspect.read import read_state
+    from hintplan.runtime.inspect.visible import state_rows
+    from hintplan.runtime.run.execute import execute
+    from hintplan.runtime.run.execution import Execution
 
 __all__ = [
     "BatchExecution",
@@ -33,14 +33,14 @@ __all__ = [
 ]
 
 _MODULES = {
-    "BatchExecution": "runtime.batch.execution",
-    "CachedResult": "runtime.batch.cache",
-    "CheckpointState": "runtime.inspect.contents",
-    "Execution": "runtime.run.execution",
-    "Session": "runtime.batch.session",
-    "execute": "runtime.run.execute",
-    "read_state": "runtime.inspect.read",
-    "state_rows": "runtime.inspect.visible",
+    "BatchExecution": "hintplan.runtime.batch.execution",
+    "CachedResult": "hintplan.runtime.batch.cache",
+    "CheckpointState": "hintplan.runtime.inspect.contents",
+    "Execution": "hintplan.runtime.run.execution",
+    "Session": "hintplan.runtime.batch.session",
+    "execute": "hintplan.runtime.run.execute",
+    "read_state": "hintplan.runtime.inspect.read",
+    "state_rows": "hintplan.runtime.inspect.visible",
 }
 
 

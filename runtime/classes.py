@@ -1,10 +1,11 @@
-"""Classes that a plan names, for the runtime: loaded as :mod:`plans.declarations.classes` allows, and checked for what
-they extend.
+"""Classes that a plan names, for the runtime: loaded as :mod:`hintplan.plans.declarations.classes` allows, and checked
+for what they extend.
 
 >>> load_class("os.PathLike", ("shop",), object, path="operators.lookup_r.cache.lookup.partial-cache.class")
 Traceback (most recent call last):
   ...
-plans.errors.RunError: operators.lookup_r.cache.lookup.partial-cache.class: the class os.PathLike may not be loaded: ...
+hintplan.plans.errors.RunError: operators.lookup_r.cache.lookup.partial-cache.class: the class os.PathLike may not be
+loaded: ...
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from plans.declarations.class_shape import Method, check_shape
-from plans.declarations.classes import LOOKUPS, ClassRefusal, load_named_class
-from plans.errors import RunError
+from hintplan.plans.declarations.class_shape import Method, check_shape
+from hintplan.plans.declarations.classes import LOOKUPS, ClassRefusal, load_named_class
+from hintplan.plans.errors import RunError
 
 
 def load_class(

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from runtime.engine.arrow_rows import UNCOUNTED
-from runtime.engine.process import METRICS
-from runtime.functions.metrics import FUNCTION_METRICS
-from runtime.lookup.metrics import GAUGES, LOOKUP_METRICS
-from runtime.sources import SourceProgress, source_progress
-from runtime.spark.once import is_one_row
-from runtime.storage.operations import OPERATIONS
+from hintplan.runtime.engine.arrow_rows import UNCOUNTED
+from hintplan.runtime.engine.process import METRICS
+from hintplan.runtime.functions.metrics import FUNCTION_METRICS
+from hintplan.runtime.lookup.metrics import GAUGES, LOOKUP_METRICS
+from hintplan.runtime.sources import SourceProgress, source_progress
+from hintplan.runtime.spark.once import is_one_row
+from hintplan.runtime.storage.operations import OPERATIONS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,7 @@ class OperatorProgress:
     ``oldest_write`` is when the oldest row that is stored was written, in ms since 1970: nothing in the state is older.
     Rows that are replaced or expired count until they are dropped. None if there are no rows. ``counts`` is what
     operators of its kind count besides, and ``file_operations`` what was asked of the file system of its state
-    (:mod:`runtime.storage.operations`), both of this batch.
+    (:mod:`hintplan.runtime.storage.operations`), both of this batch.
     """
 
     rows_in: int = 0
@@ -46,11 +46,11 @@ _OF_ALL = {*(name for name, _ in METRICS), *(name for name, _ in LOOKUP_METRICS)
 """What operators of any kind report, and those that wait for lookups."""
 
 LookupProgress = Mapping[str, int]
-"""One lookup operator in a batch: its counts, and its gauges after it (:mod:`runtime.lookup.metrics`)."""
+"""One lookup operator in a batch: its counts, and its gauges after it (:mod:`hintplan.runtime.lookup.metrics`)."""
 
 
 FunctionProgress = Mapping[str, int]
-"""One operator that calls a function, in a batch: its counts (:mod:`runtime.functions.metrics`)."""
+"""One operator that calls a function, in a batch: its counts (:mod:`hintplan.runtime.functions.metrics`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,8 @@ class BatchProgress:
 class CachedProgress:
     """A cached result that a job read, after it: ``hit`` says that it was there before.
 
-    ``rows`` and ``bytes`` as in :class:`runtime.batch.cache.CachedResult`; ``hits`` counts those of the session.
+    ``rows`` and ``bytes`` as in :class:`hintplan.runtime.batch.cache.CachedResult`; ``hits`` counts those of the
+    session.
     """
 
     hit: bool

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from plans.text.terminal import clean
-from runtime.amounts import human_bytes, human_duration
-from runtime.progress import BatchProgress, JobProgress
+from hintplan.plans.text.terminal import clean
+from hintplan.runtime.amounts import human_bytes, human_duration
+from hintplan.runtime.progress import BatchProgress, JobProgress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

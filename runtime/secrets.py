@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import re
 
-from plans.errors import RunError
+from hintplan.plans.errors import RunError
 
 _PLACEHOLDER = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from runtime.amounts import human_bytes
+from hintplan.runtime.amounts import human_bytes
 
 _FILES = "numFilesOutstanding"
 _BYTES = "numBytesOutstanding"

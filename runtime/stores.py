@@ -2,9 +2,9 @@
 
     s3://bucket/path (also s3a://)   hdfs://host:port/path   gs://bucket/path   abfs[s]://container@account.../path
 
-S3 is as :mod:`runtime.s3` says. HDFS is asked in Hadoop's own protocol by the package hdfs-native, which reads the
-configuration of ``HADOOP_CONF_DIR``, and needs neither a JVM nor Hadoop's libraries. Whoever is pickled by value may
-use this, for it uses nothing of hintplan's but that.
+S3 is as :mod:`hintplan.runtime.s3` says. HDFS is asked in Hadoop's own protocol by the package hdfs-native, which reads
+the configuration of ``HADOOP_CONF_DIR``, and needs neither a JVM nor Hadoop's libraries. Whoever is pickled by value
+may use this, for it uses nothing of hintplan's but that.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import socket
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from runtime import s3
+from hintplan.runtime import s3
 
 if TYPE_CHECKING:
     import pyarrow.fs as pafs

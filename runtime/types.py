@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from plans.declarations.types import DataType, parse_type
+from hintplan.plans.declarations.types import DataType, parse_type
 
 if TYPE_CHECKING:
     from pyspark.sql import types as spark

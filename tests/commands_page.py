@@ -15,7 +15,7 @@ from pathlib import Path
 
 import click
 
-from plans.commands.root import COMMANDS, root
+from hintplan.plans.commands.root import COMMANDS, root
 
 PAGE = Path(__file__).parent.parent / "docs" / "commands.md"
 

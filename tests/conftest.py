@@ -50,7 +50,7 @@ def pytest_report_header() -> str:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A local session with two cores, started as a run starts its own; two shuffle partitions."""
-    from runtime.spark.session import start_session
+    from hintplan.runtime.spark.session import start_session
 
     # As a command does: each error would fetch its stack from the JVM, to be logged.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)

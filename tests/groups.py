@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from plans.settings.cached import CACHED
-from plans.settings.calls import CALL_GROUPS
-from plans.settings.layers import Settings
-from plans.settings.setting import Layers, Value
+from hintplan.plans.settings.cached import CACHED
+from hintplan.plans.settings.calls import CALL_GROUPS
+from hintplan.plans.settings.layers import Settings
+from hintplan.plans.settings.setting import Layers, Value
 
 __all__ = ["cached_result", "call_settings"]
 

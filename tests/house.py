@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import get_args
 
-from plans.operators import Operator
+from hintplan.plans.operators import Operator
 from tests.test_order_of_folders import MOST_MODULES, ORDERS, ROOT, circles, modules_of, running_up, sizes
 
 OPERATORS = {cls.__name__ for cls in get_args(Operator)} | {"Stateful"}
@@ -21,13 +21,13 @@ OPERATORS = {cls.__name__ for cls in get_args(Operator)} | {"Stateful"}
 def branches(path: Path) -> int:
     """How often a module asks of which class an operator is: by ``isinstance``, or by a case of a ``match``.
 
-    A name counts if it is imported from ``plans.operators``: the planner's relations have some of the same.
+    A name counts if it is imported from ``hintplan.plans.operators``: the planner's relations have some of the same.
     """
     tree = ast.parse(path.read_text(encoding="utf-8"))
     known = {
         alias.asname or alias.name
         for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("plans.operators")
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("hintplan.plans.operators")
         for alias in node.names
         if alias.name in OPERATORS
     }

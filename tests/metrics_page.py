@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from runtime.metrics.table import METRICS, Metric
+from hintplan.runtime.metrics.table import METRICS, Metric
 
 PAGE = Path(__file__).parent.parent / "docs" / "metrics.md"
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import planner
-from plans.model.plan import Plan
+import hintplan
+from hintplan.plans.model.plan import Plan
 
 __all__ = ["BATCHES", "MODULES", "PROGRAMS", "Program", "compiled", "expected"]
 
@@ -160,7 +160,7 @@ def compiled(directory: Path, *ops: str) -> Plan:
             f"INSERT INTO {table} {program.query};",
         ]
     config = {"parallelism.default": "2", "execution.runtime-mode": mode}
-    return planner.compile_sql("\n".join(statements), config, name="kinds", allow_modules=MODULES)
+    return hintplan.compile_sql("\n".join(statements), config, name="kinds", allow_modules=MODULES)
 
 
 def _files(directory: Path, name: str, columns: str, more: str = "") -> str:

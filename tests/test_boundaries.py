@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from plans.operators import KINDS, Stateful, op_name
-from runtime.build.bound import build_operator
-from runtime.spark.shipping import archive
+from hintplan.plans.operators import KINDS, Stateful, op_name
+from hintplan.runtime.build.bound import build_operator
+from hintplan.runtime.spark.shipping import archive
 from tests.operator_kinds import compiled
 from tests.runtime.pipeline import Pipeline
 
@@ -82,7 +82,7 @@ def test_every_module_of_plans_imports_without_heavy_libraries() -> None:
 
 
 def test_what_plans_exports_exists() -> None:
-    import plans
+    import hintplan
 
     assert sorted(plans.__all__) == plans.__all__
     for name in plans.__all__:
@@ -92,8 +92,8 @@ def test_what_plans_exports_exists() -> None:
 def test_workers_load_neither_the_sql_parser_nor_the_command_line() -> None:
     # Executors may lack sqlglot, and every second of start-up is paid once per Python worker.
     program = (
-        "import sys, runtime.engine.process\n"
-        "import runtime.operators.aggregate, runtime.operators.calc, runtime.operators.join\n"
+        "import sys, hintplan.runtime.engine.process\n"
+        "import hintplan.runtime.operators.aggregate, hintplan.runtime.operators.calc, hintplan.runtime.operators.join\n"
         "print([name for name in ('sqlglot', 'pandas', 'rich', 'click') if name in sys.modules])\n"
     )
     done = subprocess.run(
@@ -105,7 +105,7 @@ def test_workers_load_neither_the_sql_parser_nor_the_command_line() -> None:
 def test_who_looks_at_state_needs_no_spark() -> None:
     program = (
         "import sys\n"
-        "import hintplan, runtime.inspect.command\n"
+        "import hintplan, hintplan.runtime.inspect.command\n"
         "hintplan.read_state, hintplan.state_rows, hintplan.take_snapshot, hintplan.compact_state\n"
         "print([name for name in ('pyspark', 'py4j') if name in sys.modules])\n"
     )
@@ -157,7 +157,7 @@ def test_no_kernel_loads_the_connectors_of_plans_on_a_worker(tmp_path: Path) -> 
     program = (
         "import importlib, pathlib, pickle, sys\n"
         "def check(what):\n"
-        "    loaded = [name for name in sys.modules if name.startswith(('plans.connectors', 'plans.operators'))]\n"
+        "    loaded = [name for name in sys.modules if name.startswith(('hintplan.plans.connectors', 'hintplan.plans.operators'))]\n"
         "    if loaded: sys.exit(f'{what} loads {loaded[0]} and {len(loaded) - 1} more')\n"
         f"for path in sorted(pathlib.Path({str(tmp_path)!r}).glob('*.pickle')):\n"
         "    pickle.loads(path.read_bytes()); check(path.stem)\n"

@@ -73,12 +73,12 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
             (root / path).write_text(changed(path, before, hunks), encoding="utf-8")
     launcher = root / "bin" / "hintplan"
     launcher.parent.mkdir()
-    launcher.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m plans.cli "$@"\n')
+    launcher.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m hintplan "$@"\n')
     launcher.chmod(0o755)
     # What mypy knows of the code, if it has run before.
     for cache in (ROOT / ".mypy_cache").glob("3.*"):
         shutil.copytree(cache, root / ".mypy_cache" / cache.name)
-    done = run(root, f"{shlex.quote(sys.executable)} -m plans.format.generate")
+    done = run(root, f"{shlex.quote(sys.executable)} -m hintplan.plans.format.generate")
     assert done.returncode == 0, done.stdout
     return root
 

@@ -19,25 +19,24 @@ import click
 import pytest
 
 import hintplan
-import plans
-from planner import compile_sql
-from planner.expressions import scalars
-from planner.translation import aggregates
-from plans.commands.root import COMMANDS, root
-from plans.connectors.connector import COLUMN_OPTIONS
-from plans.connectors.table import CONNECTORS
-from plans.declarations.durations import parse_duration
-from plans.declarations.functions import ALLOWED_FUNCTIONS
-from plans.edit.edit import set_value
-from plans.format.schema import schema_text
-from plans.model.config import canonical_key, known_keys
-from plans.operators import BY_OP as OPS
-from plans.settings.cached import STORAGE_LEVELS
-from plans.settings.calls import CALL_KINDS, CONFIG_SYNONYMS, call_groups
-from plans.settings.flink_keys import refused_key, why_idle
-from plans.settings.lookup import SETTINGS
-from plans.settings.setting import shown as written
-from plans.show.explain import explain
+from hintplan import compile_sql
+from hintplan.planner.expressions import scalars
+from hintplan.planner.translation import aggregates
+from hintplan.plans.commands.root import COMMANDS, root
+from hintplan.plans.connectors.connector import COLUMN_OPTIONS
+from hintplan.plans.connectors.table import CONNECTORS
+from hintplan.plans.declarations.durations import parse_duration
+from hintplan.plans.declarations.functions import ALLOWED_FUNCTIONS
+from hintplan.plans.edit.edit import set_value
+from hintplan.plans.format.schema import schema_text
+from hintplan.plans.model.config import canonical_key, known_keys
+from hintplan.plans.operators import BY_OP as OPS
+from hintplan.plans.settings.cached import STORAGE_LEVELS
+from hintplan.plans.settings.calls import CALL_KINDS, CONFIG_SYNONYMS, call_groups
+from hintplan.plans.settings.flink_keys import refused_key, why_idle
+from hintplan.plans.settings.lookup import SETTINGS
+from hintplan.plans.settings.setting import shown as written
+from hintplan.plans.show.explain import explain
 from tests import commands_page, metrics_page
 from tests.planner import declared
 from tests.plans.in_process import hintplan as command
@@ -212,14 +211,14 @@ def test_every_documented_duration_unit_is_one() -> None:
 def test_the_whole_plan_is_what_its_sql_compiles_to() -> None:
     (sql,) = blocks("docs/plan-format.md", "sql")
     *_, whole = blocks("docs/plan-format.md", "json")
-    assert whole == plans.dumps(compile_sql(sql)).decode()
-    assert plans.dumps(plans.loads(whole)).decode() == whole
+    assert whole == hintplan.dumps(compile_sql(sql)).decode()
+    assert hintplan.dumps(hintplan.loads(whole)).decode() == whole
 
 
 def test_the_batch_job_of_the_docs_is_what_its_sql_compiles_to() -> None:
     sql, _ = blocks("docs/batch.md", "sql")
     plan = compile_sql(sql)
-    assert blocks("docs/batch.md", "json")[-1] == plans.dumps(plan).decode()
+    assert blocks("docs/batch.md", "json")[-1] == hintplan.dumps(plan).decode()
     assert f"```\n{explain(plan)}\n```\n" in text("docs/batch.md")
 
 
@@ -246,17 +245,17 @@ def test_the_excerpts_of_the_plan_format_stand_in_the_whole_plan() -> None:
     # What only batch plans have, calls of functions, grouping sets, UNNEST, VALUES, and rows that replace each other
     # stand elsewhere.
     files = (ROOT / "tests" / "plans" / f"{name}_orders.json" for name in ("located", "rolled_up"))
-    upserts = (plans.dumps(compile_sql(sql)).decode() for sql in blocks("docs/upserts.md", "sql"))
+    upserts = (hintplan.dumps(compile_sql(sql)).decode() for sql in blocks("docs/upserts.md", "sql"))
     written = (file.read_text(encoding="utf-8") for file in files)
     tables = blocks("docs/sql.md", "sql")[0]
     of_values = (
-        plans.dumps(compile_sql(f"{tables} INSERT INTO result {query};")).decode()
+        hintplan.dumps(compile_sql(f"{tables} INSERT INTO result {query};")).decode()
         for query in documented_queries()
         if "VALUES" in query
     )
     (unnests,) = (sql for sql in blocks("docs/sql.md", "sql") if "UNNEST(tags)" in sql)
-    unnested = plans.dumps(compile_sql(unnests)).decode()
-    over = plans.dumps(compile_sql("".join(blocks("docs/batch.md", "sql")))).decode()
+    unnested = hintplan.dumps(compile_sql(unnests)).decode()
+    over = hintplan.dumps(compile_sql("".join(blocks("docs/batch.md", "sql")))).decode()
     known = (whole, blocks("docs/batch.md", "json")[-1], *written, *upserts, *of_values, unnested, over)
     parts = [part for plan in known for part in parts_of(json.loads(plan))]
     assert len(excerpts) > len(OPS)
@@ -270,8 +269,8 @@ def test_the_documented_refusals_of_hand_edits_are_what_loading_says() -> None:
     def edited(change: Any, *, allow: bool = False) -> str:
         document = json.loads(json.dumps(whole))
         change(document, document["operators"][join])
-        with pytest.raises(plans.PlanError) as caught:
-            plans.loads(json.dumps(document), allow_fact_edits=allow)
+        with pytest.raises(hintplan.PlanError) as caught:
+            hintplan.loads(json.dumps(document), allow_fact_edits=allow)
         return str(caught.value)
 
     def renamed(entry: dict[str, str], old: str, new: str) -> None:
@@ -327,7 +326,7 @@ def test_documented_tables_made_of_others_compile() -> None:
 
 @pytest.mark.parametrize(("query", "message"), refusals())
 def test_a_documented_refusal_is_refused_as_documented(query: str, message: str) -> None:
-    with pytest.raises(plans.SqlError) as caught:
+    with pytest.raises(hintplan.SqlError) as caught:
         compile_sql(f"{blocks('docs/sql.md', 'sql')[0]} INSERT INTO result {query};")
     assert message in str(caught.value)
     assert all(diagnostic.hint for diagnostic in caught.value.diagnostics)
@@ -443,7 +442,7 @@ def test_the_state_entry_of_the_ttl_page_is_its_query_with_its_edit() -> None:
     (entry,) = blocks("docs/state-ttl.md", "json")
     plan = compile_sql(f"{tables} INSERT INTO result {query}", {"table.exec.state.ttl": "1 h"}, strict_hints=True)
     edited, _ = set_value(plan, "join_o_c.state.leftState.ttl", "3 d")
-    assert entry.strip() in plans.dumps(edited).decode()
+    assert entry.strip() in hintplan.dumps(edited).decode()
     shown = next(line for line in explain(edited).splitlines() if "leftState" in line)
     assert re.search(r"3 d +edit · hint 1 d · config 1 h$", shown)
     assert "3 d  edit · hint 1 d · config 1 h" in text("docs/state-ttl.md")
@@ -451,14 +450,14 @@ def test_the_state_entry_of_the_ttl_page_is_its_query_with_its_edit() -> None:
 
 def test_the_operator_of_the_flights_stands_in_their_plan() -> None:
     example = ROOT / "examples" / "flights" / "flights.sql"
-    plan = plans.dumps(compile_sql(example.read_text(encoding="utf-8"), file="flights.sql"))
+    plan = hintplan.dumps(compile_sql(example.read_text(encoding="utf-8"), file="flights.sql"))
     (excerpt,) = blocks(FLIGHTS, "json")
     assert json.loads(excerpt) in json.loads(plan)["operators"]
 
 
 def test_the_states_in_the_readme_stand_in_its_plan() -> None:
     (sql,), (excerpt,) = blocks("README.md", "sql"), blocks("README.md", "json")
-    plan = plans.dumps(compile_sql(sql, file="paid.sql")).decode()
+    plan = hintplan.dumps(compile_sql(sql, file="paid.sql")).decode()
     assert textwrap.indent(excerpt, " " * 6) in plan
 
 
@@ -469,7 +468,7 @@ def executed(line: str, folder: Path) -> str:
         return command(*words[1:], folder=folder, together=True).stdout.rstrip("\n")
     launcher = folder / "bin" / "hintplan"
     launcher.parent.mkdir(exist_ok=True)
-    launcher.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m plans.cli "$@"\n')
+    launcher.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m hintplan "$@"\n')
     launcher.chmod(0o755)
     path = os.pathsep.join([str(launcher.parent), os.environ["PATH"]])
     done = subprocess.run(
@@ -566,7 +565,7 @@ def test_what_moves_from_flink_with_a_note_is_refused_or_taken_as_the_page_says(
     """
     hour = "SELECT FLOOR(ts TO HOUR), COUNT(*) FROM t GROUP BY FLOOR(ts TO HOUR)"
     assert compile_sql(f"{tables} INSERT INTO s {hour}").operators
-    with pytest.raises(plans.SqlError, match="TUMBLE is not supported") as caught:
+    with pytest.raises(hintplan.SqlError, match="TUMBLE is not supported") as caught:
         compile_sql(f"{tables} INSERT INTO s {hour.replace('FLOOR(ts TO HOUR)', 'TUMBLE(ts, INTERVAL 1 HOUR)')}")
     assert "FLOOR(ts TO HOUR)" in str(caught.value.diagnostics[0].hint)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from plans.extras import EXTRAS
+from hintplan.plans.extras import EXTRAS
 from tests.plans.in_process import hintplan
 
 ROOT = Path(__file__).parent.parent
@@ -67,7 +67,7 @@ def python(bare: Path, tmp_path: Path) -> Python:
     return run
 
 
-COMMAND = "from plans.cli import main; main()"
+COMMAND = "from hintplan.plans.cli import main; main()"
 
 
 @pytest.mark.parametrize("name", EXTRAS)

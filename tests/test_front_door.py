@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 import hintplan
-import plans.api
-from plans.model.plan import Plan
+import hintplan.plans.api
+from hintplan.plans.model.plan import Plan
 from tests.plans.in_process import hintplan as command
 
 ROOT = Path(__file__).parent.parent
@@ -96,9 +96,9 @@ def loaded(program: str) -> list[str]:
     return done.stdout.split()
 
 
-@pytest.mark.parametrize("name", [module.name for module in pkgutil.iter_modules(plans.api.__path__)])
+@pytest.mark.parametrize("name", [module.name for module in pkgutil.iter_modules(hintplan.plans.api.__path__)])
 def test_the_examples_in_the_docstrings_are_true(name: str) -> None:
-    assert doctest.testmod(importlib.import_module(f"plans.api.{name}")).failed == 0
+    assert doctest.testmod(importlib.import_module(f"hintplan.plans.api.{name}")).failed == 0
 
 
 def test_a_type_checker_knows_the_types_of_what_is_installed(tmp_path: Path) -> None:
@@ -126,8 +126,8 @@ hintplan.expalin(Plan(name="a"))
     # A module that is not a package can have no py.typed (PEP 561).
     mypy += ["--follow-untyped-imports", "--cache-dir", str(ROOT / ".mypy_cache" / "front_door"), "program.py"]
     done = subprocess.run(mypy, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
-    plan_type = "plans.model.plan.Plan"
-    execution = "runtime.run.execution.Execution | runtime.batch.execution.BatchExecution"
+    plan_type = "hintplan.plans.model.plan.Plan"
+    execution = "hintplan.runtime.run.execution.Execution | hintplan.runtime.batch.execution.BatchExecution"
     assert re.findall(r'Revealed type is "(.*)"', done.stdout) == [
         plan_type,
         plan_type,
@@ -135,7 +135,7 @@ hintplan.expalin(Plan(name="a"))
         f"{plan_type} | None",
         execution,
         "Literal['new'] | Literal['goes on'] | Literal['drops'] | Literal['refused']",
-        "tuple[plans.errors.Diagnostic, ...]",
+        "tuple[hintplan.plans.errors.Diagnostic, ...]",
     ], done.stdout
     errors = [line.partition(": ")[0] for line in done.stdout.splitlines() if ": error: " in line]
     assert errors == ["program.py:11", "program.py:12"], done.stdout

@@ -15,12 +15,11 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-import planner
-import plans
-from plans.model.plan import Mode, Plan
-from plans.operators import KINDS, op_name
-from runtime.run.execute import execute
-from runtime.types import to_arrow
+import hintplan
+from hintplan.plans.model.plan import Mode, Plan
+from hintplan.plans.operators import KINDS, op_name
+from hintplan.runtime.run.execute import execute
+from hintplan.runtime.types import to_arrow
 from tests.runtime.changelog import hashable
 from tests.runtime.pipeline import Pipeline
 from tests.sample import sampled
@@ -164,7 +163,7 @@ def compiled(kind: str, names: list[str], directory: Path, mode: Mode = "streami
             options = "'connector' = 'jdbc', 'url' = 'jdbc:postgresql://server/db', 'table-name' = 't'"
         script.append(f"CREATE TABLE r{place} ({program.columns.format(t=kind)}) WITH ({options});")
         script.append(f"INSERT INTO r{place} {program.query};")
-    return planner.compile_sql("\n".join(script), {"parallelism.default": "2", "execution.runtime-mode": mode})
+    return hintplan.compile_sql("\n".join(script), {"parallelism.default": "2", "execution.runtime-mode": mode})
 
 
 def expected(name: str, kind: str) -> Counter[tuple[Any, ...]]:
@@ -214,7 +213,7 @@ def test_a_kind_keeps_values_over_a_stop_as_sqlite_says(name: str, kind: str, tm
     assert PROGRAMS[name].op in {op_name(operator) for operator in plan.operators}
     pipeline, events = Pipeline(plan), []
     for part in (slice(4), slice(4, None)):
-        pipeline = pipeline.resumed(plans.loads(plans.dumps(plan)))
+        pipeline = pipeline.resumed(hintplan.loads(hintplan.dumps(plan)))
         pipeline.batch({
             "o": [(i, k, given(x, kind), v) for i, k, x, v in O_ROWS[part]],
             "p": [(i, k, given(x, kind)) for i, k, x in P_ROWS[part]],

@@ -16,10 +16,10 @@ import pytest
 from IPython.core.formatters import DisplayFormatter
 
 import hintplan
-from plans.model.plan import Plan
-from runtime.batch.execution import BatchExecution
-from runtime.progress import JobProgress
-from runtime.run.execution import Execution
+from hintplan.plans.model.plan import Plan
+from hintplan.runtime.batch.execution import BatchExecution
+from hintplan.runtime.progress import JobProgress
+from hintplan.runtime.run.execution import Execution
 from tests.plans.review.test_hostile_pull_request import CANARY, hostile
 from tests.plans.show.test_picture import chain
 from tests.test_front_door import LEFT, SQL

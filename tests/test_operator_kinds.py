@@ -19,26 +19,26 @@ import jsonschema
 import pytest
 from pyspark.sql import SparkSession
 
-import plans
-from plans.analysis.changelog import output_kinds
-from plans.analysis.columns import output_columns
-from plans.analysis.validate import validate
-from plans.compare.lineage import state_lineages
-from plans.connectors.policy import Policy
-from plans.declarations.fields import Ref
-from plans.declarations.types import ROOTS
-from plans.format.digest import operator_facts
-from plans.format.schema import schema_text
-from plans.model.plan import Mode, Plan
-from plans.operators import BY_OP, KINDS, Operator, Stateful, functions_of, op_name, state_of, with_states
-from plans.operators import table_of as table_name
-from plans.operators.spec.kind import no_expressions, no_functions
-from plans.operators.spec.state import FOREVER, stated
-from plans.settings.phases import PHASES
-from runtime.build.bound import KERNELS
-from runtime.build.table import BUILDERS
-from runtime.run.execute import execute
-from runtime.types import to_arrow, to_spark
+import hintplan as api
+from hintplan.plans.analysis.changelog import output_kinds
+from hintplan.plans.analysis.columns import output_columns
+from hintplan.plans.analysis.validate import validate
+from hintplan.plans.compare.lineage import state_lineages
+from hintplan.plans.connectors.policy import Policy
+from hintplan.plans.declarations.fields import Ref
+from hintplan.plans.declarations.types import ROOTS
+from hintplan.plans.format.digest import operator_facts
+from hintplan.plans.format.schema import schema_text
+from hintplan.plans.model.plan import Mode, Plan
+from hintplan.plans.operators import BY_OP, KINDS, Operator, Stateful, functions_of, op_name, state_of, with_states
+from hintplan.plans.operators import table_of as table_name
+from hintplan.plans.operators.spec.kind import no_expressions, no_functions
+from hintplan.plans.operators.spec.state import FOREVER, stated
+from hintplan.plans.settings.phases import PHASES
+from hintplan.runtime.build.bound import KERNELS
+from hintplan.runtime.build.table import BUILDERS
+from hintplan.runtime.run.execute import execute
+from hintplan.runtime.types import to_arrow, to_spark
 from tests.operator_kinds import BATCHES, MODULES, PROGRAMS, compiled, expected, rates, table_of
 from tests.plans.in_process import hintplan
 from tests.runtime.changelog import Event
@@ -102,19 +102,19 @@ def test_every_kind_has_a_builder_in_streams_and_in_batch() -> None:
 def test_a_plan_with_it_is_read_as_it_was_written(op: str, tmp_path: Path) -> None:
     plan = compiled(tmp_path, op)
     assert op in {op_name(operator) for operator in plan.operators}
-    text = plans.dumps(plan)
-    assert plans.loads(text) == plan
-    assert plans.dumps(plans.loads(text)) == text
+    text = api.dumps(plan)
+    assert api.loads(text) == plan
+    assert api.dumps(api.loads(text)) == text
     jsonschema.Draft202012Validator(json.loads(schema_text())).validate(json.loads(text))
 
 
 @pytest.mark.parametrize("op", OPS)
 def test_a_key_that_it_does_not_have_is_refused_with_its_place(op: str, tmp_path: Path) -> None:
-    document = json.loads(plans.dumps(compiled(tmp_path, op)))
+    document = json.loads(api.dumps(compiled(tmp_path, op)))
     found = next(each for each in document["operators"] if each["op"] == op)
     found["colour"] = "red"
-    with pytest.raises(plans.PlanError) as caught:
-        plans.loads(json.dumps(document, indent=1), file="plan.json")
+    with pytest.raises(api.PlanError) as caught:
+        api.loads(json.dumps(document, indent=1), file="plan.json")
     assert re.match(rf"plan\.json:\d+:\d+: operators\.{found['id']}\.colour: ", str(caught.value))
 
 
@@ -171,7 +171,7 @@ def test_a_plan_of_a_mode_in_which_nothing_builds_it_is_refused(op: str, tmp_pat
 @pytest.mark.parametrize("op", OPS)
 def test_every_command_knows_it(op: str, tmp_path: Path) -> None:
     plan = compiled(tmp_path, op)
-    plans.dump(plan, tmp_path / "plan.json")
+    api.dump(plan, tmp_path / "plan.json")
     found = next(operator for operator in plan.operators if op_name(operator) == op)
     shown = [
         ("explain", "plan.json"),
@@ -200,7 +200,7 @@ def test_any_cut_into_batches_and_a_stop_between_them_ends_as_sqlite_says(op: st
     plan = compiled(tmp_path, op)
     pipeline, events = Pipeline(plan), []
     for together in (BATCHES[:cut], BATCHES[cut:]):
-        pipeline = pipeline.resumed(plans.loads(plans.dumps(plan)))
+        pipeline = pipeline.resumed(api.loads(api.dumps(plan)))
         pipeline.batch({table: tuples(plan, table, together) for table in plan.tables if table in BATCHES[0]})
         events += pipeline.events
     left = latest(events) if "PRIMARY KEY" in PROGRAMS[op].columns else +pipeline.result

@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 
 import hintplan
-from runtime.amounts import human_bytes
-from runtime.spark.session import start_session
+from hintplan.runtime.amounts import human_bytes
+from hintplan.runtime.spark.session import start_session
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 
-from runtime.functions import AsyncTableFunction, FunctionContext
+from hintplan.runtime.functions import AsyncTableFunction, FunctionContext
 
 
 class Nearby(AsyncTableFunction):

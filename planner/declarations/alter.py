@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from planner.statements.columns import connector_first
-from planner.statements.model import AlterTable, ColumnDeclaration, ColumnPlace, CreateTable
-from planner.syntax.dialect import TokenType
-from planner.syntax.source import Source
-from plans.text.names import did_you_mean
+from hintplan.planner.statements.columns import connector_first
+from hintplan.planner.statements.model import AlterTable, ColumnDeclaration, ColumnPlace, CreateTable
+from hintplan.planner.syntax.dialect import TokenType
+from hintplan.planner.syntax.source import Source
+from hintplan.plans.text.names import did_you_mean
 
 
 def altered(source: Source, statement: AlterTable, table: CreateTable) -> CreateTable:

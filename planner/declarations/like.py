@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planner.statements.columns import connector_first
-from planner.statements.model import ColumnDeclaration, CreateTable, Like, LikeFeature, LikeStrategy
-from planner.syntax.source import Source
+from hintplan.planner.statements.columns import connector_first
+from hintplan.planner.statements.model import ColumnDeclaration, CreateTable, Like, LikeFeature, LikeStrategy
+from hintplan.planner.syntax.source import Source
 
 _DEFAULTS: dict[LikeFeature, LikeStrategy] = {"OPTIONS": "OVERWRITING"}
 

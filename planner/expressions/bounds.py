@@ -1,6 +1,6 @@
 """What conditions say of a number: from where to where it may be.
 
->>> from planner.expressions.typed import BOOLEAN, INT
+>>> from hintplan.planner.expressions.typed import BOOLEAN, INT
 >>> n = Field(id=1, name="n", type=INT)
 >>> at_most = Call(function="<=", args=(Ref(field=n), Literal(text="3", type=INT)), type=BOOLEAN)
 >>> bounds_of(n, (at_most,)) == (1, 3, ())
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planner.expressions.typed import Call, Expr, Field, Literal, Ref
+from hintplan.planner.expressions.typed import Call, Expr, Field, Literal, Ref
 
 _MIRRORED = {">": "<", ">=": "<=", "<": ">", "<=": ">="}
 

@@ -2,10 +2,10 @@
 
 Integers wrap around at the width of the new type, a FLOAT or DOUBLE becomes the nearest INT or BIGINT there is (NaN
 becomes 0, and what is narrower wraps around from INT), and a DECIMAL of too many digits is NULL. Spark would fail.
-Conversions that the planner makes by itself always fit, and are :func:`planner.expressions.coercion.cast`.
+Conversions that the planner makes by itself always fit, and are :func:`hintplan.planner.expressions.coercion.cast`.
 
->>> from planner.expressions.typed import BIGINT, INT, Field, Ref
->>> from planner.expressions.spark_text import spark_text
+>>> from hintplan.planner.expressions.typed import BIGINT, INT, Field, Ref
+>>> from hintplan.planner.expressions.spark_text import spark_text
 >>> n = Ref(field=Field(id=1, name="n", type=BIGINT))
 >>> spark_text(flink_cast(n, INT, 0), {1: "n"})
 'CAST(shiftright(shiftleft(n, 32), 32) AS INT)'
@@ -17,8 +17,8 @@ import re
 from dataclasses import replace
 from decimal import Decimal
 
-from planner.expressions.coercion import cast, castable_type, implicitly_assignable
-from planner.expressions.nested_parts import (
+from hintplan.planner.expressions.coercion import cast, castable_type, implicitly_assignable
+from hintplan.planner.expressions.nested_parts import (
     cast_nested,
     field_at,
     fields,
@@ -26,8 +26,8 @@ from planner.expressions.nested_parts import (
     is_null,
     parts_with_types,
 )
-from planner.expressions.nested_text import text_of_nested
-from planner.expressions.typed import (
+from hintplan.planner.expressions.nested_text import text_of_nested
+from hintplan.planner.expressions.typed import (
     BIGINT,
     BOOLEAN,
     DOUBLE,
@@ -43,7 +43,7 @@ from planner.expressions.typed import (
     call,
     literal,
 )
-from plans.declarations.types import DataType
+from hintplan.plans.declarations.types import DataType
 
 _BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
 _DAY = r"\s*[0-9]{4}(-[0-9]{1,2}(-[0-9]{1,2})?)?(\s.*)?"
@@ -108,7 +108,7 @@ def castable(value: Expr, target: DataType, *, function: str = "CAST") -> bool:
 
 
 def _has_text(value: Expr) -> bool:
-    """Whether :mod:`planner.expressions.nested_text` can write a ROW or an ARRAY."""
+    """Whether :mod:`hintplan.planner.expressions.nested_text` can write a ROW or an ARRAY."""
     if value.type.root == "ARRAY":
         return castable(value, DataType(root="ARRAY", children=(STRING,)))
     return value.type.root == "ROW" and all(castable(part, STRING) for part in fields(value, 0))

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from planner.expressions.nested_parts import cast_nested
-from planner.expressions.typed import DOUBLE, INT, NULL, STRING, Expr, Literal, call, literal
-from plans.declarations.types import DataType, parse_type
+from hintplan.planner.expressions.nested_parts import cast_nested
+from hintplan.planner.expressions.typed import DOUBLE, INT, NULL, STRING, Expr, Literal, call, literal
+from hintplan.plans.declarations.types import DataType, parse_type
 
 _INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 _DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 19}

@@ -4,7 +4,7 @@ Spark compares those in one of 38 digits, which rounds the number with more digi
 ``DECIMAL(38, 0)``. (So does Flink for ``=``, but not for ``<``.) Such a number is compared by the two nearest ones that
 have no more digits behind the point than the other side: both are the other side, if they are equal.
 
->>> from planner.expressions.typed import literal
+>>> from hintplan.planner.expressions.typed import literal
 >>> one, other = parse_type("DECIMAL(38, 0)"), parse_type("DECIMAL(2, 2)")
 >>> compared("<", (literal("3", one), literal("0.57", other)), 0).args[1].text
 '1'
@@ -15,9 +15,9 @@ from __future__ import annotations
 from dataclasses import replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
-from planner.expressions.nested_parts import fields, is_constructor
-from planner.expressions.typed import BOOLEAN, INT, Call, Expr, Literal, call, conjunction, literal
-from plans.declarations.types import DataType, parse_type
+from hintplan.planner.expressions.nested_parts import fields, is_constructor
+from hintplan.planner.expressions.typed import BOOLEAN, INT, Call, Expr, Literal, call, conjunction, literal
+from hintplan.plans.declarations.types import DataType, parse_type
 
 _MOST_DIGITS = 38
 _WHOLE_DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 20}

@@ -10,9 +10,9 @@ import datetime
 import math
 import re
 
-from planner.expressions.typed import BIGINT, DOUBLE, INT, Literal, literal
-from planner.syntax.source import Source
-from plans.declarations.types import DataType
+from hintplan.planner.expressions.typed import BIGINT, DOUBLE, INT, Literal, literal
+from hintplan.planner.syntax.source import Source
+from hintplan.plans.declarations.types import DataType
 
 
 def number_literal(source: Source, text: str, offset: int) -> Literal:

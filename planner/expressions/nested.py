@@ -3,7 +3,7 @@
 An element of an array that is not there is NULL, as is the value of a key that a map has not. Positions count from 1
 in SQL, and from 0 in what Spark's ``get`` takes.
 
->>> from planner.expressions.typed import literal
+>>> from hintplan.planner.expressions.typed import literal
 >>> two = array(Source(text=""), (literal(1, INT), literal("2.5", parse_type("DECIMAL(2, 1)"))), 0)
 >>> str(two.type), str(item(Source(text=""), two, literal(2, INT), 0).type)
 ('ARRAY<DECIMAL(11, 1)>', 'DECIMAL(11, 1)')
@@ -11,12 +11,12 @@ in SQL, and from 0 in what Spark's ``get`` takes.
 
 from __future__ import annotations
 
-from planner.expressions.coercion import cast, common_type, implicitly_assignable
-from planner.expressions.nested_parts import field_at, row_of
-from planner.expressions.typed import INT, NULL, VALUE, Expr, Literal, call, literal
-from planner.syntax.source import Source
-from plans.declarations.types import DataType, parse_type
-from plans.text.names import did_you_mean
+from hintplan.planner.expressions.coercion import cast, common_type, implicitly_assignable
+from hintplan.planner.expressions.nested_parts import field_at, row_of
+from hintplan.planner.expressions.typed import INT, NULL, VALUE, Expr, Literal, call, literal
+from hintplan.planner.syntax.source import Source
+from hintplan.plans.declarations.types import DataType, parse_type
+from hintplan.plans.text.names import did_you_mean
 
 __all__ = ["array", "field", "item", "map_of", "parse_type", "row"]
 

@@ -2,8 +2,8 @@
 
 A ROW is cast by position, and gets the names of the new type. Knows no cast of a scalar.
 
->>> from planner.expressions.typed import BIGINT, INT, literal
->>> from plans.declarations.types import parse_type
+>>> from hintplan.planner.expressions.typed import BIGINT, INT, literal
+>>> from hintplan.plans.declarations.types import parse_type
 >>> one = call("array", (literal(1, INT),), parse_type("ARRAY<INT>"), 0)
 >>> cast_nested(one, parse_type("ARRAY<BIGINT>"), 0, lambda value, kind, _: literal(value.text, kind)).args[0].type.root
 'BIGINT'
@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from planner.expressions.typed import FIELD, STRING, Call, Expr, Literal, call, literal
-from plans.declarations.types import DataType
+from hintplan.planner.expressions.typed import FIELD, STRING, Call, Expr, Literal, call, literal
+from hintplan.plans.declarations.types import DataType
 
 _CONSTRUCTORS = {"named_struct": "ROW", "array": "ARRAY", "map": "MAP"}
 

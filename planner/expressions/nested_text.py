@@ -3,10 +3,10 @@
 Each part is text as a cast of its own would write it. Those of an ARRAY are converted by a cast of Spark's for all, so
 that they must be of a type that Spark writes as Flink does; no function writes those of a MAP.
 
->>> from planner.expressions.coercion import cast
->>> from planner.expressions.spark_text import spark_text
->>> from planner.expressions.typed import Field, Ref
->>> from plans.declarations.types import parse_type
+>>> from hintplan.planner.expressions.coercion import cast
+>>> from hintplan.planner.expressions.spark_text import spark_text
+>>> from hintplan.planner.expressions.typed import Field, Ref
+>>> from hintplan.plans.declarations.types import parse_type
 >>> n = Ref(field=Field(id=1, name="n", type=parse_type("ARRAY<INT>")))
 >>> spark_text(text_of_nested(n, 0, cast), {1: "n"})
 "concat('[', array_join(CAST(n AS ARRAY<STRING>), ', ', 'NULL'), ']')"
@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from planner.expressions.nested_parts import fields, is_constructor
-from planner.expressions.typed import BOOLEAN, STRING, Expr, call, literal
-from plans.declarations.types import DataType
+from hintplan.planner.expressions.nested_parts import fields, is_constructor
+from hintplan.planner.expressions.typed import BOOLEAN, STRING, Expr, call, literal
+from hintplan.plans.declarations.types import DataType
 
 _TEXTS = DataType(root="ARRAY", children=(STRING,))
 

@@ -3,7 +3,7 @@
 Knows nothing of syntax trees. Integer division drops the remainder; dividing a DOUBLE by zero gives an infinity or NaN;
 a string literal beside a date or time is one itself.
 
->>> from planner.expressions.typed import INT, literal
+>>> from hintplan.planner.expressions.typed import INT, literal
 >>> str(arithmetic(Source(text=""), "/", literal(7, INT), literal(2, INT), 0).type)
 'INT'
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planner.expressions.coercion import (
+from hintplan.planner.expressions.coercion import (
     arithmetic_type,
     as_decimal,
     cast,
@@ -21,12 +21,12 @@ from planner.expressions.coercion import (
     may_overflow,
     remainder_type,
 )
-from planner.expressions.comparisons import compared, sorted_entries
-from planner.expressions.literals import temporal_literal
-from planner.expressions.typed import BIGINT, BOOLEAN, INT, NULL, STRING, Expr, Literal, call, literal
-from planner.syntax.source import Source
-from plans.declarations.types import DataType
-from plans.errors import SqlError
+from hintplan.planner.expressions.comparisons import compared, sorted_entries
+from hintplan.planner.expressions.literals import temporal_literal
+from hintplan.planner.expressions.typed import BIGINT, BOOLEAN, INT, NULL, STRING, Expr, Literal, call, literal
+from hintplan.planner.syntax.source import Source
+from hintplan.plans.declarations.types import DataType
+from hintplan.plans.errors import SqlError
 
 _EXACT_IN_FLOAT = 1 << 24
 _EQUALITIES = ("'='", "'<>'", "IN", "IS DISTINCT FROM", "INTERSECT", "EXCEPT")

@@ -3,7 +3,7 @@
 A function is listed only if Flink and Spark agree on it, or if a Spark expression exists that does what Flink does.
 Those of numbers, text and times stand in :mod:`planner.functions`, those that choose between values here.
 
->>> from planner.expressions.typed import STRING, literal
+>>> from hintplan.planner.expressions.typed import STRING, literal
 >>> translate(Source(text=""), "UPPER", (literal("a", STRING),), 0).function
 'upper'
 """
@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planner.expressions.coercion import cast, common_type, convert
-from planner.expressions.comparisons import compared
-from planner.expressions.functions import (
+from hintplan.planner.expressions.coercion import cast, common_type, convert
+from hintplan.planner.expressions.comparisons import compared
+from hintplan.planner.expressions.functions import (
     encodings,
     json_values,
     nested,
@@ -25,12 +25,12 @@ from planner.expressions.functions import (
     times,
     wall_clocks,
 )
-from planner.expressions.functions.arguments import Builder, Signature, check, first_null
-from planner.expressions.functions.refused import refusal
-from planner.expressions.typed import BIGINT, STRING, Expr, Literal, call, literal
-from planner.syntax.source import Source
-from plans.declarations.types import DataType
-from plans.text.names import nearest
+from hintplan.planner.expressions.functions.arguments import Builder, Signature, check, first_null
+from hintplan.planner.expressions.functions.refused import refusal
+from hintplan.planner.expressions.typed import BIGINT, STRING, Expr, Literal, call, literal
+from hintplan.planner.syntax.source import Source
+from hintplan.plans.declarations.types import DataType
+from hintplan.plans.text.names import nearest
 
 
 def known_functions() -> tuple[str, ...]:

@@ -1,9 +1,9 @@
 """Expressions printed as Spark SQL: precedence, literals, identifiers and Spark's names for types.
 
-The meaning was settled before (Flink's, see :mod:`planner.expressions.scalars`); this module only has to print what
-means the same to Spark. Columns print under the names given; in a join's condition these are ``l.x`` and ``r.x``.
+The meaning was settled before (Flink's, see :mod:`hintplan.planner.expressions.scalars`); this module only has to print
+what means the same to Spark. Columns print under the names given; in a join's condition these are ``l.x`` and ``r.x``.
 
->>> from planner.expressions.typed import BIGINT, BOOLEAN, INT, Field, Ref, call, literal
+>>> from hintplan.planner.expressions.typed import BIGINT, BOOLEAN, INT, Field, Ref, call, literal
 >>> total = Ref(field=Field(id=1, name="o_total", type=BIGINT))
 >>> spark_text(call(">", (total, literal(10, INT)), BOOLEAN, 0), {1: "o_total"})
 'o_total > 10'
@@ -14,8 +14,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from planner.expressions.typed import FIELD, VALUE, AggregateCallExpr, Call, Expr, Literal, Ref
-from plans.declarations.types import DataType
+from hintplan.planner.expressions.typed import FIELD, VALUE, AggregateCallExpr, Call, Expr, Literal, Ref
+from hintplan.plans.declarations.types import DataType
 
 _BINARY = {
     "OR": 1,

@@ -3,7 +3,7 @@
 It reads for ``<``, ``<=``, ``>``, ``>=`` and ``BETWEEN``, and in the list of ``IN``. A text that says no such value
 makes the query fail, in Flink as here; a literal is refused at once.
 
->>> from planner.expressions.typed import INT, literal
+>>> from hintplan.planner.expressions.typed import INT, literal
 >>> read_texts(Source(text=""), "IN", (literal(1, INT), literal(" 2 ", STRING)))[1].text
 '2'
 """
@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import re
 
-from planner.expressions.casts import castable, flink_cast
-from planner.expressions.coercion import as_decimal, cast
-from planner.expressions.literals import number_literal, temporal_literal
-from planner.expressions.typed import STRING, Expr, Literal, literal
-from planner.syntax.source import Source
-from plans.declarations.types import DataType
+from hintplan.planner.expressions.casts import castable, flink_cast
+from hintplan.planner.expressions.coercion import as_decimal, cast
+from hintplan.planner.expressions.literals import number_literal, temporal_literal
+from hintplan.planner.expressions.typed import STRING, Expr, Literal, literal
+from hintplan.planner.syntax.source import Source
+from hintplan.plans.declarations.types import DataType
 
 READING = ("<", "<=", ">", ">=", "BETWEEN", "IN")
 """The operators that read texts."""

@@ -2,7 +2,7 @@
 
 An expression refers to columns by :class:`Field`, which is unique within a compilation, so that operators can be
 moved and merged without renaming. Types are Flink's. Two expressions are equal if they compute the same; where they
-were written does not matter. Printing as Spark SQL is the affair of :mod:`planner.expressions.spark_text`.
+were written does not matter. Printing as Spark SQL is the affair of :mod:`hintplan.planner.expressions.spark_text`.
 
 >>> x = Ref(field=Field(id=1, name="x", type=BIGINT))
 >>> [f.name for f in fields_of(call(">", (x, literal(1, INT)), BOOLEAN, 0))]
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from dataclasses import field as attribute
 
-from plans.declarations.types import DataType
+from hintplan.plans.declarations.types import DataType
 
 BOOLEAN = DataType(root="BOOLEAN")
 INT = DataType(root="INT")
@@ -68,8 +68,8 @@ class Literal:
 class Call:
     """An operator or a Spark function of ``args``. ``CAST`` and ``TRY_CAST`` convert to ``type``.
 
-    A user-defined scalar function is called ``user:name`` until :mod:`planner.passes.split_calls` makes an operator of
-    its own of it.
+    A user-defined scalar function is called ``user:name`` until :mod:`hintplan.planner.passes.split_calls` makes an
+    operator of its own of it.
     """
 
     function: str

@@ -1,7 +1,7 @@
 """The hint ``CACHED`` as written: ``/*+ CACHED */`` or ``/*+ CACHED('storage-level'='DISK_ONLY') */`` after SELECT.
 
-Which operator it means is decided where the block is compiled, by :mod:`planner.caching`. Unlike Spark's hints, an
-unknown option is an error.
+Which operator it means is decided where the block is compiled, by :mod:`hintplan.planner.caching`. Unlike Spark's
+hints, an unknown option is an error.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from planner.hints.options import HintOption, last_ones, read_arguments, value_of
-from planner.hints.tokens import HintTokens
-from planner.syntax.source import Report
-from plans.settings.cached import CACHED as CACHED_GROUP
-from plans.settings.cached import ENABLED, STORAGE_LEVEL
-from plans.settings.setting import Value
-from plans.text.names import did_you_mean
+from hintplan.planner.hints.options import HintOption, last_ones, read_arguments, value_of
+from hintplan.planner.hints.tokens import HintTokens
+from hintplan.planner.syntax.source import Report
+from hintplan.plans.settings.cached import CACHED as CACHED_GROUP
+from hintplan.plans.settings.cached import ENABLED, STORAGE_LEVEL
+from hintplan.plans.settings.setting import Value
+from hintplan.plans.text.names import did_you_mean
 
 CACHED = "CACHED"
 _FORM = "write /*+ CACHED */, or /*+ CACHED('storage-level'='DISK_ONLY') */"

@@ -1,8 +1,8 @@
 """Hints as written: their grammar, and where they may stand: directly after SELECT, OPTIONS after a table.
 
 Owns ``/*+ STATE_TTL('key'='value', ...), ... */`` and every complaint about its form; LOOKUP and OPTIONS are read by
-:mod:`planner.hints.lookup`. Whether a key names an input is decided by :mod:`planner.query.hint_scope`. Grammar:
-FLIP-373; names of hints are case-insensitive, keys are not.
+:mod:`hintplan.planner.hints.lookup`. Whether a key names an input is decided by
+:mod:`hintplan.planner.query.hint_scope`. Grammar: FLIP-373; names of hints are case-insensitive, keys are not.
 
 >>> source = Source(text="SELECT /*+ STATE_TTL('o'='36000s') */ 1")
 >>> hint = parse_block(source, scan(source).hints[0], Report(source=source))[0]
@@ -15,15 +15,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from planner.hints.cached import CACHED, CachedHint, read_cached_hint
-from planner.hints.lookup import LOOKUP, OPTIONS, LookupHint, read_lookup, read_options
-from planner.hints.tokens import HintTokens
-from planner.syntax.cursor import word_of
-from planner.syntax.dialect import Token
-from planner.syntax.lexer import HintBlock, Scanned, scan
-from planner.syntax.source import Report, Source
-from plans.declarations.durations import format_duration, parse_duration
-from plans.text.names import did_you_mean
+from hintplan.planner.hints.cached import CACHED, CachedHint, read_cached_hint
+from hintplan.planner.hints.lookup import LOOKUP, OPTIONS, LookupHint, read_lookup, read_options
+from hintplan.planner.hints.tokens import HintTokens
+from hintplan.planner.syntax.cursor import word_of
+from hintplan.planner.syntax.dialect import Token
+from hintplan.planner.syntax.lexer import HintBlock, Scanned, scan
+from hintplan.planner.syntax.source import Report, Source
+from hintplan.plans.declarations.durations import format_duration, parse_duration
+from hintplan.plans.text.names import did_you_mean
 
 __all__ = ["STATE_TTL", "Hint", "HintEntry", "Hints", "parse_block", "read_hints", "scan"]
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from planner.hints.grammar import HintEntry, Hints
-from planner.hints.lookup import LookupHint
-from planner.hints.options import HintOption
+from hintplan.planner.hints.grammar import HintEntry, Hints
+from hintplan.planner.hints.lookup import LookupHint
+from hintplan.planner.hints.options import HintOption
 
 Status = Literal["applied", "overridden", "refused"]
 

@@ -2,7 +2,7 @@
 
 Owns every complaint about a name or value in ``/*+ LOOKUP('table'='rates', ...) */`` after SELECT (FLIP-234) and
 ``/*+ OPTIONS('lookup.cache'='PARTIAL', ...) */`` after a table. Which lookup a LOOKUP hint means is decided by
-:mod:`planner.query.hint_scope.lookup`. Unlike in Flink, an unknown option is an error.
+:mod:`hintplan.planner.query.hint_scope.lookup`. Unlike in Flink, an unknown option is an error.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from planner.hints.options import HintOption, last_ones, read_arguments, value_of
-from planner.hints.tokens import HintTokens
-from planner.syntax.source import Report
-from plans.model.config import KEYS
-from plans.settings.lookup import GROUPS, SETTINGS
-from plans.settings.setting import Setting, Value
-from plans.text.names import did_you_mean
+from hintplan.planner.hints.options import HintOption, last_ones, read_arguments, value_of
+from hintplan.planner.hints.tokens import HintTokens
+from hintplan.planner.syntax.source import Report
+from hintplan.plans.model.config import KEYS
+from hintplan.plans.settings.lookup import GROUPS, SETTINGS
+from hintplan.plans.settings.setting import Setting, Value
+from hintplan.plans.text.names import did_you_mean
 
 LOOKUP = "LOOKUP"
 OPTIONS = "OPTIONS"
@@ -95,7 +95,7 @@ def read_lookup(tokens: HintTokens, offset: int, report: Report) -> LookupHint:
 def read_options(tokens: HintTokens, offset: int, report: Report) -> LookupHint:
     """The OPTIONS hint whose name was just read; only those of a lookup's cache are its ``settings``.
 
-    Whether the table takes the others is decided by :mod:`planner.query.sources.dynamic`.
+    Whether the table takes the others is decided by :mod:`hintplan.planner.query.sources.dynamic`.
     """
     source = tokens.source
     written = read_arguments(tokens, OPTIONS, _FORMS[OPTIONS], offset)

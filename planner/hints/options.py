@@ -1,9 +1,10 @@
 """The options of a hint, ``('key'='value', ...)``: their grammar, and which of equal keys wins.
 
-Which options a hint has, and what they do, is the affair of :mod:`planner.hints.lookup` and :mod:`planner.caching`.
+Which options a hint has, and what they do, is the affair of :mod:`hintplan.planner.hints.lookup` and
+:mod:`hintplan.planner.caching`.
 
->>> from planner.syntax.lexer import scan
->>> from planner.syntax.source import Source
+>>> from hintplan.planner.syntax.lexer import scan
+>>> from hintplan.planner.syntax.source import Source
 >>> source = Source(text="SELECT /*+ CACHED('storage-level'='DISK_ONLY') */ 1")
 >>> tokens = HintTokens(source, scan(source).hints[0])
 >>> tokens.index += 1
@@ -16,9 +17,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from planner.hints.tokens import HintTokens
-from planner.syntax.source import Report
-from plans.settings.setting import Setting, SettingError, Value, parse_value
+from hintplan.planner.hints.tokens import HintTokens
+from hintplan.planner.syntax.source import Report
+from hintplan.plans.settings.setting import Setting, SettingError, Value, parse_value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

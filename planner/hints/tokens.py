@@ -1,6 +1,6 @@
 """The tokens of one hint block, each with its place in the script.
 
->>> from planner.syntax.lexer import scan
+>>> from hintplan.planner.syntax.lexer import scan
 >>> source = Source(text="SELECT /*+ STATE_TTL('o'='1 d') */ 1")
 >>> tokens = HintTokens(source, scan(source).hints[0])
 >>> tokens.kind, tokens.text, tokens.offset
@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import re
 
-from planner.syntax.lexer import HintBlock
-from planner.syntax.source import Source
+from hintplan.planner.syntax.lexer import HintBlock
+from hintplan.planner.syntax.source import Source
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<string>'(?:[^']|'')*')|(?P<name>[A-Za-z_]\w*(?:\s*\.\s*[A-Za-z_]\w*)*|`[^`]+`)"

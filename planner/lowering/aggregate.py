@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from planner.lowering.builder import Builder, name_above
-from planner.lowering.calc import renamed
-from planner.lowering.columns import Lowered, lowered, unique_names
-from planner.relations import Aggregate, AggregateItem
-from plans import operators as model
-from plans.declarations.computations import BUILT_IN
-from plans.operators import AggregateCall
+from hintplan.planner.lowering.builder import Builder, name_above
+from hintplan.planner.lowering.calc import renamed
+from hintplan.planner.lowering.columns import Lowered, lowered, unique_names
+from hintplan.planner.relations import Aggregate, AggregateItem
+from hintplan.plans import operators as model
+from hintplan.plans.declarations.computations import BUILT_IN
+from hintplan.plans.operators import AggregateCall
 
 
 def lower_aggregate(builder: Builder, aggregate: Aggregate, *, exact: bool) -> Lowered:

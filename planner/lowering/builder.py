@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from planner.hints.ledger import Ledger
-from planner.ids import IdSupply
-from planner.lowering.columns import Lowered
-from planner.properties.repeated_reads import Asked
-from planner.relations import Relation, StateInput
-from plans.operators import Operator, kind_of
-from plans.settings.state import DEFAULT_STATE_TTL, STATE_TTL, StateEntry
+from hintplan.planner.hints.ledger import Ledger
+from hintplan.planner.ids import IdSupply
+from hintplan.planner.lowering.columns import Lowered
+from hintplan.planner.properties.repeated_reads import Asked
+from hintplan.planner.relations import Relation, StateInput
+from hintplan.plans.operators import Operator, kind_of
+from hintplan.plans.settings.state import DEFAULT_STATE_TTL, STATE_TTL, StateEntry
 
 Lower = Callable[["Builder", Relation, bool], Lowered]
 """Adds the operators of a relation; the flag asks for columns named and ordered as its fields are."""

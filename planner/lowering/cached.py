@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from planner.lowering.builder import Builder
-from planner.lowering.columns import Lowered
-from planner.relations import Cached
-from plans.model.optional_groups import with_group
-from plans.settings.cached import CACHED, ENABLED
+from hintplan.planner.lowering.builder import Builder
+from hintplan.planner.lowering.columns import Lowered
+from hintplan.planner.relations import Cached
+from hintplan.plans.model.optional_groups import with_group
+from hintplan.plans.settings.cached import CACHED, ENABLED
 
 
 def lower_cached(builder: Builder, cached: Cached) -> Lowered:

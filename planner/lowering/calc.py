@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planner.expressions.typed import Ref
-from planner.lowering.builder import Builder, name_above
-from planner.lowering.columns import Lowered, lowered, optional_text, select_items, unique_names
-from planner.passes.merge_calcs import is_projection
-from planner.relations import Calc, Relation, identity
-from plans import operators as model
+from hintplan.planner.expressions.typed import Ref
+from hintplan.planner.lowering.builder import Builder, name_above
+from hintplan.planner.lowering.columns import Lowered, lowered, optional_text, select_items, unique_names
+from hintplan.planner.passes.merge_calcs import is_projection
+from hintplan.planner.relations import Calc, Relation, identity
+from hintplan.plans import operators as model
 
 
 def lower_calc(builder: Builder, calc: Calc, *, exact: bool) -> Lowered:

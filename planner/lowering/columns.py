@@ -2,7 +2,7 @@
 
 Names of columns are unique within an operator, also when case is ignored, because Spark ignores it.
 
->>> from planner.expressions.typed import INT
+>>> from hintplan.planner.expressions.typed import INT
 >>> unique_names((Field(id=1, name="a", type=INT), Field(id=2, name="A", type=INT)))
 ('a', 'A0')
 """
@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from planner.expressions.spark_text import identifier, spark_text
-from planner.expressions.typed import Expr, Field, Ref
-from planner.relations import Item
-from plans.operators import JoinColumn, SelectItem
+from hintplan.planner.expressions.spark_text import identifier, spark_text
+from hintplan.planner.expressions.typed import Expr, Field, Ref
+from hintplan.planner.relations import Item
+from hintplan.plans.operators import JoinColumn, SelectItem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

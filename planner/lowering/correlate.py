@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from planner.expressions.spark_text import spark_text
-from planner.expressions.typed import Expr, Ref
-from planner.lowering.builder import Builder
-from planner.lowering.columns import Lowered, join_columns, lowered, unique_names
-from planner.properties.repeated_reads import Asked, readings_of
-from planner.relations import Correlate
-from plans import operators as model
-from plans.settings.calls import resolved_call
+from hintplan.planner.expressions.spark_text import spark_text
+from hintplan.planner.expressions.typed import Expr, Ref
+from hintplan.planner.lowering.builder import Builder
+from hintplan.planner.lowering.columns import Lowered, join_columns, lowered, unique_names
+from hintplan.planner.properties.repeated_reads import Asked, readings_of
+from hintplan.planner.relations import Correlate
+from hintplan.plans import operators as model
+from hintplan.plans.settings.calls import resolved_call
 
 
 def lower_correlate(builder: Builder, call: Correlate) -> Lowered:

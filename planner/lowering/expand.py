@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from planner.expressions.typed import Ref
-from planner.lowering.builder import Builder, name_above
-from planner.lowering.columns import Lowered, lowered, unique_names
-from planner.relations import Expand
-from plans import operators as model
+from hintplan.planner.expressions.typed import Ref
+from hintplan.planner.lowering.builder import Builder, name_above
+from hintplan.planner.lowering.columns import Lowered, lowered, unique_names
+from hintplan.planner.relations import Expand
+from hintplan.plans import operators as model
 
 
 def lower_expand(builder: Builder, expand: Expand) -> Lowered:

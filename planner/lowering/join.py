@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from planner.lowering.builder import Builder
-from planner.lowering.columns import Lowered, join_columns, lowered, optional_text, unique_names
-from planner.relations import Join
-from plans import operators as model
-from plans.operators import JoinKey
+from hintplan.planner.lowering.builder import Builder
+from hintplan.planner.lowering.columns import Lowered, join_columns, lowered, optional_text, unique_names
+from hintplan.planner.relations import Join
+from hintplan.plans import operators as model
+from hintplan.plans.operators import JoinKey
 
 
 def lower_join(builder: Builder, join: Join) -> Lowered:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from planner.expressions.spark_text import spark_text
-from planner.expressions.typed import Literal
-from planner.lowering.builder import Builder
-from planner.lowering.columns import Lowered, join_columns, lowered, optional_text, unique_names
-from planner.properties.repeated_reads import Asked, readings_of
-from planner.relations import LookupJoin, LookupKey
-from plans import operators as model
+from hintplan.planner.expressions.spark_text import spark_text
+from hintplan.planner.expressions.typed import Literal
+from hintplan.planner.lowering.builder import Builder
+from hintplan.planner.lowering.columns import Lowered, join_columns, lowered, optional_text, unique_names
+from hintplan.planner.properties.repeated_reads import Asked, readings_of
+from hintplan.planner.relations import LookupJoin, LookupKey
+from hintplan.plans import operators as model
 
 
 def lower_lookup_join(builder: Builder, lookup: LookupJoin) -> Lowered:

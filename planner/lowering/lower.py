@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import assert_never
 
-from planner.hints.ledger import Ledger
-from planner.lowering.aggregate import lower_aggregate
-from planner.lowering.builder import Builder
-from planner.lowering.cached import lower_cached
-from planner.lowering.calc import lower_calc
-from planner.lowering.columns import Lowered
-from planner.lowering.correlate import lower_correlate
-from planner.lowering.expand import lower_expand
-from planner.lowering.join import lower_join
-from planner.lowering.lookup_join import lower_lookup_join
-from planner.lowering.over import lower_over
-from planner.lowering.row_number import lower_row_number
-from planner.lowering.scan import lower_scan
-from planner.lowering.sort import lower_sort
-from planner.lowering.union import lower_union
-from planner.lowering.unnest import lower_unnest
-from planner.lowering.values import lower_values
-from planner.relations import (
+from hintplan.planner.hints.ledger import Ledger
+from hintplan.planner.lowering.aggregate import lower_aggregate
+from hintplan.planner.lowering.builder import Builder
+from hintplan.planner.lowering.cached import lower_cached
+from hintplan.planner.lowering.calc import lower_calc
+from hintplan.planner.lowering.columns import Lowered
+from hintplan.planner.lowering.correlate import lower_correlate
+from hintplan.planner.lowering.expand import lower_expand
+from hintplan.planner.lowering.join import lower_join
+from hintplan.planner.lowering.lookup_join import lower_lookup_join
+from hintplan.planner.lowering.over import lower_over
+from hintplan.planner.lowering.row_number import lower_row_number
+from hintplan.planner.lowering.scan import lower_scan
+from hintplan.planner.lowering.sort import lower_sort
+from hintplan.planner.lowering.union import lower_union
+from hintplan.planner.lowering.unnest import lower_unnest
+from hintplan.planner.lowering.values import lower_values
+from hintplan.planner.relations import (
     Aggregate,
     Cached,
     Calc,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from planner.lowering.builder import Builder, name_above
-from planner.lowering.columns import Lowered, unique_names
-from planner.lowering.sort import sort_keys
-from planner.relations import Over
-from plans import operators as model
+from hintplan.planner.lowering.builder import Builder, name_above
+from hintplan.planner.lowering.columns import Lowered, unique_names
+from hintplan.planner.lowering.sort import sort_keys
+from hintplan.planner.relations import Over
+from hintplan.plans import operators as model
 
 
 def lower_over(builder: Builder, over: Over, *, exact: bool) -> Lowered:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planner.lowering.builder import Builder, name_above
-from planner.lowering.columns import Lowered, unique_names
-from planner.lowering.over import lower_over
-from planner.lowering.sort import sort_keys
-from planner.relations import Over, OverItem, RowNumber, UnnamedInput
-from plans import operators as model
+from hintplan.planner.lowering.builder import Builder, name_above
+from hintplan.planner.lowering.columns import Lowered, unique_names
+from hintplan.planner.lowering.over import lower_over
+from hintplan.planner.lowering.sort import sort_keys
+from hintplan.planner.relations import Over, OverItem, RowNumber, UnnamedInput
+from hintplan.plans import operators as model
 
 
 def lower_row_number(builder: Builder, numbered: RowNumber, *, exact: bool) -> Lowered:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planner.lowering.builder import Builder
-from planner.lowering.columns import Lowered, lowered, optional_text
-from planner.relations import Scan, StateInput
-from plans import operators as model
+from hintplan.planner.lowering.builder import Builder
+from hintplan.planner.lowering.columns import Lowered, lowered, optional_text
+from hintplan.planner.relations import Scan, StateInput
+from hintplan.plans import operators as model
 
 
 def lower_scan(builder: Builder, scan: Scan) -> Lowered:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from planner.lowering.builder import Builder
-from planner.relations import Relation, UnnamedInput
-from plans import operators as model
+from hintplan.planner.lowering.builder import Builder
+from hintplan.planner.relations import Relation, UnnamedInput
+from hintplan.plans import operators as model
 
 
 def lower_sink(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planner.lowering.builder import Builder, name_above
-from planner.lowering.columns import Lowered
-from planner.relations import Sort, SortItem
-from plans import operators as model
-from plans.operators import SortKey
+from hintplan.planner.lowering.builder import Builder, name_above
+from hintplan.planner.lowering.columns import Lowered
+from hintplan.planner.relations import Sort, SortItem
+from hintplan.plans import operators as model
+from hintplan.plans.operators import SortKey
 
 
 def lower_sort(builder: Builder, sort: Sort, *, exact: bool) -> Lowered:

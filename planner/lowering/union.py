@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planner.expressions.typed import Ref
-from planner.lowering.builder import Builder
-from planner.lowering.columns import Lowered, lowered, unique_names
-from planner.relations import Calc, Item, Relation, Union
-from plans import operators as model
+from hintplan.planner.expressions.typed import Ref
+from hintplan.planner.lowering.builder import Builder
+from hintplan.planner.lowering.columns import Lowered, lowered, unique_names
+from hintplan.planner.relations import Calc, Item, Relation, Union
+from hintplan.plans import operators as model
 
 
 def lower_union(builder: Builder, union: Union) -> Lowered:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from planner.expressions.typed import Ref
-from planner.lowering.builder import Builder, name_above
-from planner.lowering.columns import Lowered, join_columns, lowered, unique_names
-from planner.relations import Unnest
-from plans import operators as model
+from hintplan.planner.expressions.typed import Ref
+from hintplan.planner.lowering.builder import Builder, name_above
+from hintplan.planner.lowering.columns import Lowered, join_columns, lowered, unique_names
+from hintplan.planner.relations import Unnest
+from hintplan.plans import operators as model
 
 
 def lower_unnest(builder: Builder, unnest: Unnest) -> Lowered:

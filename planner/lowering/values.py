@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from planner.expressions.spark_text import spark_text
-from planner.expressions.typed import Call, Expr, Field, Literal
-from planner.lowering.builder import Builder
-from planner.lowering.columns import Lowered, lowered, unique_names
-from planner.relations import Values
-from plans import operators as model
+from hintplan.planner.expressions.spark_text import spark_text
+from hintplan.planner.expressions.typed import Call, Expr, Field, Literal
+from hintplan.planner.lowering.builder import Builder
+from hintplan.planner.lowering.columns import Lowered, lowered, unique_names
+from hintplan.planner.relations import Values
+from hintplan.plans import operators as model
 
 
 def lower_values(builder: Builder, values: Values) -> Lowered:

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from planner.context import Context
-from planner.passes.ask_sources import ask_sources
-from planner.passes.drop_idle_sorts import drop_idle_sorts
-from planner.passes.extract_join_keys import extract_join_keys
-from planner.passes.extract_lookup_keys import extract_lookup_keys
-from planner.passes.fold_values import fold_values
-from planner.passes.merge_calcs import merge_calcs
-from planner.passes.order_joins import order_joins
-from planner.passes.prune_columns import prune_columns
-from planner.passes.push_down_filters import push_down_filters
-from planner.passes.split_calls import split_calls
-from planner.passes.warn_of_interval_joins import warn_of_interval_joins
-from planner.relations import Relation
+from hintplan.planner.context import Context
+from hintplan.planner.passes.ask_sources import ask_sources
+from hintplan.planner.passes.drop_idle_sorts import drop_idle_sorts
+from hintplan.planner.passes.extract_join_keys import extract_join_keys
+from hintplan.planner.passes.extract_lookup_keys import extract_lookup_keys
+from hintplan.planner.passes.fold_values import fold_values
+from hintplan.planner.passes.merge_calcs import merge_calcs
+from hintplan.planner.passes.order_joins import order_joins
+from hintplan.planner.passes.prune_columns import prune_columns
+from hintplan.planner.passes.push_down_filters import push_down_filters
+from hintplan.planner.passes.split_calls import split_calls
+from hintplan.planner.passes.warn_of_interval_joins import warn_of_interval_joins
+from hintplan.planner.relations import Relation
 
 __all__ = ["PASSES", "optimise"]
 

@@ -14,12 +14,12 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from planner.context import Context
-from planner.expressions.typed import BOOLEAN, Call, Expr, Literal, Ref, call, conjunction, conjuncts
-from planner.relations import Calc, Relation, Scan, map_inputs
-from plans.connectors.columns import NESTED
-from plans.connectors.table import takes_conditions
-from plans.declarations.types import DataType
+from hintplan.planner.context import Context
+from hintplan.planner.expressions.typed import BOOLEAN, Call, Expr, Literal, Ref, call, conjunction, conjuncts
+from hintplan.planner.relations import Calc, Relation, Scan, map_inputs
+from hintplan.plans.connectors.columns import NESTED
+from hintplan.plans.connectors.table import takes_conditions
+from hintplan.plans.declarations.types import DataType
 
 _EXACT = ("TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL")
 _COMPARISONS = ("=", "<>", "<", "<=", ">", ">=", "BETWEEN", "IN")

@@ -4,7 +4,7 @@ A join evaluates comparisons, choices and arithmetic itself, on pairs of rows. W
 a column of that side. What fails for some rows, such as CAST of a text, stays behind what guards it: where a CASE, AND
 or OR before it says that it is not needed, the column is NULL; where that depends on both sides, the join computes it.
 
->>> from planner.expressions.typed import BIGINT, STRING, Field
+>>> from hintplan.planner.expressions.typed import BIGINT, STRING, Field
 >>> may_fail(call("CAST", (Ref(field=Field(id=1, name="s", type=STRING)),), BIGINT, 0))
 True
 """
@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from planner.context import Context
-from planner.expressions.typed import (
+from hintplan.planner.context import Context
+from hintplan.planner.expressions.typed import (
     BOOLEAN,
     Call,
     Expr,
@@ -31,8 +31,8 @@ from planner.expressions.typed import (
     literal,
     walk,
 )
-from planner.relations import Calc, Item, Relation, identity
-from plans.declarations.types import DataType
+from hintplan.planner.relations import Calc, Item, Relation, identity
+from hintplan.plans.declarations.types import DataType
 
 _SIMPLE = frozenset(
     (

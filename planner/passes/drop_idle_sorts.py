@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planner.context import Context
-from planner.relations import Cached, Calc, Relation, Sort, map_inputs
+from hintplan.planner.context import Context
+from hintplan.planner.relations import Cached, Calc, Relation, Sort, map_inputs
 
 
 def drop_idle_sorts(context: Context, relation: Relation) -> Relation:

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planner.context import Context
-from planner.expressions.coercion import cast, common_type
-from planner.expressions.comparisons import whose_entries
-from planner.expressions.typed import (
+from hintplan.planner.context import Context
+from hintplan.planner.expressions.coercion import cast, common_type
+from hintplan.planner.expressions.comparisons import whose_entries
+from hintplan.planner.expressions.typed import (
     BOOLEAN,
     INT,
     Call,
@@ -26,7 +26,7 @@ from planner.expressions.typed import (
     literal,
     named,
 )
-from planner.passes.compute_below import (
+from hintplan.planner.passes.compute_below import (
     Guards,
     Side,
     as_simple,
@@ -36,8 +36,8 @@ from planner.passes.compute_below import (
     may_fail,
     shared_out,
 )
-from planner.relations import Aggregate, Calc, Join, Relation, identity, map_inputs
-from plans.declarations.types import DataType
+from hintplan.planner.relations import Aggregate, Calc, Join, Relation, identity, map_inputs
+from hintplan.plans.declarations.types import DataType
 
 _ANY_VALUE = {
     "BOOLEAN": "FALSE",

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planner.context import Context
-from planner.expressions.coercion import cast, common_type
-from planner.expressions.typed import (
+from hintplan.planner.context import Context
+from hintplan.planner.expressions.coercion import cast, common_type
+from hintplan.planner.expressions.typed import (
     USER,
     Call,
     Expr,
@@ -26,7 +26,7 @@ from planner.expressions.typed import (
     rewrite,
     walk,
 )
-from planner.passes.compute_below import (
+from hintplan.planner.passes.compute_below import (
     Guards,
     Side,
     as_simple,
@@ -34,7 +34,7 @@ from planner.passes.compute_below import (
     is_simple,
     shared_out,
 )
-from planner.relations import (
+from hintplan.planner.relations import (
     Calc,
     LookupJoin,
     LookupKey,
@@ -42,7 +42,7 @@ from planner.relations import (
     identity,
     map_inputs,
 )
-from plans.declarations.types import DataType
+from hintplan.plans.declarations.types import DataType
 
 
 def extract_lookup_keys(context: Context, relation: Relation) -> Relation:

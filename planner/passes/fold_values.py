@@ -5,9 +5,9 @@ So each of them is one operator, not a source of its own for each row.
 
 from __future__ import annotations
 
-from planner.context import Context
-from planner.expressions.typed import Expr, Field, Ref, calls_user_code, substitute, walk
-from planner.relations import Calc, Relation, Union, Values, map_inputs
+from hintplan.planner.context import Context
+from hintplan.planner.expressions.typed import Expr, Field, Ref, calls_user_code, substitute, walk
+from hintplan.planner.relations import Calc, Relation, Union, Values, map_inputs
 
 
 def fold_values(context: Context, relation: Relation) -> Relation:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from planner.context import Context
-from planner.expressions.casts import settled
-from planner.expressions.typed import Expr, Ref, conjunction, conjuncts, is_deterministic, size_of, substitute
-from planner.relations import (
+from hintplan.planner.context import Context
+from hintplan.planner.expressions.casts import settled
+from hintplan.planner.expressions.typed import Expr, Ref, conjunction, conjuncts, is_deterministic, size_of, substitute
+from hintplan.planner.relations import (
     Aggregate,
     Calc,
     Correlate,

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from planner.context import Context
-from planner.expressions.typed import Expr, fields_of
-from planner.passes.compute_below import Side
-from planner.passes.extract_join_keys import equalities, has_one_row
-from planner.relations import (
+from hintplan.planner.context import Context
+from hintplan.planner.expressions.typed import Expr, fields_of
+from hintplan.planner.passes.compute_below import Side
+from hintplan.planner.passes.extract_join_keys import equalities, has_one_row
+from hintplan.planner.relations import (
     Join,
     Relation,
     StateInput,

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import assert_never
 
-from planner.context import Context
-from planner.expressions.typed import Expr, Field, fields_of
-from planner.relations import (
+from hintplan.planner.context import Context
+from hintplan.planner.expressions.typed import Expr, Field, fields_of
+from hintplan.planner.relations import (
     Aggregate,
     Calc,
     Correlate,

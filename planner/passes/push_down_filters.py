@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import assert_never
 
-from planner.context import Context
-from planner.expressions.typed import (
+from hintplan.planner.context import Context
+from hintplan.planner.expressions.typed import (
     Expr,
     Field,
     Ref,
@@ -22,7 +22,7 @@ from planner.expressions.typed import (
     is_deterministic,
     substitute,
 )
-from planner.relations import (
+from hintplan.planner.relations import (
     Aggregate,
     Calc,
     Correlate,

@@ -11,9 +11,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
-from planner.context import Context
-from planner.expressions.typed import USER, Call, Expr, Field, Literal, Ref, calls_user_code, conjunction, conjuncts
-from planner.relations import (
+from hintplan.planner.context import Context
+from hintplan.planner.expressions.typed import (
+    USER,
+    Call,
+    Expr,
+    Field,
+    Literal,
+    Ref,
+    calls_user_code,
+    conjunction,
+    conjuncts,
+)
+from hintplan.planner.relations import (
     Aggregate,
     Calc,
     Correlate,

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from decimal import Decimal
 
-from planner.context import Context
-from planner.expressions.typed import Call, Expr, Field, Literal, Ref
-from planner.properties.time_attributes import is_row_time
-from planner.relations import Join, Relation, inputs_of
-from plans.declarations.durations import format_duration
-from plans.settings.state import DEFAULT_STATE_TTL, STATE_TTL
+from hintplan.planner.context import Context
+from hintplan.planner.expressions.typed import Call, Expr, Field, Literal, Ref
+from hintplan.planner.properties.time_attributes import is_row_time
+from hintplan.planner.relations import Join, Relation, inputs_of
+from hintplan.plans.declarations.durations import format_duration
+from hintplan.plans.settings.state import DEFAULT_STATE_TTL, STATE_TTL
 
 _MS = {"SECOND": 1000, "MINUTE": 60_000, "HOUR": 3_600_000, "DAY": 86_400_000}
 _MS |= {"MONTH": 31 * _MS["DAY"], "YEAR": 366 * _MS["DAY"]}

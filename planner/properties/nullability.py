@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from planner.context import Context
-from planner.expressions.typed import Call, Expr, Literal, Ref, conjuncts
-from planner.relations import (
+from hintplan.planner.context import Context
+from hintplan.planner.expressions.typed import Call, Expr, Literal, Ref, conjuncts
+from hintplan.planner.relations import (
     Aggregate,
     Calc,
     Correlate,
@@ -23,7 +23,7 @@ from planner.relations import (
     Unnest,
     Values,
 )
-from plans.declarations.types import parse_type
+from hintplan.plans.declarations.types import parse_type
 
 _NULL_ONLY_FROM_NULL = frozenset(("CAST", "+", "-", "*", "NEGATE", "upper", "lower", "trim", "length", "abs"))
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from planner.relations import Relation, Scan, Values, inputs_of
-from planner.syntax.source import Report
-from plans.analysis.repeated import times_computed
-from plans.model.plan import Plan
+from hintplan.planner.relations import Relation, Scan, Values, inputs_of
+from hintplan.planner.syntax.source import Report
+from hintplan.plans.analysis.repeated import times_computed
+from hintplan.plans.model.plan import Plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

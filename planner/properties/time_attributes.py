@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from planner.context import Context
-from planner.expressions import scalars
-from planner.expressions.typed import Field, Ref
-from planner.relations import (
+from hintplan.planner.context import Context
+from hintplan.planner.expressions import scalars
+from hintplan.planner.expressions.typed import Field, Ref
+from hintplan.planner.relations import (
     Aggregate,
     Calc,
     Correlate,
@@ -22,7 +22,7 @@ from planner.relations import (
     Values,
     inputs_of,
 )
-from planner.syntax.source import Source
+from hintplan.planner.syntax.source import Source
 
 
 def is_processing_time(relation: Relation, field: int) -> bool:

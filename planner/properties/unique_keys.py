@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import assert_never
 
-from planner.expressions.typed import Expr, Literal, Ref
-from planner.relations import (
+from hintplan.planner.expressions.typed import Expr, Literal, Ref
+from hintplan.planner.relations import (
     Aggregate,
     Calc,
     Correlate,
@@ -26,7 +26,7 @@ from planner.relations import (
     Values,
     inputs_of,
 )
-from plans.declarations.tables import Table
+from hintplan.plans.declarations.tables import Table
 
 Keys = frozenset[frozenset[int]]
 _NONE: Keys = frozenset()

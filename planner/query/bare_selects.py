@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from planner.context import Context
-from planner.query.clauses import clauses_of, number_blocks
-from planner.query.subquery_kinds import is_one_group, plain_select, without_parentheses
-from planner.syntax.dialect import (
+from hintplan.planner.context import Context
+from hintplan.planner.query.clauses import clauses_of, number_blocks
+from hintplan.planner.query.subquery_kinds import is_one_group, plain_select, without_parentheses
+from hintplan.planner.syntax.dialect import (
     Token,
     cells_of,
     is_values,
@@ -24,16 +24,16 @@ from planner.syntax.dialect import (
     select_offset,
     with_idle,
 )
-from planner.syntax.source import Source
-from planner.translation import aggregates
-from plans.text.counts import count
+from hintplan.planner.syntax.source import Source
+from hintplan.planner.translation import aggregates
+from hintplan.plans.text.counts import count
 
 _ADVICE = "write the values without SELECT, or read from a table"
 
 
 def read_query(context: Context, tokens: Sequence[Token]) -> exp.Query:
-    """Parse a query as :func:`planner.syntax.dialect.parse_query`, and replace all sub-queries of its expressions that
-    read nothing; SqlError if one cannot be.
+    """Parse a query as :func:`hintplan.planner.syntax.dialect.parse_query`, and replace all sub-queries of its
+    expressions that read nothing; SqlError if one cannot be.
     """
     source = context.source
     query = parse_query(source, context.text, list(tokens))

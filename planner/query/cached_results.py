@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from planner.context import Context
-from planner.hints.cached import CACHED, CachedHint
-from planner.relations import Cached, Relation
-from plans.settings.cached import CACHED as CACHED_GROUP
-from plans.settings.cached import ENABLED
-from plans.settings.setting import Value
+from hintplan.planner.context import Context
+from hintplan.planner.hints.cached import CACHED, CachedHint
+from hintplan.planner.relations import Cached, Relation
+from hintplan.plans.settings.cached import CACHED as CACHED_GROUP
+from hintplan.plans.settings.cached import ENABLED
+from hintplan.plans.settings.setting import Value
 
 
 def only_in_batch(context: Context, what: str, offset: int) -> None:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from planner.context import Context
-from planner.syntax.dialect import offset_of, select_offset
-from planner.translation.translator import only
+from hintplan.planner.context import Context
+from hintplan.planner.syntax.dialect import offset_of, select_offset
+from hintplan.planner.translation.translator import only
 
 _IN_BATCH = "write SET 'execution.runtime-mode' = 'batch'"
 

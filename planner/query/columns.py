@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from planner.context import Context
-from planner.expressions.coercion import cast
-from planner.expressions.typed import FIELD, Call, Expr, Field, Literal, Ref, conjunction, walk
-from planner.relations import Calc, Item, Relation, identity
-from planner.syntax.dialect import offset_of
-from planner.translation.scope import Scope, star
-from planner.translation.translator import Translator, only
+from hintplan.planner.context import Context
+from hintplan.planner.expressions.coercion import cast
+from hintplan.planner.expressions.typed import FIELD, Call, Expr, Field, Literal, Ref, conjunction, walk
+from hintplan.planner.relations import Calc, Item, Relation, identity
+from hintplan.planner.syntax.dialect import offset_of
+from hintplan.planner.translation.scope import Scope, star
+from hintplan.planner.translation.translator import Translator, only
 
 
 def projections(context: Context, select: exp.Select, translator: Translator) -> list[tuple[str, Expr]]:

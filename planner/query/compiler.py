@@ -11,14 +11,14 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from planner.context import Context, Cte, Environment
-from planner.expressions.typed import Expr
-from planner.query.domains import Domain
-from planner.query.subquery_values import Value
-from planner.relations import Item, Relation
-from planner.syntax.dialect import offset_of
-from planner.translation.scope import Beyond, Input, Scope
-from planner.translation.translator import Translator
+from hintplan.planner.context import Context, Cte, Environment
+from hintplan.planner.expressions.typed import Expr
+from hintplan.planner.query.domains import Domain
+from hintplan.planner.query.subquery_values import Value
+from hintplan.planner.relations import Item, Relation
+from hintplan.planner.syntax.dialect import offset_of
+from hintplan.planner.translation.scope import Beyond, Input, Scope
+from hintplan.planner.translation.translator import Translator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from planner.context import Context
-from planner.expressions.comparisons import compared
-from planner.expressions.operands import not_distinct
-from planner.expressions.typed import Expr, Field, Ref, fields_of, rewrite
-from planner.properties.nullability import may_be_null
-from planner.relations import (
+from hintplan.planner.context import Context
+from hintplan.planner.expressions.comparisons import compared
+from hintplan.planner.expressions.operands import not_distinct
+from hintplan.planner.expressions.typed import Expr, Field, Ref, fields_of, rewrite
+from hintplan.planner.properties.nullability import may_be_null
+from hintplan.planner.relations import (
     Aggregate,
     Calc,
     Item,

@@ -10,31 +10,31 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from planner.context import Context, Cte, Environment, TableEntry
-from planner.expressions.coercion import cast, common_type
-from planner.expressions.comparisons import compared
-from planner.expressions.operands import comparable
-from planner.expressions.typed import Expr, Field, Ref, call, conjunction, conjuncts, literal, substitute
-from planner.query.bare_selects import read_query
-from planner.query.cached_results import cached_table
-from planner.query.clauses import check_read, read_clauses
-from planner.query.columns import filtered, renamed
-from planner.query.compiler import OneGroup, QueryCompiler
-from planner.query.domains import over_domain
-from planner.query.hint_scope.state_ttl import BlockHints
-from planner.query.sources.inputs import alias_of, find_table, inputs_of, is_lateral_query
-from planner.query.sources.laterals import lateral
-from planner.query.sources.lookups import Lookup, check_time, lookup_join
-from planner.query.sources.scans import scan
-from planner.query.sources.unnests import unnested
-from planner.relations import Calc, Item, Join, Relation, StateInput, identity
-from planner.statements.model import CreateView
-from planner.syntax.dialect import is_comma_join, offset_of
-from planner.syntax.quantified_values import is_compared
-from planner.translation.expressions import clause_translator
-from planner.translation.scope import Beyond, Input, Scope, resolve
-from planner.translation.translator import only
-from plans.operators import JoinType
+from hintplan.planner.context import Context, Cte, Environment, TableEntry
+from hintplan.planner.expressions.coercion import cast, common_type
+from hintplan.planner.expressions.comparisons import compared
+from hintplan.planner.expressions.operands import comparable
+from hintplan.planner.expressions.typed import Expr, Field, Ref, call, conjunction, conjuncts, literal, substitute
+from hintplan.planner.query.bare_selects import read_query
+from hintplan.planner.query.cached_results import cached_table
+from hintplan.planner.query.clauses import check_read, read_clauses
+from hintplan.planner.query.columns import filtered, renamed
+from hintplan.planner.query.compiler import OneGroup, QueryCompiler
+from hintplan.planner.query.domains import over_domain
+from hintplan.planner.query.hint_scope.state_ttl import BlockHints
+from hintplan.planner.query.sources.inputs import alias_of, find_table, inputs_of, is_lateral_query
+from hintplan.planner.query.sources.laterals import lateral
+from hintplan.planner.query.sources.lookups import Lookup, check_time, lookup_join
+from hintplan.planner.query.sources.scans import scan
+from hintplan.planner.query.sources.unnests import unnested
+from hintplan.planner.relations import Calc, Item, Join, Relation, StateInput, identity
+from hintplan.planner.statements.model import CreateView
+from hintplan.planner.syntax.dialect import is_comma_join, offset_of
+from hintplan.planner.syntax.quantified_values import is_compared
+from hintplan.planner.translation.expressions import clause_translator
+from hintplan.planner.translation.scope import Beyond, Input, Scope, resolve
+from hintplan.planner.translation.translator import only
+from hintplan.plans.operators import JoinType
 
 _JOIN_TYPES: dict[str, JoinType] = {"": "inner", "LEFT": "left", "RIGHT": "right", "FULL": "full"}
 

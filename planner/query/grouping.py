@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from planner.context import Context
-from planner.expressions.typed import (
+from hintplan.planner.context import Context
+from hintplan.planner.expressions.typed import (
     BIGINT,
     AggregateCallExpr,
     Call,
@@ -24,19 +24,25 @@ from planner.expressions.typed import (
     rewrite,
     walk,
 )
-from planner.query.columns import check_own, column_for, filtered, projections
-from planner.query.compiler import QueryCompiler
-from planner.query.ordering import SortKeys
-from planner.query.select_aliases import instead_of_position, refuse_aliases
-from planner.query.subquery_kinds import sub_queries_in
-from planner.query.subquery_values import Value, join_values
-from planner.query.taken_back import check_taken_back
-from planner.relations import Aggregate, AggregateItem, Calc, Expand, Item, Relation, StateInput, identity
-from planner.syntax.dialect import offset_of, select_offset
-from planner.translation.expressions import clause_translator
-from planner.translation.grouping_sets import GROUP_ID, GroupingSets, grouping_number, grouping_sets, is_grouping_call
-from planner.translation.scope import Scope
-from planner.translation.translator import only
+from hintplan.planner.query.columns import check_own, column_for, filtered, projections
+from hintplan.planner.query.compiler import QueryCompiler
+from hintplan.planner.query.ordering import SortKeys
+from hintplan.planner.query.select_aliases import instead_of_position, refuse_aliases
+from hintplan.planner.query.subquery_kinds import sub_queries_in
+from hintplan.planner.query.subquery_values import Value, join_values
+from hintplan.planner.query.taken_back import check_taken_back
+from hintplan.planner.relations import Aggregate, AggregateItem, Calc, Expand, Item, Relation, StateInput, identity
+from hintplan.planner.syntax.dialect import offset_of, select_offset
+from hintplan.planner.translation.expressions import clause_translator
+from hintplan.planner.translation.grouping_sets import (
+    GROUP_ID,
+    GroupingSets,
+    grouping_number,
+    grouping_sets,
+    is_grouping_call,
+)
+from hintplan.planner.translation.scope import Scope
+from hintplan.planner.translation.translator import only
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

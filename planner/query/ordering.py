@@ -12,17 +12,17 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from planner.context import Context
-from planner.expressions.typed import Expr, Field, Ref
-from planner.query.columns import projections
-from planner.relations import Calc, Item, Relation, RowNumber, Sort, SortItem, identity
-from planner.syntax.dialect import offset_of, starts_at
-from planner.translation.expressions import clause_translator
-from planner.translation.scope import Input, Scope
-from planner.translation.translator import Translator, only
-from plans.declarations.types import parse_type
-from plans.operators.rank import NUMBER_TYPE
-from plans.operators.sort import MOST_ROWS, UNSORTABLE
+from hintplan.planner.context import Context
+from hintplan.planner.expressions.typed import Expr, Field, Ref
+from hintplan.planner.query.columns import projections
+from hintplan.planner.relations import Calc, Item, Relation, RowNumber, Sort, SortItem, identity
+from hintplan.planner.syntax.dialect import offset_of, starts_at
+from hintplan.planner.translation.expressions import clause_translator
+from hintplan.planner.translation.scope import Input, Scope
+from hintplan.planner.translation.translator import Translator, only
+from hintplan.plans.declarations.types import parse_type
+from hintplan.plans.operators.rank import NUMBER_TYPE
+from hintplan.plans.operators.sort import MOST_ROWS, UNSORTABLE
 
 CLAUSES = ("order", "limit", "offset")
 """The parts of a query's syntax tree that this module reads."""

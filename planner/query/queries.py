@@ -6,18 +6,18 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from planner.context import Context, Cte, Environment
-from planner.query import ordering, set_operations
-from planner.query.clauses import check_read, read_clauses, refuse_clauses
-from planner.query.compiler import QueryCompiler
-from planner.query.from_clause import view_relation
-from planner.query.select_block import compile_select
-from planner.query.subqueries.lateral import compile_lateral
-from planner.query.subqueries.scalar import compile_value
-from planner.query.values import given_rows
-from planner.relations import Relation
-from planner.statements.model import CreateView
-from planner.syntax.dialect import is_values, offset_of
+from hintplan.planner.context import Context, Cte, Environment
+from hintplan.planner.query import ordering, set_operations
+from hintplan.planner.query.clauses import check_read, read_clauses, refuse_clauses
+from hintplan.planner.query.compiler import QueryCompiler
+from hintplan.planner.query.from_clause import view_relation
+from hintplan.planner.query.select_block import compile_select
+from hintplan.planner.query.subqueries.lateral import compile_lateral
+from hintplan.planner.query.subqueries.scalar import compile_value
+from hintplan.planner.query.values import given_rows
+from hintplan.planner.relations import Relation
+from hintplan.planner.statements.model import CreateView
+from hintplan.planner.syntax.dialect import is_values, offset_of
 
 
 def build_query(context: Context, environment: Environment, node: exp.Expr) -> Relation:

@@ -1,8 +1,8 @@
 """ROW_NUMBER() OVER (PARTITION BY ... ORDER BY ...): the number of each row, of which a condition keeps the first.
 
-A condition above says up to which number the rows of each partition are kept (:class:`planner.relations.RowNumber`), as
-in Flink's Top-N. The processing time is the order of arrival. What else a batch job computes OVER rows is in
-:mod:`planner.query.window_functions`.
+A condition above says up to which number the rows of each partition are kept
+(:class:`hintplan.planner.relations.RowNumber`), as in Flink's Top-N. The processing time is the order of arrival. What
+else a batch job computes OVER rows is in :mod:`hintplan.planner.query.window_functions`.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from planner.context import Context
-from planner.expressions.typed import BOOLEAN, Expr, Field, Literal, Ref
-from planner.properties.time_attributes import is_processing_time, is_row_time
-from planner.properties.unique_keys import is_insert_only
-from planner.relations import Calc, Item, Relation, RowNumber, SortItem, identity
-from planner.syntax.dialect import offset_of
-from planner.translation.translator import Translator, only
-from plans.declarations.types import parse_type
-from plans.operators.rank import NUMBER_TYPE
-from plans.operators.sort import UNSORTABLE
+from hintplan.planner.context import Context
+from hintplan.planner.expressions.typed import BOOLEAN, Expr, Field, Literal, Ref
+from hintplan.planner.properties.time_attributes import is_processing_time, is_row_time
+from hintplan.planner.properties.unique_keys import is_insert_only
+from hintplan.planner.relations import Calc, Item, Relation, RowNumber, SortItem, identity
+from hintplan.planner.syntax.dialect import offset_of
+from hintplan.planner.translation.translator import Translator, only
+from hintplan.plans.declarations.types import parse_type
+from hintplan.plans.operators.rank import NUMBER_TYPE
+from hintplan.plans.operators.sort import UNSORTABLE
 
 _NUMBER = parse_type(NUMBER_TYPE)
 _EXAMPLE = "SELECT ... FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC) AS rn FROM ...) WHERE rn <= 3"

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from planner.syntax.dialect import Flink, offset_of
-from planner.syntax.source import Source
-from planner.translation import aggregates
-from planner.translation.scope import Scope
+from hintplan.planner.syntax.dialect import Flink, offset_of
+from hintplan.planner.syntax.source import Source
+from hintplan.planner.translation import aggregates
+from hintplan.planner.translation.scope import Scope
 
 _AS = re.compile(r"\s+AS$", re.IGNORECASE)
 

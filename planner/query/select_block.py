@@ -9,26 +9,32 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from planner.context import Context
-from planner.expressions.typed import conjuncts
-from planner.query import from_clause, grouping, ordering
-from planner.query.cached_results import cached_block
-from planner.query.clauses import read_clauses
-from planner.query.columns import check_comparable, distinct_fields, filtered
-from planner.query.compiler import QueryCompiler
-from planner.query.hint_scope.block import block_hints, warn_of_unused
-from planner.query.subquery_kinds import is_grouped, is_one_row, joined_sub_query, joins_in_where, sub_queries_in
-from planner.query.subquery_values import join_values
-from planner.query.values import without_from
-from planner.query.where_clause import apply_where
-from planner.query.window_functions import has_windows, over_windows
-from planner.relations import Aggregate, Calc, Relation, StateInput, UnnamedInput
-from planner.syntax.dialect import offset_of, select_offset
-from planner.syntax.grouped_windows import above_groups
-from planner.syntax.quantified_values import written_out
-from planner.translation.aggregates import is_aggregate
-from planner.translation.expressions import clause_translator
-from planner.translation.translator import Translator, only
+from hintplan.planner.context import Context
+from hintplan.planner.expressions.typed import conjuncts
+from hintplan.planner.query import from_clause, grouping, ordering
+from hintplan.planner.query.cached_results import cached_block
+from hintplan.planner.query.clauses import read_clauses
+from hintplan.planner.query.columns import check_comparable, distinct_fields, filtered
+from hintplan.planner.query.compiler import QueryCompiler
+from hintplan.planner.query.hint_scope.block import block_hints, warn_of_unused
+from hintplan.planner.query.subquery_kinds import (
+    is_grouped,
+    is_one_row,
+    joined_sub_query,
+    joins_in_where,
+    sub_queries_in,
+)
+from hintplan.planner.query.subquery_values import join_values
+from hintplan.planner.query.values import without_from
+from hintplan.planner.query.where_clause import apply_where
+from hintplan.planner.query.window_functions import has_windows, over_windows
+from hintplan.planner.relations import Aggregate, Calc, Relation, StateInput, UnnamedInput
+from hintplan.planner.syntax.dialect import offset_of, select_offset
+from hintplan.planner.syntax.grouped_windows import above_groups
+from hintplan.planner.syntax.quantified_values import written_out
+from hintplan.planner.translation.aggregates import is_aggregate
+from hintplan.planner.translation.expressions import clause_translator
+from hintplan.planner.translation.translator import Translator, only
 
 _CLAUSES = (
     "hint",

@@ -12,15 +12,15 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from planner.context import Context
-from planner.expressions.coercion import cast, common_type
-from planner.expressions.operands import not_distinct
-from planner.expressions.typed import BIGINT, BOOLEAN, INT, NULL, Field, Ref, call, literal
-from planner.query.clauses import clauses_of, read_clauses
-from planner.query.columns import aligned, check_comparable
-from planner.query.compiler import QueryCompiler
-from planner.query.ordering import CLAUSES
-from planner.relations import (
+from hintplan.planner.context import Context
+from hintplan.planner.expressions.coercion import cast, common_type
+from hintplan.planner.expressions.operands import not_distinct
+from hintplan.planner.expressions.typed import BIGINT, BOOLEAN, INT, NULL, Field, Ref, call, literal
+from hintplan.planner.query.clauses import clauses_of, read_clauses
+from hintplan.planner.query.columns import aligned, check_comparable
+from hintplan.planner.query.compiler import QueryCompiler
+from hintplan.planner.query.ordering import CLAUSES
+from hintplan.planner.relations import (
     Aggregate,
     AggregateItem,
     Calc,
@@ -32,9 +32,9 @@ from planner.relations import (
     Unnest,
     identity,
 )
-from planner.syntax.dialect import offset_of
-from plans.declarations.types import DataType, parse_type
-from plans.operators import element_columns
+from hintplan.planner.syntax.dialect import offset_of
+from hintplan.plans.declarations.types import DataType, parse_type
+from hintplan.plans.operators import element_columns
 
 _REPEATED = DataType(root="ARRAY", children=(BOOLEAN,))
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from planner.context import Context, Environment
-from planner.query.clauses import clauses_of
-from planner.query.sources.inputs import inputs_of, sources_of
-from planner.syntax.dialect import is_values, offset_of
-from planner.syntax.source import Source
-from planner.translation import aggregates
-from planner.translation.operators import COMPARISONS
-from planner.translation.scope import Input
+from hintplan.planner.context import Context, Environment
+from hintplan.planner.query.clauses import clauses_of
+from hintplan.planner.query.sources.inputs import inputs_of, sources_of
+from hintplan.planner.syntax.dialect import is_values, offset_of
+from hintplan.planner.syntax.source import Source
+from hintplan.planner.translation import aggregates
+from hintplan.planner.translation.operators import COMPARISONS
+from hintplan.planner.translation.scope import Input
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

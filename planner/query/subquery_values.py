@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from planner.context import Context
-from planner.expressions.typed import Call, Expr, Field, Ref, fields_of, rewrite
-from planner.query.domains import Domain, over_domain
-from planner.relations import Join, Relation, StateInput, UnnamedInput, identity
+from hintplan.planner.context import Context
+from hintplan.planner.expressions.typed import Call, Expr, Field, Ref, fields_of, rewrite
+from hintplan.planner.query.domains import Domain, over_domain
+from hintplan.planner.relations import Join, Relation, StateInput, UnnamedInput, identity
 
 _COMPARISONS = frozenset(("=", "<>", "<", "<=", ">", ">=", "BETWEEN", "LIKE"))
 _NULL_FROM_NULL = frozenset(("CAST", "+", "-", "*", "div", "%", "NEGATE", "abs"))

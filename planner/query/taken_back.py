@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from planner.context import Context
-from planner.expressions.typed import AggregateCallExpr
-from planner.properties.unique_keys import is_insert_only
-from planner.relations import Relation
-from plans.declarations.computations import BUILT_IN
+from hintplan.planner.context import Context
+from hintplan.planner.expressions.typed import AggregateCallExpr
+from hintplan.planner.properties.unique_keys import is_insert_only
+from hintplan.planner.relations import Relation
+from hintplan.plans.declarations.computations import BUILT_IN
 
 
 def check_taken_back(

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from planner.context import Context
-from planner.expressions.coercion import common_type
-from planner.expressions.typed import INT, NULL, Expr, Field, calls_user_code, literal
-from planner.query.clauses import read_clauses
-from planner.query.compiler import QueryCompiler
-from planner.query.from_clause import From
-from planner.query.ordering import CLAUSES
-from planner.relations import Values
-from planner.syntax.dialect import cells_of, offset_of, select_offset
-from planner.translation.expressions import clause_translator
-from planner.translation.scope import Scope
-from plans.text.counts import count
+from hintplan.planner.context import Context
+from hintplan.planner.expressions.coercion import common_type
+from hintplan.planner.expressions.typed import INT, NULL, Expr, Field, calls_user_code, literal
+from hintplan.planner.query.clauses import read_clauses
+from hintplan.planner.query.compiler import QueryCompiler
+from hintplan.planner.query.from_clause import From
+from hintplan.planner.query.ordering import CLAUSES
+from hintplan.planner.relations import Values
+from hintplan.planner.syntax.dialect import cells_of, offset_of, select_offset
+from hintplan.planner.translation.expressions import clause_translator
+from hintplan.planner.translation.scope import Scope
+from hintplan.plans.text.counts import count
 
 
 def given_rows(compiler: QueryCompiler, node: exp.Select) -> Values:

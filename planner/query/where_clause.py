@@ -11,19 +11,19 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from planner.context import Context
-from planner.expressions.comparisons import compared
-from planner.expressions.operands import comparable
-from planner.expressions.typed import BOOLEAN, Expr, Ref, call, conjuncts, fields_of
-from planner.properties.nullability import may_be_null
-from planner.query import ordering
-from planner.query.clauses import read_clauses, refuse_clauses
-from planner.query.columns import filtered, projections
-from planner.query.compiler import QueryCompiler
-from planner.query.from_clause import From, build_from
-from planner.query.hint_scope.block import block_hints
-from planner.query.hint_scope.state_ttl import BlockHints
-from planner.query.subqueries.plain_blocks import (
+from hintplan.planner.context import Context
+from hintplan.planner.expressions.comparisons import compared
+from hintplan.planner.expressions.operands import comparable
+from hintplan.planner.expressions.typed import BOOLEAN, Expr, Ref, call, conjuncts, fields_of
+from hintplan.planner.properties.nullability import may_be_null
+from hintplan.planner.query import ordering
+from hintplan.planner.query.clauses import read_clauses, refuse_clauses
+from hintplan.planner.query.columns import filtered, projections
+from hintplan.planner.query.compiler import QueryCompiler
+from hintplan.planner.query.from_clause import From, build_from
+from hintplan.planner.query.hint_scope.block import block_hints
+from hintplan.planner.query.hint_scope.state_ttl import BlockHints
+from hintplan.planner.query.subqueries.plain_blocks import (
     PLAIN,
     beyond,
     check_idle,
@@ -32,7 +32,7 @@ from planner.query.subqueries.plain_blocks import (
     without_duplicates_kept,
     without_order,
 )
-from planner.query.subquery_kinds import (
+from hintplan.planner.query.subquery_kinds import (
     SubQuery,
     check_looked_for,
     joined_sub_query,
@@ -42,13 +42,13 @@ from planner.query.subquery_kinds import (
     sub_queries_in,
     where_conditions,
 )
-from planner.query.subquery_values import Value, check_around, join_values
-from planner.relations import Join, Relation, StateInput, identity
-from planner.syntax.dialect import select_offset
-from planner.translation.expressions import clause_translator
-from planner.translation.scope import Scope
-from planner.translation.translator import Translator
-from plans.text.counts import count
+from hintplan.planner.query.subquery_values import Value, check_around, join_values
+from hintplan.planner.relations import Join, Relation, StateInput, identity
+from hintplan.planner.syntax.dialect import select_offset
+from hintplan.planner.translation.expressions import clause_translator
+from hintplan.planner.translation.scope import Scope
+from hintplan.planner.translation.translator import Translator
+from hintplan.plans.text.counts import count
 
 
 def apply_where(

@@ -11,20 +11,20 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from planner.context import Context
-from planner.expressions.casts import flink_cast
-from planner.expressions.coercion import common_type
-from planner.expressions.operands import mismatch
-from planner.expressions.typed import BIGINT, DOUBLE, AggregateCallExpr, Expr, Ref, rewrite
-from planner.query.ordering import SortKeys
-from planner.query.row_numbers import numbered, partitioned, sort_items, with_columns
-from planner.relations import Over, OverItem, Relation
-from planner.syntax.dialect import offset_of
-from planner.translation import aggregates
-from planner.translation.translator import Translator, only
-from plans.declarations.computations import VARIANCES
-from plans.declarations.types import DataType, parse_type
-from plans.operators.over_aggregate import AGGREGATED, MOST, NUMBERS, OVER_FUNCTIONS, SHARES, SHIFTS, Frame
+from hintplan.planner.context import Context
+from hintplan.planner.expressions.casts import flink_cast
+from hintplan.planner.expressions.coercion import common_type
+from hintplan.planner.expressions.operands import mismatch
+from hintplan.planner.expressions.typed import BIGINT, DOUBLE, AggregateCallExpr, Expr, Ref, rewrite
+from hintplan.planner.query.ordering import SortKeys
+from hintplan.planner.query.row_numbers import numbered, partitioned, sort_items, with_columns
+from hintplan.planner.relations import Over, OverItem, Relation
+from hintplan.planner.syntax.dialect import offset_of
+from hintplan.planner.translation import aggregates
+from hintplan.planner.translation.translator import Translator, only
+from hintplan.plans.declarations.computations import VARIANCES
+from hintplan.plans.declarations.types import DataType, parse_type
+from hintplan.plans.operators.over_aggregate import AGGREGATED, MOST, NUMBERS, OVER_FUNCTIONS, SHARES, SHIFTS, Frame
 
 _ADVICE = {
     "RANK": "write ROW_NUMBER(), which numbers equal rows as they come",

@@ -9,13 +9,13 @@ length of their column are made to have it.
 
 from __future__ import annotations
 
-from planner.context import Context
-from planner.expressions.casts import castable, flink_cast
-from planner.expressions.coercion import castable_type, implicitly_assignable, of_length
-from planner.expressions.typed import NULL, Expr, Field, Literal, Ref
-from planner.statements.model import Insert
-from plans.declarations.types import DataType
-from plans.model.config import LENGTH_ENFORCER
+from hintplan.planner.context import Context
+from hintplan.planner.expressions.casts import castable, flink_cast
+from hintplan.planner.expressions.coercion import castable_type, implicitly_assignable, of_length
+from hintplan.planner.expressions.typed import NULL, Expr, Field, Literal, Ref
+from hintplan.planner.statements.model import Insert
+from hintplan.plans.declarations.types import DataType
+from hintplan.plans.model.config import LENGTH_ENFORCER
 
 _TIMESTAMPS = {"TIMESTAMP", "TIMESTAMP_LTZ"}
 _SIZED = ("CHAR", "VARCHAR", "BINARY", "VARBINARY")

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from planner.context import Context, Environment
-from planner.expressions.typed import NULL
-from planner.query.bare_selects import read_query
-from planner.query.queries import build_query
-from planner.sinks.insert import column_names, places_of
-from planner.statements.model import ColumnDeclaration, CreateTable, Insert
-from plans.text.names import did_you_mean
+from hintplan.planner.context import Context, Environment
+from hintplan.planner.expressions.typed import NULL
+from hintplan.planner.query.bare_selects import read_query
+from hintplan.planner.query.queries import build_query
+from hintplan.planner.sinks.insert import column_names, places_of
+from hintplan.planner.statements.model import ColumnDeclaration, CreateTable, Insert
+from hintplan.plans.text.names import did_you_mean
 
 
 def filled_by(statement: CreateTable, declared: CreateTable | None) -> Insert:

@@ -10,14 +10,14 @@ import itertools
 
 from sqlglot import exp
 
-from planner.context import Context, Environment, TableEntry
-from planner.expressions.typed import NULL, Field, Literal, is_deterministic
-from planner.passes import optimise
-from planner.properties.unique_keys import is_insert_only
-from planner.query.bare_selects import read_query
-from planner.query.queries import build_query
-from planner.query.sources.dynamic import check_name, dynamic_table, warn_of_idle_cache
-from planner.relations import (
+from hintplan.planner.context import Context, Environment, TableEntry
+from hintplan.planner.expressions.typed import NULL, Field, Literal, is_deterministic
+from hintplan.planner.passes import optimise
+from hintplan.planner.properties.unique_keys import is_insert_only
+from hintplan.planner.query.bare_selects import read_query
+from hintplan.planner.query.queries import build_query
+from hintplan.planner.query.sources.dynamic import check_name, dynamic_table, warn_of_idle_cache
+from hintplan.planner.relations import (
     Aggregate,
     Calc,
     Item,
@@ -27,16 +27,16 @@ from planner.relations import (
     Scan,
     inputs_of,
 )
-from planner.sinks.columns import fitted
-from planner.sinks.keys import check_key_in_batch, materialized_by
-from planner.sinks.partition import constants
-from planner.statements.model import Insert, Select
-from planner.syntax.dialect import cells_of, is_values, offset_of
-from plans.analysis.changelog import refused_kinds
-from plans.connectors.check import check_written
-from plans.connectors.connector import IN_BATCHES
-from plans.connectors.suggestions import suggested_sinks, suggested_sources, updates_hint
-from plans.connectors.table import (
+from hintplan.planner.sinks.columns import fitted
+from hintplan.planner.sinks.keys import check_key_in_batch, materialized_by
+from hintplan.planner.sinks.partition import constants
+from hintplan.planner.statements.model import Insert, Select
+from hintplan.planner.syntax.dialect import cells_of, is_values, offset_of
+from hintplan.plans.analysis.changelog import refused_kinds
+from hintplan.plans.connectors.check import check_written
+from hintplan.plans.connectors.connector import IN_BATCHES
+from hintplan.plans.connectors.suggestions import suggested_sinks, suggested_sources, updates_hint
+from hintplan.plans.connectors.table import (
     bounding_option,
     can_lookup,
     can_read,
@@ -47,10 +47,10 @@ from plans.connectors.table import (
     is_read_in_streams,
     sink_kinds,
 )
-from plans.declarations.tables import Table, TableColumn
-from plans.declarations.types import parse_type
-from plans.operators.sink import overwrite_problem
-from plans.text.names import did_you_mean
+from hintplan.plans.declarations.tables import Table, TableColumn
+from hintplan.plans.declarations.types import parse_type
+from hintplan.plans.operators.sink import overwrite_problem
+from hintplan.plans.text.names import did_you_mean
 
 
 def build_insert(context: Context, statement: Insert) -> tuple[str, Relation, tuple[str, ...]]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from planner.context import Context, TableEntry
-from planner.properties.unique_keys import is_insert_only, unique_keys
-from planner.relations import (
+from hintplan.planner.context import Context, TableEntry
+from hintplan.planner.properties.unique_keys import is_insert_only, unique_keys
+from hintplan.planner.relations import (
     Aggregate,
     Calc,
     Correlate,
@@ -25,9 +25,9 @@ from planner.relations import (
     Unnest,
     Values,
 )
-from planner.statements.model import Insert
-from plans.connectors.table import is_upsert_sink
-from plans.model.config import UPSERT_MATERIALIZE
+from hintplan.planner.statements.model import Insert
+from hintplan.plans.connectors.table import is_upsert_sink
+from hintplan.plans.model.config import UPSERT_MATERIALIZE
 
 
 def materialized_by(context: Context, statement: Insert, entry: TableEntry, relation: Relation) -> tuple[str, ...]:

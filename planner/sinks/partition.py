@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from planner.context import Context, TableEntry
-from planner.expressions.casts import castable, flink_cast
-from planner.expressions.typed import Expr, Literal
-from planner.statements.model import Insert, PartitionValue
-from planner.syntax.dialect import parse_expression
-from planner.translation.expressions import clause_translator
-from planner.translation.scope import Scope
-from plans.text.names import did_you_mean
+from hintplan.planner.context import Context, TableEntry
+from hintplan.planner.expressions.casts import castable, flink_cast
+from hintplan.planner.expressions.typed import Expr, Literal
+from hintplan.planner.statements.model import Insert, PartitionValue
+from hintplan.planner.syntax.dialect import parse_expression
+from hintplan.planner.translation.expressions import clause_translator
+from hintplan.planner.translation.scope import Scope
+from hintplan.plans.text.names import did_you_mean
 
 
 def constants(context: Context, statement: Insert, entry: TableEntry) -> dict[str, Expr]:

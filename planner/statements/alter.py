@@ -1,7 +1,8 @@
-"""The grammar of ALTER TABLE and ALTER VIEW. What becomes of a declaration is :mod:`planner.declarations.alter`'s.
+"""The grammar of ALTER TABLE and ALTER VIEW. What becomes of a declaration is
+:mod:`hintplan.planner.declarations.alter`'s.
 
->>> from planner.syntax.dialect import tokenize
->>> from planner.syntax.source import Source
+>>> from hintplan.planner.syntax.dialect import tokenize
+>>> from hintplan.planner.syntax.source import Source
 >>> source = Source(text="ALTER TABLE t RENAME a TO b")
 >>> cursor = Cursor(source, source.text, tokenize(source.text))
 >>> cursor.take("ALTER", "TABLE"), read_alter_table(cursor).renamed
@@ -10,10 +11,10 @@
 
 from __future__ import annotations
 
-from planner.statements.columns import Key, read_column, read_declarations, read_options
-from planner.statements.ddl import table_name
-from planner.statements.model import AlterAction, AlterTable, AlterView, ColumnPlace
-from planner.syntax.cursor import Cursor
+from hintplan.planner.statements.columns import Key, read_column, read_declarations, read_options
+from hintplan.planner.statements.ddl import table_name
+from hintplan.planner.statements.model import AlterAction, AlterTable, AlterView, ColumnPlace
+from hintplan.planner.syntax.cursor import Cursor
 
 _FORM = "write ALTER TABLE t SET (...), RESET (...), ADD, MODIFY, DROP or RENAME"
 

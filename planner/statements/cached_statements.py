@@ -1,7 +1,8 @@
-"""The grammar of CACHE TABLE and UNCACHE TABLE, as Spark has it. What they do is :mod:`planner.caching`'s business.
+"""The grammar of CACHE TABLE and UNCACHE TABLE, as Spark has it. What they do is :mod:`hintplan.planner.caching`'s
+business.
 
->>> from planner.syntax.dialect import tokenize
->>> from planner.syntax.source import Source
+>>> from hintplan.planner.syntax.dialect import tokenize
+>>> from hintplan.planner.syntax.source import Source
 >>> source = Source(text="CACHE LAZY TABLE v OPTIONS('storageLevel' = 'DISK_ONLY')")
 >>> cursor = Cursor(source, source.text, tokenize(source.text))
 >>> cursor.take("CACHE"), read_cache(cursor, 0).storage_level
@@ -10,13 +11,13 @@
 
 from __future__ import annotations
 
-from planner.statements.ddl import table_name
-from planner.statements.model import CacheTable, UncacheTable
-from planner.statements.query_statements import check_form
-from planner.syntax.cursor import Cursor
-from plans.settings.cached import CACHED, STORAGE_LEVEL
-from plans.settings.setting import SettingError, parse_value
-from plans.text.names import did_you_mean
+from hintplan.planner.statements.ddl import table_name
+from hintplan.planner.statements.model import CacheTable, UncacheTable
+from hintplan.planner.statements.query_statements import check_form
+from hintplan.planner.syntax.cursor import Cursor
+from hintplan.plans.settings.cached import CACHED, STORAGE_LEVEL
+from hintplan.plans.settings.setting import SettingError, parse_value
+from hintplan.plans.text.names import did_you_mean
 
 _OPTION = "storageLevel"
 _FORM = "write CACHE [LAZY] TABLE name [OPTIONS('storageLevel' = 'DISK_ONLY')] [AS SELECT ...]"

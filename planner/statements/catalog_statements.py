@@ -1,7 +1,7 @@
-"""The grammar of DROP, SHOW, DESCRIBE and USE. What they find is :mod:`planner.describe`'s business.
+"""The grammar of DROP, SHOW, DESCRIBE and USE. What they find is :mod:`hintplan.planner.describe`'s business.
 
->>> from planner.syntax.dialect import tokenize
->>> from planner.syntax.source import Source
+>>> from hintplan.planner.syntax.dialect import tokenize
+>>> from hintplan.planner.syntax.source import Source
 >>> source = Source(text="DROP VIEW IF EXISTS v")
 >>> cursor = Cursor(source, source.text, tokenize(source.text))
 >>> cursor.take("DROP"), read_drop(cursor, 0).if_exists
@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from planner.statements.ddl import DEFAULT_PATH, table_name
-from planner.statements.model import Describe, Drop, Show, UseDefault
-from planner.syntax.cursor import Cursor
+from hintplan.planner.statements.ddl import DEFAULT_PATH, table_name
+from hintplan.planner.statements.model import Describe, Drop, Show, UseDefault
+from hintplan.planner.syntax.cursor import Cursor
 
 _Kind = Literal["TABLE", "VIEW", "FUNCTION"]
 _Listed = Literal["TABLES", "VIEWS", "FUNCTIONS", "USER FUNCTIONS", "JOBS"]

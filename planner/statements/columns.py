@@ -2,8 +2,8 @@
 
 Owns the forms only. What a computed column computes is not known here.
 
->>> from planner.syntax.dialect import tokenize
->>> from planner.syntax.source import Source
+>>> from hintplan.planner.syntax.dialect import tokenize
+>>> from hintplan.planner.syntax.source import Source
 >>> source = Source(text="total AS price * amount COMMENT 'in cents'")
 >>> read_column(Cursor(source, source.text, tokenize(source.text)))[0].expression_text
 'price * amount'
@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from planner.statements.model import ColumnDeclaration
-from planner.syntax.cursor import Cursor
-from plans.declarations.types import DataType, parse_type
+from hintplan.planner.statements.model import ColumnDeclaration
+from hintplan.planner.syntax.cursor import Cursor
+from hintplan.plans.declarations.types import DataType, parse_type
 
 Key = tuple[tuple[str, ...], int]
 """The columns of a primary key, and where it stands."""

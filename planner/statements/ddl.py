@@ -1,16 +1,16 @@
 """CREATE TABLE, VIEW and FUNCTION: token by token, so that every complaint has an exact place.
 
 Owns the order of their clauses and the grammar of LIKE; what stands in parentheses is read by
-:mod:`planner.statements.columns`. Does not know whether a connector exists, nor what a computed column's expression
-means.
+:mod:`hintplan.planner.statements.columns`. Does not know whether a connector exists, nor what a computed column's
+expression means.
 """
 
 from __future__ import annotations
 
 from typing import get_args
 
-from planner.statements.columns import Key, read_column, read_declarations, read_options
-from planner.statements.model import (
+from hintplan.planner.statements.columns import Key, read_column, read_declarations, read_options
+from hintplan.planner.statements.model import (
     ColumnDeclaration,
     CreateFunction,
     CreateTable,
@@ -19,8 +19,8 @@ from planner.statements.model import (
     LikeFeature,
     LikeStrategy,
 )
-from planner.syntax.cursor import Cursor
-from planner.syntax.dialect import Token
+from hintplan.planner.syntax.cursor import Cursor
+from hintplan.planner.syntax.dialect import Token
 
 DEFAULT_PATH = ("default_catalog", "default_database")
 """The catalog and the database of all tables."""

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from planner.syntax.dialect import Token
-from plans.declarations.types import DataType
+from hintplan.planner.syntax.dialect import Token
+from hintplan.plans.declarations.types import DataType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,8 +2,8 @@
 
 What becomes of a plan file that is there already is decided where files are read and written, not here.
 
->>> from planner.syntax.dialect import tokenize
->>> from planner.syntax.source import Source
+>>> from hintplan.planner.syntax.dialect import tokenize
+>>> from hintplan.planner.syntax.source import Source
 >>> source = Source(text="EXECUTE PLAN 'plan.json'")
 >>> cursor = Cursor(source, source.text, tokenize(source.text))
 >>> cursor.take("EXECUTE"), read_execute(cursor, 0).path
@@ -12,9 +12,9 @@ What becomes of a plan file that is there already is decided where files are rea
 
 from __future__ import annotations
 
-from planner.statements.model import CompilePlan, ExecutePlan, Explain, Insert, Select, StatementSet
-from planner.statements.query_statements import read_insert, read_query
-from planner.syntax.cursor import Cursor, word_of
+from hintplan.planner.statements.model import CompilePlan, ExecutePlan, Explain, Insert, Select, StatementSet
+from hintplan.planner.statements.query_statements import read_insert, read_query
+from hintplan.planner.syntax.cursor import Cursor, word_of
 
 _SET_FORM = "write EXECUTE STATEMENT SET BEGIN ...; END;"
 _DETAILS = ("ESTIMATED_COST", "CHANGELOG_MODE", "PLAN_ADVICE")

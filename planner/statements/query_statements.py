@@ -2,8 +2,8 @@
 
 Owns the complaints about forms that the query parser would forgive, or not recognise as what they are.
 
->>> from planner.syntax.dialect import tokenize
->>> from planner.syntax.source import Source
+>>> from hintplan.planner.syntax.dialect import tokenize
+>>> from hintplan.planner.syntax.source import Source
 >>> source = Source(text="INSERT INTO s (a) SELECT 1")
 >>> read_insert(Cursor(source, source.text, tokenize(source.text))).columns
 ('a',)
@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from planner.statements.ddl import table_name
-from planner.statements.model import Insert, PartitionValue, Select
-from planner.syntax.cursor import Cursor, word_of
-from planner.syntax.dialect import Token, TokenType
+from hintplan.planner.statements.ddl import table_name
+from hintplan.planner.statements.model import Insert, PartitionValue, Select
+from hintplan.planner.syntax.cursor import Cursor, word_of
+from hintplan.planner.syntax.dialect import Token, TokenType
 
 _WINDOWS = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
 _GROUP_INSTEAD = "group by a computed column, such as FLOOR(ts TO HOUR), and give its state a TTL"

@@ -1,8 +1,9 @@
 """One statement out of its tokens: which kinds there are, and the grammar of SET, RESET and INSERT.
 
 Everything else than the known kinds is refused here by name. Where statements start and end is
-:mod:`planner.syntax.units`'s business; declarations are read by :mod:`planner.statements.ddl`, statements about plans
-and about the catalog by :mod:`planner.statements.plan_statements` and :mod:`planner.statements.catalog_statements`.
+:mod:`hintplan.planner.syntax.units`'s business; declarations are read by :mod:`hintplan.planner.statements.ddl`,
+statements about plans and about the catalog by :mod:`hintplan.planner.statements.plan_statements` and
+:mod:`hintplan.planner.statements.catalog_statements`.
 
 >>> source = Source(text="SET 'pipeline.name' = 'x'")
 >>> read_statement(source, source.text, [tokenize(source.text)]).key
@@ -13,9 +14,9 @@ from __future__ import annotations
 
 import re
 
-from planner.statements.alter import read_alter_table, read_alter_view
-from planner.statements.cached_statements import read_cache, read_uncache
-from planner.statements.catalog_statements import (
+from hintplan.planner.statements.alter import read_alter_table, read_alter_view
+from hintplan.planner.statements.cached_statements import read_cache, read_uncache
+from hintplan.planner.statements.catalog_statements import (
     ONE_DATABASE,
     read_create_database,
     read_describe,
@@ -23,14 +24,14 @@ from planner.statements.catalog_statements import (
     read_show,
     read_use,
 )
-from planner.statements.ddl import create_function, create_table, create_view
-from planner.statements.model import ResetOption, SetOption, Statement, StopJob
-from planner.statements.plan_statements import read_compile, read_execute, read_explain, read_set
-from planner.statements.query_statements import check_form, read_insert, read_query
-from planner.syntax.cursor import Cursor, word_of
-from planner.syntax.dialect import Token, TokenType, tokenize
-from planner.syntax.source import Source
-from plans.text.names import did_you_mean
+from hintplan.planner.statements.ddl import create_function, create_table, create_view
+from hintplan.planner.statements.model import ResetOption, SetOption, Statement, StopJob
+from hintplan.planner.statements.plan_statements import read_compile, read_execute, read_explain, read_set
+from hintplan.planner.statements.query_statements import check_form, read_insert, read_query
+from hintplan.planner.syntax.cursor import Cursor, word_of
+from hintplan.planner.syntax.dialect import Token, TokenType, tokenize
+from hintplan.planner.syntax.source import Source
+from hintplan.plans.text.names import did_you_mean
 
 __all__ = ["read_statement", "tokenize"]
 

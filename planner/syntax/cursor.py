@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import re
 
-from planner.syntax.dialect import Token, TokenType, tokenize
-from planner.syntax.source import CHECK_HERE, Source
+from hintplan.planner.syntax.dialect import Token, TokenType, tokenize
+from hintplan.planner.syntax.source import CHECK_HERE, Source
 
 __all__ = ["Cursor", "tokenize", "word_of"]
 

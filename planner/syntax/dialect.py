@@ -3,7 +3,7 @@
 sqlglot rewrites many function calls while parsing; here every call stays as written (``exp.Anonymous``), so that
 only :mod:`planner.functions` decides what a name means. Each SELECT remembers the offset of its keyword, each CAST the
 text of its type. VALUES is read as a SELECT of its rows, and remembers that it is none. Hints and comments never reach
-this module: :mod:`planner.syntax.lexer` has blanked them out.
+this module: :mod:`hintplan.planner.syntax.lexer` has blanked them out.
 
 >>> tokenize("SELECT `a b` FROM t")[1].text
 'a b'
@@ -19,9 +19,9 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from planner.syntax import json_forms
-from planner.syntax.reserved import LIKE_NAMES
-from planner.syntax.source import CHECK_HERE, Source
+from hintplan.planner.syntax import json_forms
+from hintplan.planner.syntax.reserved import LIKE_NAMES
+from hintplan.planner.syntax.source import CHECK_HERE, Source
 
 __all__ = [
     "Token",
@@ -68,7 +68,7 @@ _WITHOUT_PLACE = (
 
 
 class Flink(Dialect):
-    """Flink SQL as far as queries go; DDL is parsed by :mod:`planner.statements.ddl`."""
+    """Flink SQL as far as queries go; DDL is parsed by :mod:`hintplan.planner.statements.ddl`."""
 
     class Tokenizer(tokens.Tokenizer):
         IDENTIFIERS: ClassVar[list[str | tuple[str, str]]] = ["`"]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 from sqlglot import exp
 
-from planner.syntax.dialect import offset_of, select_at, select_offset
+from hintplan.planner.syntax.dialect import offset_of, select_at, select_offset
 
 _ABOVE = ("qualify", "order", "limit", "offset", "distinct", "windows")
 """The clauses that are of what OVER computes; all others are of what is grouped."""

@@ -2,7 +2,7 @@
 
 A call stays a call: its arguments in order, and each clause as a ``Kwarg`` with its name, such as ``ON EMPTY``, and
 what is said there, a word or an expression. So calls that differ in a clause only are not equal. Which clauses mean
-what is the affair of :mod:`planner.translation.json_calls`.
+what is the affair of :mod:`hintplan.planner.translation.json_calls`.
 """
 
 from __future__ import annotations

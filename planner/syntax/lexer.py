@@ -1,8 +1,8 @@
 """Comments, hint blocks, string ends and statement ends: what must be known of the text before it can be parsed.
 
 Comments and hints are replaced by blanks of the same length, so that every later offset is an offset into the original
-text. Hints are kept with their place; whether a place is a legal one is decided by :mod:`planner.hints.grammar`. Knows
-nothing of statements.
+text. Hints are kept with their place; whether a place is a legal one is decided by
+:mod:`hintplan.planner.hints.grammar`. Knows nothing of statements.
 
 >>> scan(Source(text="SELECT /*+ STATE_TTL('o'='1 d') */ 1 -- one")).text
 'SELECT                             1       '
@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from planner.syntax.source import Source
+from hintplan.planner.syntax.source import Source
 
 _NEXT = re.compile(r"'|`|\"|--|/\*|\(|\)")
 _END = re.compile(r"'(?:[^']|'')*'|`(?:[^`]|``)*`|--[^\n]*|/\*.*?\*/|(?P<open>'|`|/\*)|(?P<end>;)", re.DOTALL)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from planner.syntax.dialect import offset_of, select_at
+from hintplan.planner.syntax.dialect import offset_of, select_at
 
 _OTHERWISE: dict[type[exp.Expr], type[exp.Expr]] = {
     exp.EQ: exp.NEQ,

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from plans.errors import Diagnostic, SqlError
-from plans.text.findings import Finding, Severity
+from hintplan.plans.errors import Diagnostic, SqlError
+from hintplan.plans.text.findings import Finding, Severity
 
 CHECK_HERE = "check what stands here and just before"
 """The advice for a syntax error about which no more is known."""

@@ -14,8 +14,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from planner.syntax.lexer import statement_end
-from planner.syntax.source import Source
+from hintplan.planner.syntax.lexer import statement_end
+from hintplan.planner.syntax.source import Source
 
 _SKIPPED = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*(?!\+).*?\*/|;)*", re.DOTALL)
 _BLANK = r"(?:\s|--[^\n]*\n|/\*.*?\*/)+"

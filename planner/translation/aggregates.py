@@ -13,10 +13,10 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from planner.context import FunctionEntry
-from planner.expressions.casts import flink_cast
-from planner.expressions.coercion import cast
-from planner.expressions.typed import (
+from hintplan.planner.context import FunctionEntry
+from hintplan.planner.expressions.casts import flink_cast
+from hintplan.planner.expressions.coercion import cast
+from hintplan.planner.expressions.typed import (
     BIGINT,
     BOOLEAN,
     DOUBLE,
@@ -27,20 +27,20 @@ from planner.expressions.typed import (
     call,
     walk,
 )
-from planner.syntax.dialect import offset_of
-from planner.translation.translator import Translator
-from planner.translation.user_calls import fitted_arguments
-from plans.declarations.computations import BUILT_IN, COLLECTIONS, VARIANCES
-from plans.declarations.types import DataType, parse_type
+from hintplan.planner.syntax.dialect import offset_of
+from hintplan.planner.translation.translator import Translator
+from hintplan.planner.translation.user_calls import fitted_arguments
+from hintplan.plans.declarations.computations import BUILT_IN, COLLECTIONS, VARIANCES
+from hintplan.plans.declarations.types import DataType, parse_type
 
 __all__ = ["NAMES", "parse_type", "result_type", "translate"]
 
 _SAMPLES = {"VARIANCE": "VAR_SAMP", "STDDEV": "STDDEV_SAMP"}
 """Other names of variances and deviations."""
 DOCUMENTS = ("JSON_ARRAYAGG", "JSON_OBJECTAGG")
-"""Aggregates that are put together of ARRAY_AGG: :mod:`planner.translation.json_aggregates`."""
+"""Aggregates that are put together of ARRAY_AGG: :mod:`hintplan.planner.translation.json_aggregates`."""
 PERCENTILE = "PERCENTILE"
-"""Another one: :mod:`planner.translation.percentiles`."""
+"""Another one: :mod:`hintplan.planner.translation.percentiles`."""
 NAMES = frozenset((*BUILT_IN, *_SAMPLES, *DOCUMENTS, PERCENTILE))
 _USERS = "hintplan aggregate"
 _OF_NESTED = ("ARRAY_AGG", "COLLECT", "COUNT", "FIRST_VALUE", "LAST_VALUE")

@@ -1,18 +1,18 @@
 """sqlglot's syntax trees of expressions translated to typed expressions, with Flink's meaning.
 
 One function per kind of node, listed here; a node or a part of a node that is not listed is refused. Names are resolved
-through :mod:`planner.translation.scope`, function calls through :mod:`planner.expressions.scalars` and
-:mod:`planner.translation.aggregates`.
+through :mod:`hintplan.planner.translation.scope`, function calls through :mod:`hintplan.planner.expressions.scalars`
+and :mod:`hintplan.planner.translation.aggregates`.
 """
 
 from __future__ import annotations
 
 from sqlglot import exp
 
-from planner.context import Context
-from planner.translation import function_calls, literals, nested, operators, periods
-from planner.translation.scope import Scope
-from planner.translation.translator import Handler, Translator
+from hintplan.planner.context import Context
+from hintplan.planner.translation import function_calls, literals, nested, operators, periods
+from hintplan.planner.translation.scope import Scope
+from hintplan.planner.translation.translator import Handler, Translator
 
 _HANDLERS: dict[type, Handler] = {
     exp.Column: nested.column,

@@ -6,19 +6,19 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from planner.expressions import scalars
-from planner.expressions.casts import castable, flink_cast, is_time, time_of_text
-from planner.expressions.functions.parts_of_times import EXTRACT, MORE_PARTS, PARTS
-from planner.expressions.functions.times import UNIT_FUNCTIONS, UNITS, unit_literal
-from planner.expressions.literals import day_of_text
-from planner.expressions.typed import Expr, Literal, literal
-from planner.syntax.dialect import offset_of
-from planner.translation import aggregates, grouping_sets, json_aggregates, nested, percentiles
-from planner.translation.json_calls import FORMS, json_call
-from planner.translation.operators import arithmetic_operation
-from planner.translation.translator import Handler, Translator, only
-from planner.translation.user_calls import scalar_call
-from plans.declarations.types import DataType, parse_type
+from hintplan.planner.expressions import scalars
+from hintplan.planner.expressions.casts import castable, flink_cast, is_time, time_of_text
+from hintplan.planner.expressions.functions.parts_of_times import EXTRACT, MORE_PARTS, PARTS
+from hintplan.planner.expressions.functions.times import UNIT_FUNCTIONS, UNITS, unit_literal
+from hintplan.planner.expressions.literals import day_of_text
+from hintplan.planner.expressions.typed import Expr, Literal, literal
+from hintplan.planner.syntax.dialect import offset_of
+from hintplan.planner.translation import aggregates, grouping_sets, json_aggregates, nested, percentiles
+from hintplan.planner.translation.json_calls import FORMS, json_call
+from hintplan.planner.translation.operators import arithmetic_operation
+from hintplan.planner.translation.translator import Handler, Translator, only
+from hintplan.planner.translation.user_calls import scalar_call
+from hintplan.plans.declarations.types import DataType, parse_type
 
 
 def function_call(t: Translator, node: exp.Expr) -> Expr:
@@ -107,7 +107,7 @@ def _time_of_text(t: Translator, text: Expr, target: DataType, offset: int, func
 
 
 def sub_query(t: Translator, node: exp.Expr) -> Expr:
-    """A sub-query that was compiled before, see :mod:`planner.query.subqueries.scalar`."""
+    """A sub-query that was compiled before, see :mod:`hintplan.planner.query.subqueries.scalar`."""
     offset = offset_of(node)
     if offset in t.values:
         return t.values[offset]

@@ -16,10 +16,10 @@ from itertools import product
 
 from sqlglot import exp
 
-from planner.expressions.typed import BIGINT, BOOLEAN, Call, Expr, Field, Ref, call, literal
-from planner.syntax.dialect import offset_of
-from planner.syntax.source import Source
-from planner.translation.translator import Translator
+from hintplan.planner.expressions.typed import BIGINT, BOOLEAN, Call, Expr, Field, Ref, call, literal
+from hintplan.planner.syntax.dialect import offset_of
+from hintplan.planner.syntax.source import Source
+from hintplan.planner.translation.translator import Translator
 
 FUNCTIONS = frozenset(("GROUPING", "GROUPING_ID", "GROUP_ID"))
 """What tells the sets apart in SELECT, HAVING and ORDER BY."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from planner.expressions.functions.arguments import choose
-from planner.expressions.functions.json_values import Part, json_member
-from planner.expressions.nested_parts import row_of
-from planner.expressions.typed import (
+from hintplan.planner.expressions.functions.arguments import choose
+from hintplan.planner.expressions.functions.json_values import Part, json_member
+from hintplan.planner.expressions.nested_parts import row_of
+from hintplan.planner.expressions.typed import (
     BOOLEAN,
     FIELD,
     INT,
@@ -21,12 +21,12 @@ from planner.expressions.typed import (
     call,
     literal,
 )
-from planner.syntax.dialect import offset_of
-from planner.syntax.json_forms import ON_NULL
-from planner.translation.aggregates import inside
-from planner.translation.json_calls import part
-from planner.translation.translator import Translator
-from plans.declarations.types import DataType
+from hintplan.planner.syntax.dialect import offset_of
+from hintplan.planner.syntax.json_forms import ON_NULL
+from hintplan.planner.translation.aggregates import inside
+from hintplan.planner.translation.json_calls import part
+from hintplan.planner.translation.translator import Translator
+from hintplan.plans.declarations.types import DataType
 
 _TEXTS = DataType(root="ARRAY", children=(STRING,))
 _ENTRY = DataType(root="ROW", names=("name", "member"), children=(STRING, STRING))

@@ -1,21 +1,21 @@
 """Flink's functions of JSON with clauses: which are there, what they take, and hintplan's own function for each.
 
-What documents, numbers and paths mean is settled in :mod:`runtime.expressions.json_documents`, and how values are
-written into documents in :mod:`planner.expressions.functions.json_values`.
+What documents, numbers and paths mean is settled in :mod:`hintplan.runtime.expressions.json_documents`, and how values
+are written into documents in :mod:`hintplan.planner.expressions.functions.json_values`.
 """
 
 from __future__ import annotations
 
 from sqlglot import exp
 
-from planner.expressions.coercion import cast
-from planner.expressions.functions.json_values import FORMS, Part, document, json_array, json_object, part_of
-from planner.expressions.typed import BOOLEAN, DOUBLE, INT, NULL, STRING, Expr, Literal, call, literal
-from planner.syntax.dialect import offset_of
-from planner.syntax.json_forms import ON_EMPTY, ON_ERROR, ON_NULL, RETURNING, WRAPPER
-from planner.translation.translator import Translator
-from plans.declarations.json_paths import ADVICE, parse_json_path
-from plans.declarations.types import DataType, parse_type
+from hintplan.planner.expressions.coercion import cast
+from hintplan.planner.expressions.functions.json_values import FORMS, Part, document, json_array, json_object, part_of
+from hintplan.planner.expressions.typed import BOOLEAN, DOUBLE, INT, NULL, STRING, Expr, Literal, call, literal
+from hintplan.planner.syntax.dialect import offset_of
+from hintplan.planner.syntax.json_forms import ON_EMPTY, ON_ERROR, ON_NULL, RETURNING, WRAPPER
+from hintplan.planner.translation.translator import Translator
+from hintplan.plans.declarations.json_paths import ADVICE, parse_json_path
+from hintplan.plans.declarations.types import DataType, parse_type
 
 _READERS = {"BOOLEAN": "hp_json_boolean", "DOUBLE": "hp_json_double", "INT": "hp_json_integer"}
 _EMPTY_PARTS = {"EMPTY ARRAY": "[]", "EMPTY OBJECT": "{}"}

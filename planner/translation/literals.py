@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from planner.expressions.literals import interval_literal, number_literal, temporal_literal
-from planner.expressions.typed import BOOLEAN, NULL, STRING, Expr, literal
-from planner.syntax.dialect import idle_of, offset_of
-from planner.translation.translator import Translator
+from hintplan.planner.expressions.literals import interval_literal, number_literal, temporal_literal
+from hintplan.planner.expressions.typed import BOOLEAN, NULL, STRING, Expr, literal
+from hintplan.planner.syntax.dialect import idle_of, offset_of
+from hintplan.planner.translation.translator import Translator
 
 
 def plain_literal(t: Translator, node: exp.Expr) -> Expr:

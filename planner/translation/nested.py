@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from planner.expressions import nested, scalars
-from planner.expressions.typed import Expr
-from planner.syntax.dialect import offset_of
-from planner.translation.scope import resolve_path
-from planner.translation.translator import Translator, only
+from hintplan.planner.expressions import nested, scalars
+from hintplan.planner.expressions.typed import Expr
+from hintplan.planner.syntax.dialect import offset_of
+from hintplan.planner.translation.scope import resolve_path
+from hintplan.planner.translation.translator import Translator, only
 
 
 def column(t: Translator, node: exp.Expr) -> Expr:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from planner.expressions import scalars
-from planner.expressions.comparisons import between, compared, is_in
-from planner.expressions.likes import like_pattern, similar_pattern
-from planner.expressions.nested_parts import is_constructor
-from planner.expressions.operands import arithmetic, comparable, mismatch, not_distinct, shift_time
-from planner.expressions.texts_read import read_texts
-from planner.expressions.typed import BOOLEAN, NULL, STRING, Call, Expr, Literal, call, literal
-from planner.syntax.dialect import offset_of
-from planner.translation.json_calls import is_json
-from planner.translation.translator import Translator, only
+from hintplan.planner.expressions import scalars
+from hintplan.planner.expressions.comparisons import between, compared, is_in
+from hintplan.planner.expressions.likes import like_pattern, similar_pattern
+from hintplan.planner.expressions.nested_parts import is_constructor
+from hintplan.planner.expressions.operands import arithmetic, comparable, mismatch, not_distinct, shift_time
+from hintplan.planner.expressions.texts_read import read_texts
+from hintplan.planner.expressions.typed import BOOLEAN, NULL, STRING, Call, Expr, Literal, call, literal
+from hintplan.planner.syntax.dialect import offset_of
+from hintplan.planner.translation.json_calls import is_json
+from hintplan.planner.translation.translator import Translator, only
 
 
 def logic(t: Translator, node: exp.Expr) -> Expr:

@@ -9,9 +9,9 @@ from decimal import Decimal
 
 from sqlglot import exp
 
-from planner.expressions.coercion import cast
-from planner.expressions.nested_parts import is_constructor
-from planner.expressions.typed import (
+from hintplan.planner.expressions.coercion import cast
+from hintplan.planner.expressions.nested_parts import is_constructor
+from hintplan.planner.expressions.typed import (
     BIGINT,
     BOOLEAN,
     DOUBLE,
@@ -23,10 +23,10 @@ from planner.expressions.typed import (
     call,
     literal,
 )
-from planner.syntax.dialect import offset_of
-from planner.translation.aggregates import inside
-from planner.translation.translator import Translator
-from plans.declarations.types import DataType
+from hintplan.planner.syntax.dialect import offset_of
+from hintplan.planner.translation.aggregates import inside
+from hintplan.planner.translation.translator import Translator
+from hintplan.plans.declarations.types import DataType
 
 _VALUES = DataType(root="ARRAY", children=(DOUBLE,))
 

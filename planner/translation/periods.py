@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from planner.expressions.operands import comparable, shift_time
-from planner.expressions.typed import BOOLEAN, Expr, call
-from planner.syntax.dialect import offset_of
-from planner.translation.translator import Translator
+from hintplan.planner.expressions.operands import comparable, shift_time
+from hintplan.planner.expressions.typed import BOOLEAN, Expr, call
+from hintplan.planner.syntax.dialect import offset_of
+from hintplan.planner.translation.translator import Translator
 
 _ADVICE = "write (a_start, a_end) OVERLAPS (b_start, b_end)"
 

@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from planner.expressions import nested
-from planner.expressions.typed import INT, Expr, Field, Ref
-from planner.syntax.source import Source
-from plans.text.names import did_you_mean
+from hintplan.planner.expressions import nested
+from hintplan.planner.expressions.typed import INT, Expr, Field, Ref
+from hintplan.planner.syntax.source import Source
+from hintplan.plans.text.names import did_you_mean
 
 __all__ = ["INT", "Beyond", "Input", "Scope", "resolve", "resolve_path", "star"]
 

@@ -1,7 +1,7 @@
 """What translates the expressions of a clause: the names they may use, and the function for each kind of node.
 
 Owns the refusal of nodes, and of parts of nodes, that nothing translates. Which function translates what is said in
-:mod:`planner.translation.expressions`.
+:mod:`hintplan.planner.translation.expressions`.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from planner.context import FunctionEntry
-from planner.expressions.typed import Expr
-from planner.syntax.dialect import offset_of
-from planner.syntax.source import Source
-from planner.translation.scope import Scope
+from hintplan.planner.context import FunctionEntry
+from hintplan.planner.expressions.typed import Expr
+from hintplan.planner.syntax.dialect import offset_of
+from hintplan.planner.syntax.source import Source
+from hintplan.planner.translation.scope import Scope
 
 Handler = Callable[["Translator", exp.Expr], Expr]
 """Translates one kind of node; what is below it, by the translator."""

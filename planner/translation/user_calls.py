@@ -1,20 +1,20 @@
 """Calls of user-defined functions: which function is meant, and whether it takes these arguments.
 
 Arguments are converted where Flink does so without asking; anything else needs a CAST. How a call becomes an operator
-is the affair of :mod:`planner.passes.split_calls`.
+is the affair of :mod:`hintplan.planner.passes.split_calls`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from planner.context import FunctionEntry
-from planner.expressions.coercion import cast, implicitly_assignable
-from planner.expressions.scalars import known_functions
-from planner.expressions.typed import USER, Call, Expr, Literal, call
-from planner.syntax.source import Source
-from plans.text.counts import count
-from plans.text.names import did_you_mean
+from hintplan.planner.context import FunctionEntry
+from hintplan.planner.expressions.coercion import cast, implicitly_assignable
+from hintplan.planner.expressions.scalars import known_functions
+from hintplan.planner.expressions.typed import USER, Call, Expr, Literal, call
+from hintplan.planner.syntax.source import Source
+from hintplan.plans.text.counts import count
+from hintplan.plans.text.names import did_you_mean
 
 
 def find_function(source: Source, functions: Mapping[str, FunctionEntry], name: str, offset: int) -> FunctionEntry:

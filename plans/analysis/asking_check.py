@@ -1,6 +1,6 @@
 """Whether the lookups and calls of a plan can run as they are set, and whether its functions return what they should.
 
-Columns and argument types are followed in :mod:`plans.analysis.columns`.
+Columns and argument types are followed in :mod:`hintplan.plans.analysis.columns`.
 
 >>> list(check_functions(Plan(name="p"))), list(check_asking(Plan(name="p"), {}))
 ([], [])
@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from plans.declarations.row_kinds import INSERT_ONLY, RowKinds
-from plans.errors import Diagnostic
-from plans.model.plan import Plan
-from plans.operators import kind_of
+from hintplan.plans.declarations.row_kinds import INSERT_ONLY, RowKinds
+from hintplan.plans.errors import Diagnostic
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import kind_of
 
 
 def check_functions(plan: Plan) -> Iterator[Diagnostic]:

@@ -15,10 +15,10 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from functools import partial
 
-from plans.connectors.table import is_upsert_sink
-from plans.declarations.row_kinds import INSERT_ONLY, RowKind, RowKinds, merged
-from plans.model.plan import Plan
-from plans.operators import Operator, kind_of, table_of, with_changelog
+from hintplan.plans.connectors.table import is_upsert_sink
+from hintplan.plans.declarations.row_kinds import INSERT_ONLY, RowKind, RowKinds, merged
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Operator, kind_of, table_of, with_changelog
 
 
 def output_kinds(plan: Plan) -> dict[str, RowKinds]:

@@ -3,8 +3,8 @@
 What an operator puts out, and what may be wrong with it, its kind says. Expressions are not read: a computed column has
 the type that the plan gives it.
 
->>> from plans.declarations.tables import TableColumn
->>> from plans.operators import Scan
+>>> from hintplan.plans.declarations.tables import TableColumn
+>>> from hintplan.plans.operators import Scan
 >>> scan = Scan(id="scan_o", table="o", columns=("a",))
 >>> orders = Table(columns=(TableColumn(name="a", type="INT"),), options={})
 >>> output_columns(Plan(name="p", tables={"o": orders}, operators=(scan,)))
@@ -16,13 +16,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from plans.declarations.tables import Table
-from plans.errors import Diagnostic, PlanError
-from plans.model.plan import Plan
-from plans.operators import kind_of
-from plans.operators.spec.columns import check_names
-from plans.operators.spec.declared import Columns
-from plans.text.names import did_you_mean
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.errors import Diagnostic, PlanError
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import kind_of
+from hintplan.plans.operators.spec.columns import check_names
+from hintplan.plans.operators.spec.declared import Columns
+from hintplan.plans.text.names import did_you_mean
 
 ENOUGH = 101
 

@@ -4,7 +4,7 @@ Two operators with the same meaning, in one plan or in several, have the same re
 both. Ids, names of tables, settings and whatever else the plan contains do not matter. Tables count with all their
 options, as ``path`` and ``url`` say which rows there are; the time zone counts, because expressions depend on it.
 
->>> from plans.operators import Scan
+>>> from hintplan.plans.operators import Scan
 >>> scan = Scan(id="scan_o", table="o", columns=("a",))
 >>> orders = Table(columns=(TableColumn(name="a", type="INT"),), options={"connector": "filesystem", "path": "/o"})
 >>> one = Plan(name="p", mode="batch", tables={"o": orders}, operators=(scan,))
@@ -20,12 +20,12 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from plans.declarations.tables import Table, TableColumn
-from plans.format.digest import operator_facts
-from plans.format.document import function_document, table_document
-from plans.model.config import TIME_ZONE
-from plans.model.plan import Plan
-from plans.operators import Operator, functions_of, table_of
+from hintplan.plans.declarations.tables import Table, TableColumn
+from hintplan.plans.format.digest import operator_facts
+from hintplan.plans.format.document import function_document, table_document
+from hintplan.plans.model.config import TIME_ZONE
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Operator, functions_of, table_of
 
 # What depends on who reads the operator, or is a name or a place in the plan.
 _NOT_MEANT = ("id", "inputs", "table", "changelog", "state")

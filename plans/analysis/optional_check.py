@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from plans.errors import Diagnostic
-from plans.model.optional_groups import config_layer, optional_groups, shared_operators
-from plans.model.plan import Plan
-from plans.operators import Operator
-from plans.settings.group import Group
-from plans.settings.origins import apart_text, in_step_text
-from plans.settings.setting import Value
+from hintplan.plans.errors import Diagnostic
+from hintplan.plans.model.optional_groups import config_layer, optional_groups, shared_operators
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Operator
+from hintplan.plans.settings.group import Group
+from hintplan.plans.settings.origins import apart_text, in_step_text
+from hintplan.plans.settings.setting import Value
 
 
 def check_optional_groups(plan: Plan) -> Iterator[Diagnostic]:

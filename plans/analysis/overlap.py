@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from plans.connectors.table import overlap
-from plans.errors import Diagnostic
-from plans.model.plan import Plan
-from plans.operators import tables_used
+from hintplan.plans.connectors.table import overlap
+from hintplan.plans.errors import Diagnostic
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import tables_used
 
 
 def check_overlap(plan: Plan) -> Iterator[Diagnostic]:

@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 
-from plans.analysis.changelog import output_kinds
-from plans.connectors.table import drops_rows, is_asked, writes_files
-from plans.declarations.row_kinds import INSERT_ONLY
-from plans.model.plan import Plan
-from plans.operators import Operator, Scan, Sink, kind_of
+from hintplan.plans.analysis.changelog import output_kinds
+from hintplan.plans.connectors.table import drops_rows, is_asked, writes_files
+from hintplan.plans.declarations.row_kinds import INSERT_ONLY
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Operator, Scan, Sink, kind_of
 
 
 def pinned_operators(plan: Plan, sinks: Collection[str]) -> frozenset[str]:

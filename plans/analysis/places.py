@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from plans.errors import Diagnostic
-from plans.model.plan import Plan
-from plans.operators import Operator, kind_of
-from plans.operators.spec.kind import Neighbour
+from hintplan.plans.errors import Diagnostic
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Operator, kind_of
+from hintplan.plans.operators.spec.kind import Neighbour
 
 
 def check_places(plan: Plan) -> Iterator[Diagnostic]:

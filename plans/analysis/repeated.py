@@ -15,14 +15,14 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from plans.analysis.streaming_queries import is_dear, queries, single_queries, tops
-from plans.errors import Diagnostic
-from plans.model.graph import check_graph
-from plans.model.plan import Plan
-from plans.model.settings import PlanSetting, operator_settings
-from plans.operators import kind_of, table_of
-from plans.settings.layers import EDIT
-from plans.settings.setting import Value, shown
+from hintplan.plans.analysis.streaming_queries import is_dear, queries, single_queries, tops
+from hintplan.plans.errors import Diagnostic
+from hintplan.plans.model.graph import check_graph
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.model.settings import PlanSetting, operator_settings
+from hintplan.plans.operators import kind_of, table_of
+from hintplan.plans.settings.layers import EDIT
+from hintplan.plans.settings.setting import Value, shown
 
 MOST_TIMES = 1_000
 """How many times an operator may be computed for the same rows, and once more for each operator of the plan: forty

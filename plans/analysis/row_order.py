@@ -19,10 +19,10 @@ are no changes, too: joins below them put out what comes in the order in which i
 
 from __future__ import annotations
 
-from plans.connectors.table import drops_rows, is_read_in_pieces
-from plans.declarations.row_kinds import INSERT_ONLY
-from plans.model.plan import Plan
-from plans.operators import Operator, kind_of, table_of
+from hintplan.plans.connectors.table import drops_rows, is_read_in_pieces
+from hintplan.plans.declarations.row_kinds import INSERT_ONLY
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Operator, kind_of, table_of
 
 
 def told_by_arrival(plan: Plan) -> frozenset[str]:

@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from plans.errors import Diagnostic, RunError
-from plans.lazy import load
-from plans.model.plan import Plan
-from plans.operators import Operator, kind_of
+from hintplan.plans.errors import Diagnostic, RunError
+from hintplan.plans.lazy import load
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Operator, kind_of
 
 MAX_DEPTH = 300
 """Operators on one path from a source to a sink: 300 calcs run on Spark 4.3; with 1,000, its analyser's stack ends."""
@@ -92,7 +92,7 @@ def check_sizes(plan: Plan) -> Iterator[Diagnostic]:
         for path, text in expressions_of(operator):
             if len(text) > _LONG:
                 try:
-                    load("runtime.expressions.allowed:refuse_size")(text, operator=operator.id, path=path)
+                    load("hintplan.runtime.expressions.allowed:refuse_size")(text, operator=operator.id, path=path)
                 except RunError as error:
                     for found in error.diagnostics:
                         yield replace(found, path=f"operators.{operator.id}.{path}")

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from plans.declarations.durations import DurationError, format_duration, parse_duration, same_duration
-from plans.errors import Diagnostic
-from plans.model.plan import Plan
-from plans.operators import OperatorKind, kind_of, state_of
-from plans.settings.origins import in_step_text
-from plans.settings.state import DEFAULT_STATE_TTL, STATE_LAYERS, STATE_TTL, StateEntry
-from plans.text.names import did_you_mean
+from hintplan.plans.declarations.durations import DurationError, format_duration, parse_duration, same_duration
+from hintplan.plans.errors import Diagnostic
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import OperatorKind, kind_of, state_of
+from hintplan.plans.settings.origins import in_step_text
+from hintplan.plans.settings.state import DEFAULT_STATE_TTL, STATE_LAYERS, STATE_TTL, StateEntry
+from hintplan.plans.text.names import did_you_mean
 
 
 def spoken_ttl(ttl: str) -> str:

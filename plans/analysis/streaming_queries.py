@@ -6,8 +6,8 @@ other. What is read of it ends at its *tops*, the operators from which only calc
 the current time, which only a query knows, is such an operator itself. Sinks that have no more in common than a table
 that they read stay apart: reading it twice costs less than waiting for each other. Pure: a plan in, names out.
 
->>> from plans.operators import Scan, Sink
->>> from plans.declarations.tables import Table
+>>> from hintplan.plans.operators import Scan, Sink
+>>> from hintplan.plans.declarations.tables import Table
 >>> scan = Scan(id="scan_t", table="t", columns=("a",))
 >>> sinks = tuple(Sink(id=f"sink_{name}", inputs=("scan_t",), table=name) for name in "rs")
 >>> tables = {name: Table(columns=(), options={"connector": "print"}) for name in "rs"}
@@ -21,8 +21,8 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from plans.model.plan import Plan
-from plans.operators import Operator, kind_of
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Operator, kind_of
 
 _NOW = re.compile(r"\b(?:current_timestamp|current_date|now)\b", re.IGNORECASE)
 

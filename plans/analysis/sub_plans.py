@@ -1,9 +1,10 @@
 """Parts of a plan: what its sinks have in common, operators that lead to several of them.
 
-A batch plan has a job per sink, and a stream a query for all sinks that :mod:`plans.analysis.streaming_queries` puts
-together; each of them computes what it shares with others. Pure: a plan in, names out.
+A batch plan has a job per sink, and a stream a query for all sinks that
+:mod:`hintplan.plans.analysis.streaming_queries` puts together; each of them computes what it shares with others. Pure:
+a plan in, names out.
 
->>> from plans.operators import Calc, Scan, Sink
+>>> from hintplan.plans.operators import Calc, Scan, Sink
 >>> scan = Scan(id="scan_t", table="t", columns=("a",))
 >>> calc = Calc(id="calc_t", inputs=("scan_t",), select=())
 >>> sinks = tuple(Sink(id=f"sink_{table}", inputs=("calc_t",), table=table) for table in "rs")
@@ -13,7 +14,7 @@ together; each of them computes what it shares with others. Pure: a plan in, nam
 
 from __future__ import annotations
 
-from plans.model.plan import Plan
+from hintplan.plans.model.plan import Plan
 
 
 def shared_operators(plan: Plan) -> dict[str, tuple[str, ...]]:

@@ -3,7 +3,7 @@
 All problems are collected, not only the first. Expressions are not parsed here; they are checked against the allowed
 functions before a run.
 
->>> from plans.operators import Scan
+>>> from hintplan.plans.operators import Scan
 >>> validate(Plan(name="p", operators=(Scan(id="scan_o", table="o", columns=("a",)),)))[0].message
 "nothing reads operator 'scan_o'"
 """
@@ -13,25 +13,25 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
 
-from plans.analysis.asking_check import check_asking, check_functions
-from plans.analysis.changelog import output_kinds, refused_kinds, with_changelogs
-from plans.analysis.columns import ENOUGH, check_columns
-from plans.analysis.optional_check import check_optional_groups
-from plans.analysis.overlap import check_overlap
-from plans.analysis.places import check_places
-from plans.analysis.repeated import check_times
-from plans.analysis.run_limits import check_depth, check_nesting
-from plans.analysis.states import check_states
-from plans.connectors.check import check_table
-from plans.connectors.table import can_read, can_write
-from plans.declarations.row_kinds import RowKind, RowKinds
-from plans.errors import Diagnostic
-from plans.model.config import KEYS, SYNONYMS, known_keys, normalise
-from plans.model.graph import check_graph
-from plans.model.plan import Plan
-from plans.model.reasons import check_reasons
-from plans.operators import kind_of, op_name, table_of
-from plans.text.names import did_you_mean
+from hintplan.plans.analysis.asking_check import check_asking, check_functions
+from hintplan.plans.analysis.changelog import output_kinds, refused_kinds, with_changelogs
+from hintplan.plans.analysis.columns import ENOUGH, check_columns
+from hintplan.plans.analysis.optional_check import check_optional_groups
+from hintplan.plans.analysis.overlap import check_overlap
+from hintplan.plans.analysis.places import check_places
+from hintplan.plans.analysis.repeated import check_times
+from hintplan.plans.analysis.run_limits import check_depth, check_nesting
+from hintplan.plans.analysis.states import check_states
+from hintplan.plans.connectors.check import check_table
+from hintplan.plans.connectors.table import can_read, can_write
+from hintplan.plans.declarations.row_kinds import RowKind, RowKinds
+from hintplan.plans.errors import Diagnostic
+from hintplan.plans.model.config import KEYS, SYNONYMS, known_keys, normalise
+from hintplan.plans.model.graph import check_graph
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.model.reasons import check_reasons
+from hintplan.plans.operators import kind_of, op_name, table_of
+from hintplan.plans.text.names import did_you_mean
 
 
 def validate(plan: Plan) -> tuple[Diagnostic, ...]:

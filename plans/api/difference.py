@@ -10,16 +10,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from plans.compare.change import Change
-from plans.compare.diff import diff as changes_between
-from plans.compare.json_report import report_json
-from plans.compare.report import Detail, report_text, worst_level
-from plans.model.plan import Plan
-from plans.review.diff_html import drawing_of, report_html
-from plans.review.diff_markdown import mermaid_of, report_markdown
-from plans.review.diff_notebook import diff_cell
-from plans.settings.effects import Level
-from plans.text.printed import Printed
+from hintplan.plans.compare.change import Change
+from hintplan.plans.compare.diff import diff as changes_between
+from hintplan.plans.compare.json_report import report_json
+from hintplan.plans.compare.report import Detail, report_text, worst_level
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.review.diff_html import drawing_of, report_html
+from hintplan.plans.review.diff_markdown import mermaid_of, report_markdown
+from hintplan.plans.review.diff_notebook import diff_cell
+from hintplan.plans.settings.effects import Level
+from hintplan.plans.text.printed import Printed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import overload
 
-from plans.analysis.repeated import one_sided_changes
-from plans.analysis.validate import validate
-from plans.edit.assign import assigned
-from plans.errors import Diagnostic, PlanError
-from plans.model.plan import Plan
-from plans.settings.setting import Value, shown
+from hintplan.plans.analysis.repeated import one_sided_changes
+from hintplan.plans.analysis.validate import validate
+from hintplan.plans.edit.assign import assigned
+from hintplan.plans.errors import Diagnostic, PlanError
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.settings.setting import Value, shown
 
 Warn = Callable[[Diagnostic], None]
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from plans.model.plan import Plan
-from plans.show.explain import explain as tree
-from plans.show.explain import explain_json
-from plans.text.printed import Printed
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.show.explain import explain as tree
+from hintplan.plans.show.explain import explain_json
+from hintplan.plans.text.printed import Printed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -1,7 +1,7 @@
 """``hintplan.rebase``: the edits of an old plan on one that was compiled from newer SQL.
 
 >>> from dataclasses import replace
->>> from plans.format.compiled import with_record
+>>> from hintplan.plans.format.compiled import with_record
 >>> compiled = with_record(Plan(name="p"))
 >>> [edit.path for edit in rebase(replace(compiled, name="other"), onto=compiled).edits.kept]
 ['name']
@@ -13,12 +13,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from plans.errors import Diagnostic
-from plans.merge.rebase import Rebased
-from plans.merge.rebase import rebase as carried_over
-from plans.merge.rebase_report import obstacles, report_json, report_text
-from plans.model.plan import Plan
-from plans.text.printed import Printed
+from hintplan.plans.errors import Diagnostic
+from hintplan.plans.merge.rebase import Rebased
+from hintplan.plans.merge.rebase import rebase as carried_over
+from hintplan.plans.merge.rebase_report import obstacles, report_json, report_text
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.text.printed import Printed
 
 _OLD = "the old plan"
 

@@ -10,12 +10,12 @@ import os
 from dataclasses import replace
 from itertools import islice
 
-from plans.analysis.columns import ENOUGH
-from plans.analysis.run_limits import check_sizes
-from plans.analysis.validate import validate as problems_of
-from plans.errors import Diagnostic, PlanError
-from plans.files.codec import load
-from plans.model.plan import Plan
+from hintplan.plans.analysis.columns import ENOUGH
+from hintplan.plans.analysis.run_limits import check_sizes
+from hintplan.plans.analysis.validate import validate as problems_of
+from hintplan.plans.errors import Diagnostic, PlanError
+from hintplan.plans.files.codec import load
+from hintplan.plans.model.plan import Plan
 
 
 def validate(plan: Plan | str | os.PathLike[str], *, allow_fact_edits: bool = False) -> tuple[Diagnostic, ...]:

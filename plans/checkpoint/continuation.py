@@ -1,9 +1,9 @@
 """How a plan continues a checkpoint: as which queries it runs, what becomes of each, why, and what may not be done.
 
-``hintplan check`` prints it, ``hintplan run`` goes by it. The decision is :mod:`plans.compare.carryover`'s; the reasons
-come from the differences to the plan that last ran. Knows no Spark, and reads no files.
+``hintplan check`` prints it, ``hintplan run`` goes by it. The decision is :mod:`hintplan.plans.compare.carryover`'s;
+the reasons come from the differences to the plan that last ran. Knows no Spark, and reads no files.
 
->>> from plans.model.plan import Plan
+>>> from hintplan.plans.model.plan import Plan
 >>> continuation(None, Plan(name="p")).verdicts
 ()
 """
@@ -14,17 +14,17 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from plans.analysis.streaming_queries import Query, queries, single_queries
-from plans.checkpoint.record import CheckpointRecord, document_of, recorded_plan
-from plans.compare.carryover import QueryVerdict, StateVerdict, after_run, carried, continued, in_order
-from plans.compare.change import Change
-from plans.compare.diff import diff
-from plans.compare.query_record import QueryRecord, StateRecord, query_records
-from plans.compare.report import values
-from plans.compare.sources import Order
-from plans.errors import RunError
-from plans.model.plan import Plan
-from plans.text.counts import first_of
+from hintplan.plans.analysis.streaming_queries import Query, queries, single_queries
+from hintplan.plans.checkpoint.record import CheckpointRecord, document_of, recorded_plan
+from hintplan.plans.compare.carryover import QueryVerdict, StateVerdict, after_run, carried, continued, in_order
+from hintplan.plans.compare.change import Change
+from hintplan.plans.compare.diff import diff
+from hintplan.plans.compare.query_record import QueryRecord, StateRecord, query_records
+from hintplan.plans.compare.report import values
+from hintplan.plans.compare.sources import Order
+from hintplan.plans.errors import RunError
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.text.counts import first_of
 
 ALLOW_DROP = "--allow-state-drop"
 _SAID = 3

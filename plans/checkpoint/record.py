@@ -2,9 +2,9 @@
 
     {"layout": 4, "run": 1, "plan": "revenue", "partitions": 4, "queries": [...], "document": {...}}
 
-``queries`` decides what carries over (:mod:`plans.compare.carryover`); ``document``, the whole plan, is for telling
-why, and for going back to it. Lines are added, never changed, so that a run which dies leaves one of them in force.
-Knows how lines are read and written as text; files are read here if they are local, and by Spark elsewhere.
+``queries`` decides what carries over (:mod:`hintplan.plans.compare.carryover`); ``document``, the whole plan, is for
+telling why, and for going back to it. Lines are added, never changed, so that a run which dies leaves one of them in
+force. Knows how lines are read and written as text; files are read here if they are local, and by Spark elsewhere.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from plans.compare.query_record import QueryRecord, StateRecord
-from plans.compare.sources import SourceRecord
-from plans.errors import PlanError, RunError
-from plans.files.codec import dumps, loads
-from plans.model.plan import Plan
+from hintplan.plans.compare.query_record import QueryRecord, StateRecord
+from hintplan.plans.compare.sources import SourceRecord
+from hintplan.plans.errors import PlanError, RunError
+from hintplan.plans.files.codec import dumps, loads
+from hintplan.plans.model.plan import Plan
 
 LAYOUT = 4
 """Version of everything below a checkpoint that hintplan decides on: this record, and where state is. Through 3 it was

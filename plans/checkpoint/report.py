@@ -1,6 +1,6 @@
 """Words what becomes of a checkpoint under a plan: a line a query, a line a state, then what else changes.
 
-Knows no files; what becomes of what is decided in :mod:`plans.compare.carryover`.
+Knows no files; what becomes of what is decided in :mod:`hintplan.plans.compare.carryover`.
 
 >>> print(check_text(Continuation(queries=()), None, Plan(name="p")))
 p · new checkpoint
@@ -13,15 +13,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal
 
-from plans.checkpoint.continuation import ALLOW_DROP, Continuation, cause_text, is_cause
-from plans.checkpoint.record import CheckpointRecord
-from plans.compare.carryover import QueryVerdict, SourceVerdict, StateVerdict
-from plans.compare.change import Change
-from plans.compare.json_report import report_json
-from plans.compare.report import values
-from plans.model.config import PARALLELISM
-from plans.model.plan import Plan
-from plans.text.terminal import clean
+from hintplan.plans.checkpoint.continuation import ALLOW_DROP, Continuation, cause_text, is_cause
+from hintplan.plans.checkpoint.record import CheckpointRecord
+from hintplan.plans.compare.carryover import QueryVerdict, SourceVerdict, StateVerdict
+from hintplan.plans.compare.change import Change
+from hintplan.plans.compare.json_report import report_json
+from hintplan.plans.compare.report import values
+from hintplan.plans.model.config import PARALLELISM
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.text.terminal import clean
 
 Verdict = Literal["new", "goes on", "drops", "refused"]
 Part = Literal["good", "bad", "note"]

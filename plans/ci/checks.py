@@ -1,7 +1,7 @@
 """The checks that a change of plans goes through before it is merged: layout, meaning, script, and what it does.
 
 Each file is checked by itself and compared with what the base has under its name; what there is to say becomes remarks.
-Where files and the base come from is the affair of :mod:`plans.commands.ci`.
+Where files and the base come from is the affair of :mod:`hintplan.plans.commands.ci`.
 
 >>> [remark.rule for remark in check_plan("p.json", b"[]", base=None).remarks]
 ['validate']
@@ -14,23 +14,23 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
-from plans.analysis.run_limits import check_sizes
-from plans.compare.change import Change
-from plans.compare.diff import diff
-from plans.errors import Diagnostic, PlanError
-from plans.files.codec import loads
-from plans.files.fmt import formatted
-from plans.files.plan_source import PlanSource
-from plans.lint.registry import RULES as LINT_RULES
-from plans.lint.report import remarks_of
-from plans.lint.run import Report
-from plans.model.plan import Plan
-from plans.model.settings import settings_by_name
-from plans.review.annotations import DIFF_RULES, Remark, remark_of_diagnostic, remarks_of_changes
-from plans.review.locations import locate
-from plans.settings.effects import Level
-from plans.settings.setting import shown
-from plans.text.counts import count
+from hintplan.plans.analysis.run_limits import check_sizes
+from hintplan.plans.compare.change import Change
+from hintplan.plans.compare.diff import diff
+from hintplan.plans.errors import Diagnostic, PlanError
+from hintplan.plans.files.codec import loads
+from hintplan.plans.files.fmt import formatted
+from hintplan.plans.files.plan_source import PlanSource
+from hintplan.plans.lint.registry import RULES as LINT_RULES
+from hintplan.plans.lint.report import remarks_of
+from hintplan.plans.lint.run import Report
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.model.settings import settings_by_name
+from hintplan.plans.review.annotations import DIFF_RULES, Remark, remark_of_diagnostic, remarks_of_changes
+from hintplan.plans.review.locations import locate
+from hintplan.plans.settings.effects import Level
+from hintplan.plans.settings.setting import shown
+from hintplan.plans.text.counts import count
 
 RULES = {
     **DIFF_RULES,

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from plans.ci.checks import Checked
-from plans.compare.report import report_text, summary, worst_level
-from plans.review.annotations import Remark
-from plans.review.diff_markdown import LIMIT, mermaid_of, report_markdown
-from plans.text.counts import count
-from plans.text.markdown import code
-from plans.text.terminal import clean
+from hintplan.plans.ci.checks import Checked
+from hintplan.plans.compare.report import report_text, summary, worst_level
+from hintplan.plans.review.annotations import Remark
+from hintplan.plans.review.diff_markdown import LIMIT, mermaid_of, report_markdown
+from hintplan.plans.text.counts import count
+from hintplan.plans.text.markdown import code
+from hintplan.plans.text.terminal import clean
 
 MARKER = "<!-- hintplan ci -->"
 """The first line of a comment, by which a script finds the one to replace."""

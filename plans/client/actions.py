@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from plans.errors import Diagnostic
-from plans.model.plan import Plan
-from plans.text.findings import Finding
+from hintplan.plans.errors import Diagnostic
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.text.findings import Finding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

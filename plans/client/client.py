@@ -1,8 +1,8 @@
 """The client at work: a session of the planner, Spark behind an engine, and somewhere to show things.
 
 Takes statements one by one, does what the planner says each of them asks for, and tells of it: data on stdout, talk on
-stderr. Where statements come from, and what becomes of errors, is the business of :mod:`plans.commands.sql` and
-:mod:`plans.client.shell`.
+stderr. Where statements come from, and what becomes of errors, is the business of :mod:`hintplan.plans.commands.sql`
+and :mod:`hintplan.plans.client.shell`.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
-from plans.analysis.columns import output_columns
-from plans.client import actions
-from plans.client.actions import Action, Performed
-from plans.client.plan_files import local_path, plan_to_run, written
-from plans.client.table import TableWriter, is_number
-from plans.errors import Diagnostic, HintplanError, NotInstalled, SqlError
-from plans.files.codec import dumps, load
-from plans.lazy import load as load_by_name
-from plans.model.plan import Plan
-from plans.show.explain import explain_json
-from plans.show.tree import show_tree
-from plans.text.findings import rendered
-from plans.text.terminal import say, show
+from hintplan.plans.analysis.columns import output_columns
+from hintplan.plans.client import actions
+from hintplan.plans.client.actions import Action, Performed
+from hintplan.plans.client.plan_files import local_path, plan_to_run, written
+from hintplan.plans.client.table import TableWriter, is_number
+from hintplan.plans.errors import Diagnostic, HintplanError, NotInstalled, SqlError
+from hintplan.plans.files.codec import dumps, load
+from hintplan.plans.lazy import load as load_by_name
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.show.explain import explain_json
+from hintplan.plans.show.tree import show_tree
+from hintplan.plans.text.findings import rendered
+from hintplan.plans.text.terminal import say, show
 
 
 @dataclass(slots=True, kw_only=True)
@@ -40,7 +40,7 @@ class Client:
     typed: bool
     statement: int = 0
     _engine: Any = None
-    _perform: Any = field(default_factory=lambda: load_by_name("planner.execute_statement:execute_statement"))
+    _perform: Any = field(default_factory=lambda: load_by_name("hintplan.planner.execute_statement:execute_statement"))
 
     @property
     def engine(self) -> Any:

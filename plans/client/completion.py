@@ -15,9 +15,9 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from plans.connectors.table import CONNECTORS
-from plans.model.config import known_keys
-from plans.settings.lookup import SETTINGS
+from hintplan.plans.connectors.table import CONNECTORS
+from hintplan.plans.model.config import known_keys
+from hintplan.plans.settings.lookup import SETTINGS
 
 _STATEMENTS = (
     "BEGIN STATEMENT SET;",

@@ -12,12 +12,12 @@ from __future__ import annotations
 import os
 from urllib.parse import unquote, urlsplit
 
-from plans.client.actions import WritePlan
-from plans.errors import PlanError
-from plans.files.codec import dumps, load, write_plan_bytes
-from plans.format.digest import plan_digests
-from plans.model.plan import Plan
-from plans.operators import state_of
+from hintplan.plans.client.actions import WritePlan
+from hintplan.plans.errors import PlanError
+from hintplan.plans.files.codec import dumps, load, write_plan_bytes
+from hintplan.plans.format.digest import plan_digests
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import state_of
 
 _FORCE = "SET 'table.plan.force-recompile' = 'true'"
 

@@ -27,11 +27,11 @@ from prompt_toolkit.output import Output
 from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.shortcuts import clear
 
-from plans.client.client import Client
-from plans.client.completion import Names, complete
-from plans.errors import NotInstalled, SqlError
-from plans.lazy import load
-from plans.text.terminal import say, show
+from hintplan.plans.client.client import Client
+from hintplan.plans.client.completion import Names, complete
+from hintplan.plans.errors import NotInstalled, SqlError
+from hintplan.plans.lazy import load
+from hintplan.plans.text.terminal import say, show
 
 _PROMPT = "hintplan> "
 _COMMANDS = ("QUIT", "EXIT", "HELP", "CLEAR")
@@ -52,7 +52,7 @@ statement, Ctrl-D leaves.
 
 def run_shell(client: Client, *, debug: bool, terminal: Input | None = None, output: Output | None = None) -> int:
     """Read statements and run each, until the end of input or QUIT; always 0, as what failed was told."""
-    is_complete: Callable[[str], bool] = load("planner.syntax.units:is_complete")
+    is_complete: Callable[[str], bool] = load("hintplan.planner.syntax.units:is_complete")
     prompt: PromptSession[str] = PromptSession(
         _PROMPT,
         multiline=True,
@@ -143,7 +143,7 @@ class SqlCompleter(Completer):
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._names = load("planner.describe:known_names")
+        self._names = load("hintplan.planner.describe:known_names")
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:
         columns, functions = self._names(self._client.session)

@@ -10,20 +10,20 @@ from typing import Any
 
 import click
 
-from plans.ci.checks import RULES, Checked, check_plan, removed_plan, with_lint
-from plans.commands.diff import FAIL_ON, least_level
-from plans.commands.options import allow_fact_edits_option, allow_module_option, init_option
-from plans.errors import Diagnostic, HintplanError, PlanError
-from plans.files import git
-from plans.files.codec import read_plan_bytes, write_plan_bytes
-from plans.files.named_script import init_of, named_script
-from plans.files.plan_source import compile_text, init_texts
-from plans.lint.run import lint
-from plans.review.annotations import Remark
-from plans.text.jsontext import MAX_BYTES
-from plans.text.project import sql_dir_for
-from plans.text.terminal import say, show
-from plans.text.text_file import script_text
+from hintplan.plans.ci.checks import RULES, Checked, check_plan, removed_plan, with_lint
+from hintplan.plans.commands.diff import FAIL_ON, least_level
+from hintplan.plans.commands.options import allow_fact_edits_option, allow_module_option, init_option
+from hintplan.plans.errors import Diagnostic, HintplanError, PlanError
+from hintplan.plans.files import git
+from hintplan.plans.files.codec import read_plan_bytes, write_plan_bytes
+from hintplan.plans.files.named_script import init_of, named_script
+from hintplan.plans.files.plan_source import compile_text, init_texts
+from hintplan.plans.lint.run import lint
+from hintplan.plans.review.annotations import Remark
+from hintplan.plans.text.jsontext import MAX_BYTES
+from hintplan.plans.text.project import sql_dir_for
+from hintplan.plans.text.terminal import say, show
+from hintplan.plans.text.text_file import script_text
 
 
 @click.command("ci")
@@ -58,7 +58,7 @@ def ci_command(
     Without PLAN, all plans that git tracks here. They are compared with the common ancestor of this commit and BASE.
     Exits with 1 if a plan fails a check, or a change has an effect that --fail-on names.
     """
-    from plans.ci.report import ci_markdown, ci_text
+    from hintplan.plans.ci.report import ci_markdown, ci_text
 
     revision = _base(base)
     files = list(paths) or _tracked()
@@ -86,7 +86,7 @@ def ci_command(
     remarks = [remark for one in checked for remark in one.remarks]
     _write(remarks, sarif_file, junit_file)
     if annotate:
-        from plans.review.github import github
+        from hintplan.plans.review.github import github
 
         text = github(remarks)
         if text:
@@ -185,10 +185,10 @@ def _script(file: str, data: bytes, sql_dir: str | None, allow_modules: Sequence
 
 def _write(remarks: Sequence[Remark], sarif_file: str | None, junit_file: str | None) -> None:
     if sarif_file is not None:
-        from plans.review.sarif import sarif
+        from hintplan.plans.review.sarif import sarif
 
         write_plan_bytes((json.dumps(sarif(remarks, RULES), indent=2) + "\n").encode(), sarif_file)
     if junit_file is not None:
-        from plans.review.junit import junit
+        from hintplan.plans.review.junit import junit
 
         write_plan_bytes(junit(remarks, suite="ci").encode(), junit_file)

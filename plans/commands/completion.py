@@ -2,7 +2,7 @@
 
 Click has the scripts and the protocol; here is what to offer. It must be quick: a command is imported only for the
 names of its options and for their values, and a plan is read as JSON. What stands behind the name of a command is told
-by ``completes`` in :data:`plans.commands.root.COMMANDS`.
+by ``completes`` in :data:`hintplan.plans.commands.root.COMMANDS`.
 
 >>> [item.value for item in complete(["completion"], "z")]
 ['zsh']
@@ -24,9 +24,16 @@ from click.shell_completion import (
     split_arg_string,
 )
 
-from plans.commands.completion_paths import Offer, assignments, operators, read_document, setting_paths, stepwise
-from plans.commands.root import COMMANDS, root
-from plans.text.terminal import show
+from hintplan.plans.commands.completion_paths import (
+    Offer,
+    assignments,
+    operators,
+    read_document,
+    setting_paths,
+    stepwise,
+)
+from hintplan.plans.commands.root import COMMANDS, root
+from hintplan.plans.text.terminal import show
 
 VARIABLE = "_HINTPLAN_COMPLETE"
 _SHELLS = ("bash", "zsh", "fish")
@@ -127,7 +134,7 @@ def _values(kind: object, metavar: str, plan: str | None, typed: str) -> list[Co
     if isinstance(kind, click.Choice):
         return _matching((Offer(text=str(choice)) for choice in kind.choices), typed)
     if metavar.startswith("KEY="):
-        from plans.model.config import KEYS
+        from hintplan.plans.model.config import KEYS
 
         return _matching((Offer(text=f"{key}=", help=known.description) for key, known in KEYS.items()), typed)
     document = read_document(plan) if plan is not None and metavar in ("ID", "PATH=VALUE", "PATH") else None

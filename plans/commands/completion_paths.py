@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from plans.settings.setting import Setting
+    from hintplan.plans.settings.setting import Setting
 
 Json = Mapping[str, Any]
 
@@ -124,7 +124,7 @@ def stepwise(offers: list[Offer], typed: str) -> list[Offer]:
 
 def _unasked(operator: Json, document: Json) -> Iterator[tuple[str, Any, Mapping[str, Any]]]:
     """Path and default of each setting that the operator could have; an import that only a typed name is worth."""
-    from plans.operators import BY_OP
+    from hintplan.plans.operators import BY_OP
 
     kind = BY_OP.get(str(operator.get("op")))
     for group in kind.groups if kind is not None else ():
@@ -136,8 +136,8 @@ def _unasked(operator: Json, document: Json) -> Iterator[tuple[str, Any, Mapping
 
 def _choices(path: str) -> Iterable[str]:
     """The values that a setting can have, if they are few; only now is what knows them worth its loading."""
-    from plans.model.config import KEYS
-    from plans.operators import KINDS
+    from hintplan.plans.model.config import KEYS
+    from hintplan.plans.operators import KINDS
 
     setting: Setting | None
     if path.startswith("config."):
@@ -154,7 +154,7 @@ def _choices(path: str) -> Iterable[str]:
 
 
 def _config_keys() -> dict[str, str]:
-    from plans.model.config import KEYS
+    from hintplan.plans.model.config import KEYS
 
     return {key: known.description for key, known in KEYS.items() if known.in_config}
 

@@ -9,20 +9,20 @@ from collections.abc import Sequence
 
 import click
 
-from plans.commands.options import (
+from hintplan.plans.commands.options import (
     allow_fact_edits_option,
     allow_module_option,
     config_option,
     init_option,
     json_format_option,
 )
-from plans.compare.change import Change
-from plans.compare.diff import diff
-from plans.compare.report import of_level
-from plans.files.plan_source import PlanSource, is_script, read_source
-from plans.review.diff_sql import script_of, sql_difference
-from plans.settings.effects import LEVELS, Level
-from plans.text.terminal import clean, show, wants_colour
+from hintplan.plans.compare.change import Change
+from hintplan.plans.compare.diff import diff
+from hintplan.plans.compare.report import of_level
+from hintplan.plans.files.plan_source import PlanSource, is_script, read_source
+from hintplan.plans.review.diff_sql import script_of, sql_difference
+from hintplan.plans.settings.effects import LEVELS, Level
+from hintplan.plans.text.terminal import clean, show, wants_colour
 
 _WITH_SQL = ("text", "markdown", "json")
 _SAME_SQL = "the scripts are the same"
@@ -118,7 +118,7 @@ def rendered(
     sql: str | None = None,
 ) -> str:
     """The changes in one of ``FORMATS``; ``sql`` is what differs between the scripts, if that was asked for."""
-    from plans.compare.report import WIDTH, Detail, report_text
+    from hintplan.plans.compare.report import WIDTH, Detail, report_text
 
     detail: Detail = "concise" if concise else "full" if full else "normal"
     if layout == "text":
@@ -127,8 +127,8 @@ def rendered(
         report = report_text(changes, detail=detail, width=width, **painted)
         return report if sql is None else f"{report}\n\n{clean(sql) or _SAME_SQL}"
     if layout == "markdown":
-        from plans.review.diff_markdown import LIMIT, mermaid_of, report_markdown
-        from plans.text.markdown import fence
+        from hintplan.plans.review.diff_markdown import LIMIT, mermaid_of, report_markdown
+        from hintplan.plans.text.markdown import fence
 
         report = report_markdown(changes, detail=detail, graph=mermaid_of(before.plan, after.plan, changes))
         if sql is None:
@@ -140,29 +140,29 @@ def rendered(
             else f"{report}\n\nThe scripts differ too much to show."
         )
     if layout == "json":
-        from plans.compare.json_report import report_json
+        from hintplan.plans.compare.json_report import report_json
 
         return json.dumps({**report_json(changes), **({} if sql is None else {"sql": sql})}, indent=2)
     if layout == "html":
-        from plans.review.diff_html import drawing_of, report_html
+        from hintplan.plans.review.diff_html import drawing_of, report_html
 
         drawing = drawing_of(before.plan, after.plan, changes)
         return report_html(changes, title=f"{before.name} → {after.name}", detail=detail, drawing=drawing)
-    from plans.review.annotations import DIFF_RULES, remarks_of_changes
-    from plans.review.locations import locate
+    from hintplan.plans.review.annotations import DIFF_RULES, remarks_of_changes
+    from hintplan.plans.review.locations import locate
 
     remarks = remarks_of_changes(changes, locate(after, changes), fail_on=least_level(fail_on))
     if not full:
         remarks = [remark for remark in remarks if remark.rule != "diff-none" or remark.level == "error"]
     if layout == "github":
-        from plans.review.github import github
+        from hintplan.plans.review.github import github
 
         return github(remarks)
     if layout == "sarif":
-        from plans.review.sarif import sarif
+        from hintplan.plans.review.sarif import sarif
 
         return json.dumps(sarif(remarks, DIFF_RULES), indent=2)
-    from plans.review.junit import junit
+    from hintplan.plans.review.junit import junit
 
     return junit(remarks, suite="diff").rstrip("\n")
 

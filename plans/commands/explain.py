@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from plans.commands.options import allow_fact_edits_option, json_option, read_plan, show_json
-from plans.show.tree import show_tree
+from hintplan.plans.commands.options import allow_fact_edits_option, json_option, read_plan, show_json
+from hintplan.plans.show.tree import show_tree
 
 
 @click.command("explain")
@@ -14,7 +14,7 @@ from plans.show.tree import show_tree
 @json_option
 def explain_command(path: str, allow_fact_edits: bool, as_json: bool) -> None:
     """Show the operators of a plan as a tree, with every state, its TTL, and who set it."""
-    from plans.show.explain import explain_json
+    from hintplan.plans.show.explain import explain_json
 
     plan = read_plan(path, allow_fact_edits=allow_fact_edits, check_meaning=False)
     if as_json:

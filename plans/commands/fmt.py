@@ -6,13 +6,13 @@ from difflib import unified_diff
 
 import click
 
-from plans.errors import Diagnostic, PlanError
-from plans.files.codec import loads, plan_bytes, put_plan_bytes, write_plan_bytes
-from plans.files.fmt import formatted
-from plans.merge.conflict_text import marked, sides_of
-from plans.merge.flat import flat_lines
-from plans.text.redaction import without_json_literals
-from plans.text.terminal import say, show
+from hintplan.plans.errors import Diagnostic, PlanError
+from hintplan.plans.files.codec import loads, plan_bytes, put_plan_bytes, write_plan_bytes
+from hintplan.plans.files.fmt import formatted
+from hintplan.plans.merge.conflict_text import marked, sides_of
+from hintplan.plans.merge.flat import flat_lines
+from hintplan.plans.text.redaction import without_json_literals
+from hintplan.plans.text.terminal import say, show
 
 
 @click.command("fmt")

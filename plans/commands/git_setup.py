@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from plans.files.git_setup import Setup, apply_setup, planned
-from plans.text.terminal import say
+from hintplan.plans.files.git_setup import Setup, apply_setup, planned
+from hintplan.plans.text.terminal import say
 
 _SHOWN = 80
 

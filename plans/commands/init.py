@@ -17,10 +17,10 @@ from typing import Any
 
 import click
 
-from plans.errors import HintplanError, PlanError
-from plans.files.codec import write_plan_bytes
-from plans.format.editor_schema import editor_schema_text
-from plans.text.terminal import say
+from hintplan.plans.errors import HintplanError, PlanError
+from hintplan.plans.files.codec import write_plan_bytes
+from hintplan.plans.format.editor_schema import editor_schema_text
+from hintplan.plans.text.terminal import say
 
 SCHEMA_FILE = "hintplan.schema.json"
 URL = f"./.vscode/{SCHEMA_FILE}"

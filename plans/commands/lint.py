@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from plans.commands.options import allow_module_option, init_option, json_format_option
-from plans.lint.registry import RULES, rule_called
-from plans.lint.report import FORMATS, rendered, summary
-from plans.lint.run import LEVELS, failing, lint
-from plans.text.names import did_you_mean
-from plans.text.terminal import say, show
+from hintplan.plans.commands.options import allow_module_option, init_option, json_format_option
+from hintplan.plans.lint.registry import RULES, rule_called
+from hintplan.plans.lint.report import FORMATS, rendered, summary
+from hintplan.plans.lint.run import LEVELS, failing, lint
+from hintplan.plans.text.names import did_you_mean
+from hintplan.plans.text.terminal import say, show
 
 
 @click.command("lint")

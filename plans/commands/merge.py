@@ -13,16 +13,16 @@ from typing import Any
 
 import click
 
-from plans.commands.options import json_report_option, one_on_stdout, plan_output_option, show_json
-from plans.compare.report import report_text
-from plans.errors import Diagnostic, PlanError
-from plans.files.codec import dumps, loads, put_plan_bytes, read_plan_bytes, write_plan_bytes
-from plans.files.git import git as git_says
-from plans.merge.conflict_text import marked
-from plans.merge.merge import Merged, conflict_sides, merge
-from plans.merge.merge_text import described, path_of
-from plans.model.plan import Plan
-from plans.text.terminal import say
+from hintplan.plans.commands.options import json_report_option, one_on_stdout, plan_output_option, show_json
+from hintplan.plans.compare.report import report_text
+from hintplan.plans.errors import Diagnostic, PlanError
+from hintplan.plans.files.codec import dumps, loads, put_plan_bytes, read_plan_bytes, write_plan_bytes
+from hintplan.plans.files.git import git as git_says
+from hintplan.plans.merge.conflict_text import marked
+from hintplan.plans.merge.merge import Merged, conflict_sides, merge
+from hintplan.plans.merge.merge_text import described, path_of
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.text.terminal import say
 
 _FAILED = 70
 _HINT = (

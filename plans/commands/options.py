@@ -12,9 +12,9 @@ from typing import Any
 
 import click
 
-from plans.files.codec import loads, plan_bytes
-from plans.model.plan import Plan
-from plans.text.terminal import show
+from hintplan.plans.files.codec import loads, plan_bytes
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.text.terminal import show
 
 allow_fact_edits_option = click.option(
     "--allow-fact-edits", is_flag=True, help="Accept operators and tables that were changed by hand."

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import click
 
-from plans.commands.options import json_report_option, one_on_stdout, plan_output_option, show_json
-from plans.files.codec import dumps, load, loads, plan_bytes, put_plan_bytes, read_document
-from plans.format.digest import changed_facts
-from plans.merge.moved import moves_for
-from plans.merge.rebase import rebase
-from plans.merge.rebase_report import raise_obstacles, report_json, report_text
-from plans.model.plan import Plan
-from plans.text.terminal import say
+from hintplan.plans.commands.options import json_report_option, one_on_stdout, plan_output_option, show_json
+from hintplan.plans.files.codec import dumps, load, loads, plan_bytes, put_plan_bytes, read_document
+from hintplan.plans.format.digest import changed_facts
+from hintplan.plans.merge.moved import moves_for
+from hintplan.plans.merge.rebase import rebase
+from hintplan.plans.merge.rebase_report import raise_obstacles, report_json, report_text
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.text.terminal import say
 
 
 def rebase_options(function: Callable[..., int]) -> Callable[..., int]:

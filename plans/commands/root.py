@@ -1,7 +1,7 @@
 """All commands by name: where each is found when it is used, its line in the help, and what a shell completes.
 
 >>> COMMANDS["run"].target
-'runtime.run.command:run_command'
+'hintplan.runtime.run.command:run_command'
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import click
 
-from plans.lazy import load
-from plans.text.names import nearest
+from hintplan.plans.lazy import load
+from hintplan.plans.text.names import nearest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,51 +28,69 @@ class LazyCommand:
 
 
 COMMANDS = {
-    "compile": LazyCommand(target="planner.cli:compile_command", help="Compile a SQL script to a plan."),
+    "compile": LazyCommand(target="hintplan.planner.cli:compile_command", help="Compile a SQL script to a plan."),
     "validate": LazyCommand(
-        target="plans.commands.validate:validate_command", help="Check plans without running them."
+        target="hintplan.plans.commands.validate:validate_command", help="Check plans without running them."
     ),
     "explain": LazyCommand(
-        target="plans.commands.explain:explain_command", help="Show operators, state, and who set what."
+        target="hintplan.plans.commands.explain:explain_command", help="Show operators, state, and who set what."
     ),
-    "show": LazyCommand(target="plans.commands.show:show_command", help="Draw a plan: page, picture, graph or tree."),
+    "show": LazyCommand(
+        target="hintplan.plans.commands.show:show_command", help="Draw a plan: page, picture, graph or tree."
+    ),
     "set": LazyCommand(
-        target="plans.commands.set:set_command",
+        target="hintplan.plans.commands.set:set_command",
         help="Edit settings of a plan, checked.",
         completes=("file", "PATH=VALUE"),
     ),
-    "diff": LazyCommand(target="plans.commands.diff:diff_command", help="Compare two plans by meaning."),
+    "diff": LazyCommand(target="hintplan.plans.commands.diff:diff_command", help="Compare two plans by meaning."),
     "why": LazyCommand(
-        target="plans.commands.why:why_command",
+        target="hintplan.plans.commands.why:why_command",
         help="Show who set a setting, where, and what wins.",
         completes=("file", "PATH"),
     ),
-    "rebase": LazyCommand(target="plans.commands.rebase:rebase_command", help="Carry edits over to a newer plan."),
-    "merge": LazyCommand(target="plans.commands.merge:merge_command", help="Merge two plans by meaning."),
-    "git-setup": LazyCommand(target="plans.commands.git_setup:git_setup_command", help="Let git diff and merge plans."),
-    "flat": LazyCommand(target="plans.commands.fmt:flat_command", help="Print one line for each fact and setting."),
-    "fmt": LazyCommand(target="plans.commands.fmt:fmt_command", help="Lay plans out in the canonical way."),
-    "lint": LazyCommand(target="plans.commands.lint:lint_command", help="Find settings that are likely mistakes."),
-    "ci": LazyCommand(target="plans.commands.ci:ci_command", help="Check a change of plans: layout, meaning, effects."),
-    "check": LazyCommand(
-        target="runtime.run.check:check_command", help="Tell what a run on a checkpoint does with each state."
+    "rebase": LazyCommand(
+        target="hintplan.plans.commands.rebase:rebase_command", help="Carry edits over to a newer plan."
     ),
-    "run": LazyCommand(target="runtime.run.command:run_command", help="Run a plan on Spark."),
+    "merge": LazyCommand(target="hintplan.plans.commands.merge:merge_command", help="Merge two plans by meaning."),
+    "git-setup": LazyCommand(
+        target="hintplan.plans.commands.git_setup:git_setup_command", help="Let git diff and merge plans."
+    ),
+    "flat": LazyCommand(
+        target="hintplan.plans.commands.fmt:flat_command", help="Print one line for each fact and setting."
+    ),
+    "fmt": LazyCommand(target="hintplan.plans.commands.fmt:fmt_command", help="Lay plans out in the canonical way."),
+    "lint": LazyCommand(
+        target="hintplan.plans.commands.lint:lint_command", help="Find settings that are likely mistakes."
+    ),
+    "ci": LazyCommand(
+        target="hintplan.plans.commands.ci:ci_command", help="Check a change of plans: layout, meaning, effects."
+    ),
+    "check": LazyCommand(
+        target="hintplan.runtime.run.check:check_command", help="Tell what a run on a checkpoint does with each state."
+    ),
+    "run": LazyCommand(target="hintplan.runtime.run.command:run_command", help="Run a plan on Spark."),
     "bundle": LazyCommand(
-        target="runtime.bundle.command:bundle_command", help="Pack a plan and what runs it, for spark-submit."
+        target="hintplan.runtime.bundle.command:bundle_command", help="Pack a plan and what runs it, for spark-submit."
     ),
     "state": LazyCommand(
-        target="runtime.inspect.command:state_command",
+        target="hintplan.runtime.inspect.command:state_command",
         help="Show what a checkpoint holds; copy or compact it.",
     ),
-    "sql": LazyCommand(target="plans.commands.sql:sql_command", help="Run statements, from a script or typed in."),
-    "init": LazyCommand(target="plans.commands.init:init_command", help="Let VS Code complete and check plans."),
+    "sql": LazyCommand(
+        target="hintplan.plans.commands.sql:sql_command", help="Run statements, from a script or typed in."
+    ),
+    "init": LazyCommand(
+        target="hintplan.plans.commands.init:init_command", help="Let VS Code complete and check plans."
+    ),
     "completion": LazyCommand(
-        target="plans.commands.completion:completion_command",
+        target="hintplan.plans.commands.completion:completion_command",
         help="Print the script that completes in a shell.",
         completes=("bash|zsh|fish",),
     ),
-    "schema": LazyCommand(target="plans.commands.schema:schema_command", help="Print the JSON Schema of plans."),
+    "schema": LazyCommand(
+        target="hintplan.plans.commands.schema:schema_command", help="Print the JSON Schema of plans."
+    ),
 }
 
 

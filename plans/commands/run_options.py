@@ -18,11 +18,11 @@ from typing import Any, TypeVar
 
 import click
 
-from plans.commands.options import key_value_option
-from plans.connectors.policy import KEYS, policy_for, wrong_value
-from plans.declarations.durations import parse_duration
-from plans.text.project import FILE
-from plans.text.terminal import hide
+from hintplan.plans.commands.options import key_value_option
+from hintplan.plans.connectors.policy import KEYS, policy_for, wrong_value
+from hintplan.plans.declarations.durations import parse_duration
+from hintplan.plans.text.project import FILE
+from hintplan.plans.text.terminal import hide
 
 master_option = click.option(
     "--master", metavar="URL", help="Spark master (default: what Spark is configured to, else local[*])."

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from plans.text.terminal import show
+from hintplan.plans.text.terminal import show
 
 
 @click.command("schema")
 def schema_command() -> None:
     """Print the JSON Schema of plans, for editors and other tools."""
-    from plans.format.editor_schema import editor_schema_text
+    from hintplan.plans.format.editor_schema import editor_schema_text
 
     show(editor_schema_text().rstrip("\n"))

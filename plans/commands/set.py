@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from plans.commands.options import allow_fact_edits_option, json_option, show_json
-from plans.files.codec import loads, read_plan_bytes, write_plan_bytes
-from plans.text.terminal import say
+from hintplan.plans.commands.options import allow_fact_edits_option, json_option, show_json
+from hintplan.plans.files.codec import loads, read_plan_bytes, write_plan_bytes
+from hintplan.plans.text.terminal import say
 
 
 @click.command("set")
@@ -35,12 +35,12 @@ def set_command(
     hintplan set plan.json tables.orders.options.path=data/orders
     hintplan set plan.json --remove config.table.exec.state.ttl
     """
-    from plans.analysis.repeated import one_sided_changes
-    from plans.compare.diff import diff
-    from plans.compare.json_report import report_json
-    from plans.compare.report import report_text
-    from plans.edit.assign import assigned
-    from plans.files.rewrite import rewrite
+    from hintplan.plans.analysis.repeated import one_sided_changes
+    from hintplan.plans.compare.diff import diff
+    from hintplan.plans.compare.json_report import report_json
+    from hintplan.plans.compare.report import report_text
+    from hintplan.plans.edit.assign import assigned
+    from hintplan.plans.files.rewrite import rewrite
 
     if not assignments and not removals:
         raise click.UsageError("nothing to do: give PATH=VALUE or --remove PATH")

@@ -14,17 +14,17 @@ from collections.abc import Collection, Sequence
 
 import click
 
-from plans.commands.options import allow_fact_edits_option, allow_module_option, init_option, output_option
-from plans.errors import HintplanError, PlanError
-from plans.files.codec import read_plan_bytes, write_plan_bytes
-from plans.files.named_script import init_of, named_script
-from plans.files.plan_source import PlanSource, compile_text, init_texts, read_source
-from plans.model.plan import Plan
-from plans.show.page_script import Script, script_of
-from plans.show.tree import show_tree
-from plans.text.names import did_you_mean
-from plans.text.terminal import say, show
-from plans.text.text_file import script_text
+from hintplan.plans.commands.options import allow_fact_edits_option, allow_module_option, init_option, output_option
+from hintplan.plans.errors import HintplanError, PlanError
+from hintplan.plans.files.codec import read_plan_bytes, write_plan_bytes
+from hintplan.plans.files.named_script import init_of, named_script
+from hintplan.plans.files.plan_source import PlanSource, compile_text, init_texts, read_source
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.show.page_script import Script, script_of
+from hintplan.plans.show.tree import show_tree
+from hintplan.plans.text.names import did_you_mean
+from hintplan.plans.text.terminal import say, show
+from hintplan.plans.text.text_file import script_text
 
 FORMATS = ("html", "svg", "mermaid", "dot", "tree")
 _ENDINGS = {
@@ -119,18 +119,18 @@ def _drawn(
     file: str,
 ) -> str:
     if layout == "tree":
-        from plans.show.explain import explain
+        from hintplan.plans.show.explain import explain
 
         return explain(plan)
     if layout == "html":
-        from plans.show.page import plan_page
+        from hintplan.plans.show.page import plan_page
 
         return plan_page(plan, before=before, script=script, file=file, centre=centre, hops=hops)
-    from plans.compare.diff import diff
-    from plans.show.graph_text import dot, mermaid
-    from plans.show.page_data import row_kinds
-    from plans.show.picture import around, picture
-    from plans.show.svg import standalone
+    from hintplan.plans.compare.diff import diff
+    from hintplan.plans.show.graph_text import dot, mermaid
+    from hintplan.plans.show.page_data import row_kinds
+    from hintplan.plans.show.picture import around, picture
+    from hintplan.plans.show.svg import standalone
 
     shown = picture(plan, before=before, changes=diff(before, plan) if before is not None else ())
     shown = around(shown, centre, hops=hops) if centre else shown

@@ -13,9 +13,9 @@ from typing import Any
 
 import click
 
-from plans.client.client import Client
-from plans.commands.options import allow_fact_edits_option, config_option, init_option
-from plans.commands.run_options import (
+from hintplan.plans.client.client import Client
+from hintplan.plans.commands.options import allow_fact_edits_option, config_option, init_option
+from hintplan.plans.commands.run_options import (
     allow_state_drop_option,
     conf_option,
     debug_option,
@@ -25,11 +25,11 @@ from plans.commands.run_options import (
     remote_option,
     trigger_option,
 )
-from plans.errors import SqlError
-from plans.files.plan_source import init_texts
-from plans.lazy import load
-from plans.text.terminal import say
-from plans.text.text_file import read_text
+from hintplan.plans.errors import SqlError
+from hintplan.plans.files.plan_source import init_texts
+from hintplan.plans.lazy import load
+from hintplan.plans.text.terminal import say
+from hintplan.plans.text.text_file import read_text
 
 _STDIN = "<stdin>"
 
@@ -68,10 +68,10 @@ def sql_command(
     typed = script is None and sys.stdin.isatty() and not as_json
     file = None if typed else _STDIN if script in (None, "-") else script
     text = "" if typed else read_text(script or "-", file or _STDIN)
-    open_session = load("planner.session:Session").open
+    open_session = load("hintplan.planner.session:Session").open
     client = Client(
         session=open_session(config, file=file, strict_hints=strict_hints, allow_modules=options["policy"].modules),
-        open_engine=lambda: load("runtime.run.sql_client:Engine")(as_json=as_json, **options),
+        open_engine=lambda: load("hintplan.runtime.run.sql_client:Engine")(as_json=as_json, **options),
         as_json=as_json,
         allow_fact_edits=allow_fact_edits,
         typed=typed,
@@ -80,7 +80,7 @@ def sql_command(
         if not _read_init_files(client, init, debug=options["debug"]):
             return 1
         if typed:
-            run_shell: Callable[..., int] = load("plans.client.shell:run_shell")
+            run_shell: Callable[..., int] = load("hintplan.plans.client.shell:run_shell")
             return run_shell(client, debug=options["debug"])
         return _run_script(client, text, continue_on_error=continue_on_error, debug=options["debug"])
     finally:
@@ -91,7 +91,7 @@ def _read_init_files(client: Client, names: Sequence[str], *, debug: bool) -> bo
     """Whether the init files could be read; what is wrong with them, and what their statements say, is told."""
     session = client.session
     try:
-        load("planner.init_files:read_init_files")(session, init_texts(names))
+        load("hintplan.planner.init_files:read_init_files")(session, init_texts(names))
     except SqlError as error:
         if debug:
             say(traceback.format_exc())

@@ -8,12 +8,12 @@ from typing import Any
 
 import click
 
-from plans.analysis.run_limits import check_sizes
-from plans.commands.options import allow_fact_edits_option, json_option, read_plan, show_json
-from plans.errors import Diagnostic, PlanError
-from plans.files.codec import fingerprint
-from plans.show.explain import summary
-from plans.text.terminal import say
+from hintplan.plans.analysis.run_limits import check_sizes
+from hintplan.plans.commands.options import allow_fact_edits_option, json_option, read_plan, show_json
+from hintplan.plans.errors import Diagnostic, PlanError
+from hintplan.plans.files.codec import fingerprint
+from hintplan.plans.show.explain import summary
+from hintplan.plans.text.terminal import say
 
 _ENOUGH = 100
 
@@ -33,7 +33,7 @@ def validate_command(paths: tuple[str, ...], allow_fact_edits: bool, as_json: bo
         except PlanError as error:
             problems += error.diagnostics
             if not as_json:
-                from plans.files.restore import restoring
+                from hintplan.plans.files.restore import restoring
 
                 changed.append(restoring(error))
         else:

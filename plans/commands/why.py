@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from plans.commands.options import (
+from hintplan.plans.commands.options import (
     allow_fact_edits_option,
     allow_module_option,
     config_option,
@@ -17,18 +17,18 @@ from plans.commands.options import (
     json_option,
     show_json,
 )
-from plans.edit.why import ScriptSays, Step, Why, settings_below, why
-from plans.errors import HintplanError
-from plans.files import git
-from plans.files.named_script import init_of, is_plain_name, named_script
-from plans.files.plan_source import PlanSource, compile_text, init_texts, is_script, read_bytes, read_source
-from plans.format.paths import find
-from plans.model.plan import Plan
-from plans.model.settings import PlanSetting
-from plans.settings.setting import shown
-from plans.text.jsontext import JsonText
-from plans.text.terminal import clean, say, show, wants_colour
-from plans.text.text_file import script_text
+from hintplan.plans.edit.why import ScriptSays, Step, Why, settings_below, why
+from hintplan.plans.errors import HintplanError
+from hintplan.plans.files import git
+from hintplan.plans.files.named_script import init_of, is_plain_name, named_script
+from hintplan.plans.files.plan_source import PlanSource, compile_text, init_texts, is_script, read_bytes, read_source
+from hintplan.plans.format.paths import find
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.model.settings import PlanSetting
+from hintplan.plans.settings.setting import shown
+from hintplan.plans.text.jsontext import JsonText
+from hintplan.plans.text.terminal import clean, say, show, wants_colour
+from hintplan.plans.text.text_file import script_text
 
 
 @click.command("why")

@@ -21,11 +21,11 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal
 
-from plans.analysis.streaming_queries import Query, queries, single_queries
-from plans.compare.query_record import WAKING, QueryRecord, StateRecord
-from plans.compare.sources import ContinuedSources, Order, continued_sources, order_under
-from plans.model.plan import Plan
-from plans.text.counts import count
+from hintplan.plans.analysis.streaming_queries import Query, queries, single_queries
+from hintplan.plans.compare.query_record import WAKING, QueryRecord, StateRecord
+from hintplan.plans.compare.sources import ContinuedSources, Order, continued_sources, order_under
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.text.counts import count
 
 Outcome = Literal["goes on", "new", "left behind", "refused"]
 SourceOutcome = Literal["new", "left behind"]

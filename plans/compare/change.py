@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from plans.settings.effects import Effect
+from hintplan.plans.settings.effects import Effect
 
 Kind = Literal["~", "+", "-", "-/+"]
 Subject = Literal["setting", "origin", "table", "function", "operator", "reason"]

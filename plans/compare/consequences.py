@@ -1,8 +1,8 @@
 """What changes of operators and tables do to a running job, by what becomes of the states that they are part of.
 
-Settings have their effects by name (:mod:`plans.settings.effects`). Facts have none by themselves: another filter
-matters to the state above it, and to none below. So each change of a fact gets the worst that becomes of a query or a
-state it leads to, as :mod:`plans.compare.carryover` has it.
+Settings have their effects by name (:mod:`hintplan.plans.settings.effects`). Facts have none by themselves: another
+filter matters to the state above it, and to none below. So each change of a fact gets the worst that becomes of a query
+or a state it leads to, as :mod:`hintplan.plans.compare.carryover` has it.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from plans.analysis.streaming_queries import Query, queries
-from plans.compare.carryover import QueryVerdict, carried, continued
-from plans.compare.change import Change
-from plans.compare.query_record import operators_of, query_records
-from plans.connectors.table import source_kinds
-from plans.model.plan import Plan
-from plans.operators import functions_of, state_of
-from plans.settings.effects import (
+from hintplan.plans.analysis.streaming_queries import Query, queries
+from hintplan.plans.compare.carryover import QueryVerdict, carried, continued
+from hintplan.plans.compare.change import Change
+from hintplan.plans.compare.query_record import operators_of, query_records
+from hintplan.plans.connectors.table import source_kinds
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import functions_of, state_of
+from hintplan.plans.settings.effects import (
     BEGUN,
     DROPPED,
     INCOMPATIBLE,

@@ -1,8 +1,8 @@
 """The differences of two plans by meaning: which settings and facts differ, who set them, and what becomes of state.
 
 Layout, key order, the order of independent operators and the spelling of durations are no differences, nor is the name
-of the script. What a change does to a running job is decided in :mod:`plans.settings.effects`; wording and layout of
-reports belong to others.
+of the script. What a change does to a running job is decided in :mod:`hintplan.plans.settings.effects`; wording and
+layout of reports belong to others.
 
 >>> [(change.path, change.before, change.after) for change in diff(Plan(name="a"), Plan(name="b"))]
 [('name', 'a', 'b')]
@@ -14,22 +14,22 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
-from plans.compare.change import Change, Kind
-from plans.compare.consequences import with_consequences
-from plans.compare.facts import brief, facts_between
-from plans.compare.lineage import parks_rows
-from plans.compare.match import Match, match
-from plans.connectors.check import shown_options
-from plans.connectors.table import is_sink_directory
-from plans.declarations.durations import DurationError, same_duration
-from plans.declarations.tables import Table
-from plans.format.digest import operator_facts, table_facts
-from plans.format.document import function_document
-from plans.model.config import KEYS, NAME
-from plans.model.plan import Plan
-from plans.model.settings import PlanSetting, option_effect, settings_by_name
-from plans.operators import Operator, describe, op_name, state_of, tables_used
-from plans.settings.effects import (
+from hintplan.plans.compare.change import Change, Kind
+from hintplan.plans.compare.consequences import with_consequences
+from hintplan.plans.compare.facts import brief, facts_between
+from hintplan.plans.compare.lineage import parks_rows
+from hintplan.plans.compare.match import Match, match
+from hintplan.plans.connectors.check import shown_options
+from hintplan.plans.connectors.table import is_sink_directory
+from hintplan.plans.declarations.durations import DurationError, same_duration
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.format.digest import operator_facts, table_facts
+from hintplan.plans.format.document import function_document
+from hintplan.plans.model.config import KEYS, NAME
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.model.settings import PlanSetting, option_effect, settings_by_name
+from hintplan.plans.operators import Operator, describe, op_name, state_of, tables_used
+from hintplan.plans.settings.effects import (
     FILES_ELSEWHERE,
     FUNCTION,
     INCOMPATIBLE,
@@ -42,10 +42,10 @@ from plans.settings.effects import (
     Effect,
     in_batch,
 )
-from plans.settings.layers import EDIT
-from plans.settings.setting import Value, shown
-from plans.settings.state import STATE_TTL
-from plans.text.counts import first_of
+from hintplan.plans.settings.layers import EDIT
+from hintplan.plans.settings.setting import Value, shown
+from hintplan.plans.settings.state import STATE_TTL
+from hintplan.plans.text.counts import first_of
 
 _PARKING_SETTINGS = (("retry", "mode"), ("cache", "lookup.cache"))
 """The settings that decide whether a lookup parks rows, which is a state of its own."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from plans.text.counts import shortened
+from hintplan.plans.text.counts import shortened
 
 _MAX_TEXT = 2000
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from plans.compare.change import Change
-from plans.compare.report import legend, summary, worst_level
+from hintplan.plans.compare.change import Change
+from hintplan.plans.compare.report import legend, summary, worst_level
 
 _KINDS = {"~": "changed", "+": "added", "-": "removed", "-/+": "replaced"}
 _AS_IT_IS = ("subject", "path", "setting", "operator", "before", "after", "note", "layers", "reason", "follows")

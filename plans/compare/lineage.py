@@ -13,12 +13,12 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from plans.declarations.row_kinds import INSERT_ONLY, RowKinds, merged
-from plans.declarations.tables import Function
-from plans.format.digest import operator_facts
-from plans.format.document import function_document
-from plans.model.plan import Plan
-from plans.operators import Operator, functions_of, kind_of, state_of, tables_used
+from hintplan.plans.declarations.row_kinds import INSERT_ONLY, RowKinds, merged
+from hintplan.plans.declarations.tables import Function
+from hintplan.plans.format.digest import operator_facts
+from hintplan.plans.format.document import function_document
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Operator, functions_of, kind_of, state_of, tables_used
 
 
 def parks_rows(operator: Operator) -> bool:

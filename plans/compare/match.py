@@ -4,7 +4,7 @@ Ids come from names in the query, so another alias gives an operator another id.
 that are new are matched when their facts, apart from ids, are the same, with all that leads to them or else by
 themselves, and nothing else is as like them.
 
->>> from plans.operators import Scan
+>>> from hintplan.plans.operators import Scan
 >>> a, b = (Plan(name="p", operators=(Scan(id=i, table="t", columns=("x",)),)) for i in ("scan_a", "scan_b"))
 >>> match(a, b).renamed
 {'scan_a': 'scan_b'}
@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 
-from plans.compare.successors import is_another
-from plans.format.digest import operator_facts
-from plans.model.plan import Plan
-from plans.operators import Operator, tables_used
+from hintplan.plans.compare.successors import is_another
+from hintplan.plans.format.digest import operator_facts
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Operator, tables_used
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

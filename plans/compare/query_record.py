@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from plans.analysis.streaming_queries import Query, path_to
-from plans.compare.lineage import keeps_state, parks_rows, state_lineages
-from plans.compare.sources import Order, SourceRecord
-from plans.connectors.table import sink_directory
-from plans.model.plan import Plan
-from plans.operators import Operator, kind_of, state_of, table_of
+from hintplan.plans.analysis.streaming_queries import Query, path_to
+from hintplan.plans.compare.lineage import keeps_state, parks_rows, state_lineages
+from hintplan.plans.compare.sources import Order, SourceRecord
+from hintplan.plans.connectors.table import sink_directory
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Operator, kind_of, state_of, table_of
 
 WAKING = "rows that wait"
 """What an operator reads that rows wait in, as the table of a source: the time at which they are due."""

@@ -15,10 +15,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
-from plans.compare.change import Change
-from plans.settings.effects import LEVELS, MEANING, Level, worst
-from plans.text.counts import first_of
-from plans.text.terminal import clean
+from hintplan.plans.compare.change import Change
+from hintplan.plans.settings.effects import LEVELS, MEANING, Level, worst
+from hintplan.plans.text.counts import first_of
+from hintplan.plans.text.terminal import clean
 
 Detail = Literal["concise", "normal", "full"]
 Part = Literal["+", "-", "~", "-/+", "incompatible", "note"]

@@ -3,7 +3,7 @@
 Only operators that the old plan did not have can be successors. Likeness is counted in points for what a reader would
 look at: inputs, keys, tables, columns, the name. Knows no settings.
 
->>> from plans.operators import Scan
+>>> from hintplan.plans.operators import Scan
 >>> old, new = Scan(id="scan_o", table="o", columns=("a",)), Scan(id="scan_o_in_v", table="o", columns=("a",))
 >>> found = successor(old, (new,))
 >>> found.id, found.why
@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
 
-from plans.format.digest import operator_facts
-from plans.operators import Operator, op_name
+from hintplan.plans.format.digest import operator_facts
+from hintplan.plans.operators import Operator, op_name
 
 _ENOUGH = 0.5
 _LITTLE = 0.3

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plans.connectors.connector import Connector, Writing
+from hintplan.plans.connectors.connector import Connector, Writing
 
 BLACKHOLE = Connector(
     name="blackhole",

@@ -1,6 +1,6 @@
 """What is wrong with a table: unknown options, wrong values, what its connector checks itself, and METADATA columns.
 
->>> from plans.declarations.tables import TableColumn
+>>> from hintplan.plans.declarations.tables import TableColumn
 >>> table = Table(columns=(TableColumn(name="v", type="INT"),), options={"connector": "print", "print-identifer": "x"})
 >>> print(*check_table("result", table))
 tables.result.options.print-identifer: the print connector has no option 'print-identifer'
@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from plans.connectors.connector import COLUMN_OPTIONS, Connector, MetadataKey
-from plans.connectors.options import bad_value, option
-from plans.connectors.table import CONNECTORS, connector_of
-from plans.declarations.tables import Table, TableColumn
-from plans.declarations.types import parse_type
-from plans.errors import Diagnostic
-from plans.settings.setting import Setting
-from plans.text.names import did_you_mean
+from hintplan.plans.connectors.connector import COLUMN_OPTIONS, Connector, MetadataKey
+from hintplan.plans.connectors.options import bad_value, option
+from hintplan.plans.connectors.table import CONNECTORS, connector_of
+from hintplan.plans.declarations.tables import Table, TableColumn
+from hintplan.plans.declarations.types import parse_type
+from hintplan.plans.errors import Diagnostic
+from hintplan.plans.settings.setting import Setting
+from hintplan.plans.text.names import did_you_mean
 
 _INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from plans.declarations.tables import Table, TableColumn
-from plans.declarations.types import DataType, parse_type
-from plans.errors import Diagnostic
+from hintplan.plans.declarations.tables import Table, TableColumn
+from hintplan.plans.declarations.types import DataType, parse_type
+from hintplan.plans.errors import Diagnostic
 
 NESTED = ("ARRAY", "MAP", "MULTISET", "ROW")
 BINARY = ("BYTES", "BINARY", "VARBINARY")

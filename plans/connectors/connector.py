@@ -1,8 +1,8 @@
 """What a connector is, as data: everything that code elsewhere asks of one, so that it need not know its name.
 
-A connector has a file of its own beside this one, with one :class:`Connector` in it; :mod:`plans.connectors.table`
-lists them, and answers for a table. How a connector reads, writes and looks up is the runtime's, in the folder or file
-of the same name in ``runtime/connectors``.
+A connector has a file of its own beside this one, with one :class:`Connector` in it;
+:mod:`hintplan.plans.connectors.table` lists them, and answers for a table. How a connector reads, writes and looks up
+is the runtime's, in the folder or file of the same name in ``runtime/connectors``.
 
 >>> sink = Connector(name="null", description="Drops rows.", writing=Writing(drops_rows=True))
 >>> sink.reading is None, sorted(sink.writing.kinds(Table(columns=(), options={"connector": "null"})))
@@ -14,14 +14,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from plans.connectors.reach import Place
-from plans.declarations.computations import LookupMode
-from plans.declarations.row_kinds import RowKind
-from plans.declarations.tables import Table
-from plans.errors import Diagnostic
-from plans.settings.group import specs
-from plans.settings.lookup import CACHING
-from plans.settings.setting import Setting
+from hintplan.plans.connectors.reach import Place
+from hintplan.plans.declarations.computations import LookupMode
+from hintplan.plans.declarations.row_kinds import RowKind
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.errors import Diagnostic
+from hintplan.plans.settings.group import specs
+from hintplan.plans.settings.lookup import CACHING
+from hintplan.plans.settings.setting import Setting
 
 ALL_KINDS: tuple[RowKind, ...] = ("+I", "-U", "+U", "-D")
 UPSERT_KINDS: tuple[RowKind, ...] = ("+I", "+U", "-D")

@@ -18,12 +18,12 @@ from decimal import Decimal
 from difflib import get_close_matches
 from typing import Literal
 
-from plans.connectors.columns import NESTED
-from plans.connectors.connector import COLUMN_OPTIONS, Connector, Reading
-from plans.connectors.options import option
-from plans.declarations.tables import Table, TableColumn
-from plans.declarations.types import DataType, parse_type
-from plans.errors import Diagnostic
+from hintplan.plans.connectors.columns import NESTED
+from hintplan.plans.connectors.connector import COLUMN_OPTIONS, Connector, Reading
+from hintplan.plans.connectors.options import option
+from hintplan.plans.declarations.tables import Table, TableColumn
+from hintplan.plans.declarations.types import DataType, parse_type
+from hintplan.plans.errors import Diagnostic
 
 _NUMBER_OF_ROWS = "number-of-rows"
 _COLUMN_OPTIONS = (

@@ -1,6 +1,6 @@
 """The delta connector: a table of Delta Lake, which is files of Parquet and a log of its versions.
 
->>> from plans.declarations.tables import TableColumn
+>>> from hintplan.plans.declarations.tables import TableColumn
 >>> options = {"connector": "delta", "table-path": "totals"}
 >>> table = Table(columns=(TableColumn(name="id", type="INT"),), partitioned_by=("id",), options=options)
 >>> print(*DELTA.check("tables.totals.options", table))
@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from plans.connectors.connector import INSERT_ONLY, UPSERT_KINDS, Connector, Reading, Writing
-from plans.connectors.lakes.columns import check_columns
-from plans.connectors.lakes.sinks import SINK_OPTIONS
-from plans.connectors.lakes.storage import S3_OPTIONS, check_place, reached
-from plans.connectors.options import option
-from plans.declarations.row_kinds import RowKind
-from plans.declarations.tables import Table
-from plans.errors import Diagnostic
+from hintplan.plans.connectors.connector import INSERT_ONLY, UPSERT_KINDS, Connector, Reading, Writing
+from hintplan.plans.connectors.lakes.columns import check_columns
+from hintplan.plans.connectors.lakes.sinks import SINK_OPTIONS
+from hintplan.plans.connectors.lakes.storage import S3_OPTIONS, check_place, reached
+from hintplan.plans.connectors.options import option
+from hintplan.plans.declarations.row_kinds import RowKind
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.errors import Diagnostic
 
 PATH = "table-path"
 VERSION = "versionAsOf"

@@ -10,8 +10,8 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping
 
-from plans.connectors.columns import physical
-from plans.connectors.connector import (
+from hintplan.plans.connectors.columns import physical
+from hintplan.plans.connectors.connector import (
     ALL_KINDS,
     INSERT_ONLY,
     UPSERT_KINDS,
@@ -21,7 +21,7 @@ from plans.connectors.connector import (
     Reading,
     Writing,
 )
-from plans.connectors.files.formats import (
+from hintplan.plans.connectors.files.formats import (
     AVRO_PACKAGE,
     FORMAT_OPTIONS,
     FORMATS,
@@ -29,13 +29,13 @@ from plans.connectors.files.formats import (
     check_format,
     stored_columns,
 )
-from plans.connectors.options import option
-from plans.connectors.reach import file_place
-from plans.declarations.computations import LookupMode
-from plans.declarations.row_kinds import RowKind
-from plans.declarations.tables import Table
-from plans.declarations.types import parse_type
-from plans.errors import Diagnostic
+from hintplan.plans.connectors.options import option
+from hintplan.plans.connectors.reach import file_place
+from hintplan.plans.declarations.computations import LookupMode
+from hintplan.plans.declarations.row_kinds import RowKind
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.declarations.types import parse_type
+from hintplan.plans.errors import Diagnostic
 
 _SOURCE_KINDS: Mapping[str, tuple[RowKind, ...]] = {"true": ALL_KINDS, "upsert": UPSERT_KINDS}
 """What a scan emits, by ``source.changelog``."""

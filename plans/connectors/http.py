@@ -1,6 +1,6 @@
 """The http connector, which looks rows up in a web service: the key is in the path or the query of a url.
 
->>> from plans.declarations.tables import TableColumn
+>>> from hintplan.plans.declarations.tables import TableColumn
 >>> table = Table(columns=(TableColumn(name="code", type="STRING"),),
 ...     options={"connector": "http", "url": "ftp://rates/{code}"})
 >>> print(*HTTP.check("tables.rates.options", table))
@@ -13,13 +13,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from plans.connectors.connector import Connector, LookingUp
-from plans.connectors.options import option
-from plans.connectors.reach import http_host
-from plans.connectors.texts.key_pattern import Text, check_pattern, parse_pattern
-from plans.connectors.texts.literal_secrets import check_secret
-from plans.declarations.tables import Table
-from plans.errors import Diagnostic
+from hintplan.plans.connectors.connector import Connector, LookingUp
+from hintplan.plans.connectors.options import option
+from hintplan.plans.connectors.reach import http_host
+from hintplan.plans.connectors.texts.key_pattern import Text, check_pattern, parse_pattern
+from hintplan.plans.connectors.texts.literal_secrets import check_secret
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.errors import Diagnostic
 
 HEADER = "header."
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")

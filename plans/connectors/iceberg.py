@@ -10,19 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from plans.connectors.connector import INSERT_ONLY, UPSERT_KINDS, Connector, Reading, Writing
-from plans.connectors.lakes.catalogs import (
+from hintplan.plans.connectors.connector import INSERT_ONLY, UPSERT_KINDS, Connector, Reading, Writing
+from hintplan.plans.connectors.lakes.catalogs import (
     CATALOG_OPTIONS,
     SNAPSHOT_OPTIONS,
     check_catalog,
     check_snapshot,
     reached_by_catalog,
 )
-from plans.connectors.lakes.columns import check_columns
-from plans.connectors.lakes.sinks import SINK_OPTIONS
-from plans.declarations.row_kinds import RowKind
-from plans.declarations.tables import Table
-from plans.errors import Diagnostic
+from hintplan.plans.connectors.lakes.columns import check_columns
+from hintplan.plans.connectors.lakes.sinks import SINK_OPTIONS
+from hintplan.plans.declarations.row_kinds import RowKind
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.errors import Diagnostic
 
 _SAME_TABLE = ("uri", "catalog-name", "catalog-database", "catalog-table")
 

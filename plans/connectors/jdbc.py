@@ -18,14 +18,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from urllib.parse import parse_qsl, unquote
 
-from plans.connectors.columns import NESTED, physical, refuse_types
-from plans.connectors.connector import INSERT_ONLY, UPSERT_KINDS, Connector, LookingUp, Reading, Writing
-from plans.connectors.options import ENVIRONMENT, option
-from plans.connectors.reach import HostPlace, Place, local_file
-from plans.declarations.computations import LookupMode
-from plans.declarations.row_kinds import RowKind
-from plans.declarations.tables import Table
-from plans.errors import Diagnostic
+from hintplan.plans.connectors.columns import NESTED, physical, refuse_types
+from hintplan.plans.connectors.connector import INSERT_ONLY, UPSERT_KINDS, Connector, LookingUp, Reading, Writing
+from hintplan.plans.connectors.options import ENVIRONMENT, option
+from hintplan.plans.connectors.reach import HostPlace, Place, local_file
+from hintplan.plans.declarations.computations import LookupMode
+from hintplan.plans.declarations.row_kinds import RowKind
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.errors import Diagnostic
 
 SQLITE_URL = "jdbc:sqlite:"
 POSTGRES_URL = "jdbc:postgresql:"

@@ -1,6 +1,6 @@
 """The kafka connector: the messages of topics, which are rows, or changes in a format of changes.
 
->>> from plans.declarations.tables import TableColumn
+>>> from hintplan.plans.declarations.tables import TableColumn
 >>> options = {"connector": "kafka", "topic": "orders", "format": "json", "scan.startup.mode": "earliest-offset"}
 >>> table = Table(columns=(TableColumn(name="id", type="INT"),), primary_key=("id",), options=options)
 >>> print(*KAFKA.check("tables.orders.options", table))
@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from plans.connectors.connector import ALL_KINDS, INSERT_ONLY, Connector, MetadataKey, Reading, Writing
-from plans.connectors.messages.check_formats import check_formats
-from plans.connectors.messages.format_options import FORMAT_OPTIONS, FORMATS, PART_OPTIONS, PREFIXED
-from plans.connectors.messages.formats import has_binary_format, is_changelog, key_columns, places_of_schemas
-from plans.connectors.messages.properties import PROPERTY, SERVERS, check_properties, reached
-from plans.connectors.messages.startup import (
+from hintplan.plans.connectors.connector import ALL_KINDS, INSERT_ONLY, Connector, MetadataKey, Reading, Writing
+from hintplan.plans.connectors.messages.check_formats import check_formats
+from hintplan.plans.connectors.messages.format_options import FORMAT_OPTIONS, FORMATS, PART_OPTIONS, PREFIXED
+from hintplan.plans.connectors.messages.formats import has_binary_format, is_changelog, key_columns, places_of_schemas
+from hintplan.plans.connectors.messages.properties import PROPERTY, SERVERS, check_properties, reached
+from hintplan.plans.connectors.messages.startup import (
     BOUNDED,
     BOUNDED_OPTIONS,
     STARTUP_OPTIONS,
@@ -25,10 +25,10 @@ from plans.connectors.messages.startup import (
     check_startup,
     is_bounded,
 )
-from plans.connectors.options import option
-from plans.declarations.row_kinds import RowKind
-from plans.declarations.tables import Table
-from plans.errors import Diagnostic
+from hintplan.plans.connectors.options import option
+from hintplan.plans.declarations.row_kinds import RowKind
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.errors import Diagnostic
 
 SPARK_PACKAGE = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 """What Spark reads and writes topics with, which PySpark does not bring."""

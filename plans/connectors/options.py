@@ -12,9 +12,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from plans.declarations.durations import DurationError
-from plans.settings.effects import OPTION
-from plans.settings.setting import Kind, Setting, SettingError, parse_value
+from hintplan.plans.declarations.durations import DurationError
+from hintplan.plans.settings.effects import OPTION
+from hintplan.plans.settings.setting import Kind, Setting, SettingError, parse_value
 
 ENVIRONMENT = re.compile(r"\$\{env:[A-Za-z_][A-Za-z0-9_]*\}")
 """A reference to an environment variable, which the run replaces as late as possible."""

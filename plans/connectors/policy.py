@@ -25,13 +25,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from plans.connectors.options import ENVIRONMENT
-from plans.connectors.reach import FilePlace, HostPlace, Place, file_place, is_loopback
-from plans.connectors.table import places
-from plans.declarations.tables import Table
-from plans.errors import Diagnostic, PlanError, RunError
-from plans.text.names import did_you_mean
-from plans.text.project import FILE, read_project
+from hintplan.plans.connectors.options import ENVIRONMENT
+from hintplan.plans.connectors.reach import FilePlace, HostPlace, Place, file_place, is_loopback
+from hintplan.plans.connectors.table import places
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.errors import Diagnostic, PlanError, RunError
+from hintplan.plans.text.names import did_you_mean
+from hintplan.plans.text.project import FILE, read_project
 
 KEYS: Mapping[str, str] = {
     "allow-scheme": "schemes",

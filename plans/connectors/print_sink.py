@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from plans.connectors.connector import Connector, Writing
-from plans.connectors.options import option
+from hintplan.plans.connectors.connector import Connector, Writing
+from hintplan.plans.connectors.options import option
 
 PRINT = Connector(
     name="print",

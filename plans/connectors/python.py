@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from plans.connectors.connector import Connector, LookingUp
-from plans.connectors.options import option
-from plans.connectors.texts.literal_secrets import check_secret
-from plans.declarations.computations import LookupMode
-from plans.declarations.tables import Table
-from plans.errors import Diagnostic
+from hintplan.plans.connectors.connector import Connector, LookingUp
+from hintplan.plans.connectors.options import option
+from hintplan.plans.connectors.texts.literal_secrets import check_secret
+from hintplan.plans.declarations.computations import LookupMode
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.errors import Diagnostic
 
 PROPERTY = "properties."
 CLASSES: Mapping[LookupMode, str] = {"sync": "class", "async": "async-class", "full": "scan-class"}

@@ -1,5 +1,5 @@
 """What a table reaches: places in file systems, and hosts. Which of them a run may reach is
-:mod:`plans.connectors.policy`'s.
+:mod:`hintplan.plans.connectors.policy`'s.
 
 Everything here is read from the text of the options: environment variables do not stand where places do.
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from plans.connectors.connector import Connector, LookingUp
-from plans.connectors.options import option
-from plans.connectors.reach import HostPlace, Place
-from plans.connectors.texts.key_pattern import check_pattern, pattern_columns
-from plans.declarations.tables import Table
-from plans.errors import Diagnostic
+from hintplan.plans.connectors.connector import Connector, LookingUp
+from hintplan.plans.connectors.options import option
+from hintplan.plans.connectors.reach import HostPlace, Place
+from hintplan.plans.connectors.texts.key_pattern import check_pattern, pattern_columns
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.errors import Diagnostic
 
 KEY_PATTERN = "key-pattern"
 

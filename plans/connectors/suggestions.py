@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from plans.connectors.connector import Connector
-from plans.connectors.table import CONNECTORS, connector_of
-from plans.declarations.tables import Table
+from hintplan.plans.connectors.connector import Connector
+from hintplan.plans.connectors.table import CONNECTORS, connector_of
+from hintplan.plans.declarations.tables import Table
 
 
 def suggested_sources() -> str:

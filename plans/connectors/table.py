@@ -11,24 +11,24 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from plans.connectors.blackhole import BLACKHOLE
-from plans.connectors.connector import INSERT_ONLY, UPSERT_KINDS, Connector, Reading, Writing
-from plans.connectors.datagen import DATAGEN
-from plans.connectors.delta import DELTA
-from plans.connectors.filesystem import FILESYSTEM
-from plans.connectors.http import HTTP
-from plans.connectors.iceberg import ICEBERG
-from plans.connectors.jdbc import JDBC
-from plans.connectors.kafka import KAFKA
-from plans.connectors.print_sink import PRINT
-from plans.connectors.python import PYTHON
-from plans.connectors.reach import Place
-from plans.connectors.redis import REDIS
-from plans.connectors.upsert_kafka import UPSERT_KAFKA
-from plans.declarations.computations import LookupMode
-from plans.declarations.row_kinds import RowKind
-from plans.declarations.tables import Table
-from plans.errors import Diagnostic
+from hintplan.plans.connectors.blackhole import BLACKHOLE
+from hintplan.plans.connectors.connector import INSERT_ONLY, UPSERT_KINDS, Connector, Reading, Writing
+from hintplan.plans.connectors.datagen import DATAGEN
+from hintplan.plans.connectors.delta import DELTA
+from hintplan.plans.connectors.filesystem import FILESYSTEM
+from hintplan.plans.connectors.http import HTTP
+from hintplan.plans.connectors.iceberg import ICEBERG
+from hintplan.plans.connectors.jdbc import JDBC
+from hintplan.plans.connectors.kafka import KAFKA
+from hintplan.plans.connectors.print_sink import PRINT
+from hintplan.plans.connectors.python import PYTHON
+from hintplan.plans.connectors.reach import Place
+from hintplan.plans.connectors.redis import REDIS
+from hintplan.plans.connectors.upsert_kafka import UPSERT_KAFKA
+from hintplan.plans.declarations.computations import LookupMode
+from hintplan.plans.declarations.row_kinds import RowKind
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.errors import Diagnostic
 
 CONNECTORS: Mapping[str, Connector] = {
     connector.name: connector

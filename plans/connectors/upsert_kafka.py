@@ -1,6 +1,6 @@
 """The upsert-kafka connector: a topic that has the row of each primary key, the last message of the key.
 
->>> from plans.declarations.tables import TableColumn
+>>> from hintplan.plans.declarations.tables import TableColumn
 >>> options = {"connector": "upsert-kafka", "topic": "totals", "key.format": "json", "value.format": "json"}
 >>> table = Table(columns=(TableColumn(name="id", type="INT"),), options=options)
 >>> print(*UPSERT_KAFKA.check("tables.totals.options", table))
@@ -13,14 +13,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from plans.connectors.connector import UPSERT_KINDS, Connector, Reading, Writing
-from plans.connectors.kafka import METADATA, PARALLEL, SPARK_PACKAGE, TOPIC_OPTIONS, check_topic, extras_of_topics
-from plans.connectors.messages.check_formats import check_formats
-from plans.connectors.messages.format_options import PART_OPTIONS, PREFIXED, ROWS
-from plans.connectors.messages.formats import places_of_schemas
-from plans.connectors.messages.properties import PROPERTY, SERVERS, check_properties, reached
-from plans.declarations.tables import Table
-from plans.errors import Diagnostic
+from hintplan.plans.connectors.connector import UPSERT_KINDS, Connector, Reading, Writing
+from hintplan.plans.connectors.kafka import (
+    METADATA,
+    PARALLEL,
+    SPARK_PACKAGE,
+    TOPIC_OPTIONS,
+    check_topic,
+    extras_of_topics,
+)
+from hintplan.plans.connectors.messages.check_formats import check_formats
+from hintplan.plans.connectors.messages.format_options import PART_OPTIONS, PREFIXED, ROWS
+from hintplan.plans.connectors.messages.formats import places_of_schemas
+from hintplan.plans.connectors.messages.properties import PROPERTY, SERVERS, check_properties, reached
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.errors import Diagnostic
 
 
 def _check(path: str, table: Table) -> Iterator[Diagnostic]:

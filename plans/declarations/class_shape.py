@@ -9,11 +9,11 @@ nothing. Planner and runtime both look here. Knows no interface but the methods 
 >>> check_shape(Locate, "geo.Locate", function_methods("async-table", 1))
 Traceback (most recent call last):
   ...
-plans.declarations.classes.ClassRefusal: eval of geo.Locate is no async def, but it is awaited
+hintplan.plans.declarations.classes.ClassRefusal: eval of geo.Locate is no async def, but it is awaited
 >>> check_shape(Locate, "geo.Locate", function_methods("table", 2))  # doctest: +ELLIPSIS
 Traceback (most recent call last):
   ...
-plans.declarations.classes.ClassRefusal: eval of geo.Locate cannot be called with 2 arguments: too many ...
+hintplan.plans.declarations.classes.ClassRefusal: eval of geo.Locate cannot be called with 2 arguments: too many ...
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from plans.declarations.classes import ClassRefusal
-from plans.declarations.tables import FunctionKind
-from plans.text.counts import count
+from hintplan.plans.declarations.classes import ClassRefusal
+from hintplan.plans.declarations.tables import FunctionKind
+from hintplan.plans.text.counts import count
 
 Flavour = Literal["value", "rows", "awaited value", "awaited rows"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from plans.declarations.fields import Name, TypeText
+from hintplan.plans.declarations.fields import Name, TypeText
 
 JoinType = Literal["inner", "left", "right", "full", "semi", "anti"]
 Side = Literal["left", "right"]

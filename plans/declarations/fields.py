@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from plans.declarations.row_kinds import RowKind
+from hintplan.plans.declarations.row_kinds import RowKind
 
 
 @dataclass(frozen=True, slots=True)

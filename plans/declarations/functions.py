@@ -10,7 +10,7 @@ what a person may want to write by hand. Operators, CAST, CASE and literals are 
 
 from __future__ import annotations
 
-from plans.declarations.json_functions import JSON_FUNCTIONS
+from hintplan.plans.declarations.json_functions import JSON_FUNCTIONS
 
 _TEXT = """
 ascii base64 btrim char_length character_length chr concat concat_ws contains encode endswith format_string get initcap

@@ -1,8 +1,8 @@
 """Hintplan's own functions of JSON, which expressions of a plan may call beside Spark's, and their arguments.
 
-Spark has none that read documents as Flink does, so a run brings its own (:mod:`runtime.expressions.json_documents`).
-They are pure functions of their arguments that never fail. Paths and words must be literals, so that whoever reads a
-plan, and whoever runs it, knows them.
+Spark has none that read documents as Flink does, so a run brings its own
+(:mod:`hintplan.runtime.expressions.json_documents`). They are pure functions of their arguments that never fail. Paths
+and words must be literals, so that whoever reads a plan, and whoever runs it, knows them.
 
 >>> call_fault("hp_json_value", [None, "$.a"]), call_fault("hp_is_json", [None, "thing"])
 (None, "takes 'value', 'object', 'array' or 'scalar' as argument 2")
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from plans.declarations.json_paths import parse_json_path
+from hintplan.plans.declarations.json_paths import parse_json_path
 
 _VALUE = ("text", "path", "value?", "value?")
 

@@ -1,7 +1,7 @@
 """What a plan declares before its operators: connector tables with their columns, and functions of the user's.
 
-Types are text in Flink's spelling, read by :mod:`plans.declarations.types`; what options mean is the connectors'
-business.
+Types are text in Flink's spelling, read by :mod:`hintplan.plans.declarations.types`; what options mean is the
+connectors' business.
 
 >>> Column(name="o_id", type="BIGINT")
 Column(name='o_id', type='BIGINT')

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from plans.edit.edit import remove_value, set_value
-from plans.errors import Diagnostic, PlanError
-from plans.model.plan import Plan
-from plans.model.settings import paths_like
+from hintplan.plans.edit.edit import remove_value, set_value
+from hintplan.plans.errors import Diagnostic, PlanError
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.model.settings import paths_like
 
 
 def assigned(

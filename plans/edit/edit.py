@@ -15,22 +15,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from plans.compare.change import Change
-from plans.compare.diff import diff
-from plans.declarations.durations import DurationError, format_duration, parse_duration, same_duration
-from plans.edit.optional_edit import optional_paths, set_optional
-from plans.edit.settings_edit import resettled, set_setting, settable
-from plans.errors import PlanError
-from plans.format.document import operator_document
-from plans.model.config import KEYS, canonical_key, known_keys, normalise
-from plans.model.optional_groups import with_config_layers
-from plans.model.plan import Plan
-from plans.model.reasons import with_reason, without_idle_reasons
-from plans.model.settings import group_called
-from plans.operators import Operator, kind_of, state_of, with_states
-from plans.settings.cached import CACHED
-from plans.settings.state import DEFAULT_STATE_TTL, STATE_TTL, StateEntry
-from plans.text.names import did_you_mean
+from hintplan.plans.compare.change import Change
+from hintplan.plans.compare.diff import diff
+from hintplan.plans.declarations.durations import DurationError, format_duration, parse_duration, same_duration
+from hintplan.plans.edit.optional_edit import optional_paths, set_optional
+from hintplan.plans.edit.settings_edit import resettled, set_setting, settable
+from hintplan.plans.errors import PlanError
+from hintplan.plans.format.document import operator_document
+from hintplan.plans.model.config import KEYS, canonical_key, known_keys, normalise
+from hintplan.plans.model.optional_groups import with_config_layers
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.model.reasons import with_reason, without_idle_reasons
+from hintplan.plans.model.settings import group_called
+from hintplan.plans.operators import Operator, kind_of, state_of, with_states
+from hintplan.plans.settings.cached import CACHED
+from hintplan.plans.settings.state import DEFAULT_STATE_TTL, STATE_TTL, StateEntry
+from hintplan.plans.text.names import did_you_mean
 
 
 def set_value(plan: Plan, path: str, value: str, *, reason: str | None = None) -> tuple[Plan, tuple[Change, ...]]:

@@ -1,23 +1,23 @@
 """Edits of optional groups of settings: ``join_o_c.cached.enabled``, also where nobody asked for the group.
 
->>> from plans.operators import Scan
+>>> from hintplan.plans.operators import Scan
 >>> scan = Scan(id="scan_o", table="o", columns=("a",))
 >>> plan = Plan(name="p", mode="batch", operators=(scan,))
->>> from plans.settings.cached import CACHED
+>>> from hintplan.plans.settings.cached import CACHED
 >>> set_optional(plan, "", scan, CACHED, "enabled", "true").operators[0].cached.enabled
 True
 """
 
 from __future__ import annotations
 
-from plans.errors import PlanError
-from plans.model.optional_groups import optional_groups, resolved, shared_operators, with_group
-from plans.model.plan import Plan
-from plans.operators import Operator
-from plans.settings.group import Group
-from plans.settings.layers import edits_of
-from plans.settings.setting import SettingError, parse_value
-from plans.text.names import did_you_mean
+from hintplan.plans.errors import PlanError
+from hintplan.plans.model.optional_groups import optional_groups, resolved, shared_operators, with_group
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Operator
+from hintplan.plans.settings.group import Group
+from hintplan.plans.settings.layers import edits_of
+from hintplan.plans.settings.setting import SettingError, parse_value
+from hintplan.plans.text.names import did_you_mean
 
 
 def optional_paths(plan: Plan, operator: Operator) -> list[str]:

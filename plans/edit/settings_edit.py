@@ -6,7 +6,7 @@
 An edit leaves the origin alone. After an edit of config or table options, :func:`resettled` moves what follows. What
 else an edit brings, the kind of the operator says.
 
->>> from plans.settings.lookup import SETTINGS
+>>> from hintplan.plans.settings.lookup import SETTINGS
 >>> parse_retry("3 x 10 s", SETTINGS["retry"])
 (3, '10 s')
 """
@@ -17,24 +17,26 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from plans.analysis.changelog import output_kinds
-from plans.declarations.row_kinds import INSERT_ONLY, RowKinds
-from plans.errors import PlanError
-from plans.format.document import operator_document
-from plans.model.graph import check_graph
-from plans.model.plan import Plan
-from plans.operators import Operator, kind_of, table_of, with_settings
-from plans.operators.asking.kind import AskingKind, Groups
-from plans.settings.group import Group
-from plans.settings.layers import Specs
-from plans.settings.setting import Setting, SettingError, Value, parse_value
-from plans.text.names import did_you_mean, nearest
+from hintplan.plans.analysis.changelog import output_kinds
+from hintplan.plans.declarations.row_kinds import INSERT_ONLY, RowKinds
+from hintplan.plans.errors import PlanError
+from hintplan.plans.format.document import operator_document
+from hintplan.plans.model.graph import check_graph
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Operator, kind_of, table_of, with_settings
+from hintplan.plans.operators.asking.kind import AskingKind, Groups
+from hintplan.plans.settings.group import Group
+from hintplan.plans.settings.layers import Specs
+from hintplan.plans.settings.setting import Setting, SettingError, Value, parse_value
+from hintplan.plans.text.names import did_you_mean, nearest
 
 _RETRY_FORM = "write '<attempts> x <delay>', such as '3 x 10 s', or off"
 
 
 def settable(operator: Operator) -> list[str]:
-    """The forms of the paths that can be set, for messages; of optional groups see :mod:`plans.edit.optional_edit`."""
+    """The forms of the paths that can be set, for messages; of optional groups see
+    :mod:`hintplan.plans.edit.optional_edit`.
+    """
     asks = kind_of(operator).asks
     groups = asks.settable(operator) if asks is not None else ()
     forms = [f"{operator.id}.{group}.<setting>" for group in groups]

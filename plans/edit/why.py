@@ -3,7 +3,7 @@
 The plan records what the layers said when it was compiled; the script, if there is one, tells the place, and whether it
 still says so. Knows no command line.
 
->>> from plans.operators import Scan
+>>> from hintplan.plans.operators import Scan
 >>> plan = Plan(name="p", config={"parallelism.default": "4"})
 >>> why(plan, "config.parallelism.default").verdict
 'nothing else sets it'
@@ -15,17 +15,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from plans.errors import PlanError
-from plans.format.compiled import digest_of
-from plans.format.document import operator_document
-from plans.model.config import KEYS
-from plans.model.plan import Plan
-from plans.model.settings import PlanSetting, canonical_path, plan_settings, settings_by_name
-from plans.operators import Operator, kind_of, state_of
-from plans.settings.layers import EDIT, RANKS
-from plans.settings.lookup import RETRY
-from plans.settings.setting import shown
-from plans.text.names import did_you_mean
+from hintplan.plans.errors import PlanError
+from hintplan.plans.format.compiled import digest_of
+from hintplan.plans.format.document import operator_document
+from hintplan.plans.model.config import KEYS
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.model.settings import PlanSetting, canonical_path, plan_settings, settings_by_name
+from hintplan.plans.operators import Operator, kind_of, state_of
+from hintplan.plans.settings.layers import EDIT, RANKS
+from hintplan.plans.settings.lookup import RETRY
+from hintplan.plans.settings.setting import shown
+from hintplan.plans.text.names import did_you_mean
 
 _STRONGER = {
     "config": "the configuration of the job is stronger than a built-in default",

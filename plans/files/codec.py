@@ -17,20 +17,20 @@ from collections.abc import Iterator
 from pathlib import Path as FilePath
 from typing import Any
 
-from plans.analysis.validate import validate
-from plans.errors import Diagnostic, PlanError
-from plans.format.digest import document_digests, plan_digests
-from plans.format.document import from_document, to_document
-from plans.format.finding import Finding, describe
-from plans.format.paths import find, show
-from plans.format.printer import print_document
-from plans.format.schema import ENOUGH
-from plans.format.schema import check as check_schema
-from plans.model.plan import FORMAT, Plan
-from plans.operators import KINDS
-from plans.settings.cached import CACHED
-from plans.text.jsontext import MAX_BYTES, JsonText, Path
-from plans.text.links import refuse_leading_out, refuse_links
+from hintplan.plans.analysis.validate import validate
+from hintplan.plans.errors import Diagnostic, PlanError
+from hintplan.plans.format.digest import document_digests, plan_digests
+from hintplan.plans.format.document import from_document, to_document
+from hintplan.plans.format.finding import Finding, describe
+from hintplan.plans.format.paths import find, show
+from hintplan.plans.format.printer import print_document
+from hintplan.plans.format.schema import ENOUGH
+from hintplan.plans.format.schema import check as check_schema
+from hintplan.plans.model.plan import FORMAT, Plan
+from hintplan.plans.operators import KINDS
+from hintplan.plans.settings.cached import CACHED
+from hintplan.plans.text.jsontext import MAX_BYTES, JsonText, Path
+from hintplan.plans.text.links import refuse_leading_out, refuse_links
 
 _GROUPS = [*dict.fromkeys(group.name for kind in KINDS for group in kind.groups if group is not CACHED)]
 FREE = (
@@ -43,7 +43,7 @@ def load(path: str | os.PathLike[str], *, allow_fact_edits: bool = False, check_
     """Read the plan file at ``path``; PlanError with file, line, column and path of everything that is wrong.
 
     A fact that differs from its digest is refused unless ``allow_fact_edits``. ``check_meaning=False`` leaves out
-    :func:`plans.analysis.validate.validate`, for looking at a plan that cannot run.
+    :func:`hintplan.plans.analysis.validate.validate`, for looking at a plan that cannot run.
     """
     data = read_plan_bytes(path)
     return loads(data, file=os.fspath(path), allow_fact_edits=allow_fact_edits, check_meaning=check_meaning)

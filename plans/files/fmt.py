@@ -5,14 +5,14 @@ unknown and duplicate keys, wrong types. Digests stay as they are, so a fact tha
 
 >>> formatted(b"[]")
 Traceback (most recent call last):
-plans.errors.PlanError: line 1:1: expected a plan, which is an object, found an array
+hintplan.plans.errors.PlanError: line 1:1: expected a plan, which is an object, found an array
 """
 
 from __future__ import annotations
 
-from plans.files.codec import read_document
-from plans.format.document import from_document, to_document
-from plans.format.printer import print_document
+from hintplan.plans.files.codec import read_document
+from hintplan.plans.format.document import from_document, to_document
+from hintplan.plans.format.printer import print_document
 
 _KINDS = ("settings", "tables", "functions", "operators")
 _ALWAYS = ("tables", "operators")

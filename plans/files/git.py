@@ -14,10 +14,10 @@ import os
 import subprocess
 from dataclasses import dataclass
 
-from plans.errors import PlanError
-from plans.text.jsontext import MAX_BYTES
-from plans.text.names import nearest
-from plans.text.terminal import clean
+from hintplan.plans.errors import PlanError
+from hintplan.plans.text.jsontext import MAX_BYTES
+from hintplan.plans.text.names import nearest
+from hintplan.plans.text.terminal import clean
 
 PREFIX = "git:"
 _FORM = "write git:<revision>:<path>, such as git:main:plans/orders.json; git::<path> is the index"

@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from plans.errors import PlanError
-from plans.files.codec import write_plan_bytes
-from plans.files.git import git
+from hintplan.plans.errors import PlanError
+from hintplan.plans.files.codec import write_plan_bytes
+from hintplan.plans.files.git import git
 
 _USE = "diff=hintplan merge=hintplan"
 _FALLBACK = (

@@ -13,9 +13,9 @@ import os
 import stat
 from collections.abc import Sequence
 
-from plans.errors import PlanError
-from plans.files import git
-from plans.files.plan_source import at_revision, is_script
+from hintplan.plans.errors import PlanError
+from hintplan.plans.files import git
+from hintplan.plans.files.plan_source import at_revision, is_script
 
 
 def is_plain_name(source: str) -> bool:

@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
-from plans.errors import PlanError
-from plans.files import git
-from plans.files.codec import loads, plan_bytes
-from plans.model.plan import Plan
-from plans.text.terminal import say
-from plans.text.text_file import script_text
+from hintplan.plans.errors import PlanError
+from hintplan.plans.files import git
+from hintplan.plans.files.codec import loads, plan_bytes
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.text.terminal import say
+from hintplan.plans.text.text_file import script_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +79,7 @@ def compile_text(
     init: Mapping[str, str] | None = None,
 ) -> Any:
     """What the planner makes of a script: its ``Compilation``; SqlError for what is wrong with it."""
-    compile_script = import_module("planner.compile").compile_script
+    compile_script = import_module("hintplan.planner.compile").compile_script
     return compile_script(text, config, file=file, allow_modules=allow_modules, init=init)
 
 

@@ -12,16 +12,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from plans.compare.facts import Fact, facts_between
-from plans.errors import HintplanError, PlanError
-from plans.files import git
-from plans.files.codec import FactsChanged, loads
-from plans.files.named_script import init_of, named_script
-from plans.files.plan_source import compile_text, init_texts
-from plans.format.digest import operator_facts, plan_digests, table_facts
-from plans.format.document import function_document
-from plans.model.plan import Plan
-from plans.text.text_file import read_text
+from hintplan.plans.compare.facts import Fact, facts_between
+from hintplan.plans.errors import HintplanError, PlanError
+from hintplan.plans.files import git
+from hintplan.plans.files.codec import FactsChanged, loads
+from hintplan.plans.files.named_script import init_of, named_script
+from hintplan.plans.files.plan_source import compile_text, init_texts
+from hintplan.plans.format.digest import operator_facts, plan_digests, table_facts
+from hintplan.plans.format.document import function_document
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.text.text_file import read_text
 
 _SHOWN = 20
 

@@ -14,12 +14,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from plans.files.codec import dumps
-from plans.format.digest import document_digests
-from plans.format.document import to_document
-from plans.format.printer import layout_of, print_value
-from plans.model.plan import Plan
-from plans.text.jsontext import JsonText, Path
+from hintplan.plans.files.codec import dumps
+from hintplan.plans.format.digest import document_digests
+from hintplan.plans.format.document import to_document
+from hintplan.plans.format.printer import layout_of, print_value
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.text.jsontext import JsonText, Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

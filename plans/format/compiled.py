@@ -16,9 +16,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from plans.format.digest import operator_facts
-from plans.format.document import operator_document
-from plans.model.plan import Plan
+from hintplan.plans.format.digest import operator_facts
+from hintplan.plans.format.document import operator_document
+from hintplan.plans.model.plan import Plan
 
 
 def record(plan: Plan) -> Mapping[str, str]:

@@ -16,10 +16,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from plans.declarations.tables import Function, Table
-from plans.format.document import function_document, operator_document, table_document
-from plans.model.plan import Plan
-from plans.operators import Operator, OperatorKind, kind_of
+from hintplan.plans.declarations.tables import Function, Table
+from hintplan.plans.format.document import function_document, operator_document, table_document
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Operator, OperatorKind, kind_of
 
 _STATE_SETTINGS = ("ttl", "origin")
 # Sorted keys and no blanks: the digest must not depend on the layout of the file. Not orjson: it has no escapes.

@@ -1,10 +1,10 @@
 """Turns a plan into plain JSON values in canonical key order, and back.
 
-Operators are written by their fields (:mod:`plans.format.fields`), then their groups of settings. ``from_document``
-takes values that :mod:`plans.format.schema` has found to be well formed, and normalises durations. Knows no text and no
-digests.
+Operators are written by their fields (:mod:`hintplan.plans.format.fields`), then their groups of settings.
+``from_document`` takes values that :mod:`hintplan.plans.format.schema` has found to be well formed, and normalises
+durations. Knows no text and no digests.
 
->>> from plans.operators import Scan
+>>> from hintplan.plans.operators import Scan
 >>> operator_document(Scan(id="scan_o", table="o", columns=("a",)))
 {'id': 'scan_o', 'op': 'scan', 'table': 'o', 'columns': ['a']}
 """
@@ -15,15 +15,15 @@ from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import Any, cast
 
-from plans.connectors.table import in_order
-from plans.declarations.durations import format_duration, parse_duration
-from plans.declarations.tables import Column, Function, Table, TableColumn, Watermark
-from plans.format.fields import FieldForm, forms_of, written
-from plans.model.config import normalise
-from plans.model.plan import Plan
-from plans.operators import BY_OP, Operator, OperatorKind, kind_of
-from plans.settings.layers import Settings, group_document, read_group
-from plans.settings.state import STATE_LAYERS, StateEntry
+from hintplan.plans.connectors.table import in_order
+from hintplan.plans.declarations.durations import format_duration, parse_duration
+from hintplan.plans.declarations.tables import Column, Function, Table, TableColumn, Watermark
+from hintplan.plans.format.fields import FieldForm, forms_of, written
+from hintplan.plans.model.config import normalise
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import BY_OP, Operator, OperatorKind, kind_of
+from hintplan.plans.settings.layers import Settings, group_document, read_group
+from hintplan.plans.settings.state import STATE_LAYERS, StateEntry
 
 Json = dict[str, Any]
 

@@ -14,13 +14,13 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from plans.connectors.connector import COLUMN_OPTIONS, Connector
-from plans.connectors.table import CONNECTORS
-from plans.format.schema import schema_text
-from plans.model.config import KEYS
-from plans.operators import KINDS
-from plans.settings.lookup import CACHING
-from plans.settings.setting import Setting, shown
+from hintplan.plans.connectors.connector import COLUMN_OPTIONS, Connector
+from hintplan.plans.connectors.table import CONNECTORS
+from hintplan.plans.format.schema import schema_text
+from hintplan.plans.model.config import KEYS
+from hintplan.plans.operators import KINDS
+from hintplan.plans.settings.lookup import CACHING
+from hintplan.plans.settings.setting import Setting, shown
 
 Schema = dict[str, Any]
 

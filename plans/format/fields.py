@@ -4,7 +4,7 @@ A field ``join_type`` is the key ``join-type``; one that has its default is left
 field alone is set it stands for the object (``SHORT``), and that two fields are one text with a dot between
 (``JOINED``).
 
->>> from plans.operators import SelectItem
+>>> from hintplan.plans.operators import SelectItem
 >>> written(SelectItem(name="a")), written(SelectItem(name="b", type="INT", expression="a + 1"))
 ('a', {'name': 'b', 'type': 'INT', 'expression': 'a + 1'})
 """
@@ -17,7 +17,7 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
-from plans.declarations.fields import Ref
+from hintplan.plans.declarations.fields import Ref
 
 Convert = Callable[[Any], Any]
 

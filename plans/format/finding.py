@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from plans.text.jsontext import Path
+from hintplan.plans.text.jsontext import Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """Makes ``plan.schema.json`` of the fields of operators, their settings and the configuration keys.
 
-    python -m plans.format.generate
+    python -m hintplan.plans.format.generate
 
 What no field says (tables, functions, durations, digests) is in ``schema_base.json``. The result is checked in, because
 people link to it and editors read it; a test says when it is stale.
@@ -15,12 +15,12 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
-from plans.format.fields import forms_of, is_optional, notes_on, plain
-from plans.model.config import KEYS
-from plans.operators import KINDS, OperatorKind
-from plans.operators.spec.output import JoinColumn
-from plans.settings.group import Group
-from plans.settings.setting import Setting, shown
+from hintplan.plans.format.fields import forms_of, is_optional, notes_on, plain
+from hintplan.plans.model.config import KEYS
+from hintplan.plans.operators import KINDS, OperatorKind
+from hintplan.plans.operators.spec.output import JoinColumn
+from hintplan.plans.settings.group import Group
+from hintplan.plans.settings.setting import Setting, shown
 
 Schema = dict[str, Any]
 

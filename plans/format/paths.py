@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from plans.text.jsontext import Path
+from hintplan.plans.text.jsontext import Path
 
 
 def show(path: Path, document: Any) -> str:

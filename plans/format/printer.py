@@ -15,7 +15,7 @@ import json
 from json.encoder import encode_basestring
 from typing import Any
 
-from plans.operators import KINDS
+from hintplan.plans.operators import KINDS
 
 _WIDTH = 120
 _EXPANDED: frozenset[tuple[str, ...]] = frozenset(

@@ -1,8 +1,9 @@
 """Checks a plan document against ``plan.schema.json``, which is JSON Schema 2020-12 for editors and other tools.
 
-jsonschema-rs says what is valid and which keywords an invalid value breaks; :mod:`plans.format.schema_findings` has the
-words for it. Only where something is wrong does this module walk down, in the order of the document, so that a reader
-meets the first problems first, and a hostile file with a million problems costs no more than one with a hundred.
+jsonschema-rs says what is valid and which keywords an invalid value breaks;
+:mod:`hintplan.plans.format.schema_findings` has the words for it. Only where something is wrong does this module walk
+down, in the order of the document, so that a reader meets the first problems first, and a hostile file with a million
+problems costs no more than one with a hundred.
 
 >>> [finding.message for finding in check({"format": "1.0"})][:2]
 ["missing key 'name'", "missing key 'mode'"]
@@ -19,10 +20,10 @@ from typing import Any
 
 from jsonschema_rs import Draft202012Validator, RegexOptions, ValidationErrorKind, ValidatorMap, validator_map_for
 
-from plans.format.finding import Finding
-from plans.format.schema_findings import ORDER, Schema, unknown_key, worded
-from plans.format.schema_formats import FORMATS
-from plans.text.jsontext import Path
+from hintplan.plans.format.finding import Finding
+from hintplan.plans.format.schema_findings import ORDER, Schema, unknown_key, worded
+from hintplan.plans.format.schema_formats import FORMATS
+from hintplan.plans.text.jsontext import Path
 
 ENOUGH = 101
 """Findings after which nobody reads on, and a hostile file only costs time."""

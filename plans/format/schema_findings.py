@@ -11,10 +11,10 @@ from typing import Any
 
 from jsonschema_rs import ValidationErrorKind
 
-from plans.format.finding import Finding, describe
-from plans.format.schema_formats import FORMATS
-from plans.text.jsontext import Path
-from plans.text.names import did_you_mean, nearest
+from hintplan.plans.format.finding import Finding, describe
+from hintplan.plans.format.schema_formats import FORMATS
+from hintplan.plans.text.jsontext import Path
+from hintplan.plans.text.names import did_you_mean, nearest
 
 Schema = dict[str, Any]
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
-from plans.declarations.durations import DurationError, parse_duration
-from plans.declarations.types import parse_type
-from plans.format.finding import describe
-from plans.settings.setting import SettingError, iso_time
+from hintplan.plans.declarations.durations import DurationError, parse_duration
+from hintplan.plans.declarations.types import parse_type
+from hintplan.plans.format.finding import describe
+from hintplan.plans.settings.setting import SettingError, iso_time
 
 Problem = tuple[str, str | None]
 """What is wrong with a text, and a hint."""

@@ -10,16 +10,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from plans.analysis.validate import validate
-from plans.declarations.durations import DurationError, parse_duration
-from plans.errors import Diagnostic, PlanError
-from plans.files.codec import loads, read_document
-from plans.files.rewrite import Patch, apply, rewrite
-from plans.format.paths import find
-from plans.lint.registry import RULES
-from plans.lint.rule import Finding, Rule
-from plans.model.plan import Plan
-from plans.text.jsontext import JsonText, Path
+from hintplan.plans.analysis.validate import validate
+from hintplan.plans.declarations.durations import DurationError, parse_duration
+from hintplan.plans.errors import Diagnostic, PlanError
+from hintplan.plans.files.codec import loads, read_document
+from hintplan.plans.files.rewrite import Patch, apply, rewrite
+from hintplan.plans.format.paths import find
+from hintplan.plans.lint.registry import RULES
+from hintplan.plans.lint.rule import Finding, Rule
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.text.jsontext import JsonText, Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +116,7 @@ def _placed(data: bytes, file: str | None, found: list[tuple[Rule, Finding]]) ->
 
 
 def _path(text: str, document: Any, index: dict[str, int]) -> Path:
-    """Like :func:`plans.format.paths.find`, but does not look through all operators each time."""
+    """Like :func:`hintplan.plans.format.paths.find`, but does not look through all operators each time."""
     head, _, rest = text.partition(".")
     name = rest.partition(".")[0]
     if head == "operators" and name in index:

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from plans.analysis.repeated import one_sided_edits
-from plans.format.compiled import digest_of
-from plans.lint.rule import Finding, Fix
-from plans.model.plan import Plan
-from plans.model.settings import PlanSetting, operator_settings, plan_settings, setting_at
-from plans.operators import kind_of
-from plans.settings.layers import EDIT
-from plans.settings.setting import shown
+from hintplan.plans.analysis.repeated import one_sided_edits
+from hintplan.plans.format.compiled import digest_of
+from hintplan.plans.lint.rule import Finding, Fix
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.model.settings import PlanSetting, operator_settings, plan_settings, setting_at
+from hintplan.plans.operators import kind_of
+from hintplan.plans.settings.layers import EDIT
+from hintplan.plans.settings.setting import shown
 
 
 def redundant_edits(plan: Plan) -> Iterator[Finding]:

@@ -22,10 +22,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from plans.errors import PlanError
-from plans.lint.registry import RULES, rule_called
-from plans.text.names import did_you_mean
-from plans.text.project import FILE, read_project, read_toml
+from hintplan.plans.errors import PlanError
+from hintplan.plans.lint.registry import RULES, rule_called
+from hintplan.plans.text.names import did_you_mean
+from hintplan.plans.text.project import FILE, read_project, read_toml
 
 _NAMES = (FILE, "pyproject.toml")
 _KEYS = ("rule", "at", "plan", "reason")

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from plans.connectors.table import connector_of
-from plans.lint.rule import Finding
-from plans.model.plan import Plan
-from plans.operators.sink import taken_away
-from plans.settings.setting import Setting, SettingError, Value, parse_value, shown
+from hintplan.plans.connectors.table import connector_of
+from hintplan.plans.lint.rule import Finding
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators.sink import taken_away
+from hintplan.plans.settings.setting import Setting, SettingError, Value, parse_value, shown
 
 
 def lossy_settings(plan: Plan) -> Iterator[Finding]:

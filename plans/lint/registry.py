@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from plans.lint.edit_rules import edits_of_one, idle_reasons, redundant_edits, redundant_hints
-from plans.lint.loss_rules import lossy_settings, overwriting_sinks
-from plans.lint.rule import Rule
-from plans.lint.state_rules import lopsided_outer_join, never_expires, shorter_than_upstream
-from plans.lint.unused_rules import unused_options, unused_tables
-from plans.lint.wait_rules import cache_without_time, capacity_one, delay_above_timeout, retry_with_full_cache
+from hintplan.plans.lint.edit_rules import edits_of_one, idle_reasons, redundant_edits, redundant_hints
+from hintplan.plans.lint.loss_rules import lossy_settings, overwriting_sinks
+from hintplan.plans.lint.rule import Rule
+from hintplan.plans.lint.state_rules import lopsided_outer_join, never_expires, shorter_than_upstream
+from hintplan.plans.lint.unused_rules import unused_options, unused_tables
+from hintplan.plans.lint.wait_rules import cache_without_time, capacity_one, delay_above_timeout, retry_with_full_cache
 
 _ALL = (
     Rule(

@@ -11,11 +11,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from plans.lint.check import Found
-from plans.lint.registry import RULES
-from plans.lint.run import LEVELS, Report
-from plans.review.annotations import Remark
-from plans.text.counts import count
+from hintplan.plans.lint.check import Found
+from hintplan.plans.lint.registry import RULES
+from hintplan.plans.lint.run import LEVELS, Report
+from hintplan.plans.review.annotations import Remark
+from hintplan.plans.text.counts import count
 
 _SHOWN = 10
 
@@ -54,14 +54,14 @@ def rendered(report: Report, layout: str, *, whole: bool = False) -> str:
         return "\n".join(_lines(report.found, most=None if whole else _SHOWN))
     remarks = remarks_of(report.found)
     if layout == "github":
-        from plans.review.github import github
+        from hintplan.plans.review.github import github
 
         return github(remarks)
     if layout == "sarif":
-        from plans.review.sarif import sarif
+        from hintplan.plans.review.sarif import sarif
 
         return json.dumps(sarif(remarks, LINT_RULES), indent=2)
-    from plans.review.junit import junit
+    from hintplan.plans.review.junit import junit
 
     return junit(remarks, suite="lint").rstrip("\n")
 

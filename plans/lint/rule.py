@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from plans.model.plan import Plan
-from plans.review.annotations import RemarkLevel
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.review.annotations import RemarkLevel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

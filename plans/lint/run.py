@@ -10,14 +10,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from plans.files.codec import loads, plan_bytes, write_plan_bytes
-from plans.files.named_script import init_of
-from plans.files.plan_source import compile_text, init_texts
-from plans.lint.check import Checked, Found, check, fixed
-from plans.lint.ignores import Config, Ignore, config_for, is_for, matching, read_config
-from plans.lint.registry import RULES
-from plans.lint.rule import Finding
-from plans.text.text_file import read_text
+from hintplan.plans.files.codec import loads, plan_bytes, write_plan_bytes
+from hintplan.plans.files.named_script import init_of
+from hintplan.plans.files.plan_source import compile_text, init_texts
+from hintplan.plans.lint.check import Checked, Found, check, fixed
+from hintplan.plans.lint.ignores import Config, Ignore, config_for, is_for, matching, read_config
+from hintplan.plans.lint.registry import RULES
+from hintplan.plans.lint.rule import Finding
+from hintplan.plans.text.text_file import read_text
 
 LEVELS: tuple[str, ...] = ("note", "warning", "error")
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from plans.analysis.changelog import output_kinds
-from plans.declarations.durations import format_duration, parse_duration
-from plans.declarations.row_kinds import INSERT_ONLY, RowKinds
-from plans.lint.rule import Finding
-from plans.model.plan import Plan
-from plans.operators import Operator, kind_of, state_of
-from plans.operators.spec.state import FOREVER, StateKind
-from plans.settings.state import StateEntry
+from hintplan.plans.analysis.changelog import output_kinds
+from hintplan.plans.declarations.durations import format_duration, parse_duration
+from hintplan.plans.declarations.row_kinds import INSERT_ONLY, RowKinds
+from hintplan.plans.lint.rule import Finding
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Operator, kind_of, state_of
+from hintplan.plans.operators.spec.state import FOREVER, StateKind
+from hintplan.plans.settings.state import StateEntry
 
 _APART = 1000
 

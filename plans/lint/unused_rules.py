@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from plans.lint.rule import Finding, Fix
-from plans.model.config import KEYS
-from plans.model.plan import Plan
-from plans.operators import functions_of, kind_of, state_of, table_of, tables_used
-from plans.settings.lookup import CACHING
-from plans.settings.state import STATE_TTL
+from hintplan.plans.lint.rule import Finding, Fix
+from hintplan.plans.model.config import KEYS
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import functions_of, kind_of, state_of, table_of, tables_used
+from hintplan.plans.settings.lookup import CACHING
+from hintplan.plans.settings.state import STATE_TTL
 
 T = TypeVar("T")
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from plans.declarations.durations import format_duration, parse_duration
-from plans.edit.edit import set_value
-from plans.lint.rule import Finding, Fix
-from plans.model.plan import Plan
-from plans.operators import Operator, kind_of
-from plans.operators.asking.kind import Waits
-from plans.settings.lookup import CACHE, CACHING, PARTIAL, RETRY
+from hintplan.plans.declarations.durations import format_duration, parse_duration
+from hintplan.plans.edit.edit import set_value
+from hintplan.plans.lint.rule import Finding, Fix
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Operator, kind_of
+from hintplan.plans.operators.asking.kind import Waits
+from hintplan.plans.settings.lookup import CACHE, CACHING, PARTIAL, RETRY
 
 _EXPIRIES = (f"{PARTIAL}expire-after-write", f"{PARTIAL}expire-after-access")
 

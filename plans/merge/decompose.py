@@ -15,13 +15,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from plans.declarations.tables import Table
-from plans.format.compiled import digest_of
-from plans.format.digest import operator_facts, table_facts
-from plans.format.document import from_document, operator_document, table_document, to_document
-from plans.model.plan import Plan
-from plans.operators import Operator
-from plans.settings.layers import SETTING_LAYERS
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.format.compiled import digest_of
+from hintplan.plans.format.digest import operator_facts, table_facts
+from hintplan.plans.format.document import from_document, operator_document, table_document, to_document
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Operator
+from hintplan.plans.settings.layers import SETTING_LAYERS
 
 Key = tuple[str, ...]
 """Where a part stands: ``("operators", "join_o_c", "state", "leftState", "ttl")``, ``("tables", "orders")``."""

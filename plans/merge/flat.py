@@ -13,10 +13,10 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from plans.merge.decompose import ABSENT, COMPILED, NO_EDIT, Group, LayeredValue, take_apart
-from plans.merge.merge_text import REFUSED, path_of, refused_options, value_of
-from plans.model.plan import Plan
-from plans.settings.setting import shown
+from hintplan.plans.merge.decompose import ABSENT, COMPILED, NO_EDIT, Group, LayeredValue, take_apart
+from hintplan.plans.merge.merge_text import REFUSED, path_of, refused_options, value_of
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.settings.setting import shown
 
 
 def flat_lines(plan: Plan) -> Iterator[str]:

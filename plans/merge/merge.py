@@ -14,17 +14,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from plans.compare.change import Change
-from plans.compare.diff import diff
-from plans.edit.edit import settled
-from plans.errors import Diagnostic, PlanError
-from plans.files.codec import dumps, loads
-from plans.merge.decompose import ABSENT, NO_EDIT, Key, Parts, put_together, settings_in, take_apart
-from plans.merge.merge_text import Carried, described, path_of, value_of, who_asked
-from plans.merge.three_way import Conflict, Side, merged_order, merged_units, resolved, same_layers
-from plans.model.graph import dependency_order
-from plans.model.plan import Plan
-from plans.model.reasons import without_idle_reasons
+from hintplan.plans.compare.change import Change
+from hintplan.plans.compare.diff import diff
+from hintplan.plans.edit.edit import settled
+from hintplan.plans.errors import Diagnostic, PlanError
+from hintplan.plans.files.codec import dumps, loads
+from hintplan.plans.merge.decompose import ABSENT, NO_EDIT, Key, Parts, put_together, settings_in, take_apart
+from hintplan.plans.merge.merge_text import Carried, described, path_of, value_of, who_asked
+from hintplan.plans.merge.three_way import Conflict, Side, merged_order, merged_units, resolved, same_layers
+from hintplan.plans.model.graph import dependency_order
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.model.reasons import without_idle_reasons
 
 EMPTY = Parts(units={}, orders={("operators",): ()})
 """The base of two plans that were added independently."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from plans.connectors.check import shown_options
-from plans.merge.decompose import ABSENT, COMPILED, NO_EDIT, Digest, Group, Key, LayeredValue
-from plans.model.plan import Plan
-from plans.settings.setting import shown
+from hintplan.plans.connectors.check import shown_options
+from hintplan.plans.merge.decompose import ABSENT, COMPILED, NO_EDIT, Digest, Group, Key, LayeredValue
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.settings.setting import shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,10 +19,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from plans.errors import PlanError
-from plans.model.plan import Plan
-from plans.text.names import did_you_mean
-from plans.text.project import project_for, read_project
+from hintplan.plans.errors import PlanError
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.text.names import did_you_mean
+from hintplan.plans.text.project import project_for, read_project
 
 _KEYS = ("from", "to", "plan")
 

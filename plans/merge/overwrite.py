@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from plans.errors import PlanError
-from plans.files.codec import loads, read_document, read_plan_bytes
-from plans.format.digest import changed_facts
-from plans.merge.decompose import NO_EDIT, Group, settings_in, take_apart
-from plans.model.plan import Plan
-from plans.text.counts import first_of
-from plans.text.links import refuse_links
+from hintplan.plans.errors import PlanError
+from hintplan.plans.files.codec import loads, read_document, read_plan_bytes
+from hintplan.plans.format.digest import changed_facts
+from hintplan.plans.merge.decompose import NO_EDIT, Group, settings_in, take_apart
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.text.counts import first_of
+from hintplan.plans.text.links import refuse_links
 
 _SHOWN = 10
 

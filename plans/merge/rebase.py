@@ -4,7 +4,7 @@ The base are the layers that the old plan recorded: what differs from them is an
 An edit whose operator is gone is an orphan, and so is one whose hint is gone; there is then no result, unless orphans
 are mapped to an operator or dropped. Knows no files.
 
->>> from plans.format.compiled import with_record
+>>> from hintplan.plans.format.compiled import with_record
 >>> compiled = with_record(Plan(name="p"))
 >>> [(edit.path, edit.value, edit.before) for edit in rebase(compiled, replace(compiled, name="other")).kept]
 [('name', 'other', 'SQL (another value)')]
@@ -16,13 +16,13 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from plans.compare.match import match, only_renamed
-from plans.compare.successors import Successor, successor, table_successor
-from plans.edit.edit import settled
-from plans.errors import Diagnostic, PlanError
-from plans.files.codec import dumps, loads
-from plans.format.digest import operator_facts, table_facts
-from plans.merge.decompose import (
+from hintplan.plans.compare.match import match, only_renamed
+from hintplan.plans.compare.successors import Successor, successor, table_successor
+from hintplan.plans.edit.edit import settled
+from hintplan.plans.errors import Diagnostic, PlanError
+from hintplan.plans.files.codec import dumps, loads
+from hintplan.plans.format.digest import operator_facts, table_facts
+from hintplan.plans.merge.decompose import (
     ABSENT,
     NO_EDIT,
     Group,
@@ -33,12 +33,12 @@ from plans.merge.decompose import (
     settings_in,
     take_apart,
 )
-from plans.merge.merge_text import REFUSED, Carried, described, path_of, refused_options, value_of, who_asked
-from plans.merge.three_way import Disagreement, merged_setting, same_layers
-from plans.model.plan import Plan
-from plans.model.reasons import without_idle_reasons
-from plans.operators import Operator, state_of
-from plans.text.names import did_you_mean
+from hintplan.plans.merge.merge_text import REFUSED, Carried, described, path_of, refused_options, value_of, who_asked
+from hintplan.plans.merge.three_way import Disagreement, merged_setting, same_layers
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.model.reasons import without_idle_reasons
+from hintplan.plans.operators import Operator, state_of
+from hintplan.plans.text.names import did_you_mean
 
 _CAUSES = ("lookup.cache", "lookup.full-cache.reload-strategy")
 

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from plans.errors import Diagnostic, PlanError
-from plans.merge.merge_text import Carried
-from plans.merge.rebase import Orphan, Rebased
-from plans.text.counts import count
-from plans.text.terminal import clean
+from hintplan.plans.errors import Diagnostic, PlanError
+from hintplan.plans.merge.merge_text import Carried
+from hintplan.plans.merge.rebase import Orphan, Rebased
+from hintplan.plans.text.counts import count
+from hintplan.plans.text.terminal import clean
 
 
 def report_text(rebased: Rebased) -> str:

@@ -15,13 +15,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from plans.format.compiled import digest_of
-from plans.merge.decompose import ABSENT, LAYERS, NO_EDIT, Digest, Group, Key, LayeredValue, Parts
+from hintplan.plans.format.compiled import digest_of
+from hintplan.plans.merge.decompose import ABSENT, LAYERS, NO_EDIT, Digest, Group, Key, LayeredValue, Parts
 
 Side = Literal["base", "ours", "theirs"]
 
 _DERIVED = ("default", "config", "table")
-"""What these layers say follows from config and tables, told once (see plans.edit.edit.settled)."""
+"""What these layers say follows from config and tables, told once (see hintplan.plans.edit.edit.settled)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,19 +13,19 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from plans.declarations.durations import format_duration, parse_duration
-from plans.operators import KINDS
-from plans.operators.correlate import CORRELATE
-from plans.operators.spec.kind import OperatorKind
-from plans.settings.cached import CACHED
-from plans.settings.calls import CALL_KINDS, CONFIG_SYNONYMS, call_groups
-from plans.settings.effects import FOLLOWED, KEPT, Effect, restarts
-from plans.settings.group import Group
-from plans.settings.restarting import RESTARTING
-from plans.settings.restarting import SYNONYMS as _STRATEGY
-from plans.settings.setting import Kind, Setting, parse_value, shown
-from plans.settings.state import STATE_TTL, TTL
-from plans.text.names import did_you_mean
+from hintplan.plans.declarations.durations import format_duration, parse_duration
+from hintplan.plans.operators import KINDS
+from hintplan.plans.operators.correlate import CORRELATE
+from hintplan.plans.operators.spec.kind import OperatorKind
+from hintplan.plans.settings.cached import CACHED
+from hintplan.plans.settings.calls import CALL_KINDS, CONFIG_SYNONYMS, call_groups
+from hintplan.plans.settings.effects import FOLLOWED, KEPT, Effect, restarts
+from hintplan.plans.settings.group import Group
+from hintplan.plans.settings.restarting import RESTARTING
+from hintplan.plans.settings.restarting import SYNONYMS as _STRATEGY
+from hintplan.plans.settings.setting import Kind, Setting, parse_value, shown
+from hintplan.plans.settings.state import STATE_TTL, TTL
+from hintplan.plans.text.names import did_you_mean
 
 MODE = "execution.runtime-mode"
 NAME = "pipeline.name"

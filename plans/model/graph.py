@@ -1,6 +1,6 @@
 """Whether the operators of a plan form a proper graph: inputs exist and stand above, and everything ends in a sink.
 
->>> from plans.operators import Sink
+>>> from hintplan.plans.operators import Sink
 >>> sink = Sink(id="sink_r", inputs=("scan_o",), table="r")
 >>> [problem.message for problem in check_graph(Plan(name="p", operators=(sink,)))]
 ["there is no operator 'scan_o'"]
@@ -11,10 +11,10 @@ from __future__ import annotations
 import heapq
 from collections.abc import Collection, Iterator, Mapping
 
-from plans.errors import Diagnostic
-from plans.model.plan import Plan
-from plans.operators import tables_used
-from plans.text.names import did_you_mean
+from hintplan.plans.errors import Diagnostic
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import tables_used
+from hintplan.plans.text.names import did_you_mean
 
 
 def check_graph(plan: Plan) -> Iterator[Diagnostic]:

@@ -1,6 +1,6 @@
 """Groups of settings that a plan has only where somebody asked for them: what config asks of each operator now.
 
->>> from plans.operators import Sink
+>>> from hintplan.plans.operators import Sink
 >>> list(optional_groups(Sink(id="sink_r", inputs=("calc_r",), table="r")))
 []
 """
@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from plans.model.plan import Plan
-from plans.operators import Operator, kind_of, with_settings
-from plans.settings.group import Group
-from plans.settings.layers import EDIT, Settings, edits_of
-from plans.settings.setting import Value
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Operator, kind_of, with_settings
+from hintplan.plans.settings.group import Group
+from hintplan.plans.settings.layers import EDIT, Settings, edits_of
+from hintplan.plans.settings.setting import Value
 
 
 def optional_groups(operator: Operator) -> Iterator[Group]:

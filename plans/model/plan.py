@@ -2,10 +2,11 @@
 
 Facts (operators, edges, keys, expressions, schemas, functions) are what the query means; settings (state TTLs, how
 lookups and calls wait, retry and cache, phases of aggregates, cached results, config, connector options) are free to
-edit. Facts and settings are told apart in :mod:`plans.format.digest`. Columns are addressed by name, never by position.
-Expressions are Spark SQL text over the columns of the operator's input; they are checked against an allow list before
-every run. What operators say is in :mod:`plans.operators`. This module knows nothing of JSON, SQL or Spark, nor of how
-a plan is drawn: what a notebook shows of one is found by name, in :mod:`plans.show.notebook`, when it is asked for.
+edit. Facts and settings are told apart in :mod:`hintplan.plans.format.digest`. Columns are addressed by name, never by
+position. Expressions are Spark SQL text over the columns of the operator's input; they are checked against an allow
+list before every run. What operators say is in :mod:`hintplan.plans.operators`. This module knows nothing of JSON, SQL
+or Spark, nor of how a plan is drawn: what a notebook shows of one is found by name, in
+:mod:`hintplan.plans.show.notebook`, when it is asked for.
 
 >>> Plan(name="revenue").mode
 'streaming'
@@ -19,9 +20,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, cast
 
-from plans.declarations.tables import Function, Table
-from plans.lazy import load
-from plans.operators import Operator, Scan, Sink, kind_of
+from hintplan.plans.declarations.tables import Function, Table
+from hintplan.plans.lazy import load
+from hintplan.plans.operators import Operator, Scan, Sink, kind_of
 
 FORMAT = "1.0"
 
@@ -100,8 +101,8 @@ class Plan:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the picture and the states."""
-        return str(load("plans.show.notebook:plan_html")(self))
+        return str(load("hintplan.plans.show.notebook:plan_html")(self))
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """What IPython shows where there are no pictures, and keeps in the notebook beside them: the tree."""
-        printer.text(load("plans.show.notebook:plan_text")(self))
+        printer.text(load("hintplan.plans.show.notebook:plan_text")(self))

@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from plans.errors import Diagnostic, PlanError
-from plans.model.plan import Plan
-from plans.model.settings import canonical_path, plan_settings
-from plans.operators import kind_of
-from plans.settings.layers import EDIT
-from plans.text.names import did_you_mean
+from hintplan.plans.errors import Diagnostic, PlanError
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.model.settings import canonical_path, plan_settings
+from hintplan.plans.operators import kind_of
+from hintplan.plans.settings.layers import EDIT
+from hintplan.plans.text.names import did_you_mean
 
 
 def check_reasons(plan: Plan) -> Iterator[Diagnostic]:

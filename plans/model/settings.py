@@ -17,18 +17,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from plans.errors import PlanError
-from plans.model.config import KEYS, NAME
-from plans.model.optional_groups import optional_groups
-from plans.model.plan import Plan
-from plans.operators import Operator, kind_of, state_of
-from plans.settings.effects import OPTION, UNKNOWN_KEY, Effect
-from plans.settings.group import Group
-from plans.settings.layers import Settings, set_by
-from plans.settings.lookup import CACHING
-from plans.settings.setting import Setting, Value
-from plans.settings.state import TTL, entry_settings
-from plans.text.names import did_you_mean
+from hintplan.plans.errors import PlanError
+from hintplan.plans.model.config import KEYS, NAME
+from hintplan.plans.model.optional_groups import optional_groups
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Operator, kind_of, state_of
+from hintplan.plans.settings.effects import OPTION, UNKNOWN_KEY, Effect
+from hintplan.plans.settings.group import Group
+from hintplan.plans.settings.layers import Settings, set_by
+from hintplan.plans.settings.lookup import CACHING
+from hintplan.plans.settings.setting import Setting, Value
+from hintplan.plans.settings.state import TTL, entry_settings
+from hintplan.plans.text.names import did_you_mean
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

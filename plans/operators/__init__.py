@@ -12,30 +12,30 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
-from plans.declarations.computations import AggregateCall, JoinType, Side, SortKey
-from plans.declarations.row_kinds import RowKinds
-from plans.operators.aggregate import AGGREGATE, Aggregate
-from plans.operators.calc import CALC, Calc, SelectItem
-from plans.operators.changelog_normalize import CHANGELOG_NORMALIZE, ChangelogNormalize
-from plans.operators.correlate import CORRELATE, Argument, Correlate
-from plans.operators.deduplicate import DEDUPLICATE, Deduplicate
-from plans.operators.expand import EXPAND, Expand
-from plans.operators.join import JOIN, Join, JoinKey
-from plans.operators.lookup_join import LOOKUP_JOIN, LookupJoin, LookupKey
-from plans.operators.over_aggregate import OVER_AGGREGATE, Frame, OverAggregate, OverCall
-from plans.operators.rank import RANK, Rank
-from plans.operators.scan import SCAN, Scan
-from plans.operators.sink import SINK, Sink
-from plans.operators.sink_materialize import SINK_MATERIALIZE, SinkMaterialize
-from plans.operators.sort import SORT, Sort
-from plans.operators.spec.declared import Declared
-from plans.operators.spec.kind import OperatorKind, TableUse
-from plans.operators.spec.output import JoinColumn
-from plans.operators.union import UNION, Union
-from plans.operators.unnest import UNNEST, Unnest, element_columns
-from plans.operators.values import VALUES, GivenColumn, Values
-from plans.settings.layers import Settings
-from plans.settings.state import StateEntry
+from hintplan.plans.declarations.computations import AggregateCall, JoinType, Side, SortKey
+from hintplan.plans.declarations.row_kinds import RowKinds
+from hintplan.plans.operators.aggregate import AGGREGATE, Aggregate
+from hintplan.plans.operators.calc import CALC, Calc, SelectItem
+from hintplan.plans.operators.changelog_normalize import CHANGELOG_NORMALIZE, ChangelogNormalize
+from hintplan.plans.operators.correlate import CORRELATE, Argument, Correlate
+from hintplan.plans.operators.deduplicate import DEDUPLICATE, Deduplicate
+from hintplan.plans.operators.expand import EXPAND, Expand
+from hintplan.plans.operators.join import JOIN, Join, JoinKey
+from hintplan.plans.operators.lookup_join import LOOKUP_JOIN, LookupJoin, LookupKey
+from hintplan.plans.operators.over_aggregate import OVER_AGGREGATE, Frame, OverAggregate, OverCall
+from hintplan.plans.operators.rank import RANK, Rank
+from hintplan.plans.operators.scan import SCAN, Scan
+from hintplan.plans.operators.sink import SINK, Sink
+from hintplan.plans.operators.sink_materialize import SINK_MATERIALIZE, SinkMaterialize
+from hintplan.plans.operators.sort import SORT, Sort
+from hintplan.plans.operators.spec.declared import Declared
+from hintplan.plans.operators.spec.kind import OperatorKind, TableUse
+from hintplan.plans.operators.spec.output import JoinColumn
+from hintplan.plans.operators.union import UNION, Union
+from hintplan.plans.operators.unnest import UNNEST, Unnest, element_columns
+from hintplan.plans.operators.values import VALUES, GivenColumn, Values
+from hintplan.plans.settings.layers import Settings
+from hintplan.plans.settings.state import StateEntry
 
 __all__ = [
     "BY_OP",
@@ -144,7 +144,7 @@ def op_name(operator: Operator) -> str:
 def describe(operator: Operator, plan: Declared) -> str:
     """What the operator does, in the words of SQL: the one description that trees, pictures and differences show.
 
-    >>> from plans.model.plan import Plan
+    >>> from hintplan.plans.model.plan import Plan
     >>> describe(Scan(id="scan_o", table="o", columns=("a",)), Plan(name="p"))
     'unknown table · 1 of 0 columns'
     """

@@ -7,20 +7,20 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Annotated, Any, cast
 
-from plans.declarations.computations import BUILT_IN, COLLECTIONS, ORDERED, VARIANCES, AggregateCall
-from plans.declarations.fields import Changelog, Names, OneInput, OperatorId
-from plans.declarations.row_kinds import ALL_KINDS, INSERT_ONLY, RowKinds
-from plans.declarations.tables import Column, Function
-from plans.declarations.types import DataType
-from plans.errors import Diagnostic
-from plans.operators.spec.columns import check_argument, check_known, check_names, parse, same_type, types_of
-from plans.operators.spec.declared import Columns, Declared
-from plans.operators.spec.kind import OperatorKind, WithSettings
-from plans.operators.spec.state import KeysUpserted, StateKind, States, its_own_ttl, stated, waits_for_none
-from plans.settings.cached import CACHED
-from plans.settings.layers import Settings
-from plans.settings.phases import PHASES, STRATEGY, PhaseStrategy
-from plans.text.names import did_you_mean
+from hintplan.plans.declarations.computations import BUILT_IN, COLLECTIONS, ORDERED, VARIANCES, AggregateCall
+from hintplan.plans.declarations.fields import Changelog, Names, OneInput, OperatorId
+from hintplan.plans.declarations.row_kinds import ALL_KINDS, INSERT_ONLY, RowKinds
+from hintplan.plans.declarations.tables import Column, Function
+from hintplan.plans.declarations.types import DataType
+from hintplan.plans.errors import Diagnostic
+from hintplan.plans.operators.spec.columns import check_argument, check_known, check_names, parse, same_type, types_of
+from hintplan.plans.operators.spec.declared import Columns, Declared
+from hintplan.plans.operators.spec.kind import OperatorKind, WithSettings
+from hintplan.plans.operators.spec.state import KeysUpserted, StateKind, States, its_own_ttl, stated, waits_for_none
+from hintplan.plans.settings.cached import CACHED
+from hintplan.plans.settings.layers import Settings
+from hintplan.plans.settings.phases import PHASES, STRATEGY, PhaseStrategy
+from hintplan.plans.text.names import did_you_mean
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,10 +181,10 @@ def one_phase_because(
     """Why the aggregate runs in one phase whatever is set; None if it can run in two.
 
     ``insert_only`` says whether its input carries no row kinds, ``in_order`` whether its rows are put in the order in
-    which they arrived first (:mod:`plans.analysis.row_order`), which sums do not have. Values that must be remembered
-    one by one (DISTINCT, and MIN, MAX and what goes by the order of rows, where they may be retracted) are not summed
-    up beforehand. A function of the user's must have ``merge``; and as a row is only taken back from what it was added
-    to, its input must not change. ``functions`` are those of the plan.
+    which they arrived first (:mod:`hintplan.plans.analysis.row_order`), which sums do not have. Values that must be
+    remembered one by one (DISTINCT, and MIN, MAX and what goes by the order of rows, where they may be retracted) are
+    not summed up beforehand. A function of the user's must have ``merge``; and as a row is only taken back from what it
+    was added to, its input must not change. ``functions`` are those of the plan.
     """
     for call in aggregate.aggregates:
         extreme = call.function in ("MIN", "MAX")

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from plans.connectors.table import source_kinds
-from plans.declarations.fields import Changelog, Names, OneInput, OperatorId
-from plans.declarations.row_kinds import ALL_KINDS, INSERT_ONLY, RowKinds
-from plans.errors import Diagnostic
-from plans.operators.spec.columns import check_known, types_of
-from plans.operators.spec.declared import Columns, Declared
-from plans.operators.spec.kind import Neighbour, OperatorKind, WithSettings, any_order, of_input
-from plans.operators.spec.state import (
+from hintplan.plans.connectors.table import source_kinds
+from hintplan.plans.declarations.fields import Changelog, Names, OneInput, OperatorId
+from hintplan.plans.declarations.row_kinds import ALL_KINDS, INSERT_ONLY, RowKinds
+from hintplan.plans.errors import Diagnostic
+from hintplan.plans.operators.spec.columns import check_known, types_of
+from hintplan.plans.operators.spec.declared import Columns, Declared
+from hintplan.plans.operators.spec.kind import Neighbour, OperatorKind, WithSettings, any_order, of_input
+from hintplan.plans.operators.spec.state import (
     KeysUpserted,
     StateKind,
     States,
@@ -23,7 +23,7 @@ from plans.operators.spec.state import (
     unbounded,
     waits_for_none,
 )
-from plans.settings.layers import Settings
+from hintplan.plans.settings.layers import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,20 +6,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-from plans.declarations.durations import format_duration, parse_duration
-from plans.declarations.fields import Expression, Name, OneInput, OperatorId
-from plans.errors import Diagnostic
-from plans.operators.asking.calls import CALLS
-from plans.operators.spec.columns import check_argument, check_output, output_columns, types_of
-from plans.operators.spec.declared import Columns, Declared
-from plans.operators.spec.kind import OperatorKind, WithSettings, any_order, unchanged
-from plans.operators.spec.output import JoinOutput
-from plans.settings.cached import CACHED
-from plans.settings.calls import CALL_GROUPS, RETRY_STRATEGY
-from plans.settings.layers import Settings
-from plans.settings.text import labelled, marked
-from plans.settings.views import CallRetry, CallSettings, call_retry, viewed
-from plans.text.names import did_you_mean
+from hintplan.plans.declarations.durations import format_duration, parse_duration
+from hintplan.plans.declarations.fields import Expression, Name, OneInput, OperatorId
+from hintplan.plans.errors import Diagnostic
+from hintplan.plans.operators.asking.calls import CALLS
+from hintplan.plans.operators.spec.columns import check_argument, check_output, output_columns, types_of
+from hintplan.plans.operators.spec.declared import Columns, Declared
+from hintplan.plans.operators.spec.kind import OperatorKind, WithSettings, any_order, unchanged
+from hintplan.plans.operators.spec.output import JoinOutput
+from hintplan.plans.settings.cached import CACHED
+from hintplan.plans.settings.calls import CALL_GROUPS, RETRY_STRATEGY
+from hintplan.plans.settings.layers import Settings
+from hintplan.plans.settings.text import labelled, marked
+from hintplan.plans.settings.views import CallRetry, CallSettings, call_retry, viewed
+from hintplan.plans.text.names import did_you_mean
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from plans.declarations.fields import Changelog, Name, Names, OneInput, OperatorId
-from plans.declarations.row_kinds import INSERT_ONLY, RowKind, RowKinds
-from plans.errors import Diagnostic
-from plans.operators.spec.columns import check_known, parse, types_of
-from plans.operators.spec.declared import Columns, Declared
-from plans.operators.spec.kind import OperatorKind, WithSettings, in_order, of_input
-from plans.operators.spec.state import (
+from hintplan.plans.declarations.fields import Changelog, Name, Names, OneInput, OperatorId
+from hintplan.plans.declarations.row_kinds import INSERT_ONLY, RowKind, RowKinds
+from hintplan.plans.errors import Diagnostic
+from hintplan.plans.operators.spec.columns import check_known, parse, types_of
+from hintplan.plans.operators.spec.declared import Columns, Declared
+from hintplan.plans.operators.spec.kind import OperatorKind, WithSettings, in_order, of_input
+from hintplan.plans.operators.spec.state import (
     KeysUpserted,
     StateKind,
     States,
@@ -22,7 +22,7 @@ from plans.operators.spec.state import (
     unbounded,
     waits_for_none,
 )
-from plans.settings.layers import Settings
+from hintplan.plans.settings.layers import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from plans.declarations.fields import Name, Names, OneInput, OperatorId
-from plans.declarations.tables import Column
-from plans.errors import Diagnostic
-from plans.operators.spec.columns import check_known, check_names, parse, types_of
-from plans.operators.spec.declared import Columns, Declared
-from plans.operators.spec.kind import OperatorKind, WithSettings, any_order, unchanged
-from plans.settings.layers import Settings
-from plans.text.names import did_you_mean
+from hintplan.plans.declarations.fields import Name, Names, OneInput, OperatorId
+from hintplan.plans.declarations.tables import Column
+from hintplan.plans.errors import Diagnostic
+from hintplan.plans.operators.spec.columns import check_known, check_names, parse, types_of
+from hintplan.plans.operators.spec.declared import Columns, Declared
+from hintplan.plans.operators.spec.kind import OperatorKind, WithSettings, any_order, unchanged
+from hintplan.plans.settings.layers import Settings
+from hintplan.plans.text.names import did_you_mean
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,20 +6,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from plans.declarations.computations import JoinType
-from plans.declarations.fields import Changelog, Expression, Name, OperatorId
-from plans.declarations.row_kinds import INSERT_ONLY, RowKinds
-from plans.errors import Diagnostic
-from plans.operators.spec.columns import check_known, check_output, output_columns, same_type, types_of
-from plans.operators.spec.declared import Columns, Declared
-from plans.operators.spec.kind import OperatorKind, WithSettings, any_order
-from plans.operators.spec.output import JoinOutput
-from plans.operators.spec.state import KeysUpserted, StateKind, States, stated, unbounded
-from plans.settings.cached import CACHED
-from plans.settings.effects import restarts
-from plans.settings.group import Group, specs
-from plans.settings.layers import Settings
-from plans.settings.setting import Setting
+from hintplan.plans.declarations.computations import JoinType
+from hintplan.plans.declarations.fields import Changelog, Expression, Name, OperatorId
+from hintplan.plans.declarations.row_kinds import INSERT_ONLY, RowKinds
+from hintplan.plans.errors import Diagnostic
+from hintplan.plans.operators.spec.columns import check_known, check_output, output_columns, same_type, types_of
+from hintplan.plans.operators.spec.declared import Columns, Declared
+from hintplan.plans.operators.spec.kind import OperatorKind, WithSettings, any_order
+from hintplan.plans.operators.spec.output import JoinOutput
+from hintplan.plans.operators.spec.state import KeysUpserted, StateKind, States, stated, unbounded
+from hintplan.plans.settings.cached import CACHED
+from hintplan.plans.settings.effects import restarts
+from hintplan.plans.settings.group import Group, specs
+from hintplan.plans.settings.layers import Settings
+from hintplan.plans.settings.setting import Setting
 
 
 def _limit(side: str) -> Setting:

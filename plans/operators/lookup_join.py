@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
-from plans.connectors.table import source_kinds
-from plans.declarations.fields import Expression, Name, Names, OneInput, OperatorId
-from plans.declarations.row_kinds import INSERT_ONLY
-from plans.declarations.tables import physical_columns
-from plans.errors import Diagnostic
-from plans.operators.asking.lookup_text import settings_text
-from plans.operators.asking.lookups import LOOKUPS
-from plans.operators.spec.columns import (
+from hintplan.plans.connectors.table import source_kinds
+from hintplan.plans.declarations.fields import Expression, Name, Names, OneInput, OperatorId
+from hintplan.plans.declarations.row_kinds import INSERT_ONLY
+from hintplan.plans.declarations.tables import physical_columns
+from hintplan.plans.errors import Diagnostic
+from hintplan.plans.operators.asking.lookup_text import settings_text
+from hintplan.plans.operators.asking.lookups import LOOKUPS
+from hintplan.plans.operators.spec.columns import (
     check_known,
     check_names,
     check_output,
@@ -22,14 +22,14 @@ from plans.operators.spec.columns import (
     types_of,
     unknown_table,
 )
-from plans.operators.spec.declared import Columns, Declared
-from plans.operators.spec.kind import OperatorKind, WithSettings, any_order, unchanged
-from plans.operators.spec.output import JoinOutput
-from plans.operators.table import connector_of
-from plans.settings.cached import CACHED
-from plans.settings.layers import Settings
-from plans.settings.lookup import LOOKUP_GROUPS
-from plans.settings.views import AsyncSettings, RetrySettings, viewed
+from hintplan.plans.operators.spec.declared import Columns, Declared
+from hintplan.plans.operators.spec.kind import OperatorKind, WithSettings, any_order, unchanged
+from hintplan.plans.operators.spec.output import JoinOutput
+from hintplan.plans.operators.table import connector_of
+from hintplan.plans.settings.cached import CACHED
+from hintplan.plans.settings.layers import Settings
+from hintplan.plans.settings.lookup import LOOKUP_GROUPS
+from hintplan.plans.settings.views import AsyncSettings, RetrySettings, viewed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

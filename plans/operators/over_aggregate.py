@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from plans.declarations.computations import VARIANCES, SortKey
-from plans.declarations.fields import Name, Names, OneInput, OperatorId, TypeText
-from plans.declarations.tables import Column
-from plans.errors import Diagnostic
-from plans.operators.sort import check_order, describe_order
-from plans.operators.spec.columns import check_known, check_names, parse, types_of
-from plans.operators.spec.declared import Columns, Declared
-from plans.operators.spec.kind import OperatorKind, WithSettings, in_order, unchanged
-from plans.settings.layers import Settings
+from hintplan.plans.declarations.computations import VARIANCES, SortKey
+from hintplan.plans.declarations.fields import Name, Names, OneInput, OperatorId, TypeText
+from hintplan.plans.declarations.tables import Column
+from hintplan.plans.errors import Diagnostic
+from hintplan.plans.operators.sort import check_order, describe_order
+from hintplan.plans.operators.spec.columns import check_known, check_names, parse, types_of
+from hintplan.plans.operators.spec.declared import Columns, Declared
+from hintplan.plans.operators.spec.kind import OperatorKind, WithSettings, in_order, unchanged
+from hintplan.plans.settings.layers import Settings
 
 NUMBERS = ("ROW_NUMBER", "RANK", "DENSE_RANK")
 """Functions that count, in BIGINT, the rows before a row."""

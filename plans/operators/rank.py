@@ -6,17 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
-from plans.declarations.computations import SortKey
-from plans.declarations.fields import Changelog, Name, Names, OneInput, OperatorId
-from plans.declarations.row_kinds import ALL_KINDS, INSERT_ONLY, RowKinds
-from plans.declarations.tables import Column
-from plans.declarations.types import parse_type
-from plans.errors import Diagnostic
-from plans.operators.sort import check_order, describe_order
-from plans.operators.spec.columns import check_known, check_names, types_of
-from plans.operators.spec.declared import Columns, Declared
-from plans.operators.spec.kind import OperatorKind, WithSettings, in_order
-from plans.operators.spec.state import (
+from hintplan.plans.declarations.computations import SortKey
+from hintplan.plans.declarations.fields import Changelog, Name, Names, OneInput, OperatorId
+from hintplan.plans.declarations.row_kinds import ALL_KINDS, INSERT_ONLY, RowKinds
+from hintplan.plans.declarations.tables import Column
+from hintplan.plans.declarations.types import parse_type
+from hintplan.plans.errors import Diagnostic
+from hintplan.plans.operators.sort import check_order, describe_order
+from hintplan.plans.operators.spec.columns import check_known, check_names, types_of
+from hintplan.plans.operators.spec.declared import Columns, Declared
+from hintplan.plans.operators.spec.kind import OperatorKind, WithSettings, in_order
+from hintplan.plans.operators.spec.state import (
     KeysUpserted,
     StateKind,
     States,
@@ -25,7 +25,7 @@ from plans.operators.spec.state import (
     unbounded,
     waits_for_none,
 )
-from plans.settings.layers import Settings
+from hintplan.plans.settings.layers import Settings
 
 NUMBER_TYPE = "BIGINT NOT NULL"
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from plans.connectors.connector import IN_BATCHES
-from plans.connectors.table import (
+from hintplan.plans.connectors.connector import IN_BATCHES
+from hintplan.plans.connectors.table import (
     bounding_option,
     can_read,
     check_reading,
@@ -17,16 +17,16 @@ from plans.connectors.table import (
     source_kinds,
     takes_conditions,
 )
-from plans.declarations.fields import Expression, Name, Names, OperatorId
-from plans.declarations.row_kinds import INSERT_ONLY, RowKinds
-from plans.declarations.tables import read_columns
-from plans.errors import Diagnostic
-from plans.operators.spec.columns import check_known, check_names, types_of, unknown_table
-from plans.operators.spec.declared import Columns, Declared
-from plans.operators.spec.kind import Neighbour, OperatorKind, WithSettings, any_order
-from plans.operators.table import described_table
-from plans.settings.layers import Settings
-from plans.text.counts import count
+from hintplan.plans.declarations.fields import Expression, Name, Names, OperatorId
+from hintplan.plans.declarations.row_kinds import INSERT_ONLY, RowKinds
+from hintplan.plans.declarations.tables import read_columns
+from hintplan.plans.errors import Diagnostic
+from hintplan.plans.operators.spec.columns import check_known, check_names, types_of, unknown_table
+from hintplan.plans.operators.spec.declared import Columns, Declared
+from hintplan.plans.operators.spec.kind import Neighbour, OperatorKind, WithSettings, any_order
+from hintplan.plans.operators.table import described_table
+from hintplan.plans.settings.layers import Settings
+from hintplan.plans.text.counts import count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

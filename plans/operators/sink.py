@@ -6,18 +6,18 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from plans.connectors.check import check_written
-from plans.connectors.table import is_upsert_sink, overwrites, overwriting_connectors, sink_kinds
-from plans.declarations.fields import Name, OneInput, OperatorId
-from plans.declarations.row_kinds import RowKind
-from plans.declarations.tables import Table, written_columns
-from plans.declarations.types import DataType
-from plans.errors import Diagnostic
-from plans.operators.spec.columns import listed, parse, unknown_table
-from plans.operators.spec.declared import Columns, Declared
-from plans.operators.spec.kind import OperatorKind, any_order, of_input, unchanged
-from plans.operators.table import described_table
-from plans.settings.layers import Settings
+from hintplan.plans.connectors.check import check_written
+from hintplan.plans.connectors.table import is_upsert_sink, overwrites, overwriting_connectors, sink_kinds
+from hintplan.plans.declarations.fields import Name, OneInput, OperatorId
+from hintplan.plans.declarations.row_kinds import RowKind
+from hintplan.plans.declarations.tables import Table, written_columns
+from hintplan.plans.declarations.types import DataType
+from hintplan.plans.errors import Diagnostic
+from hintplan.plans.operators.spec.columns import listed, parse, unknown_table
+from hintplan.plans.operators.spec.declared import Columns, Declared
+from hintplan.plans.operators.spec.kind import OperatorKind, any_order, of_input, unchanged
+from hintplan.plans.operators.table import described_table
+from hintplan.plans.settings.layers import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from plans.declarations.computations import SortKey
-from plans.declarations.fields import OneInput, OperatorId
-from plans.errors import Diagnostic
-from plans.operators.spec.columns import check_known, parse, types_of
-from plans.operators.spec.declared import Columns, Declared
-from plans.operators.spec.kind import OperatorKind, WithSettings, any_order, of_input, unchanged
-from plans.settings.layers import Settings
+from hintplan.plans.declarations.computations import SortKey
+from hintplan.plans.declarations.fields import OneInput, OperatorId
+from hintplan.plans.errors import Diagnostic
+from hintplan.plans.operators.spec.columns import check_known, parse, types_of
+from hintplan.plans.operators.spec.declared import Columns, Declared
+from hintplan.plans.operators.spec.kind import OperatorKind, WithSettings, any_order, of_input, unchanged
+from hintplan.plans.settings.layers import Settings
 
 UNSORTABLE = ("ARRAY", "MAP", "MULTISET", "ROW")
 MOST_ROWS = 2**31 - 1

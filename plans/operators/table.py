@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plans.declarations.tables import Table
+from hintplan.plans.declarations.tables import Table
 
 
 def connector_of(table: Table | None) -> str:

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from plans.declarations.fields import OperatorId
-from plans.errors import Diagnostic
-from plans.operators.spec.columns import listed, parse, same_type
-from plans.operators.spec.declared import Columns, Declared
-from plans.operators.spec.kind import OperatorKind, WithSettings, any_order, unchanged
-from plans.settings.layers import Settings
+from hintplan.plans.declarations.fields import OperatorId
+from hintplan.plans.errors import Diagnostic
+from hintplan.plans.operators.spec.columns import listed, parse, same_type
+from hintplan.plans.operators.spec.declared import Columns, Declared
+from hintplan.plans.operators.spec.kind import OperatorKind, WithSettings, any_order, unchanged
+from hintplan.plans.settings.layers import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

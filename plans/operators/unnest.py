@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from plans.declarations.fields import Name, OneInput, OperatorId
-from plans.declarations.tables import Column
-from plans.declarations.types import DataType
-from plans.errors import Diagnostic
-from plans.operators.spec.columns import check_known, check_output, output_columns, parse, types_of
-from plans.operators.spec.declared import Columns, Declared
-from plans.operators.spec.kind import OperatorKind, WithSettings, any_order, unchanged
-from plans.operators.spec.output import JoinOutput
-from plans.settings.layers import Settings
+from hintplan.plans.declarations.fields import Name, OneInput, OperatorId
+from hintplan.plans.declarations.tables import Column
+from hintplan.plans.declarations.types import DataType
+from hintplan.plans.errors import Diagnostic
+from hintplan.plans.operators.spec.columns import check_known, check_output, output_columns, parse, types_of
+from hintplan.plans.operators.spec.declared import Columns, Declared
+from hintplan.plans.operators.spec.kind import OperatorKind, WithSettings, any_order, unchanged
+from hintplan.plans.operators.spec.output import JoinOutput
+from hintplan.plans.settings.layers import Settings
 
 UNNESTED = ("ARRAY", "MAP", "MULTISET")
 """What has elements."""

@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from plans.declarations.fields import Expression, Name, OperatorId, TypeText
-from plans.declarations.row_kinds import INSERT_ONLY, RowKinds
-from plans.declarations.tables import Column
-from plans.errors import Diagnostic
-from plans.operators.spec.columns import check_names
-from plans.operators.spec.declared import Columns, Declared
-from plans.operators.spec.kind import OperatorKind, WithSettings, any_order
-from plans.settings.layers import Settings
-from plans.text.counts import count
+from hintplan.plans.declarations.fields import Expression, Name, OperatorId, TypeText
+from hintplan.plans.declarations.row_kinds import INSERT_ONLY, RowKinds
+from hintplan.plans.declarations.tables import Column
+from hintplan.plans.errors import Diagnostic
+from hintplan.plans.operators.spec.columns import check_names
+from hintplan.plans.operators.spec.declared import Columns, Declared
+from hintplan.plans.operators.spec.kind import OperatorKind, WithSettings, any_order
+from hintplan.plans.settings.layers import Settings
+from hintplan.plans.text.counts import count
 
 _SHOWN = 60
 

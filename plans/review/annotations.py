@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from plans.compare.change import Change
-from plans.compare.report import values
-from plans.errors import Diagnostic
-from plans.review.locations import Location
-from plans.settings.effects import LEVELS, MEANING, Level
+from hintplan.plans.compare.change import Change
+from hintplan.plans.compare.report import values
+from hintplan.plans.errors import Diagnostic
+from hintplan.plans.review.locations import Location
+from hintplan.plans.settings.effects import LEVELS, MEANING, Level
 
 RemarkLevel = Literal["error", "warning", "note"]
 

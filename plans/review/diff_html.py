@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from plans.compare.change import Change
-from plans.compare.report import Detail, legend, shown_changes, summary, values
-from plans.model.plan import Plan
-from plans.show.picture import changed_part
-from plans.show.svg import standalone
-from plans.text.terminal import clean
+from hintplan.plans.compare.change import Change
+from hintplan.plans.compare.report import Detail, legend, shown_changes, summary, values
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.show.picture import changed_part
+from hintplan.plans.show.svg import standalone
+from hintplan.plans.text.terminal import clean
 
 _MAX_BOXES = 300
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from plans.compare.change import Change
-from plans.compare.report import Detail, legend, shown_changes, summary, values
-from plans.model.plan import Plan
-from plans.show.graph_text import MERMAID_EDGES, MERMAID_TEXT, mermaid
-from plans.show.picture import changed_part
-from plans.text.markdown import code, fence
+from hintplan.plans.compare.change import Change
+from hintplan.plans.compare.report import Detail, legend, shown_changes, summary, values
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.show.graph_text import MERMAID_EDGES, MERMAID_TEXT, mermaid
+from hintplan.plans.show.picture import changed_part
+from hintplan.plans.text.markdown import code, fence
 
 LIMIT = 60_000
 """Characters; review pages take 65,536 in one comment."""

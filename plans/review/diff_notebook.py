@@ -1,6 +1,7 @@
 """A list of changes as the value of a notebook cell: summary, picture of what changed, and the table.
 
-As with a plan (:mod:`plans.show.notebook`), nothing in it becomes part of the notebook: no style, no script, no name.
+As with a plan (:mod:`hintplan.plans.show.notebook`), nothing in it becomes part of the notebook: no style, no script,
+no name.
 
 >>> diff_cell(Plan(name="a"), Plan(name="a"), ())
 '<p><strong>no differences</strong></p>'
@@ -11,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from plans.compare.change import Change
-from plans.compare.report import shown_changes, summary, values
-from plans.model.plan import Plan
-from plans.review.diff_html import drawing_of
-from plans.show.notebook import MOST, embedded
-from plans.text.terminal import clean
+from hintplan.plans.compare.change import Change
+from hintplan.plans.compare.report import shown_changes, summary, values
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.review.diff_html import drawing_of
+from hintplan.plans.show.notebook import MOST, embedded
+from hintplan.plans.text.terminal import clean
 
 _HEAD = "<tr><th></th><th>what</th><th>change</th><th>note</th><th>effect on a running job</th></tr>"
 

@@ -14,13 +14,13 @@ import difflib
 import os
 from pathlib import Path
 
-from plans.errors import PlanError
-from plans.files import git
-from plans.files.named_script import is_plain_name, named_script
-from plans.files.plan_source import PlanSource, is_script
-from plans.text.project import sql_dir_for
-from plans.text.redaction import without_literals
-from plans.text.text_file import script_text
+from hintplan.plans.errors import PlanError
+from hintplan.plans.files import git
+from hintplan.plans.files.named_script import is_plain_name, named_script
+from hintplan.plans.files.plan_source import PlanSource, is_script
+from hintplan.plans.text.project import sql_dir_for
+from hintplan.plans.text.redaction import without_literals
+from hintplan.plans.text.text_file import script_text
 
 _MAX_LINES = 20_000
 _COMPILE = "give the two scripts instead: hintplan diff old.sql new.sql --sql"

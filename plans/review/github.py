@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from plans.review.annotations import Remark
-from plans.text.terminal import clean
+from hintplan.plans.review.annotations import Remark
+from hintplan.plans.text.terminal import clean
 
 _COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 

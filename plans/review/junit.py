@@ -10,8 +10,8 @@ import re
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
-from plans.review.annotations import Remark
-from plans.text.terminal import clean
+from hintplan.plans.review.annotations import Remark
+from hintplan.plans.text.terminal import clean
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

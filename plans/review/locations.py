@@ -1,7 +1,7 @@
 """The lines of a file that changes of a plan are about: of the newer plan file, or of the script it is compiled from.
 
->>> from plans.compare.diff import diff
->>> from plans.model.plan import Plan
+>>> from hintplan.plans.compare.diff import diff
+>>> from hintplan.plans.model.plan import Plan
 >>> plan = Plan(name="b")
 >>> source = PlanSource(name="b.json", file="b.json", data=b'{\\n "name": "b"}', plan=plan)
 >>> locate(source, diff(Plan(name="a"), plan))
@@ -14,10 +14,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from plans.compare.change import Change
-from plans.files.plan_source import PlanSource
-from plans.format.paths import find
-from plans.text.jsontext import JsonText, Path
+from hintplan.plans.compare.change import Change
+from hintplan.plans.files.plan_source import PlanSource
+from hintplan.plans.format.paths import find
+from hintplan.plans.text.jsontext import JsonText, Path
 
 _LAYERS = ("hint", "table", "config")
 

@@ -13,8 +13,8 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 from urllib.parse import quote
 
-from plans.review.annotations import Remark
-from plans.text.terminal import clean
+from hintplan.plans.review.annotations import Remark
+from hintplan.plans.text.terminal import clean
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 

@@ -9,9 +9,9 @@ has edited it. It is created with the first job that computes it, and dropped wi
 
 from __future__ import annotations
 
-from plans.settings.effects import KEPT
-from plans.settings.group import Group, specs
-from plans.settings.setting import Setting
+from hintplan.plans.settings.effects import KEPT
+from hintplan.plans.settings.group import Group, specs
+from hintplan.plans.settings.setting import Setting
 
 ENABLED = "enabled"
 STORAGE_LEVEL = "storage-level"

@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from plans.declarations.tables import FunctionKind
-from plans.settings.effects import ATTEMPTS, IN_FLIGHT
-from plans.settings.group import Group, specs
-from plans.settings.layers import Settings
-from plans.settings.setting import Setting
+from hintplan.plans.declarations.tables import FunctionKind
+from hintplan.plans.settings.effects import ATTEMPTS, IN_FLIGHT
+from hintplan.plans.settings.group import Group, specs
+from hintplan.plans.settings.layers import Settings
+from hintplan.plans.settings.setting import Setting
 
 RETRY_STRATEGY, NO_RETRY = "retry-strategy", "no_retry"
 

@@ -4,8 +4,8 @@
 
 The verdicts are those of a run on an existing checkpoint: what ``hintplan run`` refuses to continue is ``incompatible``
 here, what it continues only without some state, and only if told to, is ``drop``, and nothing else is. Every setting
-says which verdict is its own (:class:`plans.settings.setting.Setting`). What facts do depends on what they lead to
-(:mod:`plans.compare.consequences`). Knows no plan and no layout.
+says which verdict is its own (:class:`hintplan.plans.settings.setting.Setting`). What facts do depends on what they
+lead to (:mod:`hintplan.plans.compare.consequences`). Knows no plan and no layout.
 
 >>> TTL.level
 'ttl'

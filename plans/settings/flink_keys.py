@@ -1,8 +1,8 @@
 """Configuration keys of Flink that scripts carry and that mean nothing here, with the reason to tell.
 
 Only what cannot change results has no effect: where and how Flink runs, and how it gets to the same rows. A key that
-says what rows there are, or with which state a job begins, is either known (:mod:`plans.model.config`) or refused.
-Together, these are all keys that Flink 2.3 has (tests/flink/keys.json).
+says what rows there are, or with which state a job begins, is either known (:mod:`hintplan.plans.model.config`) or
+refused. Together, these are all keys that Flink 2.3 has (tests/flink/keys.json).
 
 >>> why_idle("execution.checkpointing.interval")
 'every micro-batch is a checkpoint, and --trigger says how often there is one'

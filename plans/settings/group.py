@@ -1,6 +1,6 @@
 """A group of settings: those that an operator carries under one name, and who may ask for them.
 
->>> from plans.settings.effects import IN_FLIGHT
+>>> from hintplan.plans.settings.effects import IN_FLIGHT
 >>> wait = Setting(name="timeout", kind="duration", default="30 s", description="How long it waits.", effect=IN_FLIGHT)
 >>> waits = Group(name="async", schema="waits", description="How it waits.", settings=specs(wait), layers=("default",))
 >>> waits.resolved({}).values
@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal
 
-from plans.settings.layers import Settings, Specs, layered, parsed
-from plans.settings.setting import Layers, Setting, Value
+from hintplan.plans.settings.layers import Settings, Specs, layered, parsed
+from hintplan.plans.settings.setting import Layers, Setting, Value
 
 Texts = Mapping[str, str]
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -63,7 +63,7 @@ class Group:
         return {layer: now.get(layer, origin.get(layer, {})) for layer in self.layers if layer != "default"}
 
     def resolved(self, said: Layers, defaults: Mapping[str, Value] | None = None) -> Settings:
-        """What the layers amount to; see :func:`plans.settings.layers.layered`."""
+        """What the layers amount to; see :func:`hintplan.plans.settings.layers.layered`."""
         return layered(self.settings, said, defaults)
 
 

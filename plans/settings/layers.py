@@ -2,9 +2,9 @@
 
 Every operator with settings holds them in groups such as ``async`` and ``retry``. A group records what runs and what
 each layer asked for; a value that differs from the strongest layer that spoke is a plan edit. Which groups an operator
-has, its kind says (:mod:`plans.operators`).
+has, its kind says (:mod:`hintplan.plans.operators`).
 
->>> from plans.settings.lookup import ASYNC
+>>> from hintplan.plans.settings.lookup import ASYNC
 >>> waits = layered(ASYNC.settings, {"config": {"timeout": "1 min"}})
 >>> waits.values["timeout"], set_by(waits, "timeout")
 ('1 min', 'config')
@@ -16,8 +16,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from plans.declarations.durations import DurationError, parse_duration
-from plans.settings.setting import Layers, Setting, SettingError, Value, parse_value
+from hintplan.plans.declarations.durations import DurationError, parse_duration
+from hintplan.plans.settings.setting import Layers, Setting, SettingError, Value, parse_value
 
 Specs = Mapping[str, Setting]
 """The settings of a group by name, in the order in which a plan lists them."""

@@ -1,7 +1,7 @@
 """The settings of a lookup join in their three groups, ``async``, ``retry`` and ``cache``, as data.
 
 One name for each setting in plan, config, WITH and hints: Flink's (FLIP-221, FLIP-234), but for ``enabled``, which the
-LOOKUP hint calls ``async``. Which settings go together is the affair of :mod:`plans.settings.lookup_layers`.
+LOOKUP hint calls ``async``. Which settings go together is the affair of :mod:`hintplan.plans.settings.lookup_layers`.
 
 >>> SETTINGS["async"]["capacity"].default
 100
@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from plans.settings.effects import ATTEMPTS, IN_FLIGHT, RELOAD, restarts
-from plans.settings.effects import CACHE as EMPTY_CACHE
-from plans.settings.group import Group, specs
-from plans.settings.layers import Specs
-from plans.settings.setting import MAX_LONG, Setting
+from hintplan.plans.settings.effects import ATTEMPTS, IN_FLIGHT, RELOAD, restarts
+from hintplan.plans.settings.effects import CACHE as EMPTY_CACHE
+from hintplan.plans.settings.group import Group, specs
+from hintplan.plans.settings.layers import Specs
+from hintplan.plans.settings.setting import MAX_LONG, Setting
 
 CACHE = "lookup.cache"
 PARTIAL = "lookup.partial-cache."

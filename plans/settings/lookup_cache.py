@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from plans.settings.lookup import CACHE, FULL, PARTIAL, SETTINGS
-from plans.settings.setting import Value
+from hintplan.plans.settings.lookup import CACHE, FULL, PARTIAL, SETTINGS
+from hintplan.plans.settings.setting import Value
 
 STRATEGY = f"{FULL}reload-strategy"
 _OF_STRATEGY = {

@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from plans.settings.layers import EDIT, RANKS, SETTING_LAYERS, Settings, layered, top_layer
-from plans.settings.lookup import CACHE, FULL, SETTINGS
-from plans.settings.lookup_cache import STRATEGY, applicable, belongs, cache_problems
-from plans.settings.setting import Layers, Value
+from hintplan.plans.settings.layers import EDIT, RANKS, SETTING_LAYERS, Settings, layered, top_layer
+from hintplan.plans.settings.lookup import CACHE, FULL, SETTINGS
+from hintplan.plans.settings.lookup_cache import STRATEGY, applicable, belongs, cache_problems
+from hintplan.plans.settings.setting import Layers, Value
 
 
 class Contradiction(ValueError):

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from plans.errors import Diagnostic
-from plans.settings.layers import SETTING_LAYERS, Settings
-from plans.settings.setting import Value, shown
+from hintplan.plans.errors import Diagnostic
+from hintplan.plans.settings.layers import SETTING_LAYERS, Settings
+from hintplan.plans.settings.setting import Value, shown
 
 
 def origins_apart(

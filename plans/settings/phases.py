@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from plans.settings.effects import restarts
-from plans.settings.group import Group, specs
-from plans.settings.setting import Setting
+from hintplan.plans.settings.effects import restarts
+from hintplan.plans.settings.group import Group, specs
+from hintplan.plans.settings.setting import Setting
 
 STRATEGY = "agg-phase-strategy"
 ONE_PHASE = "ONE_PHASE"

@@ -12,9 +12,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-from plans.declarations.durations import format_duration, parse_duration
-from plans.settings.effects import restarts
-from plans.settings.setting import Setting
+from hintplan.plans.declarations.durations import format_duration, parse_duration
+from hintplan.plans.settings.effects import restarts
+from hintplan.plans.settings.setting import Setting
 
 TYPE = "restart-strategy.type"
 FIXED, RATE, EXPONENTIAL = "fixed-delay", "failure-rate", "exponential-delay"

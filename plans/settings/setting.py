@@ -1,9 +1,10 @@
 """One setting as data: what values it takes, how they are written, who may set it, and what a change of it does.
 
 Settings of operators, keys of the configuration and options of connectors are all of this class. Knows none of them:
-which there are is told by the groups of the other modules here, by :mod:`plans.model.config`, and by each connector.
+which there are is told by the groups of the other modules here, by :mod:`hintplan.plans.model.config`, and by each
+connector.
 
->>> from plans.settings.effects import IN_FLIGHT
+>>> from hintplan.plans.settings.effects import IN_FLIGHT
 >>> wait = Setting(name="timeout", kind="duration", description="How long a call may take.", effect=IN_FLIGHT)
 >>> parse_value(wait, "600s")
 '10 min'
@@ -17,9 +18,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from plans.declarations.durations import DurationError, format_duration, parse_duration
-from plans.settings.effects import Effect
-from plans.text.names import nearest
+from hintplan.plans.declarations.durations import DurationError, format_duration, parse_duration
+from hintplan.plans.settings.effects import Effect
+from hintplan.plans.text.names import nearest
 
 Kind = Literal["bool", "int", "duration", "choice", "time", "class", "text", "character"]
 

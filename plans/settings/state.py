@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from plans.settings.effects import TTL as TTL_EFFECT
-from plans.settings.layers import Settings, set_by
-from plans.settings.setting import Setting
-from plans.settings.text import who_set_setting
+from hintplan.plans.settings.effects import TTL as TTL_EFFECT
+from hintplan.plans.settings.layers import Settings, set_by
+from hintplan.plans.settings.setting import Setting
+from hintplan.plans.settings.text import who_set_setting
 
 STATE_TTL = "table.exec.state.ttl"
 DEFAULT_STATE_TTL = "0 ms"

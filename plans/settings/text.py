@@ -1,6 +1,6 @@
 """Settings of operators in words: their values, who set them, and what the weaker layers said.
 
->>> from plans.settings.lookup import ASYNC
+>>> from hintplan.plans.settings.lookup import ASYNC
 >>> labelled(ASYNC.resolved({"config": {"capacity": 20}, "hint": {"capacity": 50}}), "capacity")
 'capacity 50 (hint · config 20)'
 """
@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from plans.settings.layers import SETTING_LAYERS, Settings, set_by
-from plans.settings.setting import shown
+from hintplan.plans.settings.layers import SETTING_LAYERS, Settings, set_by
+from hintplan.plans.settings.setting import shown
 
 
 def who_set_setting(settings: Settings, name: str) -> str:

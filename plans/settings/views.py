@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeVar
 
-from plans.settings.calls import NO_RETRY, RETRY_STRATEGY
+from hintplan.plans.settings.calls import NO_RETRY, RETRY_STRATEGY
 
 OutputMode = Literal["ordered", "allow_unordered"]
 RetryMode = Literal["inline", "deferred"]

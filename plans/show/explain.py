@@ -13,23 +13,23 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from plans.analysis.changelog import output_kinds
-from plans.analysis.columns import check_columns
-from plans.analysis.repeated import repeated
-from plans.analysis.row_order import told_by_arrival
-from plans.analysis.streaming_queries import queries
-from plans.declarations.durations import parse_duration
-from plans.declarations.row_kinds import INSERT_ONLY
-from plans.model.graph import check_graph
-from plans.model.plan import Plan
-from plans.operators import Operator, describe, kind_of, op_name, state_of, table_of
-from plans.settings.cached import CACHED, ENABLED, STORAGE_LEVEL
-from plans.settings.layers import Settings, edits_of
-from plans.settings.phases import ONE_PHASE, PHASES, STRATEGY
-from plans.settings.state import STATE_LAYERS, StateEntry, source, who_set
-from plans.settings.text import settings_json, who_set_setting
-from plans.text.counts import count, shortened
-from plans.text.terminal import clean, one_line
+from hintplan.plans.analysis.changelog import output_kinds
+from hintplan.plans.analysis.columns import check_columns
+from hintplan.plans.analysis.repeated import repeated
+from hintplan.plans.analysis.row_order import told_by_arrival
+from hintplan.plans.analysis.streaming_queries import queries
+from hintplan.plans.declarations.durations import parse_duration
+from hintplan.plans.declarations.row_kinds import INSERT_ONLY
+from hintplan.plans.model.graph import check_graph
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Operator, describe, kind_of, op_name, state_of, table_of
+from hintplan.plans.settings.cached import CACHED, ENABLED, STORAGE_LEVEL
+from hintplan.plans.settings.layers import Settings, edits_of
+from hintplan.plans.settings.phases import ONE_PHASE, PHASES, STRATEGY
+from hintplan.plans.settings.state import STATE_LAYERS, StateEntry, source, who_set
+from hintplan.plans.settings.text import settings_json, who_set_setting
+from hintplan.plans.text.counts import count, shortened
+from hintplan.plans.text.terminal import clean, one_line
 
 _MIN_LEFT, _MAX_LEFT = 34, 64
 _MAX_DEPTH = 16

@@ -2,9 +2,9 @@
 
 Ids of nodes are numbers, and every name is a quoted, escaped label, so a name can neither end a label nor bring markup.
 
->>> from plans.model.plan import Plan
->>> from plans.operators import Scan
->>> from plans.show.picture import picture
+>>> from hintplan.plans.model.plan import Plan
+>>> from hintplan.plans.operators import Scan
+>>> from hintplan.plans.show.picture import picture
 >>> print(mermaid(picture(Plan(name="p", operators=(Scan(id="scan_o", table="o", columns=()),)))))
 flowchart LR
   n0[("scan_o<br/>unknown table · 0 of 0 columns")]
@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import re
 
-from plans.show.picture import Box, Picture, Row, folded
-from plans.text.counts import shortened
-from plans.text.terminal import one_line
+from hintplan.plans.show.picture import Box, Picture, Row, folded
+from hintplan.plans.text.counts import shortened
+from hintplan.plans.text.terminal import one_line
 
 MERMAID_EDGES, MERMAID_TEXT = 500, 50_000
 """What Mermaid, as GitHub runs it, draws at most: its defaults for ``maxEdges`` and ``maxTextSize``."""

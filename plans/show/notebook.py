@@ -12,14 +12,14 @@ from __future__ import annotations
 import base64
 from html import escape
 
-from plans.model.plan import Plan
-from plans.operators import state_of
-from plans.settings.state import who_set
-from plans.show.explain import explain
-from plans.show.page_data import row_kinds
-from plans.show.picture import picture
-from plans.show.svg import standalone
-from plans.text.terminal import one_line
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import state_of
+from hintplan.plans.settings.state import who_set
+from hintplan.plans.show.explain import explain
+from hintplan.plans.show.page_data import row_kinds
+from hintplan.plans.show.picture import picture
+from hintplan.plans.show.svg import standalone
+from hintplan.plans.text.terminal import one_line
 
 MOST = 300
 """Operators in a picture, rows of a table, and lines of text; a larger plan wants the page."""

@@ -4,7 +4,7 @@ It works from a file, without a network: style and script are in the file, and i
 their digests. Everything from a plan is escaped, in markup and in the data that the script reads. The parts that are
 not Python are in ``plans/page``.
 
->>> from plans.operators import Scan
+>>> from hintplan.plans.operators import Scan
 >>> page = plan_page(Plan(name="</title><script>", operators=(Scan(id="scan_o", table="o", columns=()),)))
 >>> "</title><script>" in page
 False
@@ -20,19 +20,19 @@ from collections.abc import Collection, Sequence
 from html import escape
 from typing import Any
 
-from plans.compare.diff import diff
-from plans.compare.report import summary
-from plans.model.plan import Plan
-from plans.operators import state_of
-from plans.show.page_data import box_data, change_data, function_data, of_both, row_kinds, table_data
-from plans.show.page_overview import overview
-from plans.show.page_script import Script
-from plans.show.palette import variables
-from plans.show.picture import Picture, around, folded, picture
-from plans.show.sql_lines import sql_lines
-from plans.show.svg import Drawing, asset, draw
-from plans.text.counts import count
-from plans.text.terminal import one_line
+from hintplan.plans.compare.diff import diff
+from hintplan.plans.compare.report import summary
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import state_of
+from hintplan.plans.show.page_data import box_data, change_data, function_data, of_both, row_kinds, table_data
+from hintplan.plans.show.page_overview import overview
+from hintplan.plans.show.page_script import Script
+from hintplan.plans.show.palette import variables
+from hintplan.plans.show.picture import Picture, around, folded, picture
+from hintplan.plans.show.sql_lines import sql_lines
+from hintplan.plans.show.svg import Drawing, asset, draw
+from hintplan.plans.text.counts import count
+from hintplan.plans.text.terminal import one_line
 
 _SCRIPTS = ("panel.js", "view.js", "search.js", "page.js")
 _SHOWN_AT_ONCE = 600

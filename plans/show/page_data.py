@@ -1,10 +1,10 @@
 """What the page of a plan knows of every operator, as JSON values: settings with layers, facts, columns, differences.
 
 All text is cleaned of characters that do not print; the values of options that are refused, which may be secrets, are
-left out. Where boxes stand, and how the page is put together, is for :mod:`plans.show.page`.
+left out. Where boxes stand, and how the page is put together, is for :mod:`hintplan.plans.show.page`.
 
->>> from plans.operators import Scan
->>> from plans.show.picture import picture
+>>> from hintplan.plans.operators import Scan
+>>> from hintplan.plans.show.picture import picture
 >>> plan = Plan(name="p", operators=(Scan(id="scan_o", table="o", columns=("a",)),))
 >>> box_data(picture(plan), plan, None, ())[0]["facts"]
 [['table', ['o']], ['columns', ['a']]]
@@ -16,20 +16,20 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from plans.analysis.changelog import output_kinds
-from plans.analysis.columns import check_columns
-from plans.compare.change import Change
-from plans.connectors.check import shown_options
-from plans.declarations.tables import Table
-from plans.format.digest import operator_facts
-from plans.format.document import to_document
-from plans.model.graph import check_graph
-from plans.model.plan import Plan
-from plans.model.settings import PlanSetting, operator_settings
-from plans.operators import Operator, functions_of, state_of
-from plans.settings.setting import shown
-from plans.show.picture import Picture, changed_operators, under_new_ids
-from plans.text.terminal import clean, one_line
+from hintplan.plans.analysis.changelog import output_kinds
+from hintplan.plans.analysis.columns import check_columns
+from hintplan.plans.compare.change import Change
+from hintplan.plans.connectors.check import shown_options
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.format.digest import operator_facts
+from hintplan.plans.format.document import to_document
+from hintplan.plans.model.graph import check_graph
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.model.settings import PlanSetting, operator_settings
+from hintplan.plans.operators import Operator, functions_of, state_of
+from hintplan.plans.settings.setting import shown
+from hintplan.plans.show.picture import Picture, changed_operators, under_new_ids
+from hintplan.plans.text.terminal import clean, one_line
 
 Json = dict[str, Any]
 T = TypeVar("T")

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from plans.analysis.states import spoken_ttl
-from plans.model.plan import Plan
-from plans.model.settings import operator_settings
-from plans.operators import state_of
-from plans.settings.setting import shown
-from plans.text.terminal import one_line
+from hintplan.plans.analysis.states import spoken_ttl
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.model.settings import operator_settings
+from hintplan.plans.operators import state_of
+from hintplan.plans.settings.setting import shown
+from hintplan.plans.text.terminal import one_line
 
 _MOST = 400
 

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from plans.model.plan import Plan
-from plans.model.settings import PlanSetting, operator_settings
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.model.settings import PlanSetting, operator_settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

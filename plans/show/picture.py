@@ -3,7 +3,7 @@
 Mermaid, dot, SVG and the page are drawn from this, so they agree. With an older plan, what differs is marked, and what
 was removed is shown among what is there. Knows nothing of layouts and files.
 
->>> from plans.operators import Operator, Scan, describe, kind_of, state_of
+>>> from hintplan.plans.operators import Operator, Scan, describe, kind_of, state_of
 >>> scan = Scan(id="scan_o", table="o", columns=("a",))
 >>> [(box.id, box.kind, box.states) for box in picture(Plan(name="p", operators=(scan,))).boxes]
 [('scan_o', 'scan', ())]
@@ -15,14 +15,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from plans.compare.change import Change
-from plans.compare.match import match
-from plans.model.plan import Plan
-from plans.model.settings import PlanSetting, operator_settings
-from plans.operators import Operator, describe, kind_of, state_of, with_inputs
-from plans.settings.layers import EDIT
-from plans.settings.setting import shown
-from plans.text.terminal import one_line
+from hintplan.plans.compare.change import Change
+from hintplan.plans.compare.match import match
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.model.settings import PlanSetting, operator_settings
+from hintplan.plans.operators import Operator, describe, kind_of, state_of, with_inputs
+from hintplan.plans.settings.layers import EDIT
+from hintplan.plans.settings.setting import shown
+from hintplan.plans.text.terminal import one_line
 
 Mark = Literal["", "added", "removed", "changed", "moved"]
 
@@ -89,8 +89,8 @@ class Picture:
 
 
 def picture(plan: Plan, *, before: Plan | None = None, changes: Sequence[Change] = ()) -> Picture:
-    """The picture of ``plan``; with ``before``, of what became of it, as ``changes`` of :func:`plans.compare.diff.diff`
-    say.
+    """The picture of ``plan``; with ``before``, of what became of it, as ``changes`` of
+    :func:`hintplan.plans.compare.diff.diff` say.
 
     An operator that only has another id than before stands there once.
     """

@@ -1,11 +1,12 @@
-"""The picture of a plan as SVG: boxes of a legible size, placed by :mod:`plans.show.layout`, in markup without styles.
+"""The picture of a plan as SVG: boxes of a legible size, placed by :mod:`hintplan.plans.show.layout`, in markup without
+styles.
 
 Colours come from ``page/graph.css``: the page brings them itself, a file of its own gets them embedded. Every name is
 escaped and cut to the width of its box; positions are attributes, so nothing needs inline styles.
 
->>> from plans.model.plan import Plan
->>> from plans.operators import Scan
->>> from plans.show.picture import picture
+>>> from hintplan.plans.model.plan import Plan
+>>> from hintplan.plans.operators import Scan
+>>> from hintplan.plans.show.picture import picture
 >>> standalone(picture(Plan(name="p", operators=(Scan(id="scan_o", table="o", columns=()),)))).startswith("<svg xmlns=")
 True
 """
@@ -19,11 +20,11 @@ from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 
-from plans.analysis.states import spoken_ttl
-from plans.show.layout import Link, place
-from plans.show.palette import resolved
-from plans.show.picture import Arrow, Box, Picture, Row
-from plans.text.terminal import one_line
+from hintplan.plans.analysis.states import spoken_ttl
+from hintplan.plans.show.layout import Link, place
+from hintplan.plans.show.palette import resolved
+from hintplan.plans.show.picture import Arrow, Box, Picture, Row
+from hintplan.plans.text.terminal import one_line
 
 _NARROW, _WIDE = 132.0, 264.0
 _PAD, _HEAD, _ROW = 12.0, 46.0, 21.0

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from plans.model.plan import Plan
-from plans.show.explain import explain
-from plans.text.terminal import show, wants_colour
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.show.explain import explain
+from hintplan.plans.text.terminal import show, wants_colour
 
 
 def show_tree(plan: Plan) -> None:

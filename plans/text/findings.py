@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from plans.errors import Diagnostic, clipped
-from plans.text.redaction import without_literals
+from hintplan.plans.errors import Diagnostic, clipped
+from hintplan.plans.text.redaction import without_literals
 
 Severity = Literal["warning", "note"]
 

@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from plans.errors import PlanError
+from hintplan.plans.errors import PlanError
 
 MAX_BYTES = 16 * 1024 * 1024
 MAX_DEPTH = 64

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from plans.errors import PlanError
+from hintplan.plans.errors import PlanError
 
 
 def refuse_links(target: Path) -> None:

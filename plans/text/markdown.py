@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from plans.text.terminal import one_line
+from hintplan.plans.text.terminal import one_line
 
 _MAX = 400
 

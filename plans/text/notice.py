@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from plans.text.terminal import clean
+from hintplan.plans.text.terminal import clean
 
 _SECONDS = 1.0
 _ERASED = "\r\x1b[K"

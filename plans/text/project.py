@@ -1,9 +1,9 @@
 """``hintplan.toml``: what a project says to several commands, each in a table of its own.
 
-    [[lint.ignore]]     what is not to be reported         plans.lint.ignores
-    [run]               what a run may reach               plans.connectors.policy
+    [[lint.ignore]]     what is not to be reported         hintplan.plans.lint.ignores
+    [run]               what a run may reach               hintplan.plans.connectors.policy
     [ci]                where scripts are                  this module
-    [[moved]]           operators that have another id     plans.merge.moved
+    [[moved]]           operators that have another id     hintplan.plans.merge.moved
 
 >>> read_project(Path("hintplan.toml"))                            # doctest: +SKIP
 """
@@ -14,9 +14,9 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from plans.errors import PlanError
-from plans.text.links import refuse_leading_out
-from plans.text.names import did_you_mean
+from hintplan.plans.errors import PlanError
+from hintplan.plans.text.links import refuse_leading_out
+from hintplan.plans.text.names import did_you_mean
 
 FILE = "hintplan.toml"
 

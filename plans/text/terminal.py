@@ -16,7 +16,7 @@ from collections.abc import Iterable
 
 import click
 
-from plans.text.redaction import SHORTEST, redacted
+from hintplan.plans.text.redaction import SHORTEST, redacted
 
 _HIDDEN: dict[str, str] = {}
 """Values of environment variables that are not printed, by name."""

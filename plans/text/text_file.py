@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import sys
 
-from plans.errors import SqlError
-from plans.text.links import refuse_leading_out
+from hintplan.plans.errors import SqlError
+from hintplan.plans.text.links import refuse_leading_out
 
 
 def read_text(path: str, file: str) -> str:

@@ -1,8 +1,8 @@
 """Plan -> batch DataFrames: for each sink, the DataFrame that is written to it.
 
-How each operator is built says the table of builders (:mod:`runtime.build.table`). An operator whose result is cached,
-or was cached by an earlier job of the session, is built once and kept by :class:`runtime.batch.cache.ResultCache`.
-Starts nothing.
+How each operator is built says the table of builders (:mod:`hintplan.runtime.build.table`). An operator whose result is
+cached, or was cached by an earlier job of the session, is built once and kept by
+:class:`hintplan.runtime.batch.cache.ResultCache`. Starts nothing.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from functools import partial
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from plans.analysis.changelog import output_kinds
-from plans.analysis.columns import output_columns
-from plans.analysis.fingerprints import meanings
-from plans.model.plan import Plan
-from plans.operators import Operator, Scan, Sink
-from plans.settings.cached import CACHED, ENABLED
-from runtime.batch.cache import CacheEntry, ResultCache
-from runtime.batch.observed import ObservedMetrics
-from runtime.batch.snapshot import snapshot
-from runtime.build.edges import Edges
-from runtime.build.table import builder_of
-from runtime.connectors import table as connectors
-from runtime.lookup.plan import LookupRun
-from runtime.results.files import KeepBatch
+from hintplan.plans.analysis.changelog import output_kinds
+from hintplan.plans.analysis.columns import output_columns
+from hintplan.plans.analysis.fingerprints import meanings
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Operator, Scan, Sink
+from hintplan.plans.settings.cached import CACHED, ENABLED
+from hintplan.runtime.batch.cache import CacheEntry, ResultCache
+from hintplan.runtime.batch.observed import ObservedMetrics
+from hintplan.runtime.batch.snapshot import snapshot
+from hintplan.runtime.build.edges import Edges
+from hintplan.runtime.build.table import builder_of
+from hintplan.runtime.connectors import table as connectors
+from hintplan.runtime.lookup.plan import LookupRun
+from hintplan.runtime.results.files import KeepBatch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,8 @@ def build_sinks(
     """A job per sink of ``plan``, in its order; RunError, naming the operator, for what may not or cannot run.
 
     Cached results are used by the run that ``lookups`` has the token of, until the cache is told that it has ended.
-    With ``results`` rows are kept in that directory (:mod:`runtime.results.files`) instead of written to the sink.
+    With ``results`` rows are kept in that directory (:mod:`hintplan.runtime.results.files`) instead of written to the
+    sink.
     """
     edges = Edges(
         spark=spark,

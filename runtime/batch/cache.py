@@ -1,9 +1,9 @@
 """Cached results of a session (FLIP-205): what is kept, where, and how often it served.
 
-A result is found by what its operator means (:mod:`plans.analysis.fingerprints`), so another plan with an equal
-operator reads it too. It is created by the first job that computes it, and stays as it was then, a snapshot of its
-inputs, until it is dropped. Blocks that are lost with an executor are computed again by Spark, from the files that the
-snapshot is of (:mod:`runtime.batch.snapshot`).
+A result is found by what its operator means (:mod:`hintplan.plans.analysis.fingerprints`), so another plan with an
+equal operator reads it too. It is created by the first job that computes it, and stays as it was then, a snapshot of
+its inputs, until it is dropped. Blocks that are lost with an executor are computed again by Spark, from the files that
+the snapshot is of (:mod:`hintplan.runtime.batch.snapshot`).
 
 A run of a plan holds what it uses from when it is built to when it has ended: what is dropped meanwhile is gone for
 those who come later, and is freed with its last user. What a run that did not end well leaves in part is dropped.
@@ -26,10 +26,10 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from plans.model.plan import Plan
-from plans.settings.views import CachedSettings
-from runtime.spark.session import is_remote
-from runtime.spark.versions import facts
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.settings.views import CachedSettings
+from hintplan.runtime.spark.session import is_remote
+from hintplan.runtime.spark.versions import facts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

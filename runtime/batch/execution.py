@@ -1,6 +1,6 @@
 """A batch plan at work: one Spark job after the other, a sink each, in a thread of its own.
 
-It is followed as a stream is (:class:`runtime.run.execution.Execution`): ``active``, ``new_batches``,
+It is followed as a stream is (:class:`hintplan.runtime.run.execution.Execution`): ``active``, ``new_batches``,
 ``raise_failure``, ``await_termination``, ``stop``. A job that fails or is stopped leaves nothing in its sink; sinks
 written before keep what they got, and the error says which these are.
 """
@@ -18,13 +18,13 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from runtime.batch.build import BuiltSink
-from runtime.batch.cache import ResultCache
-from runtime.progress import CachedProgress, JobProgress
-from runtime.progress_table import ProgressTable, as_html, as_text, job_table
-from runtime.spark.explanation import WrongLine, failed
-from runtime.spark.names import described, shown_as
-from runtime.spark.session import is_remote
+from hintplan.runtime.batch.build import BuiltSink
+from hintplan.runtime.batch.cache import ResultCache
+from hintplan.runtime.progress import CachedProgress, JobProgress
+from hintplan.runtime.progress_table import ProgressTable, as_html, as_text, job_table
+from hintplan.runtime.spark.explanation import WrongLine, failed
+from hintplan.runtime.spark.names import described, shown_as
+from hintplan.runtime.spark.session import is_remote
 
 Told = Callable[[JobProgress], None]
 """Is told of a job that has ended well."""

@@ -20,24 +20,24 @@ from types import TracebackType
 
 from pyspark.sql import SparkSession
 
-from plans.analysis.fingerprints import meanings
-from plans.analysis.sub_plans import shared_operators
-from plans.analysis.validate import validate
-from plans.connectors.policy import OPEN, Policy, refuse_reach
-from plans.errors import PlanError, RunError
-from plans.model.config import PARALLELISM, TIME_ZONE
-from plans.model.plan import Plan
-from plans.text.names import did_you_mean
-from runtime.batch.build import build_sinks
-from runtime.batch.cache import CachedResult, ResultCache
-from runtime.batch.execution import BatchExecution, Told
-from runtime.build.table import builder_of
-from runtime.connectors.table import wrong_line
-from runtime.lookup.plan import LookupRun
-from runtime.results.files import keeping
-from runtime.spark.session import prepare_session, start_session
-from runtime.spark.shipping import ship_code
-from runtime.spark.versions import version_notes
+from hintplan.plans.analysis.fingerprints import meanings
+from hintplan.plans.analysis.sub_plans import shared_operators
+from hintplan.plans.analysis.validate import validate
+from hintplan.plans.connectors.policy import OPEN, Policy, refuse_reach
+from hintplan.plans.errors import PlanError, RunError
+from hintplan.plans.model.config import PARALLELISM, TIME_ZONE
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.text.names import did_you_mean
+from hintplan.runtime.batch.build import build_sinks
+from hintplan.runtime.batch.cache import CachedResult, ResultCache
+from hintplan.runtime.batch.execution import BatchExecution, Told
+from hintplan.runtime.build.table import builder_of
+from hintplan.runtime.connectors.table import wrong_line
+from hintplan.runtime.lookup.plan import LookupRun
+from hintplan.runtime.results.files import keeping
+from hintplan.runtime.spark.session import prepare_session, start_session
+from hintplan.runtime.spark.shipping import ship_code
+from hintplan.runtime.spark.versions import version_notes
 
 _SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 
@@ -70,7 +70,7 @@ class Session:
     def execute(self, plan: Plan, *, results: str | None = None) -> BatchExecution:
         """Start the jobs of ``plan``, one per sink, once those of the plan before have ended.
 
-        ``results`` as in :func:`runtime.run.execute.execute`.
+        ``results`` as in :func:`hintplan.runtime.run.execute.execute`.
         PlanError if the plan is wrong; RunError if it cannot run here, or is a streaming plan.
         """
         return self._started(plan, results, close=False)

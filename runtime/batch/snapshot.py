@@ -15,10 +15,10 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from plans.declarations.tables import Table
-from runtime.connectors.table import files_reader
-from runtime.spark.session import is_remote
-from runtime.spark.versions import facts
+from hintplan.plans.declarations.tables import Table
+from hintplan.runtime.connectors.table import files_reader
+from hintplan.runtime.spark.session import is_remote
+from hintplan.runtime.spark.versions import facts
 
 
 def snapshot(spark: SparkSession, frame: DataFrame, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:

@@ -21,18 +21,18 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import DecimalType
 
-from plans.declarations.computations import VARIANCES
-from plans.declarations.types import DataType, parse_type
-from plans.operators import Aggregate, AggregateCall
-from runtime.build.builder import OperatorBuilder, loaded_aggregates, with_state
-from runtime.build.edges import Edges
-from runtime.engine.named import named
-from runtime.expressions.comparable import comparable, has_map
-from runtime.expressions.normal_floats import normal_floats
-from runtime.functions.collected import aggregate_collected
-from runtime.spark.map_in_arrow import map_in_arrow
-from runtime.spark.names import quoted
-from runtime.types import to_arrow, to_spark
+from hintplan.plans.declarations.computations import VARIANCES
+from hintplan.plans.declarations.types import DataType, parse_type
+from hintplan.plans.operators import Aggregate, AggregateCall
+from hintplan.runtime.build.builder import OperatorBuilder, loaded_aggregates, with_state
+from hintplan.runtime.build.edges import Edges
+from hintplan.runtime.engine.named import named
+from hintplan.runtime.expressions.comparable import comparable, has_map
+from hintplan.runtime.expressions.normal_floats import normal_floats
+from hintplan.runtime.functions.collected import aggregate_collected
+from hintplan.runtime.spark.map_in_arrow import map_in_arrow
+from hintplan.runtime.spark.names import quoted
+from hintplan.runtime.types import to_arrow, to_spark
 
 _BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
 _LOW_HALF = 0xFFFFFFFF
@@ -60,7 +60,8 @@ def _batch(operator: Aggregate, inputs: Sequence[DataFrame], edges: Edges) -> Da
 def native_aggregate(operator: Aggregate, frame: DataFrame, types: Mapping[str, str]) -> DataFrame:
     """The groups of ``frame``, whose columns have ``types``; without keys one row, also of no rows, as in Flink.
 
-    What a function of the user's is called with is collected into lists, for :mod:`runtime.functions.collected`.
+    What a function of the user's is called with is collected into lists, for
+    :mod:`hintplan.runtime.functions.collected`.
     """
     frame = normal_floats(frame)
     calls = [

@@ -14,9 +14,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from plans.declarations.durations import parse_duration
-from plans.declarations.tables import Column, Function
-from plans.operators import (
+from hintplan.plans.declarations.durations import parse_duration
+from hintplan.plans.declarations.tables import Column, Function
+from hintplan.plans.operators import (
     Aggregate,
     ChangelogNormalize,
     Deduplicate,
@@ -27,22 +27,22 @@ from plans.operators import (
     Stateful,
     functions_of,
 )
-from runtime.expressions.condition import compile_condition
-from runtime.functions.aggregates import UserAggregate
-from runtime.functions.plan import called_function
-from runtime.kernels.numbering import Numbering
-from runtime.lookup.plan import LookupRun
-from runtime.operator import StatefulOperator
-from runtime.operators.aggregate import AggregateOperator
-from runtime.operators.changelog_normalize import ChangelogNormalizeOperator
-from runtime.operators.deduplicate import DeduplicateOperator
-from runtime.operators.first_rows import FirstRowsOperator
-from runtime.operators.join import JoinOperator
-from runtime.operators.rank import RankOperator
-from runtime.operators.schema import state_schema
-from runtime.operators.sink_materialize import SinkMaterializeOperator
-from runtime.state.layout import StateLayout
-from runtime.types import to_arrow
+from hintplan.runtime.expressions.condition import compile_condition
+from hintplan.runtime.functions.aggregates import UserAggregate
+from hintplan.runtime.functions.plan import called_function
+from hintplan.runtime.kernels.numbering import Numbering
+from hintplan.runtime.lookup.plan import LookupRun
+from hintplan.runtime.operator import StatefulOperator
+from hintplan.runtime.operators.aggregate import AggregateOperator
+from hintplan.runtime.operators.changelog_normalize import ChangelogNormalizeOperator
+from hintplan.runtime.operators.deduplicate import DeduplicateOperator
+from hintplan.runtime.operators.first_rows import FirstRowsOperator
+from hintplan.runtime.operators.join import JoinOperator
+from hintplan.runtime.operators.rank import RankOperator
+from hintplan.runtime.operators.schema import state_schema
+from hintplan.runtime.operators.sink_materialize import SinkMaterializeOperator
+from hintplan.runtime.state.layout import StateLayout
+from hintplan.runtime.types import to_arrow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +50,8 @@ class BoundInputs:
     """What an operator with state is bound to.
 
     Per input its columns as they are kept in state, and whether it carries row kinds; the TTLs of the state entries in
-    ms; whether the order of the operator's output matters to one above it (:mod:`plans.analysis.row_order`); and the
-    aggregate functions of the user's that it calls.
+    ms; whether the order of the operator's output matters to one above it (:mod:`hintplan.plans.analysis.row_order`);
+    and the aggregate functions of the user's that it calls.
     """
 
     schemas: tuple[pa.Schema, ...]
@@ -75,9 +75,9 @@ def build_operator(
 ) -> StatefulOperator:
     """The kernel of ``operator``, bound to its input columns; ``changelog`` says per input whether it has row kinds.
 
-    ``in_order`` says that the order of its output matters to an operator above it (:mod:`plans.analysis.row_order`).
-    ``users`` are the aggregate functions of the user's that it calls. RunError if a column type cannot be kept in state
-    or the join condition is beyond what a join evaluates.
+    ``in_order`` says that the order of its output matters to an operator above it
+    (:mod:`hintplan.plans.analysis.row_order`). ``users`` are the aggregate functions of the user's that it calls.
+    RunError if a column type cannot be kept in state or the join condition is beyond what a join evaluates.
     """
     schemas = tuple(state_schema(columns) for columns in inputs)
     ttls = tuple(parse_duration(entry.ttl) for entry in sorted(operator.state, key=lambda entry: entry.index))

@@ -1,6 +1,6 @@
 """How an operator of one kind becomes rows: what its file in this folder says, and what kinds have in common.
 
-Each file has a ``BUILDER``; the table of all is :mod:`runtime.build.table`.
+Each file has a ``BUILDER``; the table of all is :mod:`hintplan.runtime.build.table`.
 
     BUILDER = OperatorBuilder(stream=from_frames(_expand), batch=_expand)
     BUILDER = OperatorBuilder(stream=with_state(), batch=native_aggregate)
@@ -14,13 +14,13 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from plans.operators import Stateful
-from runtime.build.bound import build_operator, users_aggregates
-from runtime.build.edges import Edges
-from runtime.engine.rows import Rows
-from runtime.engine.stateful import apply_operator
-from runtime.functions.aggregates import UserAggregate
-from runtime.functions.worker import load_function
+from hintplan.plans.operators import Stateful
+from hintplan.runtime.build.bound import build_operator, users_aggregates
+from hintplan.runtime.build.edges import Edges
+from hintplan.runtime.engine.rows import Rows
+from hintplan.runtime.engine.stateful import apply_operator
+from hintplan.runtime.functions.aggregates import UserAggregate
+from hintplan.runtime.functions.worker import load_function
 
 StreamBuilder = Callable[[Any, Sequence[Rows], Edges], Rows]
 """An operator, the rows of its inputs and the edges -> its rows, in a stream."""

@@ -1,8 +1,8 @@
 """A calc: Spark's own, or done in Arrow where its rows are there.
 
 Only what certainly means in Arrow what it means in SQL is done so, and only what cannot fail
-(:mod:`runtime.expressions.exact`), besides the day of a TIMESTAMP as text. Any other calc is Spark's as a whole.
-Expressions are checked before either sees them.
+(:mod:`hintplan.runtime.expressions.exact`), besides the day of a TIMESTAMP as text. Any other calc is Spark's as a
+whole. Expressions are checked before either sees them.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from plans.declarations.tables import Column
-from plans.operators import Calc, SelectItem
-from runtime.build.builder import OperatorBuilder, from_frames
-from runtime.build.edges import Edges
-from runtime.engine.rows import Rows
-from runtime.expressions.allowed import check_expression
-from runtime.expressions.analysis import SPARK_ERRORS, analysed, refusing
-from runtime.expressions.arithmetic import spark_expression
-from runtime.expressions.condition import compile_filter
-from runtime.expressions.exact import exact_value, is_exact
-from runtime.expressions.json_calls import rows_at_once
-from runtime.operators.calc import ArrowCalc, ArrowValue, Chosen, Computed, Day
-from runtime.spark.names import quoted
-from runtime.types import to_arrow, to_spark
+from hintplan.plans.declarations.tables import Column
+from hintplan.plans.operators import Calc, SelectItem
+from hintplan.runtime.build.builder import OperatorBuilder, from_frames
+from hintplan.runtime.build.edges import Edges
+from hintplan.runtime.engine.rows import Rows
+from hintplan.runtime.expressions.allowed import check_expression
+from hintplan.runtime.expressions.analysis import SPARK_ERRORS, analysed, refusing
+from hintplan.runtime.expressions.arithmetic import spark_expression
+from hintplan.runtime.expressions.condition import compile_filter
+from hintplan.runtime.expressions.exact import exact_value, is_exact
+from hintplan.runtime.expressions.json_calls import rows_at_once
+from hintplan.runtime.operators.calc import ArrowCalc, ArrowValue, Chosen, Computed, Day
+from hintplan.runtime.spark.names import quoted
+from hintplan.runtime.types import to_arrow, to_spark
 
 _DAY = re.compile(r"date_format ?\( ?(`.+`) ?, ?'yyyy-MM-dd' ?\)", re.IGNORECASE | re.DOTALL)
 

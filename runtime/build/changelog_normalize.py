@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from runtime.build.builder import OperatorBuilder, with_state
+from hintplan.runtime.build.builder import OperatorBuilder, with_state
 
 BUILDER = OperatorBuilder(stream=with_state(), batch=None)

@@ -14,20 +14,20 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from plans.operators import Correlate
-from runtime.build.builder import OperatorBuilder, from_frames
-from runtime.build.edges import Edges
-from runtime.engine.mapped import map_batches
-from runtime.engine.named import named
-from runtime.expressions.allowed import check_expression
-from runtime.expressions.analysis import analysed, refusing
-from runtime.expressions.arithmetic import spark_expression
-from runtime.functions.metrics import FUNCTION_METRICS
-from runtime.functions.plan import function_spec
-from runtime.functions.task import call_functions
-from runtime.kernels.found_rows import JoinedRows
-from runtime.spark.names import quoted
-from runtime.types import to_arrow, to_spark
+from hintplan.plans.operators import Correlate
+from hintplan.runtime.build.builder import OperatorBuilder, from_frames
+from hintplan.runtime.build.edges import Edges
+from hintplan.runtime.engine.mapped import map_batches
+from hintplan.runtime.engine.named import named
+from hintplan.runtime.expressions.allowed import check_expression
+from hintplan.runtime.expressions.analysis import analysed, refusing
+from hintplan.runtime.expressions.arithmetic import spark_expression
+from hintplan.runtime.functions.metrics import FUNCTION_METRICS
+from hintplan.runtime.functions.plan import function_spec
+from hintplan.runtime.functions.task import call_functions
+from hintplan.runtime.kernels.found_rows import JoinedRows
+from hintplan.runtime.spark.names import quoted
+from hintplan.runtime.types import to_arrow, to_spark
 
 
 def call_function(op: Correlate, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:

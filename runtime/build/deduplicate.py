@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from plans.operators import Deduplicate
-from runtime.build.builder import OperatorBuilder, with_state
-from runtime.build.edges import Edges
-from runtime.expressions.comparable import comparable
-from runtime.expressions.normal_floats import normal_floats
-from runtime.operators.deduplicate import COUNTS
-from runtime.spark.names import quoted
+from hintplan.plans.operators import Deduplicate
+from hintplan.runtime.build.builder import OperatorBuilder, with_state
+from hintplan.runtime.build.edges import Edges
+from hintplan.runtime.expressions.comparable import comparable
+from hintplan.runtime.expressions.normal_floats import normal_floats
+from hintplan.runtime.operators.deduplicate import COUNTS
+from hintplan.runtime.spark.names import quoted
 
 _NUMBER = "__number"
 

@@ -13,17 +13,17 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from plans.analysis.changelog import output_kinds
-from plans.analysis.columns import output_columns
-from plans.analysis.row_order import ordered_by_scan, read_in_order, told_by_arrival
-from plans.declarations.tables import Column
-from plans.model.plan import Plan
-from runtime.engine.row_order import ROW_ORDER
-from runtime.lookup.plan import LookupRun
-from runtime.operator import KIND
-from runtime.storage.pins import PinPlace
-from runtime.storage.place import Place
-from runtime.types import to_arrow
+from hintplan.plans.analysis.changelog import output_kinds
+from hintplan.plans.analysis.columns import output_columns
+from hintplan.plans.analysis.row_order import ordered_by_scan, read_in_order, told_by_arrival
+from hintplan.plans.declarations.tables import Column
+from hintplan.plans.model.plan import Plan
+from hintplan.runtime.engine.row_order import ROW_ORDER
+from hintplan.runtime.lookup.plan import LookupRun
+from hintplan.runtime.operator import KIND
+from hintplan.runtime.storage.pins import PinPlace
+from hintplan.runtime.storage.place import Place
+from hintplan.runtime.types import to_arrow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,11 +48,13 @@ class Edges:
     pins: Mapping[str, PinPlace] = field(default_factory=dict)
     """Where operators pin what they are answered, of those that must; a batch job does not."""
     row_order: frozenset[str] = frozenset()
-    """The operators whose rows have the columns of ``ROW_ORDER`` (:mod:`plans.analysis.row_order`); batch: none."""
+    """The operators whose rows have the columns of ``ROW_ORDER`` (:mod:`hintplan.plans.analysis.row_order`); batch:
+    none.
+    """
     ordered_by_scan: frozenset[str] = frozenset()
-    """The scans that put their rows in order (:mod:`plans.analysis.row_order`); batch: none."""
+    """The scans that put their rows in order (:mod:`hintplan.plans.analysis.row_order`); batch: none."""
     ordered: frozenset[str] = frozenset()
-    """The operators whose output is read by its order (:mod:`plans.analysis.row_order`)."""
+    """The operators whose output is read by its order (:mod:`hintplan.plans.analysis.row_order`)."""
     conditions_above: Mapping[str, Condition] = field(default_factory=dict)
     """Of each operator the condition of its only reader, which it may check itself; batch: none."""
     observe_as: Callable[[str], Any] = str

@@ -8,12 +8,12 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from plans.operators import Expand, Unnest, element_columns
-from plans.operators.spec.columns import parse, types_of
-from runtime.build.builder import OperatorBuilder, from_frames
-from runtime.build.edges import Edges
-from runtime.spark.names import quoted
-from runtime.types import to_spark
+from hintplan.plans.operators import Expand, Unnest, element_columns
+from hintplan.plans.operators.spec.columns import parse, types_of
+from hintplan.runtime.build.builder import OperatorBuilder, from_frames
+from hintplan.runtime.build.edges import Edges
+from hintplan.runtime.spark.names import quoted
+from hintplan.runtime.types import to_spark
 
 _ELEMENT, _PLACE = "__element", "__place"
 

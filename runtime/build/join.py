@@ -15,21 +15,21 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from plans.declarations.tables import Column
-from plans.operators import Join, JoinColumn
-from runtime.build.builder import OperatorBuilder, with_state
-from runtime.build.edges import Condition, Edges
-from runtime.engine.rows import Rows
-from runtime.expressions.allowed import CheckedExpression, check_expression
-from runtime.expressions.analysis import analysed, refusing
-from runtime.expressions.arithmetic import spark_expression
-from runtime.expressions.comparable import comparable
-from runtime.expressions.exact import conjuncts, exact_below, split_condition
-from runtime.expressions.normal_floats import normal_floats
-from runtime.operator import KIND
-from runtime.operators.join import COUNTS
-from runtime.operators.schema import state_schema
-from runtime.spark.names import quoted
+from hintplan.plans.declarations.tables import Column
+from hintplan.plans.operators import Join, JoinColumn
+from hintplan.runtime.build.builder import OperatorBuilder, with_state
+from hintplan.runtime.build.edges import Condition, Edges
+from hintplan.runtime.engine.rows import Rows
+from hintplan.runtime.expressions.allowed import CheckedExpression, check_expression
+from hintplan.runtime.expressions.analysis import analysed, refusing
+from hintplan.runtime.expressions.arithmetic import spark_expression
+from hintplan.runtime.expressions.comparable import comparable
+from hintplan.runtime.expressions.exact import conjuncts, exact_below, split_condition
+from hintplan.runtime.expressions.normal_floats import normal_floats
+from hintplan.runtime.operator import KIND
+from hintplan.runtime.operators.join import COUNTS
+from hintplan.runtime.operators.schema import state_schema
+from hintplan.runtime.spark.names import quoted
 
 _SPARK_TYPES = {"semi": "left_semi", "anti": "left_anti"}
 

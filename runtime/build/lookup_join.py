@@ -17,30 +17,30 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from plans.declarations.durations import parse_duration
-from plans.declarations.tables import Column, Table
-from plans.errors import RunError
-from plans.operators import JoinColumn, LookupJoin
-from runtime.build.builder import OperatorBuilder, from_frames
-from runtime.build.edges import Edges
-from runtime.connectors import table as connectors
-from runtime.engine.mapped import map_batches
-from runtime.engine.named import named
-from runtime.engine.stateful import apply_operator
-from runtime.expressions.allowed import check_expression
-from runtime.expressions.analysis import analysed, refusing
-from runtime.expressions.arithmetic import spark_expression, spark_text
-from runtime.expressions.condition import compile_condition, compile_filter
-from runtime.kernels.pairs import JoinCondition
-from runtime.lookup.enrich import enrich
-from runtime.lookup.join import LookupRows
-from runtime.lookup.metrics import LOOKUP_METRICS
-from runtime.lookup.plan import fetched_columns, key_columns, lookup_spec
-from runtime.operators.lookup_retry import LookupRetry
-from runtime.spark.names import quoted
-from runtime.spark.source_order import marked
-from runtime.spark.waking import waking_source
-from runtime.types import to_arrow, to_spark
+from hintplan.plans.declarations.durations import parse_duration
+from hintplan.plans.declarations.tables import Column, Table
+from hintplan.plans.errors import RunError
+from hintplan.plans.operators import JoinColumn, LookupJoin
+from hintplan.runtime.build.builder import OperatorBuilder, from_frames
+from hintplan.runtime.build.edges import Edges
+from hintplan.runtime.connectors import table as connectors
+from hintplan.runtime.engine.mapped import map_batches
+from hintplan.runtime.engine.named import named
+from hintplan.runtime.engine.stateful import apply_operator
+from hintplan.runtime.expressions.allowed import check_expression
+from hintplan.runtime.expressions.analysis import analysed, refusing
+from hintplan.runtime.expressions.arithmetic import spark_expression, spark_text
+from hintplan.runtime.expressions.condition import compile_condition, compile_filter
+from hintplan.runtime.kernels.pairs import JoinCondition
+from hintplan.runtime.lookup.enrich import enrich
+from hintplan.runtime.lookup.join import LookupRows
+from hintplan.runtime.lookup.metrics import LOOKUP_METRICS
+from hintplan.runtime.lookup.plan import fetched_columns, key_columns, lookup_spec
+from hintplan.runtime.operators.lookup_retry import LookupRetry
+from hintplan.runtime.spark.names import quoted
+from hintplan.runtime.spark.source_order import marked
+from hintplan.runtime.spark.waking import waking_source
+from hintplan.runtime.types import to_arrow, to_spark
 
 ASKS = "__asks"
 FOUND = "__found"

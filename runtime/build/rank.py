@@ -1,6 +1,7 @@
 """A rank, in streams the kernel on the engine, in batch jobs Spark's own numbering; and what else Spark does OVER rows.
 
-An over aggregate has Flink's results: aggregates are those of groups (:mod:`runtime.build.aggregate`), over a window.
+An over aggregate has Flink's results: aggregates are those of groups (:mod:`hintplan.runtime.build.aggregate`), over a
+window.
 """
 
 from __future__ import annotations
@@ -10,18 +11,18 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
-from plans.declarations.types import parse_type
-from plans.operators import AggregateCall, OverAggregate, OverCall, Rank, SortKey
-from plans.operators.over_aggregate import AGGREGATED, SHIFTS
-from runtime.build.aggregate import native_call
-from runtime.build.builder import OperatorBuilder, with_state
-from runtime.build.edges import Edges
-from runtime.build.sort import sorted_by
-from runtime.expressions.comparable import comparable
-from runtime.expressions.normal_floats import normal_floats
-from runtime.operators.first_rows import COUNTS
-from runtime.spark.names import quoted
-from runtime.types import to_spark
+from hintplan.plans.declarations.types import parse_type
+from hintplan.plans.operators import AggregateCall, OverAggregate, OverCall, Rank, SortKey
+from hintplan.plans.operators.over_aggregate import AGGREGATED, SHIFTS
+from hintplan.runtime.build.aggregate import native_call
+from hintplan.runtime.build.builder import OperatorBuilder, with_state
+from hintplan.runtime.build.edges import Edges
+from hintplan.runtime.build.sort import sorted_by
+from hintplan.runtime.expressions.comparable import comparable
+from hintplan.runtime.expressions.normal_floats import normal_floats
+from hintplan.runtime.operators.first_rows import COUNTS
+from hintplan.runtime.spark.names import quoted
+from hintplan.runtime.types import to_spark
 
 _NUMBER = "__number"
 _DISTANT = "decimal(20, 0)"

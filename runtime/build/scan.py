@@ -8,17 +8,17 @@ from dataclasses import replace
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from plans.declarations.tables import Table
-from plans.operators import Scan
-from runtime.build.builder import OperatorBuilder, from_frames
-from runtime.build.edges import Edges
-from runtime.connectors import table as connectors
-from runtime.engine.arrivals import as_arrived
-from runtime.engine.rows import Rows
-from runtime.expressions.allowed import check_expression
-from runtime.expressions.asked import Asked
-from runtime.expressions.source_filter import compile_asked
-from runtime.spark.source_order import marked
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.operators import Scan
+from hintplan.runtime.build.builder import OperatorBuilder, from_frames
+from hintplan.runtime.build.edges import Edges
+from hintplan.runtime.connectors import table as connectors
+from hintplan.runtime.engine.arrivals import as_arrived
+from hintplan.runtime.engine.rows import Rows
+from hintplan.runtime.expressions.allowed import check_expression
+from hintplan.runtime.expressions.asked import Asked
+from hintplan.runtime.expressions.source_filter import compile_asked
+from hintplan.runtime.spark.source_order import marked
 
 
 def _stream(operator: Scan, inputs: Sequence[Rows], edges: Edges) -> Rows:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
 
-from plans.operators import Sink
-from runtime.build.builder import OperatorBuilder
-from runtime.build.edges import Edges
-from runtime.engine.rows import Rows
+from hintplan.plans.operators import Sink
+from hintplan.runtime.build.builder import OperatorBuilder
+from hintplan.runtime.build.edges import Edges
+from hintplan.runtime.engine.rows import Rows
 
 
 def _stream(operator: Sink, inputs: Sequence[Rows], edges: Edges) -> Rows:

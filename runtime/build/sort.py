@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from plans.operators import Sort, SortKey
-from runtime.build.builder import OperatorBuilder
-from runtime.build.edges import Edges
-from runtime.spark.names import quoted
+from hintplan.plans.operators import Sort, SortKey
+from hintplan.runtime.build.builder import OperatorBuilder
+from hintplan.runtime.build.edges import Edges
+from hintplan.runtime.spark.names import quoted
 
 
 def _batch(operator: Sort, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:

@@ -1,7 +1,7 @@
 """Plan -> streaming DataFrames: walks the operators in order and builds each from those it reads.
 
 How each is built says the table of builders. What several read, and is more than reading a table anew, goes through an
-exchange of its own (:mod:`runtime.engine.shared`). Knows no SQL and starts nothing.
+exchange of its own (:mod:`hintplan.runtime.engine.shared`). Knows no SQL and starts nothing.
 
     edges = edges_of(plan, spark, places=places, lookups=LookupRun(token="1"))
     rows = build(edges, [sink.id for sink in plan.sinks])  # those of a sink are what is to be written
@@ -14,13 +14,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
 
-from plans.analysis.streaming_queries import is_dear
-from plans.model.plan import Plan
-from plans.operators import Operator
-from runtime.build.edges import Condition, Edges
-from runtime.build.table import builder_of
-from runtime.engine.rows import Rows
-from runtime.engine.shared import shared
+from hintplan.plans.analysis.streaming_queries import is_dear
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Operator
+from hintplan.runtime.build.edges import Condition, Edges
+from hintplan.runtime.build.table import builder_of
+from hintplan.runtime.engine.rows import Rows
+from hintplan.runtime.engine.shared import shared
 
 
 def build(edges: Edges, tops: Collection[str]) -> dict[str, Rows]:

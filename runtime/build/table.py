@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from plans.operators import (
+from hintplan.plans.operators import (
     Aggregate,
     Calc,
     ChangelogNormalize,
@@ -24,7 +24,7 @@ from plans.operators import (
     Unnest,
     Values,
 )
-from runtime.build import (
+from hintplan.runtime.build import (
     aggregate,
     calc,
     changelog_normalize,
@@ -41,7 +41,7 @@ from runtime.build import (
     union,
     values,
 )
-from runtime.build.builder import OperatorBuilder
+from hintplan.runtime.build.builder import OperatorBuilder
 
 BUILDERS: Mapping[type[Operator], OperatorBuilder] = {
     Aggregate: aggregate.BUILDER,

@@ -8,12 +8,12 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from plans.operators import Union
-from runtime.build.builder import OperatorBuilder, from_frames
-from runtime.build.edges import Edges
-from runtime.engine.row_order import ROW_ORDER
-from runtime.operator import INSERT, KIND
-from runtime.spark.names import quoted
+from hintplan.plans.operators import Union
+from hintplan.runtime.build.builder import OperatorBuilder, from_frames
+from hintplan.runtime.build.edges import Edges
+from hintplan.runtime.engine.row_order import ROW_ORDER
+from hintplan.runtime.operator import INSERT, KIND
+from hintplan.runtime.spark.names import quoted
 
 _ABSENT = dict(zip((KIND, *ROW_ORDER.names), (f"{INSERT}Y", "0L", "''", "0L"), strict=True))
 """What rows of one input have in metadata columns that only another input's rows have, in Spark SQL."""

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from plans.operators import Values
-from runtime.build.builder import OperatorBuilder, from_frames
-from runtime.build.edges import Edges
-from runtime.expressions.allowed import check_expression
-from runtime.expressions.analysis import SPARK_ERRORS, analysed, refusing
-from runtime.expressions.arithmetic import spark_text
-from runtime.spark.names import quoted
-from runtime.spark.once import one_row
-from runtime.spark.source_order import marked
-from runtime.types import to_spark
+from hintplan.plans.operators import Values
+from hintplan.runtime.build.builder import OperatorBuilder, from_frames
+from hintplan.runtime.build.edges import Edges
+from hintplan.runtime.expressions.allowed import check_expression
+from hintplan.runtime.expressions.analysis import SPARK_ERRORS, analysed, refusing
+from hintplan.runtime.expressions.arithmetic import spark_text
+from hintplan.runtime.spark.names import quoted
+from hintplan.runtime.spark.once import one_row
+from hintplan.runtime.spark.source_order import marked
+from hintplan.runtime.types import to_spark
 
 
 def _stream(operator: Values, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import click
 
-from plans.connectors.policy import KEYS, Policy
-from plans.files.codec import fingerprint, read_plan_bytes
-from plans.text.terminal import show
-from runtime.bundle.contents import contents
-from runtime.bundle.distributions import PLATFORMS
-from runtime.bundle.program import program_text
-from runtime.bundle.submission import submission_text
-from runtime.code_files import write_zip
-from runtime.run.command import RunOptions, checked_plan, refuse_wrong_usage, with_run_options
+from hintplan.plans.connectors.policy import KEYS, Policy
+from hintplan.plans.files.codec import fingerprint, read_plan_bytes
+from hintplan.plans.text.terminal import show
+from hintplan.runtime.bundle.contents import contents
+from hintplan.runtime.bundle.distributions import PLATFORMS
+from hintplan.runtime.bundle.program import program_text
+from hintplan.runtime.bundle.submission import submission_text
+from hintplan.runtime.code_files import write_zip
+from hintplan.runtime.run.command import RunOptions, checked_plan, refuse_wrong_usage, with_run_options
 
 _SAID_OTHERWISE = frozenset({"--expect", "--policy", *(f"--{key}" for key in KEYS)})
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from plans.connectors.reach import FilePlace
-from plans.connectors.table import extras_of, places
-from plans.errors import RunError
-from plans.model.plan import Plan
-from runtime.bundle.distributions import driver_files, extra_requirements, needed_by_runs
-from runtime.code_files import HOME, PACKAGES, own_files, package_files, packed_path
+from hintplan.plans.connectors.reach import FilePlace
+from hintplan.plans.connectors.table import extras_of, places
+from hintplan.plans.errors import RunError
+from hintplan.plans.model.plan import Plan
+from hintplan.runtime.bundle.distributions import driver_files, extra_requirements, needed_by_runs
+from hintplan.runtime.code_files import HOME, PACKAGES, own_files, package_files, packed_path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

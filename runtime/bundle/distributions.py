@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
-from plans.errors import RunError
+from hintplan.plans.errors import RunError
 
 PLATFORMS: Mapping[str, tuple[str, ...]] = {
     f"linux-{machine}": tuple(f"{tag}_{machine}" for tag in ("manylinux_2_28", "manylinux_2_17", "manylinux2014"))

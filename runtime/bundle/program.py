@@ -51,7 +51,7 @@ with tempfile.TemporaryDirectory(prefix="hintplan-") as unpacked:
         archive.extractall(unpacked)
     sys.path.insert(0, unpacked)
     sys.argv[1:1] = ["run", os.path.join(unpacked, {plan}), *OPTIONS]
-    from plans.cli import main
+    from hintplan.plans.cli import main
 
     main()
 '''

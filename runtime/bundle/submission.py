@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from plans.connectors.table import spark_packages
-from plans.model.plan import Plan
-from runtime.amounts import human_bytes
-from runtime.bundle.contents import Contents
-from runtime.bundle.distributions import extra_requirements
-from runtime.spark.versions import VERSIONS, package_version
+from hintplan.plans.connectors.table import spark_packages
+from hintplan.plans.model.plan import Plan
+from hintplan.runtime.amounts import human_bytes
+from hintplan.runtime.bundle.contents import Contents
+from hintplan.runtime.bundle.distributions import extra_requirements
+from hintplan.runtime.spark.versions import VERSIONS, package_version
 
 PYTHON_RUNNER = "org.apache.spark.deploy.PythonRunner"
 """The class with which spark-submit itself starts Python."""

@@ -16,15 +16,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from plans.checkpoint.record import is_local_path
-from plans.errors import RunError
-from runtime.spark.failure import root_cause
-from runtime.spark.path_patterns import literally
+from hintplan.plans.checkpoint.record import is_local_path
+from hintplan.plans.errors import RunError
+from hintplan.runtime.spark.failure import root_cause
+from hintplan.runtime.spark.path_patterns import literally
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from runtime.storage.remote_files import RemoteFiles
+    from hintplan.runtime.storage.remote_files import RemoteFiles
 
 _CHECKSUMS = b"crc\0"
 """How Hadoop's file of checksums begins. The number of bytes follows that each is of, then they, of four bytes each."""
@@ -114,7 +114,7 @@ def stored_files(root: str) -> CheckpointFiles:
     """The files of a checkpoint at ``root``, a path or a URL, without Spark; RunError if it cannot be listed."""
     if is_local_path(root):
         return local_files(Path(root.removeprefix("file://")))
-    from runtime.storage.remote_files import remote_files
+    from hintplan.runtime.storage.remote_files import remote_files
 
     with reaching(root):
         files = remote_files(root)
@@ -125,7 +125,7 @@ def stored_files(root: str) -> CheckpointFiles:
 @contextmanager
 def reaching(root: str) -> Iterator[None]:
     """RunError if what the block does first with a URL fails: nothing answers there, or access is refused."""
-    from runtime.stores import silence
+    from hintplan.runtime.stores import silence
 
     try:
         if (why := silence(root)) is not None:

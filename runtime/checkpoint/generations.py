@@ -14,14 +14,14 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
-from plans.checkpoint.record import CheckpointRecord
-from plans.compare.query_record import QueryRecord
-from plans.compare.sources import continued_sources
-from plans.errors import RunError
-from runtime.checkpoint.files import CheckpointFiles
-from runtime.checkpoint.parts import last_batches, log_offset
-from runtime.storage.files import Files
-from runtime.storage.manifest import RESTORE
+from hintplan.plans.checkpoint.record import CheckpointRecord
+from hintplan.plans.compare.query_record import QueryRecord
+from hintplan.plans.compare.sources import continued_sources
+from hintplan.plans.errors import RunError
+from hintplan.runtime.checkpoint.files import CheckpointFiles
+from hintplan.runtime.checkpoint.parts import last_batches, log_offset
+from hintplan.runtime.storage.files import Files
+from hintplan.runtime.storage.manifest import RESTORE
 
 _LOGS = re.compile(r"(?:logs\.\d+/)?(?:metadata|(?:offsets|commits|sources/\d+)/[^/]+)")
 _NOTHING = "-"

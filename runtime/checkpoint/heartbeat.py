@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from runtime.checkpoint.lease import RENEWALS, Lease
+from hintplan.runtime.checkpoint.lease import RENEWALS, Lease
 
 _RETRIES = 4
 """After a renewal that failed, the next one comes so many times sooner."""
@@ -25,7 +25,7 @@ _END_SECONDS = 5.0
 _ASKED = 4
 _ASKED_APART_MS = 2_500
 """An interrupt may go unheard: how often a query is told to stop, and with how much time between, longer than Spark
-waits for one (:mod:`runtime.spark.stopping`)."""
+waits for one (:mod:`hintplan.runtime.spark.stopping`)."""
 
 
 @dataclass(slots=True)

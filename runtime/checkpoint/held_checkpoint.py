@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from runtime.checkpoint.heartbeat import Heartbeat
+from hintplan.runtime.checkpoint.heartbeat import Heartbeat
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

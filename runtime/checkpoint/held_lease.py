@@ -1,12 +1,14 @@
-"""The lease on a checkpoint that machines share, taken, and renewed from then on (:mod:`runtime.checkpoint.lease`)."""
+"""The lease on a checkpoint that machines share, taken, and renewed from then on
+(:mod:`hintplan.runtime.checkpoint.lease`).
+"""
 
 from __future__ import annotations
 
-from runtime.checkpoint.heartbeat import Heartbeat
-from runtime.checkpoint.held_checkpoint import RunLock, hold
-from runtime.checkpoint.lease import LeaseStore, Seen, Waiting, claim, held, look, run_out
-from runtime.checkpoint.living_run import refuse_living, unreachable
-from runtime.checkpoint.lock_owner import ourselves
+from hintplan.runtime.checkpoint.heartbeat import Heartbeat
+from hintplan.runtime.checkpoint.held_checkpoint import RunLock, hold
+from hintplan.runtime.checkpoint.lease import LeaseStore, Seen, Waiting, claim, held, look, run_out
+from hintplan.runtime.checkpoint.living_run import refuse_living, unreachable
+from hintplan.runtime.checkpoint.lock_owner import ourselves
 
 NOTHING_HELD = Seen(0, b"", None)
 

@@ -6,8 +6,8 @@ A holder creates the file of the next epoch, which only one of several can do, a
 alone. Whoever waits watches the newest file: if it stays the same for the time of the lease, the lease has run out.
 Each goes by its own monotonic clock, and no two clocks are compared; they only must run at about the same speed. A
 holder counts from before a renewal, and stops a quarter of the time before a watcher could take over; a renewal counts
-only if there is no newer epoch after it. Knows no file systems (:mod:`runtime.checkpoint.lease_stores`), threads or
-Spark; the clock is passed in.
+only if there is no newer epoch after it. Knows no file systems (:mod:`hintplan.runtime.checkpoint.lease_stores`),
+threads or Spark; the clock is passed in.
 
     seen = run_out(store, waiting)
     lease = claim(store, seen, ourselves(None), 60.0, waiting)
@@ -24,9 +24,9 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-from plans.declarations.durations import parse_duration
-from plans.errors import RunError, Unavailable
-from runtime.checkpoint.lock_owner import LockOwner, is_here, is_us, lives
+from hintplan.plans.declarations.durations import parse_duration
+from hintplan.plans.errors import RunError, Unavailable
+from hintplan.runtime.checkpoint.lock_owner import LockOwner, is_here, is_us, lives
 
 LEASES = "hintplan.lease"
 DEFAULT_SECONDS, SHORTEST_SECONDS, LONGEST_SECONDS = 60.0, 5.0, 600.0

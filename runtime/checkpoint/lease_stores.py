@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from runtime.checkpoint.lease import LEASES
-from runtime.storage.local_files import NO_LINKS, LocalFiles
-from runtime.storage.remote_files import RemoteFiles
+from hintplan.runtime.checkpoint.lease import LEASES
+from hintplan.runtime.storage.local_files import NO_LINKS, LocalFiles
+from hintplan.runtime.storage.remote_files import RemoteFiles
 
 _CREATES_ONCE = ("abfs", "abfss", "gs", "hdfs", "o3fs", "ofs", "swebhdfs", "viewfs", "webhdfs")
 """Schemes on which Hadoop creates a file for one of several only. What s3a does depends on its version and server."""

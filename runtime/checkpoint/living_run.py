@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from plans.errors import RunError
-from runtime.checkpoint.lease import ONE_AT_A_TIME
-from runtime.checkpoint.lock_owner import LockOwner, is_us, lives, lock_owner_of
+from hintplan.plans.errors import RunError
+from hintplan.runtime.checkpoint.lease import ONE_AT_A_TIME
+from hintplan.runtime.checkpoint.lock_owner import LockOwner, is_us, lives, lock_owner_of
 
 _JVM_SECONDS = 60.0
 """How long the JVM of a killed run may take to notice; it ends itself when its Python process is gone."""

@@ -1,17 +1,17 @@
 """What a checkpoint must have, and which of its parts are missing or damaged, so that nothing is taken for new.
 
-    <checkpoint>/hintplan/                       what ran on it (:mod:`plans.checkpoint.record`)
+    <checkpoint>/hintplan/                       what ran on it (:mod:`hintplan.plans.checkpoint.record`)
     <checkpoint>/<query>/metadata                the id of a query
     <checkpoint>/<query>/offsets/<n>             what batch n reads, written before it begins
     <checkpoint>/<query>/commits/<n>             batch n has ended
     <checkpoint>/<query>/sources/<s>/<n>         files that source s has found; every tenth has all before it
-    <checkpoint>/<query>/logs.<g>/               these four, written anew (:mod:`runtime.checkpoint.generations`)
-    <checkpoint>/<query>/state/                  what operators keep (:mod:`runtime.checkpoint.state_parts`)
-    <checkpoint>/<query>/pins/                   what they were answered (:mod:`runtime.checkpoint.pin_parts`)
+    <checkpoint>/<query>/logs.<g>/               these four, written anew (:mod:`hintplan.runtime.checkpoint.generations`)
+    <checkpoint>/<query>/state/                  what operators keep (:mod:`hintplan.runtime.checkpoint.state_parts`)
+    <checkpoint>/<query>/pins/                   what they were answered (:mod:`hintplan.runtime.checkpoint.pin_parts`)
 
 Spark keeps the last hundred batches of its logs. A batch with offsets that is not committed runs again, so the last
 entry of ``commits`` may lack: that is what a run leaves that was killed. Knows what is there and what is in it by
-:mod:`runtime.checkpoint.files`, and starts nothing.
+:mod:`hintplan.runtime.checkpoint.files`, and starts nothing.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from plans.checkpoint.record import CheckpointRecord, local_record
-from plans.compare.query_record import QueryRecord
-from plans.errors import RunError
-from runtime.checkpoint.files import CheckpointFiles, Damage, local_files
-from runtime.checkpoint.pin_parts import pin_damages
-from runtime.checkpoint.run_lock import is_held
-from runtime.checkpoint.state_parts import state_damages
-from runtime.storage.manifest import RESTORE
+from hintplan.plans.checkpoint.record import CheckpointRecord, local_record
+from hintplan.plans.compare.query_record import QueryRecord
+from hintplan.plans.errors import RunError
+from hintplan.runtime.checkpoint.files import CheckpointFiles, Damage, local_files
+from hintplan.runtime.checkpoint.pin_parts import pin_damages
+from hintplan.runtime.checkpoint.run_lock import is_held
+from hintplan.runtime.checkpoint.state_parts import state_damages
+from hintplan.runtime.storage.manifest import RESTORE
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

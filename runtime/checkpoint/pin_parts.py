@@ -1,4 +1,5 @@
-"""What is damaged of the answers that a query has pinned (:mod:`runtime.storage.pins`), as far as it is still needed.
+"""What is damaged of the answers that a query has pinned (:mod:`hintplan.runtime.storage.pins`), as far as it is still
+needed.
 
     <query>/pins/<lineage>/<batch>.<run>.<token>.pin
 
@@ -10,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from plans.compare.query_record import QueryRecord
-from plans.extras import require
-from runtime.checkpoint.files import CheckpointFiles, Damage
-from runtime.storage.manifest import DamagedFile
-from runtime.storage.names import PINS, batch_of
+from hintplan.plans.compare.query_record import QueryRecord
+from hintplan.plans.extras import require
+from hintplan.runtime.checkpoint.files import CheckpointFiles, Damage
+from hintplan.runtime.storage.manifest import DamagedFile
+from hintplan.runtime.storage.names import PINS, batch_of
 
 
 def pin_damages(files: CheckpointFiles, query: QueryRecord, *, began: int, ended: int) -> Iterator[Damage]:
@@ -33,7 +34,7 @@ def pin_damages(files: CheckpointFiles, query: QueryRecord, *, began: int, ended
     if not needed:
         return
     require("state")
-    from runtime.storage.pins import decode  # with pyarrow, which takes a while to load
+    from hintplan.runtime.storage.pins import decode  # with pyarrow, which takes a while to load
 
     for path, content in files.read(needed).items():
         try:

@@ -1,9 +1,10 @@
 """The record beside a checkpoint, read and written here if it is on this machine, elsewhere by Spark.
 
-    <checkpoint>/hintplan/         a line of JSON for each plan that ran on it (:mod:`plans.checkpoint.record`)
+    <checkpoint>/hintplan/         a line of JSON for each plan that ran on it (:mod:`hintplan.plans.checkpoint.record`)
     <checkpoint>/<query id>/       Spark's checkpoint of a query: named after its sink, or what its sinks share
 
-What a record means, and what becomes of state under another plan, is decided in :mod:`plans.compare.carryover`.
+What a record means, and what becomes of state under another plan, is decided in
+:mod:`hintplan.plans.compare.carryover`.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from pathlib import Path
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
-from plans.checkpoint.record import CheckpointRecord, local_record, parse_record, record_line, record_path
-from plans.errors import RunError
-from runtime.checkpoint.files import files_of, local_directory
-from runtime.checkpoint.parts import batches_kept, refuse_damaged
-from runtime.checkpoint.run_lock import is_held, is_held_in
-from runtime.spark.path_patterns import literally
+from hintplan.plans.checkpoint.record import CheckpointRecord, local_record, parse_record, record_line, record_path
+from hintplan.plans.errors import RunError
+from hintplan.runtime.checkpoint.files import files_of, local_directory
+from hintplan.runtime.checkpoint.parts import batches_kept, refuse_damaged
+from hintplan.runtime.checkpoint.run_lock import is_held, is_held_in
+from hintplan.runtime.spark.path_patterns import literally
 
 _LINES = "record.jsonl"
 

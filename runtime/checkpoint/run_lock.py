@@ -1,9 +1,10 @@
 """One run per checkpoint at a time: who holds it, and when a run that ended badly may be followed by another.
 
-On a disk of this machine a run holds a lock (:mod:`runtime.checkpoint.local_lock`), which ends with its process. Where
-other machines see the checkpoint, and behind URLs, it holds a lease (:mod:`runtime.checkpoint.lease`), which another
-run may take once it has run out. Spark Connect runs its queries on a server that refuses a second one itself, so there
-is no lock (:mod:`runtime.run.execute`). Knows no plans.
+On a disk of this machine a run holds a lock (:mod:`hintplan.runtime.checkpoint.local_lock`), which ends with its
+process. Where other machines see the checkpoint, and behind URLs, it holds a lease
+(:mod:`hintplan.runtime.checkpoint.lease`), which another run may take once it has run out. Spark Connect runs its
+queries on a server that refuses a second one itself, so there is no lock (:mod:`hintplan.runtime.run.execute`). Knows
+no plans.
 
     lock = acquire(spark, "/data/checkpoints/revenue")
     ...
@@ -15,11 +16,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from plans.text.terminal import say
-from runtime.checkpoint.files import CheckpointFiles, local_directory
-from runtime.checkpoint.held_checkpoint import RunLock, forget_ended
-from runtime.checkpoint.held_lease import NOTHING_HELD, hold_lease, seen_in
-from runtime.checkpoint.lease import (
+from hintplan.plans.text.terminal import say
+from hintplan.runtime.checkpoint.files import CheckpointFiles, local_directory
+from hintplan.runtime.checkpoint.held_checkpoint import RunLock, forget_ended
+from hintplan.runtime.checkpoint.held_lease import NOTHING_HELD, hold_lease, seen_in
+from hintplan.runtime.checkpoint.lease import (
     DEFAULT_SECONDS,
     LEASES,
     WAITS,
@@ -31,14 +32,14 @@ from runtime.checkpoint.lease import (
     record_of,
     run_out,
 )
-from runtime.checkpoint.living_run import unreachable
-from runtime.checkpoint.local_lock import is_locked, lock_local, refuse_locked
-from runtime.storage.mounts import is_shared
+from hintplan.runtime.checkpoint.living_run import unreachable
+from hintplan.runtime.checkpoint.local_lock import is_locked, lock_local, refuse_locked
+from hintplan.runtime.storage.mounts import is_shared
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from runtime.storage.remote_files import RemoteFiles
+    from hintplan.runtime.storage.remote_files import RemoteFiles
 
 
 TELLS = Waiting(tell=lambda waited: say(waited.text))
@@ -54,7 +55,7 @@ def refuse_held(checkpoint: str, *, take_over: bool = False, waiting: Waiting = 
         return
     directory = Path(checkpoint.removeprefix("file:"))
     if is_shared(directory):
-        from runtime.checkpoint.lease_stores import directory_store
+        from hintplan.runtime.checkpoint.lease_stores import directory_store
 
         seen = seen_in(checkpoint, directory_store(directory))
         if seen is None or seen.is_free or waiting.longest:
@@ -68,7 +69,7 @@ def refuse_held(checkpoint: str, *, take_over: bool = False, waiting: Waiting = 
 def is_held(directory: Path) -> bool:
     """Whether a run goes on in the checkpoint at ``directory``, as far as this machine knows."""
     if is_shared(directory):
-        from runtime.checkpoint.lease_stores import directory_store
+        from hintplan.runtime.checkpoint.lease_stores import directory_store
 
         try:
             seen = look(directory_store(directory, fresh=False))
@@ -134,7 +135,7 @@ def lock_directory(checkpoint: str, directory: Path) -> RunLock:
     """Hold the directory of a checkpoint without Spark; RunError as :func:`acquire`."""
     if not is_shared(directory):
         return lock_local(checkpoint, directory)
-    from runtime.checkpoint.lease_stores import directory_store
+    from hintplan.runtime.checkpoint.lease_stores import directory_store
 
     name = str(directory.absolute())
     forget_ended(name)
@@ -143,7 +144,7 @@ def lock_directory(checkpoint: str, directory: Path) -> RunLock:
 
 def lock_stored(checkpoint: str, files: RemoteFiles) -> RunLock:
     """Hold a checkpoint behind a URL, whose files are ``files``, without Spark; RunError as :func:`acquire`."""
-    from runtime.checkpoint.lease_stores import arrow_store
+    from hintplan.runtime.checkpoint.lease_stores import arrow_store
 
     forget_ended(files.root)
     return hold_lease(arrow_store(files), checkpoint, files.root, DEFAULT_SECONDS, TELLS)
@@ -151,7 +152,7 @@ def lock_stored(checkpoint: str, files: RemoteFiles) -> RunLock:
 
 def _store(spark: SparkSession, checkpoint: str) -> LeaseStore | None:
     """Where the lease of a checkpoint is; None if it is on a disk of this machine, where a lock is certain."""
-    from runtime.checkpoint.lease_stores import directory_store, hadoop_store
+    from hintplan.runtime.checkpoint.lease_stores import directory_store, hadoop_store
 
     directory = local_directory(spark, checkpoint)
     if directory is None:

@@ -1,10 +1,10 @@
 """What the states of a query must have in a checkpoint, and what of it is missing or damaged.
 
-    <query>/state/<place>/<scale>/<partition>/<batch>.<run>.manifest     see :mod:`runtime.storage`
+    <query>/state/<place>/<scale>/<partition>/<batch>.<run>.manifest     see :mod:`hintplan.runtime.storage`
 
 In force is the newest manifest of each partition up to the last batch that ended; what it names must be there. A state
 that was ever written has a manifest in each partition. Older manifests, and what a batch has left that did not end,
-are nobody's business. Knows files by :mod:`runtime.checkpoint.files`, wherever they are.
+are nobody's business. Knows files by :mod:`hintplan.runtime.checkpoint.files`, wherever they are.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from plans.compare.query_record import QueryRecord, StateRecord
-from runtime.checkpoint.files import SMALL, CheckpointFiles, Damage
-from runtime.storage.manifest import DamagedFile, Manifest, SegmentRef, body_start, decode
-from runtime.storage.names import MANIFEST, WRITTEN, named, newest, parsed
-from runtime.storage.place import folder_of
+from hintplan.plans.compare.query_record import QueryRecord, StateRecord
+from hintplan.runtime.checkpoint.files import SMALL, CheckpointFiles, Damage
+from hintplan.runtime.storage.manifest import DamagedFile, Manifest, SegmentRef, body_start, decode
+from hintplan.runtime.storage.names import MANIFEST, WRITTEN, named, newest, parsed
+from hintplan.runtime.storage.place import folder_of
 
 STATE = "state"
 _AT_ONCE = 64 << 20

@@ -1,4 +1,5 @@
 """How each connector reads, writes and looks up: a file or folder each, called after it as in ``plans/connectors``.
 
-:mod:`runtime.connectors.table` lists them, and is where the rest of the runtime asks. Drivers are imported when used.
+:mod:`hintplan.runtime.connectors.table` lists them, and is where the rest of the runtime asks. Drivers are imported
+when used.
 """

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from plans.connectors.blackhole import BLACKHOLE
-from plans.declarations.tables import Table
-from runtime.connectors.connector import ConnectorCode
-from runtime.connectors.micro_batch import MicroBatch
+from hintplan.plans.connectors.blackhole import BLACKHOLE
+from hintplan.plans.declarations.tables import Table
+from hintplan.runtime.connectors.connector import ConnectorCode
+from hintplan.runtime.connectors.micro_batch import MicroBatch
 
 
 def writer(

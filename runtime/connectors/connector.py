@@ -1,4 +1,5 @@
-"""What a connector can have code for; what it says of itself is its :class:`~plans.connectors.connector.Connector`.
+"""What a connector can have code for; what it says of itself is its
+:class:`~hintplan.plans.connectors.connector.Connector`.
 
 Each has one :class:`ConnectorCode` in its file or in the ``__init__`` of its folder. Tables have passed ``check_table``
 before they come to any of its functions.
@@ -13,13 +14,13 @@ from typing import Protocol
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from plans.connectors.connector import Connector
-from plans.declarations.tables import Table
-from runtime.connectors.micro_batch import MicroBatch
-from runtime.engine.arrow_rows import ArrowRows
-from runtime.expressions.asked import Asked
-from runtime.lookup.source import LookupSource
-from runtime.storage.pins import PinPlace
+from hintplan.plans.connectors.connector import Connector
+from hintplan.plans.declarations.tables import Table
+from hintplan.runtime.connectors.micro_batch import MicroBatch
+from hintplan.runtime.engine.arrow_rows import ArrowRows
+from hintplan.runtime.expressions.asked import Asked
+from hintplan.runtime.lookup.source import LookupSource
+from hintplan.runtime.storage.pins import PinPlace
 
 BatchReader = Callable[[SparkSession, str, Table, tuple[str, ...]], DataFrame]
 FilesIn = Callable[[str], Iterable[str]]

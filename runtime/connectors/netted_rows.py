@@ -1,6 +1,7 @@
-"""What :mod:`runtime.connectors.netting` says of rows, for rows that are in Arrow: which of them stand for their keys.
+"""What :mod:`hintplan.runtime.connectors.netting` says of rows, for rows that are in Arrow: which of them stand for
+their keys.
 
->>> from runtime.operator import INSERT
+>>> from hintplan.runtime.operator import INSERT
 >>> table = pa.table({"k": [1, 2, 1], "v": ["a", "b", "c"], KIND: pa.array([INSERT, DELETE, INSERT], pa.int8())})
 >>> net_rows(table, ("k",)).to_pylist()
 [{'k': 2, 'v': 'b', '__deleted': True}, {'k': 1, 'v': 'c', '__deleted': False}]
@@ -13,9 +14,9 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from runtime.kernels.floats import normal_floats
-from runtime.operator import DELETE, KIND, UPDATE_AFTER, UPDATE_BEFORE
-from runtime.state.identity import encode_groups, without_chunks
+from hintplan.runtime.kernels.floats import normal_floats
+from hintplan.runtime.operator import DELETE, KIND, UPDATE_AFTER, UPDATE_BEFORE
+from hintplan.runtime.state.identity import encode_groups, without_chunks
 
 DELETED = "__deleted"
 

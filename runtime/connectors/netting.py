@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any
 
-from runtime.operator import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE
+from hintplan.runtime.operator import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE
 
 Row = tuple[Any, ...]
 

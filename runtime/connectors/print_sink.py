@@ -19,13 +19,13 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from plans.connectors.print_sink import PRINT
-from plans.declarations.tables import Table
-from runtime.connectors.connector import ConnectorCode
-from runtime.connectors.micro_batch import MicroBatch
-from runtime.connectors.rowtext import lines
-from runtime.engine.each_batch import written_by
-from runtime.operator import KIND
+from hintplan.plans.connectors.print_sink import PRINT
+from hintplan.plans.declarations.tables import Table
+from hintplan.runtime.connectors.connector import ConnectorCode
+from hintplan.runtime.connectors.micro_batch import MicroBatch
+from hintplan.runtime.connectors.rowtext import lines
+from hintplan.runtime.engine.each_batch import written_by
+from hintplan.runtime.operator import KIND
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,13 +7,13 @@ from the options of the context.
 
 from __future__ import annotations
 
-from plans.connectors.python import CLASSES, PYTHON
-from plans.declarations.class_shape import Flavour, Method
-from plans.declarations.computations import LookupMode
-from runtime.classes import load_class
-from runtime.connectors.connector import ConnectorCode
-from runtime.lookup.api import AsyncLookupFunction, LookupContext, LookupFunction, ScanFunction
-from runtime.lookup.source import LookupSource, Source
+from hintplan.plans.connectors.python import CLASSES, PYTHON
+from hintplan.plans.declarations.class_shape import Flavour, Method
+from hintplan.plans.declarations.computations import LookupMode
+from hintplan.runtime.classes import load_class
+from hintplan.runtime.connectors.connector import ConnectorCode
+from hintplan.runtime.lookup.api import AsyncLookupFunction, LookupContext, LookupFunction, ScanFunction
+from hintplan.runtime.lookup.source import LookupSource, Source
 
 
 def _open(mode: LookupMode, context: LookupContext) -> Source:

@@ -7,7 +7,7 @@ import json
 from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
 
-from plans.errors import RunError
+from hintplan.plans.errors import RunError
 
 _QUERY_ID = "sql.streaming.queryId"
 

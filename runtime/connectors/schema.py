@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pyspark.sql.types import StructField, StructType
 
-from plans.declarations.tables import Table
-from runtime.types import to_spark
+from hintplan.plans.declarations.tables import Table
+from hintplan.runtime.types import to_spark
 
 
 def physical_schema(table: Table, columns: tuple[str, ...] | None = None) -> StructType:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from plans.errors import RunError
-from runtime.spark.session import is_remote
-from runtime.spark.versions import package_version
+from hintplan.plans.errors import RunError
+from hintplan.runtime.spark.session import is_remote
+from hintplan.runtime.spark.versions import package_version
 
 
 def lacking_package(spark: SparkSession, name: str, package: str) -> RunError:

@@ -1,7 +1,7 @@
 """The connectors' code by name, and what is done with a table: its connector does it, which nothing here names.
 
-What options mean and which are allowed is :mod:`plans.connectors`' business, and tables have passed its ``check_table``
-before they come here. Nothing here starts a query, knows an operator, or keeps a session.
+What options mean and which are allowed is :mod:`hintplan.plans.connectors`' business, and tables have passed its
+``check_table`` before they come here. Nothing here starts a query, knows an operator, or keeps a session.
 
     orders = read(spark, "orders", table, ("o_id", "o_total"))
     query = writer(orders, "result", result, changelog=False).option("checkpointLocation", path).start()
@@ -15,10 +15,10 @@ from typing import TypeVar
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from plans.connectors.table import bounding_option, takes_what_is_there
-from plans.declarations.tables import Table
-from plans.errors import RunError
-from runtime.connectors import (
+from hintplan.plans.connectors.table import bounding_option, takes_what_is_there
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors import (
     blackhole,
     datagen,
     delta,
@@ -32,12 +32,12 @@ from runtime.connectors import (
     redis,
     upsert_kafka,
 )
-from runtime.connectors.connector import ArrowWriter, ConnectorCode, FilesIn
-from runtime.connectors.micro_batch import MicroBatch
-from runtime.engine.arrow_rows import ArrowRows
-from runtime.expressions.asked import Asked
-from runtime.lookup.source import LookupSource
-from runtime.storage.pins import PinPlace
+from hintplan.runtime.connectors.connector import ArrowWriter, ConnectorCode, FilesIn
+from hintplan.runtime.connectors.micro_batch import MicroBatch
+from hintplan.runtime.engine.arrow_rows import ArrowRows
+from hintplan.runtime.expressions.asked import Asked
+from hintplan.runtime.lookup.source import LookupSource
+from hintplan.runtime.storage.pins import PinPlace
 
 CODE: Mapping[str, ConnectorCode] = {
     module.CODE.connector.name: module.CODE
@@ -68,7 +68,8 @@ def read(
     pins: PinPlace | None = None,
     asked: Asked | None = None,
 ) -> DataFrame:
-    """The rows of table ``name`` as a stream of exactly the physical ``columns``, with the types of ``runtime.types``.
+    """The rows of table ``name`` as a stream of exactly the physical ``columns``, with the types of
+    ``hintplan.runtime.types``.
 
     A changelog has ``__kind`` behind them, and with ``row_order`` also the columns of ``ROW_ORDER``. ``pins`` is where
     a source that asks another system keeps what it was told; None if nothing depends on that. Rows for which ``asked``

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from plans.connectors.upsert_kafka import UPSERT_KAFKA
-from runtime.connectors.connector import ConnectorCode
-from runtime.connectors.kafka.source import read, read_batch
-from runtime.connectors.kafka.write import batch_writer, micro_batch_writer, writer
+from hintplan.plans.connectors.upsert_kafka import UPSERT_KAFKA
+from hintplan.runtime.connectors.connector import ConnectorCode
+from hintplan.runtime.connectors.kafka.source import read, read_batch
+from hintplan.runtime.connectors.kafka.write import batch_writer, micro_batch_writer, writer
 
 __all__ = ["CODE"]
 

@@ -12,16 +12,16 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from runtime.engine.arrow_rows import ArrowRows, Metrics
-from runtime.engine.blobs import chunks
-from runtime.engine.buckets import bucket_ids
-from runtime.engine.named import named
-from runtime.engine.pack import PACKED_DDL, Packing, as_it_is
-from runtime.engine.row_order import ROW_ORDER, in_order
-from runtime.engine.shared import unpacked
-from runtime.spark.map_in_arrow import map_in_arrow
-from runtime.spark.names import quoted
-from runtime.worker.metered import METRICS_COLUMN
+from hintplan.runtime.engine.arrow_rows import ArrowRows, Metrics
+from hintplan.runtime.engine.blobs import chunks
+from hintplan.runtime.engine.buckets import bucket_ids
+from hintplan.runtime.engine.named import named
+from hintplan.runtime.engine.pack import PACKED_DDL, Packing, as_it_is
+from hintplan.runtime.engine.row_order import ROW_ORDER, in_order
+from hintplan.runtime.engine.shared import unpacked
+from hintplan.runtime.spark.map_in_arrow import map_in_arrow
+from hintplan.runtime.spark.names import quoted
+from hintplan.runtime.worker.metered import METRICS_COLUMN
 
 
 def as_arrived(rows: DataFrame, schema: pa.Schema, key: Sequence[str], partitions: int, name: str) -> ArrowRows:

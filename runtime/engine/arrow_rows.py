@@ -17,9 +17,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from runtime.engine.named import named
-from runtime.spark.map_in_arrow import map_in_arrow
-from runtime.worker.metered import METRICS_COLUMN, counts, data, with_metrics
+from hintplan.runtime.engine.named import named
+from hintplan.runtime.spark.map_in_arrow import map_in_arrow
+from hintplan.runtime.worker.metered import METRICS_COLUMN, counts, data, with_metrics
 
 ROWS = "rows"
 UNCOUNTED = "uncounted"

@@ -9,9 +9,9 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from runtime.engine.this_task import batch_key
-from runtime.spark.session import is_remote
-from runtime.spark.shipping import with_code
+from hintplan.runtime.engine.this_task import batch_key
+from hintplan.runtime.spark.session import is_remote
+from hintplan.runtime.spark.shipping import with_code
 
 
 def written_by(write: Callable[[Any, int], object], df: DataFrame, logs: str | None) -> DataStreamWriter:

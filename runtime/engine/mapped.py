@@ -1,6 +1,7 @@
 """Runs Python code over Arrow batches between two DataFrames, and observes what its tasks counted.
 
-The code is the worker's side, :mod:`runtime.worker.metered`. Works the same on Spark classic and Spark Connect.
+The code is the worker's side, :mod:`hintplan.runtime.worker.metered`. Works the same on Spark classic and Spark
+Connect.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from runtime.engine.arrow_rows import Aggregate, aggregated
-from runtime.spark.map_in_arrow import map_in_arrow
-from runtime.worker.metered import METRICS_COLUMN, with_metrics
+from hintplan.runtime.engine.arrow_rows import Aggregate, aggregated
+from hintplan.runtime.spark.map_in_arrow import map_in_arrow
+from hintplan.runtime.worker.metered import METRICS_COLUMN, with_metrics
 
 
 def map_batches(

@@ -16,13 +16,13 @@ import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
 
-from runtime.engine.arrow_rows import Metrics, Read
-from runtime.engine.blobs import blob_column
-from runtime.kernels.floats import normal_floats
-from runtime.kernels.xxhash import hash_rows
-from runtime.operator import Presum, hash_column
-from runtime.storage.place import partitions_of
-from runtime.worker.metered import METRICS_COLUMN
+from hintplan.runtime.engine.arrow_rows import Metrics, Read
+from hintplan.runtime.engine.blobs import blob_column
+from hintplan.runtime.kernels.floats import normal_floats
+from hintplan.runtime.kernels.xxhash import hash_rows
+from hintplan.runtime.operator import Presum, hash_column
+from hintplan.runtime.storage.place import partitions_of
+from hintplan.runtime.worker.metered import METRICS_COLUMN
 
 PACKED_DDL = f"bucket int, side tinyint, task int, seq int, blob binary, {METRICS_COLUMN} array<bigint>"
 TICK = -1

@@ -1,9 +1,9 @@
 """Runs an operator for one partition and micro-batch, in the task that has got the partition's packed rows.
 
-It turns blobs into deltas, opens the state as the batch before left it (:mod:`runtime.storage.partition`), publishes
-what the operator makes of it, and hands on what that puts out. Which batch it is, Spark says to each task; which
-partition and what time, the packed rows say, so that a batch that runs again computes the same. Knows no joins and no
-aggregates.
+It turns blobs into deltas, opens the state as the batch before left it (:mod:`hintplan.runtime.storage.partition`),
+publishes what the operator makes of it, and hands on what that puts out. Which batch it is, Spark says to each task;
+which partition and what time, the packed rows say, so that a batch that runs again computes the same. Knows no joins
+and no aggregates.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from plans.errors import RunError
-from runtime.engine.arrow_rows import Aggregate, Metrics
-from runtime.engine.blobs import chunks, from_blob
-from runtime.engine.pack import hashed
-from runtime.engine.row_order import in_order
-from runtime.engine.this_task import this_task
-from runtime.operator import Presum, StatefulOperator
-from runtime.storage.files import files_at
-from runtime.storage.manifest import RESTORE, DamagedFile
-from runtime.storage.operations import OPERATIONS
-from runtime.storage.partition import Remembered, open_partition
-from runtime.storage.place import Place
+from hintplan.plans.errors import RunError
+from hintplan.runtime.engine.arrow_rows import Aggregate, Metrics
+from hintplan.runtime.engine.blobs import chunks, from_blob
+from hintplan.runtime.engine.pack import hashed
+from hintplan.runtime.engine.row_order import in_order
+from hintplan.runtime.engine.this_task import this_task
+from hintplan.runtime.operator import Presum, StatefulOperator
+from hintplan.runtime.storage.files import files_at
+from hintplan.runtime.storage.manifest import RESTORE, DamagedFile
+from hintplan.runtime.storage.operations import OPERATIONS
+from hintplan.runtime.storage.partition import Remembered, open_partition
+from hintplan.runtime.storage.place import Place
 
 METRICS: tuple[tuple[str, Aggregate], ...] = (
     ("rows_in", "sum"),

@@ -1,7 +1,7 @@
 """The order of the rows of a source, in metadata columns, and the putting of rows in that order.
 
-Scans of changes add the columns (:mod:`plans.analysis.row_order`), what stands between them and an operator with state
-passes them on, and the engine puts a delta in order before the operator sees it. Knows no Spark.
+Scans of changes add the columns (:mod:`hintplan.plans.analysis.row_order`), what stands between them and an operator
+with state passes them on, and the engine puts a delta in order before the operator sees it. Knows no Spark.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from runtime.state.identity import encode_groups
+from hintplan.runtime.state.identity import encode_groups
 
 ROW_ORDER = pa.schema(
     [

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from pyspark.sql import DataFrame
 
-from runtime.engine.arrow_rows import ArrowRows
+from hintplan.runtime.engine.arrow_rows import ArrowRows
 
 
 class Rows:

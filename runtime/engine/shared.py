@@ -22,14 +22,14 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from runtime.engine.arrow_rows import ArrowRows, Metrics, Read, Step
-from runtime.engine.blobs import blob_column, chunks, from_blob
-from runtime.engine.buckets import bucket_ids
-from runtime.engine.named import named
-from runtime.engine.pack import as_it_is, gather
-from runtime.spark.map_in_arrow import map_in_arrow
-from runtime.spark.names import quoted
-from runtime.worker.metered import METRICS_COLUMN
+from hintplan.runtime.engine.arrow_rows import ArrowRows, Metrics, Read, Step
+from hintplan.runtime.engine.blobs import blob_column, chunks, from_blob
+from hintplan.runtime.engine.buckets import bucket_ids
+from hintplan.runtime.engine.named import named
+from hintplan.runtime.engine.pack import as_it_is, gather
+from hintplan.runtime.spark.map_in_arrow import map_in_arrow
+from hintplan.runtime.spark.names import quoted
+from hintplan.runtime.worker.metered import METRICS_COLUMN
 
 _DDL = f"bucket int, task int, seq int, blob binary, counts map<string, bigint>, {METRICS_COLUMN} array<bigint>"
 _PACKED = pa.schema(

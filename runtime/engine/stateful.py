@@ -13,17 +13,17 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from runtime.engine.arrow_rows import Aggregate, ArrowRows
-from runtime.engine.buckets import bucket_ids
-from runtime.engine.named import named
-from runtime.engine.pack import PACKED_DDL, Packing, Ticking, as_it_is
-from runtime.engine.process import METRICS, NOW, Process
-from runtime.engine.row_order import ROW_ORDER
-from runtime.operator import KIND, InputSpec, StatefulOperator
-from runtime.spark.map_in_arrow import map_in_arrow
-from runtime.spark.names import quoted
-from runtime.storage.place import Place
-from runtime.worker.metered import METRICS_COLUMN
+from hintplan.runtime.engine.arrow_rows import Aggregate, ArrowRows
+from hintplan.runtime.engine.buckets import bucket_ids
+from hintplan.runtime.engine.named import named
+from hintplan.runtime.engine.pack import PACKED_DDL, Packing, Ticking, as_it_is
+from hintplan.runtime.engine.process import METRICS, NOW, Process
+from hintplan.runtime.engine.row_order import ROW_ORDER
+from hintplan.runtime.operator import KIND, InputSpec, StatefulOperator
+from hintplan.runtime.spark.map_in_arrow import map_in_arrow
+from hintplan.runtime.spark.names import quoted
+from hintplan.runtime.storage.place import Place
+from hintplan.runtime.worker.metered import METRICS_COLUMN
 
 
 def apply_operator(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from typing import NamedTuple
 
-from plans.errors import RunError
+from hintplan.plans.errors import RunError
 
 _BATCH = "streaming.sql.batchId"
 

@@ -23,12 +23,12 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from plans.analysis.run_limits import MAX_NESTING, deep_recursion
-from plans.declarations.functions import ALLOWED_FUNCTIONS
-from plans.declarations.json_functions import JSON_FUNCTIONS, call_fault
-from plans.errors import RunError
-from plans.text.names import did_you_mean
-from runtime.spark.names import quoted
+from hintplan.plans.analysis.run_limits import MAX_NESTING, deep_recursion
+from hintplan.plans.declarations.functions import ALLOWED_FUNCTIONS
+from hintplan.plans.declarations.json_functions import JSON_FUNCTIONS, call_fault
+from hintplan.plans.errors import RunError
+from hintplan.plans.text.names import did_you_mean
+from hintplan.runtime.spark.names import quoted
 
 MAX_LENGTH = 256 << 10
 MAX_NODES = 5000

@@ -1,8 +1,8 @@
 """Expressions that Spark refuses: said in one sentence that names the operator, instead of an error of Spark's.
 
-What :mod:`runtime.expressions.allowed` lets pass is harmless, but need not mean anything: types that do not fit,
-arguments that are too many, constants out of range. Spark says so when it analyses a DataFrame, or, on Connect, when
-asked for its schema.
+What :mod:`hintplan.runtime.expressions.allowed` lets pass is harmless, but need not mean anything: types that do not
+fit, arguments that are too many, constants out of range. Spark says so when it analyses a DataFrame, or, on Connect,
+when asked for its schema.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from plans.errors import RunError
-from runtime.spark.failure import root_cause
+from hintplan.plans.errors import RunError
+from hintplan.runtime.spark.failure import root_cause
 
 SPARK_ERRORS = (Py4JError, PySparkException)
 

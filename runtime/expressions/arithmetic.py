@@ -6,7 +6,7 @@ where a result may not fit: shorter integers are computed in a longer type and c
 where Spark's ``try_`` functions find that it overflowed. ``+``, ``-``, ``*`` and ``/`` of DECIMALs are NULL where the
 result has more than 38 digits and Spark would fail; division by zero fails. Of a DECIMAL with more than 34 digits
 Spark rounds the minus sign and ABS, and may fail; such numbers get and lose their sign as text. Takes text that
-:mod:`runtime.expressions.allowed` has checked and put together, and knows nothing of plans.
+:mod:`hintplan.runtime.expressions.allowed` has checked and put together, and knows nothing of plans.
 
 >>> wrapping("`a` + 1 > 0", lambda texts: ["int" for _ in texts])
 'CAST(shiftright(shiftleft(CAST(`a` AS BIGINT) + 1, 32), 32) AS INT) > 0'
@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from plans.errors import RunError
-from runtime.expressions.json_functions import register_called
+from hintplan.plans.errors import RunError
+from hintplan.runtime.expressions.json_functions import register_called
 
 _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 _TRY = {"+": "try_add", "-": "try_subtract", "*": "try_multiply"}

@@ -1,6 +1,6 @@
 """Columns as Spark compares them in a batch job: no MAPs, but arrays of their entries, in order.
 
-Streams compare by :mod:`runtime.state.nested_values`, with the same result.
+Streams compare by :mod:`hintplan.runtime.state.nested_values`, with the same result.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
-from runtime.spark.names import quoted
+from hintplan.runtime.spark.names import quoted
 
 
 def comparable(frame: DataFrame, name: str) -> Column:

@@ -3,8 +3,8 @@
 An outer, semi or anti join must know how many partners of a row satisfy the whole condition, so the condition is
 evaluated inside the join, on candidate pairs, with SQL's three-valued logic. Each part gets the type that it has in
 Spark, so that it means there what it means here; integers wrap around at the width of their type, as in
-:mod:`runtime.expressions.arithmetic`. It is parsed on the driver; workers get a tree of nodes. Column references are
-``l.column`` and ``r.column``, with the names of fields behind them. What has no exact kernel is refused.
+:mod:`hintplan.runtime.expressions.arithmetic`. It is parsed on the driver; workers get a tree of nodes. Column
+references are ``l.column`` and ``r.column``, with the names of fields behind them. What has no exact kernel is refused.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ import pyarrow.compute as pc
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
-from plans.declarations.json_functions import call_fault
-from plans.errors import RunError
-from plans.operators import Join, LookupJoin
-from runtime.expressions.constants import named_type, number_constant, span_of, text_constant
-from runtime.expressions.json_calls import FUNCTIONS, over_texts
-from runtime.kernels.coercion import MOST_DIGITS, arithmetic_digits, common_type, digits_of
-from runtime.kernels.comparison import compare, compare_nested, holds, is_member, matches, not_distinct
-from runtime.kernels.computation import compute, compute_wide, divide, remainder, shift
-from runtime.kernels.conversion import by_row, convert, converts, may_not_fit
-from runtime.kernels.evaluation import Apply, Choose, Coalesce, Connect, Constant, Node, Read
-from runtime.kernels.nested_parts import element_of, field_of, size_of, value_of
-from runtime.kernels.pairs import JoinCondition
+from hintplan.plans.declarations.json_functions import call_fault
+from hintplan.plans.errors import RunError
+from hintplan.plans.operators import Join, LookupJoin
+from hintplan.runtime.expressions.constants import named_type, number_constant, span_of, text_constant
+from hintplan.runtime.expressions.json_calls import FUNCTIONS, over_texts
+from hintplan.runtime.kernels.coercion import MOST_DIGITS, arithmetic_digits, common_type, digits_of
+from hintplan.runtime.kernels.comparison import compare, compare_nested, holds, is_member, matches, not_distinct
+from hintplan.runtime.kernels.computation import compute, compute_wide, divide, remainder, shift
+from hintplan.runtime.kernels.conversion import by_row, convert, converts, may_not_fit
+from hintplan.runtime.kernels.evaluation import Apply, Choose, Coalesce, Connect, Constant, Node, Read
+from hintplan.runtime.kernels.nested_parts import element_of, field_of, size_of, value_of
+from hintplan.runtime.kernels.pairs import JoinCondition
 
 
 def compile_condition(op: Join | LookupJoin, left: pa.Schema, right: pa.Schema) -> JoinCondition:

@@ -13,7 +13,7 @@ from decimal import Decimal
 import pyarrow as pa
 from sqlglot import exp
 
-from runtime.kernels.coercion import MOST_DIGITS
+from hintplan.runtime.kernels.coercion import MOST_DIGITS
 
 _TYPES = {
     exp.DType.BOOLEAN: pa.bool_(),

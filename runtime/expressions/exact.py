@@ -2,8 +2,8 @@
 
 What follows an inner join could all be checked by Spark, but then pairs cross from Python to the JVM only to be dropped
 there. A conjunct is checked in the join if the compiler of conditions takes it, which does so only with Spark's meaning
-(:mod:`runtime.expressions.condition`), and if it cannot fail: pairs that a conjunct before it excludes may come to it.
-What would take one pair after the other is left to Spark, too. Knows no Spark.
+(:mod:`hintplan.runtime.expressions.condition`), and if it cannot fail: pairs that a conjunct before it excludes may
+come to it. What would take one pair after the other is left to Spark, too. Knows no Spark.
 
 >>> schema = pa.schema([("k", pa.int64()), ("s", pa.string())])
 >>> split_condition("l.k < r.k AND upper(l.s) = r.s AND r.s IN ('a', 'b')", schema, schema)
@@ -20,10 +20,10 @@ from sqlglot import exp, parse_one, tokenize
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import TokenType
 
-from plans.errors import RunError
-from plans.operators import JoinColumn
-from runtime.expressions.condition import compile_tree, compile_value
-from runtime.kernels.pairs import JoinCondition
+from hintplan.plans.errors import RunError
+from hintplan.plans.operators import JoinColumn
+from hintplan.runtime.expressions.condition import compile_tree, compile_value
+from hintplan.runtime.kernels.pairs import JoinCondition
 
 _OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE)
 _CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END)

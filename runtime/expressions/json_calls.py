@@ -1,6 +1,6 @@
 """Hintplan's own functions of JSON: by name, with the types of their results, and over a column of texts in Arrow.
 
-Knows no Spark, which gets them from :mod:`runtime.expressions.json_functions`.
+Knows no Spark, which gets them from :mod:`hintplan.runtime.expressions.json_functions`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from runtime.expressions import json_documents, json_quotes, json_writer
-from runtime.expressions.json_reader import REMEMBERED
+from hintplan.runtime.expressions import json_documents, json_quotes, json_writer
+from hintplan.runtime.expressions.json_reader import REMEMBERED
 
 
 class JsonFunction(NamedTuple):

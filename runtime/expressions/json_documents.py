@@ -13,9 +13,9 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, TypeVar
 
-from plans.declarations.json_paths import parse_json_path
-from runtime.expressions.json_reader import NO_DOCUMENT, document, is_too_deep
-from runtime.expressions.json_writer import quickly_written, text_of, written
+from hintplan.plans.declarations.json_paths import parse_json_path
+from hintplan.runtime.expressions.json_reader import NO_DOCUMENT, document, is_too_deep
+from hintplan.runtime.expressions.json_writer import quickly_written, text_of, written
 
 _T = TypeVar("_T")
 _FOUND, _EMPTY, _ERROR = "found", "empty", "error"

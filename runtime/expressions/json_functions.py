@@ -12,8 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_type
 
-from runtime.expressions.json_calls import CALL, FUNCTIONS
-from runtime.spark.shipping import with_code
+from hintplan.runtime.expressions.json_calls import CALL, FUNCTIONS
+from hintplan.runtime.spark.shipping import with_code
 
 _KNOWN: WeakKeyDictionary[SparkSession, set[tuple[str, bool]]] = WeakKeyDictionary()
 

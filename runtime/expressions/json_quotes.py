@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from runtime.expressions.json_reader import NO_DOCUMENT, document
-from runtime.expressions.json_writer import plain
+from hintplan.runtime.expressions.json_reader import NO_DOCUMENT, document
+from hintplan.runtime.expressions.json_writer import plain
 
 _BEYOND = re.compile("[\U00010000-\U0010ffff]")
 _SURROGATES = re.compile("[\ud800-\udfff]")

@@ -11,8 +11,8 @@ import re
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from plans.text.json_strings import json_string
-from runtime.expressions.json_reader import deeply, unsigned_zero
+from hintplan.plans.text.json_strings import json_string
+from hintplan.runtime.expressions.json_reader import deeply, unsigned_zero
 
 _MARK = "\ud8ff"
 """Half a character, which stands before decimal numbers where Python's own writer takes them for texts."""

@@ -1,4 +1,4 @@
-"""FLOAT and DOUBLE of a batch job in the form that :mod:`runtime.kernels.floats` gives those of a stream.
+"""FLOAT and DOUBLE of a batch job in the form that :mod:`hintplan.runtime.kernels.floats` gives those of a stream.
 
 By itself Spark takes 0.0 and -0.0 for the same, and all NaNs, but hands on whichever row it had.
 """
@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, FloatType, StructField
 
-from runtime.spark.names import quoted
+from hintplan.runtime.spark.names import quoted
 
 
 def normal_floats(frame: DataFrame) -> DataFrame:

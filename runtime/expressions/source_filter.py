@@ -14,10 +14,10 @@ from typing import Any
 
 from sqlglot import exp, parse_one
 
-from plans.declarations.types import parse_type
-from plans.errors import RunError
-from runtime.expressions.asked import Asked, Comparison, Junction
-from runtime.expressions.constants import number_constant, text_constant
+from hintplan.plans.declarations.types import parse_type
+from hintplan.plans.errors import RunError
+from hintplan.runtime.expressions.asked import Asked, Comparison, Junction
+from hintplan.runtime.expressions.constants import number_constant, text_constant
 
 _COMPARISONS: Mapping[type[exp.Expr], str] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",

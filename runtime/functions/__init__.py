@@ -2,11 +2,11 @@
 
     rows -> arguments -> eval(...) for each row, many at once -> rows -> one ``take`` -> rows
 
-:mod:`runtime.functions.api` is what people implement. Calls take their clock and their event loop from outside. Knows
-no SQL.
+:mod:`hintplan.runtime.functions.api` is what people implement. Calls take their clock and their event loop from
+outside. Knows no SQL.
 """
 
-from runtime.functions.api import (
+from hintplan.runtime.functions.api import (
     AggregateFunction,
     AsyncScalarFunction,
     AsyncTableFunction,

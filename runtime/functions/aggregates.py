@@ -16,18 +16,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from plans.declarations.types import DataType, parse_type
-from plans.errors import RunError
-from runtime.functions.api import AggregateFunction
-from runtime.functions.failures import Blame, call_text, shown
-from runtime.functions.rows import ReturnedRows, returned_rows
-from runtime.functions.spec import CalledFunction
-from runtime.functions.worker import OpenFunction, acquired
-from runtime.kernels.accumulators import GivenRows
-from runtime.state.identity import Mask
-from runtime.state.layout import Int64s
-from runtime.types import to_arrow
-from runtime.worker.values import row_values
+from hintplan.plans.declarations.types import DataType, parse_type
+from hintplan.plans.errors import RunError
+from hintplan.runtime.functions.api import AggregateFunction
+from hintplan.runtime.functions.failures import Blame, call_text, shown
+from hintplan.runtime.functions.rows import ReturnedRows, returned_rows
+from hintplan.runtime.functions.spec import CalledFunction
+from hintplan.runtime.functions.worker import OpenFunction, acquired
+from hintplan.runtime.kernels.accumulators import GivenRows
+from hintplan.runtime.state.identity import Mask
+from hintplan.runtime.state.layout import Int64s
+from hintplan.runtime.types import to_arrow
+from hintplan.runtime.worker.values import row_values
 
 _IN_PLACE = ("ROW", "ARRAY", "MAP", "MULTISET")
 

@@ -23,7 +23,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from plans.declarations.tables import FunctionKind
+from hintplan.plans.declarations.tables import FunctionKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +91,8 @@ class AsyncTableFunction(UserDefinedFunction):
     All coroutines run on one event loop that is the engine's and lives as long as the worker, ``open`` and ``close``
     too. At most ``buffer-capacity`` calls of a task are in flight. An exception in ``retry_on`` is tried again as the
     retry settings say, and then fails the query; any other one fails it at once, and so does a plain
-    :class:`plans.errors.RunError`. A row that takes longer than the timeout has its call cancelled and fails the query.
+    :class:`hintplan.plans.errors.RunError`. A row that takes longer than the timeout has its call cancelled and fails
+    the query.
     """
 
     function_kind = "async-table"

@@ -3,7 +3,8 @@
 A row keeps its place until it is answered, attempts and waiting included, as in Flink; the timeout counts from its
 first call to there. Calls start in the order of the rows, and the next batch is asked for before the places run dry.
 Everything runs on one event loop, whose time is the only time it knows, so a loop with a clock of its own replays any
-schedule. A call that blocks the loop for longer than its timeout fails by its name (:mod:`runtime.worker.steps`).
+schedule. A call that blocks the loop for longer than its timeout fails by its name
+(:mod:`hintplan.runtime.worker.steps`).
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from dataclasses import dataclass
 from inspect import isawaitable
 from typing import Any
 
-from plans.errors import RunError
-from runtime.functions.api import AsyncScalarFunction, AsyncTableFunction
-from runtime.functions.failures import Blame, call_text, cancelled, failed, timed_out
-from runtime.functions.metrics import FunctionCounters
-from runtime.functions.rows import Arguments, listed
-from runtime.functions.spec import CallPolicy
-from runtime.worker.exceptions import retried
-from runtime.worker.steps import Steps
+from hintplan.plans.errors import RunError
+from hintplan.runtime.functions.api import AsyncScalarFunction, AsyncTableFunction
+from hintplan.runtime.functions.failures import Blame, call_text, cancelled, failed, timed_out
+from hintplan.runtime.functions.metrics import FunctionCounters
+from hintplan.runtime.functions.rows import Arguments, listed
+from hintplan.runtime.functions.spec import CallPolicy
+from hintplan.runtime.worker.exceptions import retried
+from hintplan.runtime.worker.steps import Steps
 
 _AHEAD = 1024
 """Rows that may wait for a place: enough that places do not run dry while the next batch comes."""

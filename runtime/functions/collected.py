@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from runtime.functions.aggregates import UserAggregate
-from runtime.kernels.accumulators import GivenRows
+from hintplan.runtime.functions.aggregates import UserAggregate
+from hintplan.runtime.kernels.accumulators import GivenRows
 
 
 def aggregate_collected(

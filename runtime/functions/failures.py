@@ -16,9 +16,9 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any
 
-from plans.errors import RunError, Unavailable
-from runtime.functions.spec import CallPolicy
-from runtime.worker.exceptions import NEVER_HEAL, said
+from hintplan.plans.errors import RunError, Unavailable
+from hintplan.runtime.functions.spec import CallPolicy
+from hintplan.runtime.worker.exceptions import NEVER_HEAL, said
 
 _short = reprlib.Repr()
 _short.maxstring = _short.maxother = _short.maxlong = 60

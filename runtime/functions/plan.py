@@ -1,4 +1,5 @@
-"""A correlate operator of the plan as what workers are told (:mod:`runtime.functions.spec`); on the driver, no Spark.
+"""A correlate operator of the plan as what workers are told (:mod:`hintplan.runtime.functions.spec`); on the driver, no
+Spark.
 
 Loads the class, so that one that is not allowed, is missing, or has changed since the plan was compiled is refused
 before anything starts. What a plan may say at all is checked before, in ``plans``.
@@ -8,14 +9,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from plans.declarations.durations import parse_duration
-from plans.declarations.tables import Function
-from plans.operators import Correlate
-from runtime.functions.spec import CalledFunction, CallPolicy, FunctionSpec
-from runtime.functions.worker import load_function
-from runtime.kernels.found_rows import JoinedRows
-from runtime.lookup.plan import LookupRun
-from runtime.storage.pins import PinPlace
+from hintplan.plans.declarations.durations import parse_duration
+from hintplan.plans.declarations.tables import Function
+from hintplan.plans.operators import Correlate
+from hintplan.runtime.functions.spec import CalledFunction, CallPolicy, FunctionSpec
+from hintplan.runtime.functions.worker import load_function
+from hintplan.runtime.kernels.found_rows import JoinedRows
+from hintplan.runtime.lookup.plan import LookupRun
+from hintplan.runtime.storage.pins import PinPlace
 
 
 def function_spec(

@@ -19,14 +19,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from plans.declarations.tables import FunctionKind
-from plans.declarations.types import parse_type
-from plans.errors import RunError
-from runtime.functions.failures import shown
-from runtime.kernels.found_rows import KeyedRows
-from runtime.state.layout import Int64s
-from runtime.types import to_arrow
-from runtime.worker.values import MISFITS, Fit, fit, row_values
+from hintplan.plans.declarations.tables import FunctionKind
+from hintplan.plans.declarations.types import parse_type
+from hintplan.plans.errors import RunError
+from hintplan.runtime.functions.failures import shown
+from hintplan.runtime.kernels.found_rows import KeyedRows
+from hintplan.runtime.state.layout import Int64s
+from hintplan.runtime.types import to_arrow
+from hintplan.runtime.worker.values import MISFITS, Fit, fit, row_values
 
 Arguments = tuple[Any, ...]
 _MISMATCH = (pa.ArrowException, *MISFITS)

@@ -1,7 +1,7 @@
 """Everything a Python worker must know of one operator that calls a function, as plain data that travels with the task.
 
-:mod:`runtime.functions.plan` makes it of the plan on the driver; :mod:`runtime.functions.worker` opens what it
-describes. Times in ms.
+:mod:`hintplan.runtime.functions.plan` makes it of the plan on the driver; :mod:`hintplan.runtime.functions.worker`
+opens what it describes. Times in ms.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
-from plans.declarations.tables import Column, FunctionKind
-from runtime.kernels.found_rows import JoinedRows
-from runtime.storage.pins import PinPlace
+from hintplan.plans.declarations.tables import Column, FunctionKind
+from hintplan.runtime.kernels.found_rows import JoinedRows
+from hintplan.runtime.storage.pins import PinPlace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

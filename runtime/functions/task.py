@@ -15,23 +15,23 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from runtime.functions.api import (
+from hintplan.runtime.functions.api import (
     AggregateFunction,
     AsyncScalarFunction,
     AsyncTableFunction,
     ScalarFunction,
     TableFunction,
 )
-from runtime.functions.call_async import AsyncCalls
-from runtime.functions.failures import Blame, call_text
-from runtime.functions.metrics import FunctionCounters
-from runtime.functions.rows import Arguments, argument_rows, listed
-from runtime.functions.spec import FunctionSpec
-from runtime.functions.worker import OpenFunction, acquired
-from runtime.lookup.pinned import Pinned, TaskPins, merged, rows_id, task_pins
-from runtime.storage.pins import Question, question_of
-from runtime.worker.metered import counts, data, tables_of
-from runtime.worker.pipeline import Step, flowing
+from hintplan.runtime.functions.call_async import AsyncCalls
+from hintplan.runtime.functions.failures import Blame, call_text
+from hintplan.runtime.functions.metrics import FunctionCounters
+from hintplan.runtime.functions.rows import Arguments, argument_rows, listed
+from hintplan.runtime.functions.spec import FunctionSpec
+from hintplan.runtime.functions.worker import OpenFunction, acquired
+from hintplan.runtime.lookup.pinned import Pinned, TaskPins, merged, rows_id, task_pins
+from hintplan.runtime.storage.pins import Question, question_of
+from hintplan.runtime.worker.metered import counts, data, tables_of
+from hintplan.runtime.worker.pipeline import Step, flowing
 
 _PIECE = 4096
 """Rows whose results are held as Python objects until they become an Arrow table."""

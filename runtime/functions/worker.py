@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Generic, TypeVar
 
-from plans.declarations.class_shape import function_methods
-from plans.declarations.classes import FUNCTIONS
-from plans.declarations.tables import FunctionKind
-from plans.declarations.types import DataType, parse_type
-from plans.errors import RunError
-from runtime.classes import load_class
-from runtime.functions.api import (
+from hintplan.plans.declarations.class_shape import function_methods
+from hintplan.plans.declarations.classes import FUNCTIONS
+from hintplan.plans.declarations.tables import FunctionKind
+from hintplan.plans.declarations.types import DataType, parse_type
+from hintplan.plans.errors import RunError
+from hintplan.runtime.classes import load_class
+from hintplan.runtime.functions.api import (
     AggregateFunction,
     AsyncScalarFunction,
     AsyncTableFunction,
@@ -21,11 +21,11 @@ from runtime.functions.api import (
     ScalarFunction,
     TableFunction,
 )
-from runtime.functions.failures import Blame
-from runtime.functions.rows import ReturnedRows, returned_rows
-from runtime.functions.spec import CalledFunction
-from runtime.worker.event_loop import EventLoop, finish, worker_event_loop
-from runtime.worker.shared import shared
+from hintplan.runtime.functions.failures import Blame
+from hintplan.runtime.functions.rows import ReturnedRows, returned_rows
+from hintplan.runtime.functions.spec import CalledFunction
+from hintplan.runtime.worker.event_loop import EventLoop, finish, worker_event_loop
+from hintplan.runtime.worker.shared import shared
 
 Function = TableFunction | ScalarFunction | AsyncTableFunction | AsyncScalarFunction | AggregateFunction
 

@@ -7,16 +7,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from plans.checkpoint.record import CheckpointRecord, is_local_path, local_record, parse_record, record_path
-from plans.compare.query_record import QueryRecord
-from plans.errors import RunError
-from runtime.checkpoint.files import CheckpointFiles, local_files, reaching
-from runtime.checkpoint.parts import KEPT_BATCHES, refuse_damaged
-from runtime.checkpoint.run_lock import is_held
-from runtime.storage.committed import InForce, manifests_in_force
-from runtime.storage.files import Files
-from runtime.storage.manifest import DamagedFile
-from runtime.storage.place import Scale
+from hintplan.plans.checkpoint.record import CheckpointRecord, is_local_path, local_record, parse_record, record_path
+from hintplan.plans.compare.query_record import QueryRecord
+from hintplan.plans.errors import RunError
+from hintplan.runtime.checkpoint.files import CheckpointFiles, local_files, reaching
+from hintplan.runtime.checkpoint.parts import KEPT_BATCHES, refuse_damaged
+from hintplan.runtime.checkpoint.run_lock import is_held
+from hintplan.runtime.storage.committed import InForce, manifests_in_force
+from hintplan.runtime.storage.files import Files
+from hintplan.runtime.storage.manifest import DamagedFile
+from hintplan.runtime.storage.place import Scale
 
 RECORD = "hintplan"
 

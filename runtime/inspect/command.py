@@ -1,4 +1,4 @@
-"""``hintplan state``: options around reading (:mod:`runtime.inspect.read`), copying and compacting state."""
+"""``hintplan state``: options around reading (:mod:`hintplan.runtime.inspect.read`), copying and compacting state."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from plans.checkpoint.record import absolute, is_local_path
-from plans.commands.options import allow_fact_edits_option, read_plan, show_json
-from plans.edit.edit import set_value
-from plans.errors import PlanError, RunError
-from plans.extras import require
-from plans.model.config import TIME_ZONE, canonical_key
-from plans.model.plan import Plan
-from plans.settings.state import STATE_TTL
-from plans.text.terminal import say, show, wants_colour
+from hintplan.plans.checkpoint.record import absolute, is_local_path
+from hintplan.plans.commands.options import allow_fact_edits_option, read_plan, show_json
+from hintplan.plans.edit.edit import set_value
+from hintplan.plans.errors import PlanError, RunError
+from hintplan.plans.extras import require
+from hintplan.plans.model.config import TIME_ZONE, canonical_key
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.settings.state import STATE_TTL
+from hintplan.plans.text.terminal import say, show, wants_colour
 
 if TYPE_CHECKING:
-    from runtime.inspect.report import Part
+    from hintplan.runtime.inspect.report import Part
 
 
 @click.command("state")
@@ -54,14 +54,14 @@ def state_command(**given: Any) -> None:
         raise click.UsageError("--snapshot and --compact are two things: make the snapshot first")
     require("state")
     if options.snapshot is not None:
-        from runtime.inspect.snapshot import take_snapshot
-        from runtime.inspect.upkeep_report import snapshot_json, snapshot_text
+        from hintplan.runtime.inspect.snapshot import take_snapshot
+        from hintplan.runtime.inspect.upkeep_report import snapshot_json, snapshot_text
 
         found = take_snapshot(_alone(options, "--snapshot DIR"), options.snapshot)
         _print(options, snapshot_json(found), snapshot_text(found))
     elif options.compact:
-        from runtime.inspect.compact import compact_state
-        from runtime.inspect.upkeep_report import compaction_json, compaction_text
+        from hintplan.runtime.inspect.compact import compact_state
+        from hintplan.runtime.inspect.upkeep_report import compaction_json, compaction_text
 
         compacted = compact_state(_alone(options, "--compact"), at=_time(options.at, "UTC"))
         _print(options, compaction_json(compacted), compaction_text(compacted))
@@ -121,14 +121,14 @@ def _plan_and_checkpoint(options: StateOptions) -> tuple[Plan, str]:
     if is_local_path(options.path) and _local(options.path).is_file():
         raise click.UsageError("Missing option '--checkpoint': where the plan keeps its state.")
     _refuse_missing(options.path)
-    from runtime.inspect.opening import last_plan
+    from hintplan.runtime.inspect.opening import last_plan
 
     return last_plan(options.path), options.path
 
 
 def _show_state(options: StateOptions) -> None:
-    from runtime.inspect.read import read_state
-    from runtime.inspect.report import state_json, state_text
+    from hintplan.runtime.inspect.read import read_state
+    from hintplan.runtime.inspect.report import state_json, state_text
 
     plan, checkpoint = _plan_and_checkpoint(options)
     edited = _edited(plan, options.edits)

@@ -4,8 +4,8 @@
     found.total.before.bytes - found.total.after.bytes
 
 Rows go that are deleted, replaced, or expired under the TTL of the plan that last ran. It holds the checkpoint as a run
-does (:mod:`runtime.checkpoint.run_lock`). What it publishes is of the last committed batch
-(:mod:`runtime.storage.rewritten`); nothing that Spark has written changes.
+does (:mod:`hintplan.runtime.checkpoint.run_lock`). What it publishes is of the last committed batch
+(:mod:`hintplan.runtime.storage.rewritten`); nothing that Spark has written changes.
 """
 
 from __future__ import annotations
@@ -16,30 +16,30 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from plans.checkpoint.record import CheckpointRecord, absolute, is_local_path, recorded_plan
-from plans.compare.query_record import QueryRecord, StateRecord
-from plans.declarations.durations import parse_duration
-from plans.errors import RunError
-from plans.model.config import TIME_ZONE
-from plans.model.plan import Plan
-from runtime.checkpoint.files import CheckpointFiles, stored_files
-from runtime.checkpoint.held_checkpoint import RunLock
-from runtime.checkpoint.parts import refuse_damaged
-from runtime.checkpoint.run_lock import lock_directory, lock_stored
-from runtime.inspect.batches import batch_of, entries_kept, last_numbers, parsed_record, record_files
-from runtime.inspect.entries import Entry, entries_of, fits
-from runtime.inspect.opening import last_plan
-from runtime.state.compact import compact_tables
-from runtime.state.layout import StateLayout
-from runtime.state.manifest import write_manifest
-from runtime.storage.committed import manifests_in_force
-from runtime.storage.files import Files, files_at
-from runtime.storage.manifest import Manifest
-from runtime.storage.names import parsed
-from runtime.storage.partition import PartitionStore
-from runtime.storage.place import Place, Scale, folder_of
-from runtime.storage.read import read_manifest_file
-from runtime.storage.rewritten import Rewrite, Written, remove_the_rest, rewrite_partition
+from hintplan.plans.checkpoint.record import CheckpointRecord, absolute, is_local_path, recorded_plan
+from hintplan.plans.compare.query_record import QueryRecord, StateRecord
+from hintplan.plans.declarations.durations import parse_duration
+from hintplan.plans.errors import RunError
+from hintplan.plans.model.config import TIME_ZONE
+from hintplan.plans.model.plan import Plan
+from hintplan.runtime.checkpoint.files import CheckpointFiles, stored_files
+from hintplan.runtime.checkpoint.held_checkpoint import RunLock
+from hintplan.runtime.checkpoint.parts import refuse_damaged
+from hintplan.runtime.checkpoint.run_lock import lock_directory, lock_stored
+from hintplan.runtime.inspect.batches import batch_of, entries_kept, last_numbers, parsed_record, record_files
+from hintplan.runtime.inspect.entries import Entry, entries_of, fits
+from hintplan.runtime.inspect.opening import last_plan
+from hintplan.runtime.state.compact import compact_tables
+from hintplan.runtime.state.layout import StateLayout
+from hintplan.runtime.state.manifest import write_manifest
+from hintplan.runtime.storage.committed import manifests_in_force
+from hintplan.runtime.storage.files import Files, files_at
+from hintplan.runtime.storage.manifest import Manifest
+from hintplan.runtime.storage.names import parsed
+from hintplan.runtime.storage.partition import PartitionStore
+from hintplan.runtime.storage.place import Place, Scale, folder_of
+from hintplan.runtime.storage.read import read_manifest_file
+from hintplan.runtime.storage.rewritten import Rewrite, Written, remove_the_rest, rewrite_partition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +116,7 @@ def compact_state(checkpoint: str, *, at: int | None = None) -> Compaction:
 def _locked(checkpoint: str, files: Files) -> RunLock:
     if is_local_path(checkpoint):
         return lock_directory(checkpoint, Path(files.root))
-    from runtime.storage.remote_files import remote_files
+    from hintplan.runtime.storage.remote_files import remote_files
 
     return lock_stored(checkpoint, remote_files(files.root))
 

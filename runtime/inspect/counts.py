@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from runtime.state.identity import Mask, distinct_rows, encode_groups, equal_columns, without_chunks
-from runtime.state.layout import COUNT, HASH, SUFFIX_MASK, WRITE, Int64s, StateLayout, int64s
-from runtime.state.merge import hash_ranges, newest_versions
+from hintplan.runtime.state.identity import Mask, distinct_rows, encode_groups, equal_columns, without_chunks
+from hintplan.runtime.state.layout import COUNT, HASH, SUFFIX_MASK, WRITE, Int64s, StateLayout, int64s
+from hintplan.runtime.state.merge import hash_ranges, newest_versions
 
 HOUR = 3_600_000
 _RANGE_ROWS = 1 << 20

@@ -10,21 +10,21 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from plans.analysis.changelog import output_kinds
-from plans.analysis.columns import output_columns
-from plans.compare.lineage import parks_rows
-from plans.declarations.durations import parse_duration
-from plans.errors import PlanError, RunError
-from plans.model.plan import Plan
-from plans.operators import Operator, Stateful, state_of
-from plans.text.names import did_you_mean
-from runtime.build.bound import layouts_of
-from runtime.inspect.contents import Amount
-from runtime.inspect.partition import PARKED
-from runtime.operators.lookup_retry import is_parked, read_parked
-from runtime.state.layout import StateLayout
-from runtime.state.manifest import read_manifest, read_tables
-from runtime.storage.manifest import Manifest
+from hintplan.plans.analysis.changelog import output_kinds
+from hintplan.plans.analysis.columns import output_columns
+from hintplan.plans.compare.lineage import parks_rows
+from hintplan.plans.declarations.durations import parse_duration
+from hintplan.plans.errors import PlanError, RunError
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Operator, Stateful, state_of
+from hintplan.plans.text.names import did_you_mean
+from hintplan.runtime.build.bound import layouts_of
+from hintplan.runtime.inspect.contents import Amount
+from hintplan.runtime.inspect.partition import PARKED
+from hintplan.runtime.operators.lookup_retry import is_parked, read_parked
+from hintplan.runtime.state.layout import StateLayout
+from hintplan.runtime.state.manifest import read_manifest, read_tables
+from hintplan.runtime.storage.manifest import Manifest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,13 +12,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from plans.analysis.validate import validate
-from plans.checkpoint.record import CheckpointRecord, absolute, recorded_plan
-from plans.compare.lineage import state_lineages
-from plans.compare.query_record import QueryRecord
-from plans.errors import PlanError, RunError
-from plans.model.plan import Plan
-from runtime.inspect.batches import (
+from hintplan.plans.analysis.validate import validate
+from hintplan.plans.checkpoint.record import CheckpointRecord, absolute, recorded_plan
+from hintplan.plans.compare.lineage import state_lineages
+from hintplan.plans.compare.query_record import QueryRecord
+from hintplan.plans.errors import PlanError, RunError
+from hintplan.plans.model.plan import Plan
+from hintplan.runtime.inspect.batches import (
     Batch,
     committed_batches,
     last_numbers,
@@ -27,10 +27,10 @@ from runtime.inspect.batches import (
     record_files,
     state_in_force,
 )
-from runtime.inspect.state_owner import OwnedState, owned_states
-from runtime.storage.files import Files, files_at
-from runtime.storage.manifest import DamagedFile, Manifest
-from runtime.storage.read import read_manifest_file
+from hintplan.runtime.inspect.state_owner import OwnedState, owned_states
+from hintplan.runtime.storage.files import Files, files_at
+from hintplan.runtime.storage.manifest import DamagedFile, Manifest
+from hintplan.runtime.storage.read import read_manifest_file
 
 _ATTEMPTS = 5
 

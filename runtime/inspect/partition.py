@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from runtime.inspect.counts import Counted, count_parked, count_rows
-from runtime.operators.lookup_retry import read_parked
-from runtime.state.layout import WRITE, StateLayout
-from runtime.state.manifest import read_tables
-from runtime.storage.files import Files
-from runtime.storage.local_files import let_pages_go
-from runtime.storage.manifest import Manifest
-from runtime.storage.opened import Opened
-from runtime.storage.read import read_segment
+from hintplan.runtime.inspect.counts import Counted, count_parked, count_rows
+from hintplan.runtime.operators.lookup_retry import read_parked
+from hintplan.runtime.state.layout import WRITE, StateLayout
+from hintplan.runtime.state.manifest import read_tables
+from hintplan.runtime.storage.files import Files
+from hintplan.runtime.storage.local_files import let_pages_go
+from hintplan.runtime.storage.manifest import Manifest
+from hintplan.runtime.storage.opened import Opened
+from hintplan.runtime.storage.read import read_segment
 
 PARKED = "parked"
 """What the rows that wait for a deferred lookup are called, as a table and as a state entry."""

@@ -15,20 +15,28 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from plans.analysis.streaming_queries import Query
-from plans.compare.carryover import continued
-from plans.compare.query_record import QueryRecord, operators_of
-from plans.declarations.durations import parse_duration
-from plans.model.config import TIME_ZONE
-from plans.model.plan import Plan
-from runtime.inspect.contents import Amount, CheckpointState, EntryState, OperatorState, QueryState, Status, UnderEdit
-from runtime.inspect.counts import Counted, Under, newest_first
-from runtime.inspect.entries import Entry, choice, entries_of, fits, stored_amounts
-from runtime.inspect.opening import Batches, OpenCheckpoint, at_last_batches, open_checkpoint, stored
-from runtime.inspect.partition import PARKED, Kept, count_parked_rows, count_tables
-from runtime.inspect.state_owner import OwnedState
-from runtime.storage.files import Files
-from runtime.storage.manifest import Manifest
+from hintplan.plans.analysis.streaming_queries import Query
+from hintplan.plans.compare.carryover import continued
+from hintplan.plans.compare.query_record import QueryRecord, operators_of
+from hintplan.plans.declarations.durations import parse_duration
+from hintplan.plans.model.config import TIME_ZONE
+from hintplan.plans.model.plan import Plan
+from hintplan.runtime.inspect.contents import (
+    Amount,
+    CheckpointState,
+    EntryState,
+    OperatorState,
+    QueryState,
+    Status,
+    UnderEdit,
+)
+from hintplan.runtime.inspect.counts import Counted, Under, newest_first
+from hintplan.runtime.inspect.entries import Entry, choice, entries_of, fits, stored_amounts
+from hintplan.runtime.inspect.opening import Batches, OpenCheckpoint, at_last_batches, open_checkpoint, stored
+from hintplan.runtime.inspect.partition import PARKED, Kept, count_parked_rows, count_tables
+from hintplan.runtime.inspect.state_owner import OwnedState
+from hintplan.runtime.storage.files import Files
+from hintplan.runtime.storage.manifest import Manifest
 
 
 def read_state(

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from plans.declarations.durations import parse_duration
-from plans.text.counts import count
-from plans.text.terminal import clean
-from runtime.amounts import human_bytes
-from runtime.inspect.contents import Amount, CheckpointState, EntryState, OperatorState, QueryState
-from runtime.inspect.rows import Cells, instant, rows_json, rows_text, utc
+from hintplan.plans.declarations.durations import parse_duration
+from hintplan.plans.text.counts import count
+from hintplan.plans.text.terminal import clean
+from hintplan.runtime.amounts import human_bytes
+from hintplan.runtime.inspect.contents import Amount, CheckpointState, EntryState, OperatorState, QueryState
+from hintplan.runtime.inspect.rows import Cells, instant, rows_json, rows_text, utc
 
 _HEADINGS = ("ttl", "rows", "keys", "bytes", "oldest", "newest", "expire in 1 h", "expired")
 _UNITS = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1_000))

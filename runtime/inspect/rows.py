@@ -15,10 +15,10 @@ from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
-from plans.text.counts import shortened
-from runtime.connectors.rowtext import formatter
-from runtime.results.text import moment
-from runtime.state.layout import HASH, WRITE
+from hintplan.plans.text.counts import shortened
+from hintplan.runtime.connectors.rowtext import formatter
+from hintplan.runtime.results.text import moment
+from hintplan.runtime.state.layout import HASH, WRITE
 
 Cells = list[list[str]]
 _WIDEST = 40

@@ -18,15 +18,15 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from plans.checkpoint.record import absolute, is_local_path
-from plans.errors import RunError
-from runtime.checkpoint.files import stored_files
-from runtime.checkpoint.parts import KEPT_BATCHES, refuse_damaged
-from runtime.inspect.batches import entries_kept, last_numbers, parsed_record, record_files
-from runtime.inspect.opening import no_checkpoint
-from runtime.inspect.snapshot_parts import Part, snapshot_parts
-from runtime.storage.files import Files, files_at
-from runtime.storage.local_files import LocalFiles
+from hintplan.plans.checkpoint.record import absolute, is_local_path
+from hintplan.plans.errors import RunError
+from hintplan.runtime.checkpoint.files import stored_files
+from hintplan.runtime.checkpoint.parts import KEPT_BATCHES, refuse_damaged
+from hintplan.runtime.inspect.batches import entries_kept, last_numbers, parsed_record, record_files
+from hintplan.runtime.inspect.opening import no_checkpoint
+from hintplan.runtime.inspect.snapshot_parts import Part, snapshot_parts
+from hintplan.runtime.storage.files import Files, files_at
+from hintplan.runtime.storage.local_files import LocalFiles
 
 _ATTEMPTS = 10
 _REQUESTS = 16

@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from plans.checkpoint.record import CheckpointRecord
-from plans.compare.query_record import QueryRecord
-from runtime.checkpoint.parts import log_offset
-from runtime.checkpoint.state_parts import STATE
-from runtime.inspect.batches import state_in_force
-from runtime.storage.files import Files, files_at
-from runtime.storage.names import MANIFEST, WRITTEN
-from runtime.storage.read import read_manifest_file
+from hintplan.plans.checkpoint.record import CheckpointRecord
+from hintplan.plans.compare.query_record import QueryRecord
+from hintplan.runtime.checkpoint.parts import log_offset
+from hintplan.runtime.checkpoint.state_parts import STATE
+from hintplan.runtime.inspect.batches import state_in_force
+from hintplan.runtime.storage.files import Files, files_at
+from hintplan.runtime.storage.names import MANIFEST, WRITTEN
+from hintplan.runtime.storage.read import read_manifest_file
 
 
 class Part(NamedTuple):

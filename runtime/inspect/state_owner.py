@@ -1,7 +1,7 @@
 """Whose the states of a checkpoint are: each that of which operator of a plan, or of none.
 
 State belongs to the operator whose state means the same, whatever its id; a run continues it as that operator's
-(:func:`plans.compare.carryover.continued_states`).
+(:func:`hintplan.plans.compare.carryover.continued_states`).
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from plans.compare.carryover import continued, continued_states
-from plans.compare.query_record import QueryRecord, query_records
-from plans.model.plan import Plan
-from runtime.inspect.contents import Status
-from runtime.storage.place import Scale
+from hintplan.plans.compare.carryover import continued, continued_states
+from hintplan.plans.compare.query_record import QueryRecord, query_records
+from hintplan.plans.model.plan import Plan
+from hintplan.runtime.inspect.contents import Status
+from hintplan.runtime.storage.place import Scale
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

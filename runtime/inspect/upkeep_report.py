@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from plans.text.counts import count
-from plans.text.terminal import clean
-from runtime.amounts import human_bytes
-from runtime.inspect.compact import CompactedState, Compaction
-from runtime.inspect.rows import instant, utc
-from runtime.inspect.snapshot import Snapshot
+from hintplan.plans.text.counts import count
+from hintplan.plans.text.terminal import clean
+from hintplan.runtime.amounts import human_bytes
+from hintplan.runtime.inspect.compact import CompactedState, Compaction
+from hintplan.runtime.inspect.rows import instant, utc
+from hintplan.runtime.inspect.snapshot import Snapshot
 
 _HEADINGS = ("", "rows", "", "bytes", "", "files", "")
 

@@ -11,17 +11,17 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
-from plans.declarations.durations import parse_duration
-from plans.errors import PlanError, RunError
-from plans.model.plan import Plan
-from plans.text.names import did_you_mean
-from runtime.inspect.counts import is_visible, present_rows
-from runtime.inspect.entries import Entry, choice, entries_of, fits
-from runtime.inspect.opening import Batches, OpenCheckpoint, at_last_batches, open_checkpoint, stored
-from runtime.inspect.partition import stored_runs
-from runtime.inspect.state_owner import OwnedState
-from runtime.state.layout import HASH, WRITE, StateLayout, int64s
-from runtime.state.merge import taken
+from hintplan.plans.declarations.durations import parse_duration
+from hintplan.plans.errors import PlanError, RunError
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.text.names import did_you_mean
+from hintplan.runtime.inspect.counts import is_visible, present_rows
+from hintplan.runtime.inspect.entries import Entry, choice, entries_of, fits
+from hintplan.runtime.inspect.opening import Batches, OpenCheckpoint, at_last_batches, open_checkpoint, stored
+from hintplan.runtime.inspect.partition import stored_runs
+from hintplan.runtime.inspect.state_owner import OwnedState
+from hintplan.runtime.state.layout import HASH, WRITE, StateLayout, int64s
+from hintplan.runtime.state.merge import taken
 
 
 def state_rows(
@@ -39,7 +39,7 @@ def state_rows(
     its last write in ms; those that have expired under the plan's TTL are left out. They are made as they are read, a
     range of hashes after the other. ``table`` chooses among those that the state of an aggregate consists of, of which
     the groups come first; ``query`` is needed if several queries keep a state of the operator.
-    PlanError if the plan is wrong or has no such state; RunError as :func:`runtime.inspect.read.read_state`.
+    PlanError if the plan is wrong or has no such state; RunError as :func:`hintplan.runtime.inspect.read.read_state`.
     """
     opened = open_checkpoint(plan, checkpoint)
     kept = entries_of(plan, None)

@@ -11,7 +11,7 @@ its full length, too, because a JVM that maps a part of one crashes.
     options()                # the options of a JVM that uses the archive; none if there is no archive
     make()                   # make it now, which takes a minute
     make_in_background()     # let another process make it
-    python -m runtime.jvm.class_archive
+    python -m hintplan.runtime.jvm.class_archive
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from runtime.code_files import HOME
-from runtime.jvm.java import java_command, release_file
+from hintplan.runtime.code_files import HOME
+from hintplan.runtime.jvm.java import java_command, release_file
 
 VARIABLE = "HINTPLAN_CLASS_ARCHIVE"
 OFF = "off"
@@ -291,7 +291,7 @@ def _run_jobs(part: Path) -> None:
             file.parent.mkdir(exist_ok=True)
             file.write_text(text, encoding="utf-8")
         subprocess.run(
-            [sys.executable, "-m", "plans.cli", "sql", "script.sql", "--master", "local[2]"],
+            [sys.executable, "-m", "hintplan", "sql", "script.sql", "--master", "local[2]"],
             cwd=folder,
             env=variables,
             stdin=subprocess.DEVNULL,

@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from plans.errors import RunError
+from hintplan.plans.errors import RunError
 
 MINIMUM_JAVA = 17
 

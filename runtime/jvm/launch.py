@@ -1,7 +1,7 @@
 """Starts the JVM of a Spark session as PySpark does, and lets Python import what a run needs in the meantime.
 
     started = launch({"spark.master": "local[2]"})
-    import runtime.run.execute          # a second of work
+    import hintplan.runtime.run.execute          # a second of work
     gateway = started.gateway()         # waits for the JVM
 
 The JVM ends with this process, whatever becomes of that: its input is closed then.
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from runtime.jvm import class_archive
+from hintplan.runtime.jvm import class_archive
 
 _POLL_SECONDS = 0.01
 

@@ -1,14 +1,14 @@
 """Accumulators of group aggregates: what is stored per group, how a micro-batch changes it, what it yields.
 
 COUNT, SUM and AVG are linear: the change is a weighted sum over the batch, whatever its mix of row kinds; DOUBLE and
-DECIMAL are added row by row where that matters (:mod:`runtime.kernels.in_steps`). Under
-retraction a sum of floating-point numbers is that of the finite ones, with counts of NaN and of either infinity beside
-it, which could not be subtracted again. MIN and MAX keep the extreme, NaN being greater than all numbers; under
-retraction they and DISTINCT calls also need the values themselves (:mod:`runtime.kernels.values`). Variances and
-deviations come of the mean and the squared distances from it (:mod:`runtime.kernels.folds.moments`). COLLECT keeps how
-often there is each value, which is linear, too (:mod:`runtime.kernels.folds.multisets`). FIRST_VALUE,
-LAST_VALUE, LISTAGG and ARRAY_AGG go by the order in which rows come, and all but ARRAY_AGG pass over NULL; under
-retraction or DISTINCT they need the values in that order (:mod:`runtime.kernels.ordered_values`). Result types and NULL
+DECIMAL are added row by row where that matters (:mod:`hintplan.runtime.kernels.in_steps`). Under retraction a sum of
+floating-point numbers is that of the finite ones, with counts of NaN and of either infinity beside it, which could not
+be subtracted again. MIN and MAX keep the extreme, NaN being greater than all numbers; under retraction they and
+DISTINCT calls also need the values themselves (:mod:`hintplan.runtime.kernels.values`). Variances and deviations come
+of the mean and the squared distances from it (:mod:`hintplan.runtime.kernels.folds.moments`). COLLECT keeps how often
+there is each value, which is linear, too (:mod:`hintplan.runtime.kernels.folds.multisets`). FIRST_VALUE, LAST_VALUE,
+LISTAGG and ARRAY_AGG go by the order in which rows come, and all but ARRAY_AGG pass over NULL; under retraction or
+DISTINCT they need the values in that order (:mod:`hintplan.runtime.kernels.ordered_values`). Result types and NULL
 rules are Flink's: AVG of an integer is truncated to that integer type, integer sums wrap around, AVG of a DECIMAL
 rounds half up, SUM of no values is NULL. A sum of DECIMAL that needs more than 38 digits is NULL, and stays so as long
 as there is the group: its digits are lost, and Flink's sum of only the values that come after it a wrong one. An
@@ -28,12 +28,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from plans.declarations.computations import VARIANCES, AggregateCall
-from runtime.kernels.folds import moments
-from runtime.kernels.folds.lists import concatenated, one_each
-from runtime.kernels.folds.multisets import added, counted_each
-from runtime.state.identity import Mask
-from runtime.state.layout import Int64s
+from hintplan.plans.declarations.computations import VARIANCES, AggregateCall
+from hintplan.runtime.kernels.folds import moments
+from hintplan.runtime.kernels.folds.lists import concatenated, one_each
+from hintplan.runtime.kernels.folds.multisets import added, counted_each
+from hintplan.runtime.state.identity import Mask
+from hintplan.runtime.state.layout import Int64s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,8 +11,8 @@ from collections.abc import Callable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from runtime.kernels.conversion import Value
-from runtime.state.nested_values import numbered
+from hintplan.runtime.kernels.conversion import Value
+from hintplan.runtime.state.nested_values import numbered
 
 _PLAIN: dict[str, Callable[[Value, Value], Value]] = {
     "=": pc.equal,

@@ -1,7 +1,8 @@
 """Arithmetic on numbers, as Flink computes: integers wrap around, DECIMALs are exact and then rounded.
 
-A DECIMAL result has the digits that Spark and Flink agree on (:func:`runtime.kernels.coercion.arithmetic_digits`); as
-in Spark, a product is rounded to 39 digits first. Takes arrays and scalars.
+A DECIMAL result has the digits that Spark and Flink agree on
+(:func:`hintplan.runtime.kernels.coercion.arithmetic_digits`); as in Spark, a product is rounded to 39 digits first.
+Takes arrays and scalars.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from decimal import ROUND_HALF_DOWN, ROUND_HALF_UP, Context, Decimal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from runtime.kernels.coercion import MOST_DIGITS
-from runtime.kernels.conversion import Value, convert
+from hintplan.runtime.kernels.coercion import MOST_DIGITS
+from hintplan.runtime.kernels.conversion import Value, convert
 
 _SIGNS: dict[str, Callable[[Value, Value], Value]] = {"+": pc.add, "-": pc.subtract, "*": pc.multiply}
 _EXACT = Context(prec=200, rounding=ROUND_HALF_UP)

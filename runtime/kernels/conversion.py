@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from runtime.kernels.coercion import digits_of
+from hintplan.runtime.kernels.coercion import digits_of
 
 Value: TypeAlias = Any
 """An Arrow array, or a scalar that stands for all rows."""

@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from plans.errors import RunError
-from runtime.kernels.conversion import Value
-from runtime.state.identity import Mask
-from runtime.state.layout import Int64s
+from hintplan.plans.errors import RunError
+from hintplan.runtime.kernels.conversion import Value
+from hintplan.runtime.state.identity import Mask
+from hintplan.runtime.state.layout import Int64s
 
 
 class Rows:

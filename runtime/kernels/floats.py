@@ -2,7 +2,7 @@
 
 -0.0 equals 0.0 and every NaN equals every other, also where rows are grouped, joined, told apart or taken back, so two
 of them must not have different bits there. Rows get this form where they enter an operator with state; Spark's
-operators of a batch job get it in :mod:`runtime.expressions.normal_floats`.
+operators of a batch job get it in :mod:`hintplan.runtime.expressions.normal_floats`.
 
 >>> normal_floats(pa.table({"d": [-0.0, 1.5, None]}))["d"].to_pylist()
 [0.0, 1.5, None]

@@ -13,9 +13,9 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from runtime.kernels.pairs import JoinCondition
-from runtime.state.identity import Mask
-from runtime.state.layout import Int64s
+from hintplan.runtime.kernels.pairs import JoinCondition
+from hintplan.runtime.state.identity import Mask
+from hintplan.runtime.state.layout import Int64s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

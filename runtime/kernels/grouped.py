@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from runtime.state.layout import Int64s
+from hintplan.runtime.state.layout import Int64s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

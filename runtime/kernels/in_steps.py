@@ -19,9 +19,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from runtime.kernels.accumulators import Accumulator, combine, summed
-from runtime.state.identity import Mask
-from runtime.state.layout import Int64s
+from hintplan.runtime.kernels.accumulators import Accumulator, combine, summed
+from hintplan.runtime.state.identity import Mask
+from hintplan.runtime.state.layout import Int64s
 
 Doubles = npt.NDArray[np.float64]
 

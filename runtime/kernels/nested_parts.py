@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from runtime.kernels.conversion import Value
-from runtime.state.layout import Int64s
+from hintplan.runtime.kernels.conversion import Value
+from hintplan.runtime.state.layout import Int64s
 
 
 def field_of(rows: Value, *, place: int) -> Value:

@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from plans.declarations.computations import SortKey
-from plans.declarations.row_kinds import INSERT_ONLY, RowKind
-from runtime.kernels.replacement import replaced
-from runtime.kernels.sorting import sorted_rows
-from runtime.operator import DELETE, INSERT, KIND
-from runtime.state.identity import Mask, encode_groups
-from runtime.state.layout import Int64s
+from hintplan.plans.declarations.computations import SortKey
+from hintplan.plans.declarations.row_kinds import INSERT_ONLY, RowKind
+from hintplan.runtime.kernels.replacement import replaced
+from hintplan.runtime.kernels.sorting import sorted_rows
+from hintplan.runtime.operator import DELETE, INSERT, KIND
+from hintplan.runtime.state.identity import Mask, encode_groups
+from hintplan.runtime.state.layout import Int64s
 
 Rows = Callable[[Int64s], pa.Table]
 """The rows of these, NULL for -1."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from runtime.kernels.evaluation import Node, Rows, as_array
-from runtime.state.identity import Mask, without_chunks
+from hintplan.runtime.kernels.evaluation import Node, Rows, as_array
+from hintplan.runtime.state.identity import Mask, without_chunks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

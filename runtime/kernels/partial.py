@@ -4,9 +4,10 @@ A partial row has the keys, what the rows behind it add to each accumulator, the
 and their number. What is left to the state is right only if it does not matter how many rows a group had before. It
 does matter to a retraction that goes below all before it in its piece of the batch: whether there is a row to retract,
 and whether the group is empty then, only the state knows. Such rows stay single, and what is between two of them
-becomes a row that weighs nothing and one with the rest (:func:`~runtime.kernels.retraction.pieces`); so a group that is
-updated any number of times becomes three rows. Rows of large amounts stay single (:mod:`runtime.kernels.in_steps`). An
-aggregate function of the user's is here only where rows are only added. Knows no state.
+becomes a row that weighs nothing and one with the rest (:func:`~hintplan.runtime.kernels.retraction.pieces`); so a
+group that is updated any number of times becomes three rows. Rows of large amounts stay single
+(:mod:`hintplan.runtime.kernels.in_steps`). An aggregate function of the user's is here only where rows are only added.
+Knows no state.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from runtime.kernels.accumulators import Accumulator, contribution, folded_anew, summed
-from runtime.kernels.in_steps import are_large, has_range
-from runtime.kernels.retraction import pieces, weights_of
-from runtime.operator import hash_column
-from runtime.state.identity import Mask, hashed_groups
-from runtime.state.layout import Int64s
+from hintplan.runtime.kernels.accumulators import Accumulator, contribution, folded_anew, summed
+from hintplan.runtime.kernels.in_steps import are_large, has_range
+from hintplan.runtime.kernels.retraction import pieces, weights_of
+from hintplan.runtime.operator import hash_column
+from hintplan.runtime.state.identity import Mask, hashed_groups
+from hintplan.runtime.state.layout import Int64s
 
 WEIGHT, ROWS = "__weight", "__rows"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from runtime.operator import DELETE, INSERT, KIND, UPDATE_AFTER, UPDATE_BEFORE
-from runtime.state.identity import Mask, equal_columns
+from hintplan.runtime.operator import DELETE, INSERT, KIND, UPDATE_AFTER, UPDATE_BEFORE
+from hintplan.runtime.state.identity import Mask, equal_columns
 
 
 def replaced(

@@ -13,9 +13,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from runtime.operator import INSERT, KIND, UPDATE_AFTER
-from runtime.state.identity import Mask
-from runtime.state.layout import Int64s
+from hintplan.runtime.operator import INSERT, KIND, UPDATE_AFTER
+from hintplan.runtime.state.identity import Mask
+from hintplan.runtime.state.layout import Int64s
 
 
 def weights_of(rows: pa.Table) -> Int64s | None:

@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from plans.declarations.computations import SortKey
-from runtime.state.identity import without_chunks
-from runtime.state.layout import Int64s
+from hintplan.plans.declarations.computations import SortKey
+from hintplan.runtime.state.identity import without_chunks
+from hintplan.runtime.state.layout import Int64s
 
 _NOT_SIGN = np.int64(np.iinfo(np.int64).max)
 

@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from runtime.kernels.grouped import GroupedRows, RowValues
-from runtime.kernels.retraction import overdrawn
-from runtime.state.identity import Mask, encode_groups
-from runtime.state.keyed import KeyedState
-from runtime.state.layout import COUNT, HASH, WRITE, Int64s, StateLayout, prefixed_hash
+from hintplan.runtime.kernels.grouped import GroupedRows, RowValues
+from hintplan.runtime.kernels.retraction import overdrawn
+from hintplan.runtime.state.identity import Mask, encode_groups
+from hintplan.runtime.state.keyed import KeyedState
+from hintplan.runtime.state.layout import COUNT, HASH, WRITE, Int64s, StateLayout, prefixed_hash
 
 VALUE = "__value"
 

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from runtime.state.layout import Int64s
+from hintplan.runtime.state.layout import Int64s
 
 UInt64s = npt.NDArray[np.uint64]
 

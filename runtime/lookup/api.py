@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from plans.declarations.tables import Column
+from hintplan.plans.declarations.tables import Column
 
 Key = tuple[Any, ...]
 """Values of the lookup key columns, in the order of ``LookupContext.keys``; never contains None."""
@@ -40,10 +40,10 @@ NO_WATERMARK = -(1 << 63)
 class LookupContext:
     """What a source learns when it is opened: its table, and which columns are asked for.
 
-    ``options`` are the table's, with secrets still as ``${env:NAME}``: :func:`runtime.secrets.resolve` reads them.
-    ``keys`` are the columns that a key has values of; ``columns`` are those a row has values of; ``declared`` are all
-    physical columns of the table in order, for sources that find values by position.
-    Classes of the user's may only be loaded from ``allowed_modules`` (:func:`runtime.classes.load_class`).
+    ``options`` are the table's, with secrets still as ``${env:NAME}``: :func:`hintplan.runtime.secrets.resolve` reads
+    them. ``keys`` are the columns that a key has values of; ``columns`` are those a row has values of; ``declared`` are
+    all physical columns of the table in order, for sources that find values by position. Classes of the user's may only
+    be loaded from ``allowed_modules`` (:func:`hintplan.runtime.classes.load_class`).
     """
 
     table: str
@@ -59,7 +59,7 @@ class LookupFunction(ABC):
 
     ``lookup`` and ``lookup_many`` are called by one thread at a time. An exception in ``retry_on`` is tried again as
     often as ``lookup.max-retries`` allows, and then fails the query. Any other one fails it at once, and so does a
-    plain :class:`plans.errors.RunError`, which says what no retry can mend.
+    plain :class:`hintplan.plans.errors.RunError`, which says what no retry can mend.
     """
 
     bulk: ClassVar[bool] = False

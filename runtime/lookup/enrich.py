@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
-from runtime.lookup.metrics import LookupCounters
-from runtime.lookup.pinned import task_pins
-from runtime.lookup.spec import LookupSpec
-from runtime.lookup.task import Pinning, lookup_tables
-from runtime.lookup.worker import acquired
-from runtime.worker.metered import counts, data, tables_of
+from hintplan.runtime.lookup.metrics import LookupCounters
+from hintplan.runtime.lookup.pinned import task_pins
+from hintplan.runtime.lookup.spec import LookupSpec
+from hintplan.runtime.lookup.task import Pinning, lookup_tables
+from hintplan.runtime.lookup.worker import acquired
+from hintplan.runtime.worker.metered import counts, data, tables_of
 
 
 def enrich(batches: Iterable[pa.RecordBatch], *, spec: LookupSpec, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

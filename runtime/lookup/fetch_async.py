@@ -11,13 +11,13 @@ import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from plans.errors import RunError
-from runtime.lookup.api import AsyncLookupFunction, Key, Row
-from runtime.lookup.metrics import LookupCounters
-from runtime.lookup.policy import Answers, FetchPolicy, answers, backoff, chunks, failed, looking_up, timed_out
-from runtime.worker.clock import Clock
-from runtime.worker.exceptions import retried
-from runtime.worker.steps import Steps
+from hintplan.plans.errors import RunError
+from hintplan.runtime.lookup.api import AsyncLookupFunction, Key, Row
+from hintplan.runtime.lookup.metrics import LookupCounters
+from hintplan.runtime.lookup.policy import Answers, FetchPolicy, answers, backoff, chunks, failed, looking_up, timed_out
+from hintplan.runtime.worker.clock import Clock
+from hintplan.runtime.worker.exceptions import retried
+from hintplan.runtime.worker.steps import Steps
 
 
 @dataclass(slots=True, kw_only=True)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from plans.errors import RunError
-from runtime.lookup.api import Key, LookupFunction, Row
-from runtime.lookup.metrics import LookupCounters
-from runtime.lookup.policy import Answers, FetchPolicy, answers, backoff, chunks, failed
-from runtime.worker.clock import Clock
-from runtime.worker.exceptions import retried
+from hintplan.plans.errors import RunError
+from hintplan.runtime.lookup.api import Key, LookupFunction, Row
+from hintplan.runtime.lookup.metrics import LookupCounters
+from hintplan.runtime.lookup.policy import Answers, FetchPolicy, answers, backoff, chunks, failed
+from hintplan.runtime.worker.clock import Clock
+from hintplan.runtime.worker.exceptions import retried
 
 
 def fetch_sync(

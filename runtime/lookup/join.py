@@ -1,4 +1,5 @@
-"""Which rows of an Arrow batch are looked up, and with which keys; :mod:`runtime.kernels.found_rows` joins them.
+"""Which rows of an Arrow batch are looked up, and with which keys; :mod:`hintplan.runtime.kernels.found_rows` joins
+them.
 
 A null key, or a row that its pre-filter excludes, is not looked up. Knows no cache and no source.
 """
@@ -11,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from runtime.kernels.found_rows import JoinedRows, KeyedRows
-from runtime.lookup.api import Key
-from runtime.lookup.rows import ABSENT, distinct_keys
-from runtime.state.identity import Mask
-from runtime.state.layout import Int64s
+from hintplan.runtime.kernels.found_rows import JoinedRows, KeyedRows
+from hintplan.runtime.lookup.api import Key
+from hintplan.runtime.lookup.rows import ABSENT, distinct_keys
+from hintplan.runtime.state.identity import Mask
+from hintplan.runtime.state.layout import Int64s
 
 NOT_ASKED = -1
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import astuple, dataclass, fields
 from typing import Literal
 
-from runtime.lookup.api import CacheMetricGroup
+from hintplan.runtime.lookup.api import CacheMetricGroup
 
 
 @dataclass(slots=True, kw_only=True)

@@ -1,4 +1,5 @@
-"""What a task is answered, pinned before it is used (:mod:`runtime.storage.pins`): the same whenever the batch runs.
+"""What a task is answered, pinned before it is used (:mod:`hintplan.runtime.storage.pins`): the same whenever the batch
+runs.
 
     pins = TaskPins(batch_pins, task=3)
     known = pins.known("", rows_id(table), questions, schema)  # what is pinned of them
@@ -16,14 +17,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from plans.errors import RunError
-from runtime.engine.this_task import this_task
-from runtime.kernels.found_rows import KeyedRows, ranges
-from runtime.kernels.xxhash import hash_rows
-from runtime.lookup.rows import ABSENT
-from runtime.state.identity import Mask
-from runtime.storage.files import files_at
-from runtime.storage.pins import BatchPins, Pin, PinPlace, Question, RememberedPins, token_of
+from hintplan.plans.errors import RunError
+from hintplan.runtime.engine.this_task import this_task
+from hintplan.runtime.kernels.found_rows import KeyedRows, ranges
+from hintplan.runtime.kernels.xxhash import hash_rows
+from hintplan.runtime.lookup.rows import ABSENT
+from hintplan.runtime.state.identity import Mask
+from hintplan.runtime.storage.files import files_at
+from hintplan.runtime.storage.pins import BatchPins, Pin, PinPlace, Question, RememberedPins, token_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,5 @@
-"""A lookup join of the plan as what workers are told (:mod:`runtime.lookup.spec`); on the driver, without Spark.
+"""A lookup join of the plan as what workers are told (:mod:`hintplan.runtime.lookup.spec`); on the driver, without
+Spark.
 
 Refuses what could only fail later: classes and hosts that are not allowed, time zones that do not exist, keys that
 cannot be compared. What a plan may say at all is checked before, in ``plans``.
@@ -12,19 +13,19 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pyarrow as pa
 
-from plans.connectors.table import is_looked_up_by_users_code
-from plans.declarations.computations import LookupMode
-from plans.declarations.durations import parse_duration
-from plans.declarations.tables import Column, Table
-from plans.errors import RunError
-from plans.operators import LookupJoin
-from runtime.classes import load_class
-from runtime.lookup.api import CacheReloadTrigger, LookupCache, LookupContext
-from runtime.lookup.join import LookupRows
-from runtime.lookup.policy import FetchPolicy
-from runtime.lookup.source import LookupSource
-from runtime.lookup.spec import CacheSpec, LookupSpec
-from runtime.types import to_arrow
+from hintplan.plans.connectors.table import is_looked_up_by_users_code
+from hintplan.plans.declarations.computations import LookupMode
+from hintplan.plans.declarations.durations import parse_duration
+from hintplan.plans.declarations.tables import Column, Table
+from hintplan.plans.errors import RunError
+from hintplan.plans.operators import LookupJoin
+from hintplan.runtime.classes import load_class
+from hintplan.runtime.lookup.api import CacheReloadTrigger, LookupCache, LookupContext
+from hintplan.runtime.lookup.join import LookupRows
+from hintplan.runtime.lookup.policy import FetchPolicy
+from hintplan.runtime.lookup.source import LookupSource
+from hintplan.runtime.lookup.spec import CacheSpec, LookupSpec
+from hintplan.runtime.types import to_arrow
 
 _PARTIAL = "lookup.partial-cache."
 _FULL = "lookup.full-cache."

@@ -14,10 +14,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from plans.declarations.tables import Column
-from plans.errors import RunError, Unavailable
-from runtime.lookup.api import AsyncLookupFunction, Key, LookupFunction, Row
-from runtime.worker.exceptions import NEVER_HEAL, said
+from hintplan.plans.declarations.tables import Column
+from hintplan.plans.errors import RunError, Unavailable
+from hintplan.runtime.lookup.api import AsyncLookupFunction, Key, LookupFunction, Row
+from hintplan.runtime.worker.exceptions import NEVER_HEAL, said
 
 _FIRST_BACKOFF = 100
 _LONGEST_BACKOFF = 10_000

@@ -14,14 +14,14 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from runtime.kernels.found_rows import KeyedRows
-from runtime.lookup.api import Key, Row
-from runtime.lookup.caches.single_flight import Landing, SingleFlight
-from runtime.lookup.metrics import LookupCounters
-from runtime.lookup.policy import Answers, FetchPolicy, named
-from runtime.lookup.rows import ABSENT, fitted_rows, keyed_rows
-from runtime.state.identity import Mask
-from runtime.state.layout import Int64s
+from hintplan.runtime.kernels.found_rows import KeyedRows
+from hintplan.runtime.lookup.api import Key, Row
+from hintplan.runtime.lookup.caches.single_flight import Landing, SingleFlight
+from hintplan.runtime.lookup.metrics import LookupCounters
+from hintplan.runtime.lookup.policy import Answers, FetchPolicy, named
+from hintplan.runtime.lookup.rows import ABSENT, fitted_rows, keyed_rows
+from hintplan.runtime.state.identity import Mask
+from hintplan.runtime.state.layout import Int64s
 
 
 class BatchCache(Protocol):

@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from plans.declarations.tables import Column
-from plans.declarations.types import DataType, parse_type
-from plans.errors import RunError
-from runtime.kernels.found_rows import KeyedRows
-from runtime.lookup.api import Key, Row
-from runtime.state.identity import encode_groups
-from runtime.state.layout import Int64s
-from runtime.worker.values import MISFITS, fit
+from hintplan.plans.declarations.tables import Column
+from hintplan.plans.declarations.types import DataType, parse_type
+from hintplan.plans.errors import RunError
+from hintplan.runtime.kernels.found_rows import KeyedRows
+from hintplan.runtime.lookup.api import Key, Row
+from hintplan.runtime.state.identity import encode_groups
+from hintplan.runtime.state.layout import Int64s
+from hintplan.runtime.worker.values import MISFITS, fit
 
 _short = reprlib.Repr()
 _short.maxstring = _short.maxother = _short.maxlong = 60
@@ -56,7 +56,7 @@ def fitted_rows(
     """What a class of the user's ``found`` for each key, as rows of the ``declared`` columns.
 
     RunError with the key, the row and the declared type for a row of another shape, and for a value that is not the
-    same in its type (:mod:`runtime.worker.values`).
+    same in its type (:mod:`hintplan.runtime.worker.values`).
     """
     kinds = _kinds(declared)
     fitted: dict[Key, list[Row]] = {}

@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from plans.declarations.computations import LookupMode
-from plans.errors import RunError
-from runtime.lookup.api import AsyncLookupFunction, LookupContext, LookupFunction, ScanFunction
-from runtime.lookup.sources.failures import import_extra
+from hintplan.plans.declarations.computations import LookupMode
+from hintplan.plans.errors import RunError
+from hintplan.runtime.lookup.api import AsyncLookupFunction, LookupContext, LookupFunction, ScanFunction
+from hintplan.runtime.lookup.sources.failures import import_extra
 
 Source = LookupFunction | AsyncLookupFunction | ScanFunction
 

@@ -1,7 +1,7 @@
 """Everything a Python worker must know of one lookup operator, as plain data that travels with the task.
 
-:mod:`runtime.lookup.plan` makes it of the plan on the driver; :mod:`runtime.lookup.worker` opens what it describes. The
-digest tells lookups apart that must not share a cache.
+:mod:`hintplan.runtime.lookup.plan` makes it of the plan on the driver; :mod:`hintplan.runtime.lookup.worker` opens what
+it describes. The digest tells lookups apart that must not share a cache.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import hashlib
 from dataclasses import dataclass
 from typing import Literal
 
-from plans.declarations.computations import LookupMode
-from runtime.lookup.api import LookupContext
-from runtime.lookup.join import LookupRows
-from runtime.lookup.policy import FetchPolicy
-from runtime.lookup.source import LookupSource
-from runtime.storage.pins import PinPlace
+from hintplan.plans.declarations.computations import LookupMode
+from hintplan.runtime.lookup.api import LookupContext
+from hintplan.runtime.lookup.join import LookupRows
+from hintplan.runtime.lookup.policy import FetchPolicy
+from hintplan.runtime.lookup.source import LookupSource
+from hintplan.runtime.storage.pins import PinPlace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,19 +17,19 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from runtime.kernels.found_rows import KeyedRows
-from runtime.lookup.api import AsyncLookupFunction, LookupFunction
-from runtime.lookup.caches.full_cache import FullCache
-from runtime.lookup.fetch_async import AsyncFetcher
-from runtime.lookup.fetch_sync import fetch_sync
-from runtime.lookup.join import AskedRows
-from runtime.lookup.metrics import LookupCounters
-from runtime.lookup.pinned import Pinned, TaskPins, merged, rows_id
-from runtime.lookup.resolve import Resolution
-from runtime.lookup.worker import OpenLookup
-from runtime.state.identity import Mask
-from runtime.storage.pins import question_of
-from runtime.worker.pipeline import Step, flowing
+from hintplan.runtime.kernels.found_rows import KeyedRows
+from hintplan.runtime.lookup.api import AsyncLookupFunction, LookupFunction
+from hintplan.runtime.lookup.caches.full_cache import FullCache
+from hintplan.runtime.lookup.fetch_async import AsyncFetcher
+from hintplan.runtime.lookup.fetch_sync import fetch_sync
+from hintplan.runtime.lookup.join import AskedRows
+from hintplan.runtime.lookup.metrics import LookupCounters
+from hintplan.runtime.lookup.pinned import Pinned, TaskPins, merged, rows_id
+from hintplan.runtime.lookup.resolve import Resolution
+from hintplan.runtime.lookup.worker import OpenLookup
+from hintplan.runtime.state.identity import Mask
+from hintplan.runtime.storage.pins import question_of
+from hintplan.runtime.worker.pipeline import Step, flowing
 
 _MOST_WAITING = 8
 """Batches that may wait for answers at once; it bounds what ordered output holds back behind one slow key."""

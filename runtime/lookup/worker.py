@@ -14,24 +14,31 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pyarrow as pa
 
-from runtime.classes import load_class
-from runtime.kernels.found_rows import KeyedRows
-from runtime.lookup.api import AsyncLookupFunction, CacheReloadTrigger, Key, LookupCache, LookupFunction, ScanFunction
-from runtime.lookup.caches.full_cache import FullCache, Reloads
-from runtime.lookup.caches.partial_cache import DefaultLookupCache
-from runtime.lookup.caches.schedule import Scheduler, ThreadScheduler
-from runtime.lookup.caches.single_flight import SingleFlight
-from runtime.lookup.caches.triggers import PeriodicReloadTrigger, TimedReloadTrigger, iso_time
-from runtime.lookup.metrics import CacheGauges, LookupCounters
-from runtime.lookup.policy import named
-from runtime.lookup.resolve import BatchCache
-from runtime.lookup.rows import ABSENT, keyed_rows, python_rows
-from runtime.lookup.source import Source, open_source
-from runtime.lookup.spec import LookupSpec
-from runtime.state.layout import Int64s
-from runtime.worker.clock import Clock, SystemClock
-from runtime.worker.event_loop import EventLoop, finish, worker_event_loop
-from runtime.worker.shared import shared
+from hintplan.runtime.classes import load_class
+from hintplan.runtime.kernels.found_rows import KeyedRows
+from hintplan.runtime.lookup.api import (
+    AsyncLookupFunction,
+    CacheReloadTrigger,
+    Key,
+    LookupCache,
+    LookupFunction,
+    ScanFunction,
+)
+from hintplan.runtime.lookup.caches.full_cache import FullCache, Reloads
+from hintplan.runtime.lookup.caches.partial_cache import DefaultLookupCache
+from hintplan.runtime.lookup.caches.schedule import Scheduler, ThreadScheduler
+from hintplan.runtime.lookup.caches.single_flight import SingleFlight
+from hintplan.runtime.lookup.caches.triggers import PeriodicReloadTrigger, TimedReloadTrigger, iso_time
+from hintplan.runtime.lookup.metrics import CacheGauges, LookupCounters
+from hintplan.runtime.lookup.policy import named
+from hintplan.runtime.lookup.resolve import BatchCache
+from hintplan.runtime.lookup.rows import ABSENT, keyed_rows, python_rows
+from hintplan.runtime.lookup.source import Source, open_source
+from hintplan.runtime.lookup.spec import LookupSpec
+from hintplan.runtime.state.layout import Int64s
+from hintplan.runtime.worker.clock import Clock, SystemClock
+from hintplan.runtime.worker.event_loop import EventLoop, finish, worker_event_loop
+from hintplan.runtime.worker.shared import shared
 
 
 class RowCache:

@@ -19,9 +19,9 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from runtime.metrics import table
-from runtime.metrics.measure import Measured
-from runtime.progress import BatchProgress, JobProgress
+from hintplan.runtime.metrics import table
+from hintplan.runtime.metrics.measure import Measured
+from hintplan.runtime.progress import BatchProgress, JobProgress
 
 _LOOK_SECONDS = 1.0
 _LAST_LOOK_SECONDS = 2.0

@@ -12,14 +12,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from plans.declarations.durations import parse_duration
-from plans.model.plan import Plan
-from plans.operators import Scan, kind_of, state_of
-from runtime.metrics import table
-from runtime.metrics.measurements import Measurements
-from runtime.metrics.table import Metric
-from runtime.progress import BatchProgress, JobProgress, OperatorProgress
-from runtime.sources import lag
+from hintplan.plans.declarations.durations import parse_duration
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Scan, kind_of, state_of
+from hintplan.runtime.metrics import table
+from hintplan.runtime.metrics.measurements import Measurements
+from hintplan.runtime.metrics.table import Metric
+from hintplan.runtime.progress import BatchProgress, JobProgress, OperatorProgress
+from hintplan.runtime.sources import lag
 
 LOOKUP_METRICS: Mapping[str, tuple[Metric, float]] = {
     "lookups": (table.LOOKUPS, 1),

@@ -1,6 +1,6 @@
 """What has been measured of a run until now; read by those who export it, while it goes on being measured.
 
->>> from runtime.metrics.table import BATCH_DURATION, RUN_RESTARTS
+>>> from hintplan.runtime.metrics.table import BATCH_DURATION, RUN_RESTARTS
 >>> measurements = Measurements()
 >>> measurements.add(RUN_RESTARTS, 1, "paid"), measurements.add(RUN_RESTARTS, 2, "paid")
 (None, None)
@@ -20,7 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Lock
 
-from runtime.metrics.table import BUCKETS, Metric
+from hintplan.runtime.metrics.table import BUCKETS, Metric
 
 Labels = tuple[str, ...]
 """The values of a metric's labels, in their order."""

@@ -15,16 +15,16 @@ from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as version_of
 
-from plans.errors import RunError
-from plans.extras import require
-from plans.files.codec import fingerprint
-from plans.model.plan import Plan
-from plans.text.terminal import say
-from runtime.metrics import table
-from runtime.metrics.exporter import Destination, Exporter, destination
-from runtime.metrics.followed import Followed
-from runtime.metrics.measure import Measured
-from runtime.metrics.measurements import Measurements
+from hintplan.plans.errors import RunError
+from hintplan.plans.extras import require
+from hintplan.plans.files.codec import fingerprint
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.text.terminal import say
+from hintplan.runtime.metrics import table
+from hintplan.runtime.metrics.exporter import Destination, Exporter, destination
+from hintplan.runtime.metrics.followed import Followed
+from hintplan.runtime.metrics.measure import Measured
+from hintplan.runtime.metrics.measurements import Measurements
 
 
 @dataclass(slots=True)
@@ -94,10 +94,10 @@ def open_metrics(*destinations: str, tell: Callable[[str], None] = say) -> Metri
 
 def _exporter(wanted: Destination, measurements: Measurements, tell: Callable[[str], None]) -> Exporter:
     if wanted.url is None:
-        from runtime.metrics.prometheus import serve
+        from hintplan.runtime.metrics.prometheus import serve
 
         return serve(measurements, wanted.host, wanted.port)
-    from runtime.metrics.otlp import send
+    from hintplan.runtime.metrics.otlp import send
 
     return send(measurements, wanted.url, _version(), tell)
 

@@ -22,8 +22,8 @@ from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import MetricExportResult, MetricsData, PeriodicExportingMetricReader
 from opentelemetry.sdk.resources import SERVICE_NAME, Resource
 
-from runtime.metrics.measurements import Labels, Measurements
-from runtime.metrics.table import BUCKETS, METRICS, Metric
+from hintplan.runtime.metrics.measurements import Labels, Measurements
+from hintplan.runtime.metrics.table import BUCKETS, METRICS, Metric
 
 _ERRNO = re.compile(r"\[Errno -?\d+\] ([^\"')]+)")
 _LAST_REPORT_MS = 5_000

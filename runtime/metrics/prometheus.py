@@ -15,9 +15,9 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.core import Metric as Family
 from prometheus_client.registry import Collector
 
-from plans.errors import RunError
-from runtime.metrics.measurements import Histogram, Measurements
-from runtime.metrics.table import BUCKETS, METRICS, Metric
+from hintplan.plans.errors import RunError
+from hintplan.runtime.metrics.measurements import Histogram, Measurements
+from hintplan.runtime.metrics.table import BUCKETS, METRICS, Metric
 
 
 @dataclass(frozen=True, slots=True)

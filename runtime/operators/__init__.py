@@ -1,4 +1,4 @@
 """The kernels of operators: a file each, pure functions over Arrow tables and stored segments.
 
-:mod:`runtime.build` binds them to the operators of a plan; what it makes travels to the workers.
+:mod:`hintplan.runtime.build` binds them to the operators of a plan; what it makes travels to the workers.
 """

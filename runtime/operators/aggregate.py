@@ -6,7 +6,7 @@ with +I, and retractions of it are dropped. State layout, format 1: table ``grou
 accumulators; count of rows; last write), one ``values(...)`` table per remembered argument, one ``arrivals(...)`` table
 per argument whose order is remembered, and one ``values(rows of ...)`` table per arguments of a DISTINCT call of a
 function of the user's. An aggregate that remembers nothing can take its rows summed up
-(:mod:`runtime.kernels.partial`), and stores the same.
+(:mod:`hintplan.runtime.kernels.partial`), and stores the same.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from plans.declarations.computations import AggregateCall
-from plans.declarations.row_kinds import RowKind
-from plans.settings.phases import PhaseStrategy
-from runtime.kernels.accumulators import (
+from hintplan.plans.declarations.computations import AggregateCall
+from hintplan.plans.declarations.row_kinds import RowKind
+from hintplan.plans.settings.phases import PhaseStrategy
+from hintplan.runtime.kernels.accumulators import (
     Accumulator,
     GivenRows,
     UsersCalls,
@@ -35,13 +35,13 @@ from runtime.kernels.accumulators import (
     summed,
     used_rows,
 )
-from runtime.kernels.grouped import GroupedRows, RowValues
-from runtime.kernels.in_steps import added_in_steps, has_range
-from runtime.kernels.ordered_values import ordered_values_layout
-from runtime.kernels.partial import ROWS, WEIGHT, PartialSums
-from runtime.kernels.retraction import last_emptied, overdrawn, weights_of
-from runtime.kernels.values import VALUE, ValueChange, update_value_rows, update_values, values_layout
-from runtime.operator import (
+from hintplan.runtime.kernels.grouped import GroupedRows, RowValues
+from hintplan.runtime.kernels.in_steps import added_in_steps, has_range
+from hintplan.runtime.kernels.ordered_values import ordered_values_layout
+from hintplan.runtime.kernels.partial import ROWS, WEIGHT, PartialSums
+from hintplan.runtime.kernels.retraction import last_emptied, overdrawn, weights_of
+from hintplan.runtime.kernels.values import VALUE, ValueChange, update_value_rows, update_values, values_layout
+from hintplan.runtime.operator import (
     DELETE,
     INSERT,
     KIND,
@@ -52,13 +52,20 @@ from runtime.operator import (
     Result,
     SegmentStore,
 )
-from runtime.operator import hash_column as hash_name
-from runtime.operators.in_order import Order, changed_in_order, marks_of
-from runtime.state.identity import Mask, encode_groups, equal_columns, equal_rows, hashed_groups, without_chunks
-from runtime.state.inherit import inherit_tables
-from runtime.state.keyed import KeyedState
-from runtime.state.layout import COUNT, HASH, WRITE, Int64s, StateLayout
-from runtime.state.tables import committed, open_tables
+from hintplan.runtime.operator import hash_column as hash_name
+from hintplan.runtime.operators.in_order import Order, changed_in_order, marks_of
+from hintplan.runtime.state.identity import (
+    Mask,
+    encode_groups,
+    equal_columns,
+    equal_rows,
+    hashed_groups,
+    without_chunks,
+)
+from hintplan.runtime.state.inherit import inherit_tables
+from hintplan.runtime.state.keyed import KeyedState
+from hintplan.runtime.state.layout import COUNT, HASH, WRITE, Int64s, StateLayout
+from hintplan.runtime.state.tables import committed, open_tables
 
 GROUPS = "groups"
 

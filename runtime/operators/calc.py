@@ -1,6 +1,6 @@
 """A calc over rows in Arrow: columns are chosen, named and computed, and rows filtered. Knows no expressions of SQL.
 
-Executors run it, so it loads no parser; :mod:`runtime.build.calc` decides which calcs are done here.
+Executors run it, so it loads no parser; :mod:`hintplan.runtime.build.calc` decides which calcs are done here.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from runtime.kernels.pairs import JoinCondition
+from hintplan.runtime.kernels.pairs import JoinCondition
 
 ArrowValue = Callable[[pa.Table], pa.Array | pa.ChunkedArray]
 """What computes a column; picklable."""

@@ -15,15 +15,15 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from plans.declarations.row_kinds import RowKind
-from runtime.kernels.replacement import replaced
-from runtime.operator import DELETE, KIND, UPDATE_BEFORE, Inheritance, InputSpec, Result, SegmentStore
-from runtime.operator import hash_column as hash_name
-from runtime.state.identity import encode_groups
-from runtime.state.inherit import inherit_tables
-from runtime.state.keyed import KeyedState
-from runtime.state.layout import StateLayout
-from runtime.state.tables import committed, open_tables, rows_in
+from hintplan.plans.declarations.row_kinds import RowKind
+from hintplan.runtime.kernels.replacement import replaced
+from hintplan.runtime.operator import DELETE, KIND, UPDATE_BEFORE, Inheritance, InputSpec, Result, SegmentStore
+from hintplan.runtime.operator import hash_column as hash_name
+from hintplan.runtime.state.identity import encode_groups
+from hintplan.runtime.state.inherit import inherit_tables
+from hintplan.runtime.state.keyed import KeyedState
+from hintplan.runtime.state.layout import StateLayout
+from hintplan.runtime.state.tables import committed, open_tables, rows_in
 
 ROWS = "rows"
 

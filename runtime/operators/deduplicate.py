@@ -18,16 +18,16 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from plans.declarations.row_kinds import INSERT_ONLY, RowKind
-from runtime.kernels.replacement import replaced
-from runtime.operator import KIND, Inheritance, InputSpec, Result, SegmentStore
-from runtime.operator import hash_column as hash_name
-from runtime.operators.thinned import Thinned
-from runtime.state.identity import Mask, hashed_groups, without_chunks
-from runtime.state.inherit import inherit_tables
-from runtime.state.keyed import KeyedState
-from runtime.state.layout import Int64s, StateLayout
-from runtime.state.tables import committed, open_tables, rows_in
+from hintplan.plans.declarations.row_kinds import INSERT_ONLY, RowKind
+from hintplan.runtime.kernels.replacement import replaced
+from hintplan.runtime.operator import KIND, Inheritance, InputSpec, Result, SegmentStore
+from hintplan.runtime.operator import hash_column as hash_name
+from hintplan.runtime.operators.thinned import Thinned
+from hintplan.runtime.state.identity import Mask, hashed_groups, without_chunks
+from hintplan.runtime.state.inherit import inherit_tables
+from hintplan.runtime.state.keyed import KeyedState
+from hintplan.runtime.state.layout import Int64s, StateLayout
+from hintplan.runtime.state.tables import committed, open_tables, rows_in
 
 ROWS = "rows"
 COUNTS = ("rows_passed_over",)

@@ -1,9 +1,9 @@
 """Of the rows of each key those with the first numbers in an order, over rows that are only added.
 
-As :mod:`runtime.operators.rank`, but what is beyond the last number wanted is not kept, for it never comes back: a row
-that comes takes the slot of one that leaves. A row that is kept writes all rows of its key again, so that they expire
-together, TTL after the last of them came; a row that is not kept writes none. State layout, format 1: table ``first``
-(hash of key and slot; key; slot; the other columns; place in the order of arrival; 1; last write).
+As :mod:`hintplan.runtime.operators.rank`, but what is beyond the last number wanted is not kept, for it never comes
+back: a row that comes takes the slot of one that leaves. A row that is kept writes all rows of its key again, so that
+they expire together, TTL after the last of them came; a row that is not kept writes none. State layout, format 1: table
+``first`` (hash of key and slot; key; slot; the other columns; place in the order of arrival; 1; last write).
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from runtime.kernels.numbering import Numbering, emitted, first_of_each_key, keys_of, occurrences
-from runtime.operator import Inheritance, InputSpec, Result, SegmentStore
-from runtime.operator import hash_column as hash_name
-from runtime.operators.thinned import Thinned
-from runtime.state.identity import Mask
-from runtime.state.inherit import inherit_tables
-from runtime.state.keyed import KeyedState
-from runtime.state.layout import Int64s, StateLayout, prefixed_hash
-from runtime.state.tables import committed, open_tables, rows_in
-from runtime.state.under_keys import rows_at, stored_under, write_again
+from hintplan.runtime.kernels.numbering import Numbering, emitted, first_of_each_key, keys_of, occurrences
+from hintplan.runtime.operator import Inheritance, InputSpec, Result, SegmentStore
+from hintplan.runtime.operator import hash_column as hash_name
+from hintplan.runtime.operators.thinned import Thinned
+from hintplan.runtime.state.identity import Mask
+from hintplan.runtime.state.inherit import inherit_tables
+from hintplan.runtime.state.keyed import KeyedState
+from hintplan.runtime.state.layout import Int64s, StateLayout, prefixed_hash
+from hintplan.runtime.state.tables import committed, open_tables, rows_in
+from hintplan.runtime.state.under_keys import rows_at, stored_under, write_again
 
 FIRST = "first"
 SLOT, PLACE = "__slot", "__place"

@@ -1,8 +1,8 @@
 """FIRST_VALUE, LAST_VALUE, LISTAGG and ARRAY_AGG of an aggregate whose rows may be taken back, or counted once.
 
 What they yield stays in the group's row of state, as for insert-only input; with it stand, per table of
-:mod:`runtime.kernels.ordered_values`, how many values came, and per first or last value its place. Only a group that
-loses the value it shows, or any value of a list or an array, is read as a whole.
+:mod:`hintplan.runtime.kernels.ordered_values`, how many values came, and per first or last value its place. Only a
+group that loses the value it shows, or any value of a list or an array, is read as a whole.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from runtime.kernels.accumulators import Accumulator, combine, summed
-from runtime.kernels.folds.lists import one_each
-from runtime.kernels.grouped import GroupedRows, RowValues
-from runtime.kernels.ordered_values import OrderedChange, Placed, all_placed, update_ordered_values
-from runtime.state.identity import Mask, encode_groups
-from runtime.state.keyed import KeyedState
-from runtime.state.layout import Int64s
+from hintplan.runtime.kernels.accumulators import Accumulator, combine, summed
+from hintplan.runtime.kernels.folds.lists import one_each
+from hintplan.runtime.kernels.grouped import GroupedRows, RowValues
+from hintplan.runtime.kernels.ordered_values import OrderedChange, Placed, all_placed, update_ordered_values
+from hintplan.runtime.state.identity import Mask, encode_groups
+from hintplan.runtime.state.keyed import KeyedState
+from hintplan.runtime.state.layout import Int64s
 
 
 class Order(NamedTuple):

@@ -20,17 +20,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from plans.declarations.computations import JoinType
-from runtime.kernels.pairs import JoinCondition
-from runtime.kernels.retraction import overdrawn
-from runtime.operator import DELETE, INSERT, KIND, UPDATE_AFTER, Inheritance, InputSpec, Result, SegmentStore
-from runtime.operator import hash_column as hash_name
-from runtime.operators.row_limit import Added, forget_oldest
-from runtime.state.identity import Mask, distinct_rows, hashed_groups, without_chunks
-from runtime.state.inherit import inherit_tables
-from runtime.state.keyed import KeyedState
-from runtime.state.layout import COUNT, SUFFIX_MASK, WRITE, Int64s, StateLayout, prefixed_hash
-from runtime.state.tables import committed, open_tables, rows_in
+from hintplan.plans.declarations.computations import JoinType
+from hintplan.runtime.kernels.pairs import JoinCondition
+from hintplan.runtime.kernels.retraction import overdrawn
+from hintplan.runtime.operator import DELETE, INSERT, KIND, UPDATE_AFTER, Inheritance, InputSpec, Result, SegmentStore
+from hintplan.runtime.operator import hash_column as hash_name
+from hintplan.runtime.operators.row_limit import Added, forget_oldest
+from hintplan.runtime.state.identity import Mask, distinct_rows, hashed_groups, without_chunks
+from hintplan.runtime.state.inherit import inherit_tables
+from hintplan.runtime.state.keyed import KeyedState
+from hintplan.runtime.state.layout import COUNT, SUFFIX_MASK, WRITE, Int64s, StateLayout, prefixed_hash
+from hintplan.runtime.state.tables import committed, open_tables, rows_in
 
 PARTNERS = "__partners"
 COUNTS = ("rows_beyond_limit",)

@@ -20,19 +20,19 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from plans.errors import RunError
-from runtime.kernels.found_rows import KeyedRows
-from runtime.kernels.xxhash import hash_rows
-from runtime.lookup.metrics import LookupCounters
-from runtime.lookup.pinned import TaskPins, task_pins
-from runtime.lookup.spec import LookupSpec
-from runtime.lookup.task import Answered, Pinning, looked_up
-from runtime.lookup.worker import OpenLookup, acquired
-from runtime.operator import Inheritance, InputSpec, Result, SegmentStore
-from runtime.state.identity import without_chunks
-from runtime.state.layout import Int64s
-from runtime.storage.pins import PinPlace
-from runtime.worker.clock import Clock
+from hintplan.plans.errors import RunError
+from hintplan.runtime.kernels.found_rows import KeyedRows
+from hintplan.runtime.kernels.xxhash import hash_rows
+from hintplan.runtime.lookup.metrics import LookupCounters
+from hintplan.runtime.lookup.pinned import TaskPins, task_pins
+from hintplan.runtime.lookup.spec import LookupSpec
+from hintplan.runtime.lookup.task import Answered, Pinning, looked_up
+from hintplan.runtime.lookup.worker import OpenLookup, acquired
+from hintplan.runtime.operator import Inheritance, InputSpec, Result, SegmentStore
+from hintplan.runtime.state.identity import without_chunks
+from hintplan.runtime.state.layout import Int64s
+from hintplan.runtime.storage.pins import PinPlace
+from hintplan.runtime.worker.clock import Clock
 
 FORMAT = 1
 ATTEMPTS = "__attempts"

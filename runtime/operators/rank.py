@@ -21,17 +21,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from runtime.kernels.numbering import Numbering, emitted, keys_of, occurrences
-from runtime.kernels.ordered_values import PLACES, by_entry, oldest_out
-from runtime.kernels.retraction import overdrawn, weights_of
-from runtime.operator import Inheritance, InputSpec, Result, SegmentStore
-from runtime.operator import hash_column as hash_name
-from runtime.state.identity import distinct_rows
-from runtime.state.inherit import inherit_tables
-from runtime.state.keyed import KeyedState
-from runtime.state.layout import COUNT, SUFFIX_MASK, Int64s, StateLayout, prefixed_hash
-from runtime.state.tables import committed, open_tables, rows_in
-from runtime.state.under_keys import rows_at, stored_under, write_again
+from hintplan.runtime.kernels.numbering import Numbering, emitted, keys_of, occurrences
+from hintplan.runtime.kernels.ordered_values import PLACES, by_entry, oldest_out
+from hintplan.runtime.kernels.retraction import overdrawn, weights_of
+from hintplan.runtime.operator import Inheritance, InputSpec, Result, SegmentStore
+from hintplan.runtime.operator import hash_column as hash_name
+from hintplan.runtime.state.identity import distinct_rows
+from hintplan.runtime.state.inherit import inherit_tables
+from hintplan.runtime.state.keyed import KeyedState
+from hintplan.runtime.state.layout import COUNT, SUFFIX_MASK, Int64s, StateLayout, prefixed_hash
+from hintplan.runtime.state.tables import committed, open_tables, rows_in
+from hintplan.runtime.state.under_keys import rows_at, stored_under, write_again
 
 ROWS = "rows"
 

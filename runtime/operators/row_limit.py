@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from runtime.state.identity import encode_groups
-from runtime.state.keyed import KeyedState
-from runtime.state.layout import HASH, SUFFIX_MASK, WRITE, Int64s
-from runtime.state.under_keys import write_again
+from hintplan.runtime.state.identity import encode_groups
+from hintplan.runtime.state.keyed import KeyedState
+from hintplan.runtime.state.layout import HASH, SUFFIX_MASK, WRITE, Int64s
+from hintplan.runtime.state.under_keys import write_again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from plans.declarations.tables import Column
-from runtime.types import to_arrow
+from hintplan.plans.declarations.tables import Column
+from hintplan.runtime.types import to_arrow
 
 
 def state_schema(columns: tuple[Column, ...]) -> pa.Schema:

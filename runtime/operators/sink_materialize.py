@@ -15,15 +15,15 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from runtime.kernels.retraction import overdrawn
-from runtime.operator import DELETE, INSERT, KIND, UPDATE_AFTER, Inheritance, InputSpec, Result, SegmentStore
-from runtime.operator import hash_column as hash_name
-from runtime.state.identity import Mask, distinct_rows, encode_groups, equal_rows
-from runtime.state.inherit import inherit_tables
-from runtime.state.keyed import KeyedState
-from runtime.state.layout import COUNT, Int64s, StateLayout, prefixed_hash
-from runtime.state.tables import committed, open_tables, rows_in
-from runtime.state.under_keys import rows_at, stored_under, write_again
+from hintplan.runtime.kernels.retraction import overdrawn
+from hintplan.runtime.operator import DELETE, INSERT, KIND, UPDATE_AFTER, Inheritance, InputSpec, Result, SegmentStore
+from hintplan.runtime.operator import hash_column as hash_name
+from hintplan.runtime.state.identity import Mask, distinct_rows, encode_groups, equal_rows
+from hintplan.runtime.state.inherit import inherit_tables
+from hintplan.runtime.state.keyed import KeyedState
+from hintplan.runtime.state.layout import COUNT, Int64s, StateLayout, prefixed_hash
+from hintplan.runtime.state.tables import committed, open_tables, rows_in
+from hintplan.runtime.state.under_keys import rows_at, stored_under, write_again
 
 ROWS = "rows"
 PLACE = "__place"

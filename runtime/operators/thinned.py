@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from runtime.operator import hash_column
+from hintplan.runtime.operator import hash_column
 
 _WORTH_IT = 0.8
 """The share of rows left from which on a task lets all of its rows be."""

@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from runtime.engine.each_batch import written_by
-from runtime.operator import KIND
+from hintplan.runtime.engine.each_batch import written_by
+from hintplan.runtime.operator import KIND
 
 _PIECE_ROWS = 8192
 

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from plans.declarations.types import DataType, parse_type
-from runtime.results.text import moment
+from hintplan.plans.declarations.types import DataType, parse_type
+from hintplan.runtime.results.text import moment
 
 __all__ = ["Decimal", "json_value"]
 

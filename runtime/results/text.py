@@ -18,8 +18,8 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from plans.declarations.types import DataType, parse_type
-from runtime.connectors.rowtext import floating
+from hintplan.plans.declarations.types import DataType, parse_type
+from hintplan.runtime.connectors.rowtext import floating
 
 _Cell = Callable[[Any], str]
 

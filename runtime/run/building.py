@@ -20,25 +20,25 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from plans.analysis.streaming_queries import Query, tops
-from plans.checkpoint.continuation import Continuation, continuation, with_orders
-from plans.checkpoint.record import CheckpointRecord
-from plans.errors import RunError
-from plans.model.config import PARALLELISM
-from plans.model.plan import Plan
-from runtime.build.edges import edges_of
-from runtime.build.stream import build
-from runtime.checkpoint.files import NO_FILES, CheckpointFiles, files_of, reached_by_workers
-from runtime.checkpoint.parts import batches_kept, last_batches, refuse_damaged
-from runtime.checkpoint.record import read_record
-from runtime.engine.this_task import batch_key
-from runtime.lookup.plan import LookupRun
-from runtime.run.multi_sink import RowCounts
-from runtime.run.places import pins_of, places_of, run_number
-from runtime.run.writers import query_writer
-from runtime.spark.session import default_partitions, is_remote
-from runtime.spark.source_order import source_order
-from runtime.storage.pins import PinPlace
+from hintplan.plans.analysis.streaming_queries import Query, tops
+from hintplan.plans.checkpoint.continuation import Continuation, continuation, with_orders
+from hintplan.plans.checkpoint.record import CheckpointRecord
+from hintplan.plans.errors import RunError
+from hintplan.plans.model.config import PARALLELISM
+from hintplan.plans.model.plan import Plan
+from hintplan.runtime.build.edges import edges_of
+from hintplan.runtime.build.stream import build
+from hintplan.runtime.checkpoint.files import NO_FILES, CheckpointFiles, files_of, reached_by_workers
+from hintplan.runtime.checkpoint.parts import batches_kept, last_batches, refuse_damaged
+from hintplan.runtime.checkpoint.record import read_record
+from hintplan.runtime.engine.this_task import batch_key
+from hintplan.runtime.lookup.plan import LookupRun
+from hintplan.runtime.run.multi_sink import RowCounts
+from hintplan.runtime.run.places import pins_of, places_of, run_number
+from hintplan.runtime.run.writers import query_writer
+from hintplan.runtime.spark.session import default_partitions, is_remote
+from hintplan.runtime.spark.source_order import source_order
+from hintplan.runtime.storage.pins import PinPlace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
-from plans.checkpoint.continuation import Continuation, continuation
-from plans.checkpoint.record import CheckpointRecord, absolute, is_local_path
-from plans.checkpoint.report import Paint, Verdict, check_json, check_text, verdict_of
-from plans.errors import RunError
-from plans.extras import require
-from plans.model.plan import Plan
-from plans.text.names import nearest
-from plans.text.printed import Printed
-from runtime.checkpoint.parts import undamaged_record
+from hintplan.plans.checkpoint.continuation import Continuation, continuation
+from hintplan.plans.checkpoint.record import CheckpointRecord, absolute, is_local_path
+from hintplan.plans.checkpoint.report import Paint, Verdict, check_json, check_text, verdict_of
+from hintplan.plans.errors import RunError
+from hintplan.plans.extras import require
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.text.names import nearest
+from hintplan.plans.text.printed import Printed
+from hintplan.runtime.checkpoint.parts import undamaged_record
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -72,7 +72,7 @@ def check(plan: Plan, checkpoint: str, spark: SparkSession | None = None) -> Che
     require("spark")
     from pyspark.sql import SparkSession
 
-    from runtime.run.needs import started_for
+    from hintplan.runtime.run.needs import started_for
 
     spark = spark or SparkSession.getActiveSession() or started_for(plan, checkpoint)
     return checked_by_spark(plan, checkpoint, spark)
@@ -86,8 +86,8 @@ def checked_here(plan: Plan, checkpoint: str, conf: Mapping[str, str] | None = N
 
 def checked_by_spark(plan: Plan, checkpoint: str, spark: SparkSession) -> CheckResult:
     """Of a checkpoint that ``spark`` reads."""
-    from runtime.checkpoint.record import read_undamaged
-    from runtime.spark.session import is_remote
+    from hintplan.runtime.checkpoint.record import read_undamaged
+    from hintplan.runtime.spark.session import is_remote
 
     record = read_undamaged(spark, absolute(checkpoint))
     return _result(plan, checkpoint, record, spark=str(spark.version), share=not is_remote(spark))

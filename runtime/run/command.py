@@ -1,4 +1,5 @@
-"""``hintplan run``: its options, and the Spark session in which :func:`runtime.run.execute.execute` runs the plan.
+"""``hintplan run``: its options, and the Spark session in which :func:`hintplan.runtime.run.execute.execute` runs the
+plan.
 
 Rows of print sinks are the only thing on stdout, unless ``--json`` asks for records there.
 """
@@ -17,10 +18,10 @@ from typing import Any
 import click
 from click.exceptions import Exit
 
-from plans.checkpoint.continuation import continuation, refuse
-from plans.checkpoint.record import absolute, is_local_path
-from plans.commands.options import allow_fact_edits_option, read_plan
-from plans.commands.run_options import (
+from hintplan.plans.checkpoint.continuation import continuation, refuse
+from hintplan.plans.checkpoint.record import absolute, is_local_path
+from hintplan.plans.commands.options import allow_fact_edits_option, read_plan
+from hintplan.plans.commands.run_options import (
     allow_state_drop_option,
     conf_option,
     debug_option,
@@ -30,24 +31,24 @@ from plans.commands.run_options import (
     remote_option,
     trigger_option,
 )
-from plans.connectors.policy import Policy, refuse_reach
-from plans.declarations.durations import parse_duration
-from plans.errors import PlanError, RunError
-from plans.extras import require
-from plans.files.codec import fingerprint
-from plans.model.plan import Plan
-from plans.settings.restarting import TYPE
-from plans.text.notice import notice
-from plans.text.terminal import say
-from runtime.checkpoint.lease import Waited, Waiting, lease_seconds
-from runtime.jvm import class_archive
-from runtime.jvm.java import java_version
-from runtime.metrics.exporter import destination
-from runtime.run.spark_options import SparkOptions, with_spark_options
-from runtime.spark.quiet import SparkLog
-from runtime.supervision.health import WAITING, Health, address, served
-from runtime.supervision.restarts import NEVER, Strategy, configured
-from runtime.supervision.stop import GRACE_SECONDS, STOPS_WHEN_STARTED, Stop
+from hintplan.plans.connectors.policy import Policy, refuse_reach
+from hintplan.plans.declarations.durations import parse_duration
+from hintplan.plans.errors import PlanError, RunError
+from hintplan.plans.extras import require
+from hintplan.plans.files.codec import fingerprint
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.settings.restarting import TYPE
+from hintplan.plans.text.notice import notice
+from hintplan.plans.text.terminal import say
+from hintplan.runtime.checkpoint.lease import Waited, Waiting, lease_seconds
+from hintplan.runtime.jvm import class_archive
+from hintplan.runtime.jvm.java import java_version
+from hintplan.runtime.metrics.exporter import destination
+from hintplan.runtime.run.spark_options import SparkOptions, with_spark_options
+from hintplan.runtime.spark.quiet import SparkLog
+from hintplan.runtime.supervision.health import WAITING, Health, address, served
+from hintplan.runtime.supervision.restarts import NEVER, Strategy, configured
+from hintplan.runtime.supervision.stop import GRACE_SECONDS, STOPS_WHEN_STARTED, Stop
 
 _RESET_SECONDS = 600.0
 """How long a run goes well before --max-restarts begins to count anew."""
@@ -168,7 +169,7 @@ def run_command(options: RunOptions) -> int:
 @contextmanager
 def _opened_metrics(destinations: tuple[str, ...]) -> Iterator[Any]:
     """Metrics for all destinations, which are said."""
-    from runtime.metrics.metrics import open_metrics
+    from hintplan.runtime.metrics.metrics import open_metrics
 
     with open_metrics(*destinations) as metrics:
         for exporter in metrics.exporters:
@@ -180,10 +181,10 @@ def _run_on_spark(plan: Plan, options: RunOptions, health: Health, metrics: Any)
     if options.checkpoint is not None and options.spark.remote is None:
         _refuse_checkpoint(plan, options.checkpoint, options, health)
     with opened_session(options.spark, plan, options.checkpoint) as spark:
-        from runtime.run.execute import execute
-        from runtime.run.supervised import Supervision, run_plan
-        from runtime.spark.early_workers import start_workers
-        from runtime.spark.session import shares_machine
+        from hintplan.runtime.run.execute import execute
+        from hintplan.runtime.run.supervised import Supervision, run_plan
+        from hintplan.runtime.spark.early_workers import start_workers
+        from hintplan.runtime.spark.session import shares_machine
 
         if shares_machine(spark):
             start_workers(spark)
@@ -276,8 +277,8 @@ def _behind_url(options: RunOptions) -> bool:
 
 def _refuse_checkpoint(plan: Plan, checkpoint: str, options: RunOptions, health: Health) -> None:
     """Refuse now what would be refused when Spark is up."""
-    from runtime.checkpoint.parts import undamaged_record
-    from runtime.checkpoint.run_lock import refuse_held
+    from hintplan.runtime.checkpoint.parts import undamaged_record
+    from hintplan.runtime.checkpoint.run_lock import refuse_held
 
     def waits(waited: Waited) -> None:
         health.enter(WAITING)
@@ -328,9 +329,9 @@ def opened_session(options: SparkOptions, plan: Plan | None = None, checkpoint: 
     from py4j.protocol import Py4JError, Py4JNetworkError
     from pyspark.errors import PySparkException
 
-    from runtime.run.needs import Needs, needs_of, refuse_silent_server
-    from runtime.spark.explanation import failed
-    from runtime.spark.session import (
+    from hintplan.runtime.run.needs import Needs, needs_of, refuse_silent_server
+    from hintplan.runtime.spark.explanation import failed
+    from hintplan.runtime.spark.session import (
         is_started_by_others,
         launch_jvm,
         refuse_managed,
@@ -419,7 +420,7 @@ def _starting(options: SparkOptions) -> str:
 
 def _load_what_runs() -> None:
     """Import what a run needs, a second of work, while the JVM starts."""
-    import runtime.run.execute  # noqa: F401
+    import hintplan.runtime.run.execute  # noqa: F401
 
 
 @contextmanager

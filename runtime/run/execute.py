@@ -1,7 +1,7 @@
-"""Runs a plan: its streaming queries (:mod:`plans.analysis.streaming_queries`) on a session of their own, guarded by
-the checkpoint.
+"""Runs a plan: its streaming queries (:mod:`hintplan.plans.analysis.streaming_queries`) on a session of their own,
+guarded by the checkpoint.
 
-A batch plan runs as a :class:`runtime.batch.session.Session` of one job per sink.
+A batch plan runs as a :class:`hintplan.runtime.batch.session.Session` of one job per sink.
 
     execution = execute(hintplan.load("plan.json"), checkpoint="/data/checkpoints/revenue", once=True)
     execution.await_termination()
@@ -21,51 +21,51 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from plans.analysis.streaming_queries import Query
-from plans.analysis.sub_plans import shared_operators
-from plans.analysis.validate import validate
-from plans.checkpoint.continuation import (
+from hintplan.plans.analysis.streaming_queries import Query
+from hintplan.plans.analysis.sub_plans import shared_operators
+from hintplan.plans.analysis.validate import validate
+from hintplan.plans.checkpoint.continuation import (
     Continuation,
     record_after,
     record_of_begun,
     refuse,
 )
-from plans.checkpoint.record import CheckpointRecord
-from plans.checkpoint.report import checkpoint_notes
-from plans.connectors.policy import OPEN, Policy, refuse_reach
-from plans.declarations.durations import parse_duration
-from plans.errors import PlanError, RunError
-from plans.model.config import TIME_ZONE
-from plans.model.plan import Plan
-from plans.operators import state_of
-from runtime.batch.execution import BatchExecution
-from runtime.batch.session import Session
-from runtime.checkpoint.files import NO_FILES, CheckpointFiles, local_directory, reached_by_workers
-from runtime.checkpoint.generations import begin_generation, end_generations, old_logs
-from runtime.checkpoint.lease import Waiting, lease_seconds
-from runtime.checkpoint.listing import files_in
-from runtime.checkpoint.record import write_record
-from runtime.checkpoint.run_lock import TELLS, acquire, await_free
-from runtime.connectors import table as connectors
-from runtime.lookup.plan import LookupRun
-from runtime.metrics.metrics import Metrics
-from runtime.results import files
-from runtime.run.building import Before, Building, before_run
-from runtime.run.execution import Execution
-from runtime.run.needs import refuse_unreachable, started_for
-from runtime.run.noted import noted
-from runtime.run.sink_batches import refuse_other_batches
-from runtime.spark.explanation import failed
-from runtime.spark.session import (
+from hintplan.plans.checkpoint.record import CheckpointRecord
+from hintplan.plans.checkpoint.report import checkpoint_notes
+from hintplan.plans.connectors.policy import OPEN, Policy, refuse_reach
+from hintplan.plans.declarations.durations import parse_duration
+from hintplan.plans.errors import PlanError, RunError
+from hintplan.plans.model.config import TIME_ZONE
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import state_of
+from hintplan.runtime.batch.execution import BatchExecution
+from hintplan.runtime.batch.session import Session
+from hintplan.runtime.checkpoint.files import NO_FILES, CheckpointFiles, local_directory, reached_by_workers
+from hintplan.runtime.checkpoint.generations import begin_generation, end_generations, old_logs
+from hintplan.runtime.checkpoint.lease import Waiting, lease_seconds
+from hintplan.runtime.checkpoint.listing import files_in
+from hintplan.runtime.checkpoint.record import write_record
+from hintplan.runtime.checkpoint.run_lock import TELLS, acquire, await_free
+from hintplan.runtime.connectors import table as connectors
+from hintplan.runtime.lookup.plan import LookupRun
+from hintplan.runtime.metrics.metrics import Metrics
+from hintplan.runtime.results import files
+from hintplan.runtime.run.building import Before, Building, before_run
+from hintplan.runtime.run.execution import Execution
+from hintplan.runtime.run.needs import refuse_unreachable, started_for
+from hintplan.runtime.run.noted import noted
+from hintplan.runtime.run.sink_batches import refuse_other_batches
+from hintplan.runtime.spark.explanation import failed
+from hintplan.runtime.spark.session import (
     is_remote,
     plan_batches_as_a_whole,
     prepare_session,
     shares_machine,
     write_logs_by_renaming,
 )
-from runtime.spark.shipping import ship_code
-from runtime.spark.versions import version_notes
-from runtime.storage.files import files_at
+from hintplan.runtime.spark.shipping import ship_code
+from hintplan.runtime.spark.versions import version_notes
+from hintplan.runtime.storage.files import files_at
 
 DEFAULT_TRIGGER = "1 s"
 """Time between the starts of two batches of a continuous run; without one, batches without data would follow each
@@ -92,15 +92,15 @@ def execute(
     ``checkpoint`` is a directory, on a file system that all workers share, where the run keeps its state and finds it
     again; without one, a local run uses a temporary one. ``once`` takes what is there and ends. ``trigger`` is the time
     between two batches, such as ``'5 s'``. ``policy`` says what the plan may reach and load beyond what is always open.
-    A checkpoint with state that the plan does not continue (:mod:`plans.checkpoint.continuation`) is refused, unless
-    ``allow_state_drop`` says to go on without it. With ``results``, a directory as for ``checkpoint``, rows are kept
-    there for :class:`runtime.results.files.KeptRows` instead of written to the sink. A checkpoint has one run at a time
-    (:mod:`runtime.checkpoint.run_lock`); ``take_over`` follows one on another machine, of which nothing is known.
-    Where other machines see the checkpoint it is held by a ``lease``, such as ``'60 s'``, and ``waiting`` says how to
-    wait for that of another run; by default, as long as nothing says that it lives. The run is measured by ``metrics``
-    (:func:`runtime.metrics.metrics.open_metrics`). A batch plan takes what is there and ends; it has neither a
-    checkpoint nor a trigger, and its cached results go with its last job. PlanError if the plan is wrong; RunError if
-    it cannot run here.
+    A checkpoint with state that the plan does not continue (:mod:`hintplan.plans.checkpoint.continuation`) is refused,
+    unless ``allow_state_drop`` says to go on without it. With ``results``, a directory as for ``checkpoint``, rows are
+    kept there for :class:`hintplan.runtime.results.files.KeptRows` instead of written to the sink. A checkpoint has one
+    run at a time (:mod:`hintplan.runtime.checkpoint.run_lock`); ``take_over`` follows one on another machine, of which
+    nothing is known. Where other machines see the checkpoint it is held by a ``lease``, such as ``'60 s'``, and
+    ``waiting`` says how to wait for that of another run; by default, as long as nothing says that it lives. The run is
+    measured by ``metrics`` (:func:`hintplan.runtime.metrics.metrics.open_metrics`). A batch plan takes what is there
+    and ends; it has neither a checkpoint nor a trigger, and its cached results go with its last job. PlanError if the
+    plan is wrong; RunError if it cannot run here.
     """
     problems = validate(plan)
     if problems:

@@ -1,6 +1,6 @@
 """A running plan: its streaming queries, how they get on, and how they are stopped.
 
-Knows no plans and no command line; :func:`runtime.run.execute.execute` starts one.
+Knows no plans and no command line; :func:`hintplan.runtime.run.execute.execute` starts one.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from plans.errors import RunError
-from runtime.checkpoint.held_checkpoint import RunLock
-from runtime.metrics.followed import Followed
-from runtime.progress import BatchProgress, LookupProgress, OperatorProgress, batch_progress
-from runtime.progress_table import ProgressTable, as_html, as_text, stream_table
-from runtime.run.noted import Note
-from runtime.spark.explanation import WrongLine, failed
-from runtime.spark.stopping import stop_query
-from runtime.spark.unread_files import unread_files
+from hintplan.plans.errors import RunError
+from hintplan.runtime.checkpoint.held_checkpoint import RunLock
+from hintplan.runtime.metrics.followed import Followed
+from hintplan.runtime.progress import BatchProgress, LookupProgress, OperatorProgress, batch_progress
+from hintplan.runtime.progress_table import ProgressTable, as_html, as_text, stream_table
+from hintplan.runtime.run.noted import Note
+from hintplan.runtime.spark.explanation import WrongLine, failed
+from hintplan.runtime.spark.stopping import stop_query
+from hintplan.runtime.spark.unread_files import unread_files
 
 _AT_WORK = "Processing new data"
 """What Spark says of a query while a batch with data is in progress."""
@@ -49,10 +49,10 @@ class AtWork:
 class Execution:
     """A running plan. ``queries`` has Spark's handle of each query by its id; ``checkpoint`` is where they keep state.
 
-    A query has the id of its sink; one with several ``sinks`` (:mod:`plans.analysis.streaming_queries`) that of an
-    operator that they share. ``scans`` has the operators that read the sources of a query, in Spark's order, as far as
-    that is known. ``followed`` is told of each batch that has ended, by whichever thread finds it first, and of the
-    end; ``times_read`` is how often one has looked.
+    A query has the id of its sink; one with several ``sinks`` (:mod:`hintplan.plans.analysis.streaming_queries`) that
+    of an operator that they share. ``scans`` has the operators that read the sources of a query, in Spark's order, as
+    far as that is known. ``followed`` is told of each batch that has ended, by whichever thread finds it first, and of
+    the end; ``times_read`` is how often one has looked.
     """
 
     queries: dict[str, Any]

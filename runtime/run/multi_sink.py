@@ -18,10 +18,10 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.storagelevel import StorageLevel
 
-from runtime.connectors.micro_batch import MicroBatch
-from runtime.engine.shared import Arrived, arrived
-from runtime.run.sink_rows import SinkRows
-from runtime.spark.names import described, shown_as
+from hintplan.runtime.connectors.micro_batch import MicroBatch
+from hintplan.runtime.engine.shared import Arrived, arrived
+from hintplan.runtime.run.sink_rows import SinkRows
+from hintplan.runtime.spark.names import described, shown_as
 
 RowCounts = MutableMapping[tuple[str, int], int]
 """How many rows a sink was given in a batch, by sink and batch."""

@@ -3,7 +3,7 @@
     needs = needs_of(plan, "s3a://lake/checkpoints/revenue", conf)
     start_session(None, needs.conf, needs=needs.session)
 
-S3 is said once, by the ``AWS_*`` variables of the environment (:mod:`runtime.s3`). What Spark is configured to
+S3 is said once, by the ``AWS_*`` variables of the environment (:mod:`hintplan.runtime.s3`). What Spark is configured to
 besides, and state would not go by, is refused.
 """
 
@@ -15,15 +15,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from plans.connectors.reach import FilePlace, file_place
-from plans.connectors.table import places, spark_packages
-from plans.errors import RunError
-from plans.model.plan import Plan
-from runtime import s3
-from runtime.spark.failure import root_cause
-from runtime.spark.packages import hadoop_version, with_packages
-from runtime.spark.session import NO_NEEDS, SessionNeeds, is_remote, start_session
-from runtime.stores import silence
+from hintplan.plans.connectors.reach import FilePlace, file_place
+from hintplan.plans.connectors.table import places, spark_packages
+from hintplan.plans.errors import RunError
+from hintplan.plans.model.plan import Plan
+from hintplan.runtime import s3
+from hintplan.runtime.spark.failure import root_cause
+from hintplan.runtime.spark.packages import hadoop_version, with_packages
+from hintplan.runtime.spark.session import NO_NEEDS, SessionNeeds, is_remote, start_session
+from hintplan.runtime.stores import silence
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

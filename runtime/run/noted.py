@@ -13,10 +13,10 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from plans.checkpoint.continuation import record_of_written
-from plans.checkpoint.record import CheckpointRecord
-from plans.errors import RunError
-from runtime.checkpoint.record import write_record
+from hintplan.plans.checkpoint.continuation import record_of_written
+from hintplan.plans.checkpoint.record import CheckpointRecord
+from hintplan.plans.errors import RunError
+from hintplan.runtime.checkpoint.record import write_record
 
 Note = Callable[[Mapping[str, Collection[str]]], None]
 """Takes the operators of each query that have written state in all partitions, in a batch that has ended."""

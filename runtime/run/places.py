@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from collections import Counter
 
-from plans.analysis.pinned import pinned_operators
-from plans.analysis.streaming_queries import Query
-from plans.checkpoint.continuation import Continuation
-from plans.compare.lineage import state_lineages
-from plans.errors import RunError
-from plans.model.plan import Plan
-from runtime.checkpoint.files import CheckpointFiles
-from runtime.checkpoint.state_parts import STATE
-from runtime.storage.manifest import RESTORE, DamagedFile
-from runtime.storage.names import PINS, parsed
-from runtime.storage.pins import PinPlace, heeded_pins
-from runtime.storage.place import Place, Scale
+from hintplan.plans.analysis.pinned import pinned_operators
+from hintplan.plans.analysis.streaming_queries import Query
+from hintplan.plans.checkpoint.continuation import Continuation
+from hintplan.plans.compare.lineage import state_lineages
+from hintplan.plans.errors import RunError
+from hintplan.plans.model.plan import Plan
+from hintplan.runtime.checkpoint.files import CheckpointFiles
+from hintplan.runtime.checkpoint.state_parts import STATE
+from hintplan.runtime.storage.manifest import RESTORE, DamagedFile
+from hintplan.runtime.storage.names import PINS, parsed
+from hintplan.runtime.storage.pins import PinPlace, heeded_pins
+from hintplan.runtime.storage.place import Place, Scale
 
 
 def run_number(files: CheckpointFiles, now: int) -> int:

@@ -13,12 +13,12 @@ from contextlib import contextmanager, redirect_stdout
 from dataclasses import asdict
 from typing import Any, ClassVar, Protocol, TextIO
 
-from plans.text.terminal import clean, say
-from runtime.amounts import human_bytes, human_duration
-from runtime.checkpoint.lease import Waited
-from runtime.lookup.metrics import GAUGES
-from runtime.progress import BatchProgress, CachedProgress, JobProgress, OperatorProgress
-from runtime.run.running_text import (
+from hintplan.plans.text.terminal import clean, say
+from hintplan.runtime.amounts import human_bytes, human_duration
+from hintplan.runtime.checkpoint.lease import Waited
+from hintplan.runtime.lookup.metrics import GAUGES
+from hintplan.runtime.progress import BatchProgress, CachedProgress, JobProgress, OperatorProgress
+from hintplan.runtime.run.running_text import (
     restart_text,
     running_json,
     running_text,
@@ -26,9 +26,9 @@ from runtime.run.running_text import (
     stuck_text,
     waiting_json,
 )
-from runtime.running import Restart, RunningBatch, StuckBatch
-from runtime.sources import lag_text
-from runtime.storage.operations import OPERATIONS
+from hintplan.runtime.running import Restart, RunningBatch, StuckBatch
+from hintplan.runtime.sources import lag_text
+from hintplan.runtime.storage.operations import OPERATIONS
 
 
 class Report(Protocol):

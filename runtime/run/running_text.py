@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from runtime.amounts import human_duration
-from runtime.checkpoint.lease import Waited
-from runtime.running import Restart, RunningBatch, RunningStage, StuckBatch
+from hintplan.runtime.amounts import human_duration
+from hintplan.runtime.checkpoint.lease import Waited
+from hintplan.runtime.running import Restart, RunningBatch, RunningStage, StuckBatch
 
 
 def running_text(batch: RunningBatch) -> str:
     """How far a batch is.
 
-    >>> from runtime.running import RunningStage
+    >>> from hintplan.runtime.running import RunningStage
     >>> first = RunningStage(stage=3, operators=("correlate_a",), tasks=2, done=2, failed=0, rows_read=50, waiting=())
     >>> second = RunningStage(stage=5, operators=("join_a",), tasks=4, done=1, failed=1, rows_read=0, waiting=())
     >>> running_text(RunningBatch(sinks=("r",), batch=12, running_ms=35_000, stages=(first, second),
@@ -69,7 +69,7 @@ def stuck_text(stuck: StuckBatch) -> Iterable[str]:
 def stage_text(stage: RunningStage) -> str:
     """Which tasks of a stage are waited for.
 
-    >>> from runtime.running import RunningTask
+    >>> from hintplan.runtime.running import RunningTask
     >>> tasks = (RunningTask(host="worker-2", running_ms=90_000), RunningTask(host="worker-1", running_ms=80_000))
     >>> stage_text(RunningStage(stage=5, operators=("join_a",), tasks=4, done=1, failed=0, rows_read=0, waiting=tasks))
     'join_a waits: 3 of 4 tasks in stage 5, at work on worker-1 and worker-2, the oldest for 1 min 30 s'

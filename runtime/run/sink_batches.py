@@ -12,17 +12,17 @@ import json
 from collections.abc import Sequence
 from functools import partial
 
-from plans.analysis.streaming_queries import Query
-from plans.checkpoint.record import CheckpointRecord
-from plans.compare.query_record import QueryRecord
-from plans.connectors.table import sink_directory, sink_place, writes_files
-from plans.declarations.tables import Table
-from plans.errors import RunError
-from plans.model.plan import Plan
-from runtime.checkpoint.files import CheckpointFiles
-from runtime.checkpoint.parts import last_batches
-from runtime.connectors.connector import FilesIn
-from runtime.connectors.table import batches_had
+from hintplan.plans.analysis.streaming_queries import Query
+from hintplan.plans.checkpoint.record import CheckpointRecord
+from hintplan.plans.compare.query_record import QueryRecord
+from hintplan.plans.connectors.table import sink_directory, sink_place, writes_files
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.errors import RunError
+from hintplan.plans.model.plan import Plan
+from hintplan.runtime.checkpoint.files import CheckpointFiles
+from hintplan.runtime.checkpoint.parts import last_batches
+from hintplan.runtime.connectors.connector import FilesIn
+from hintplan.runtime.connectors.table import batches_had
 
 
 def refuse_other_batches(

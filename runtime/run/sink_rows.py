@@ -15,14 +15,14 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from plans.operators import Operator
-from runtime.build.edges import Edges
-from runtime.build.stream import apply_operators
-from runtime.connectors.micro_batch import MicroBatch
-from runtime.engine.arrow_rows import ROWS, ArrowRows
-from runtime.engine.row_order import ROW_ORDER
-from runtime.engine.rows import Rows
-from runtime.engine.shared import of_branch
+from hintplan.plans.operators import Operator
+from hintplan.runtime.build.edges import Edges
+from hintplan.runtime.build.stream import apply_operators
+from hintplan.runtime.connectors.micro_batch import MicroBatch
+from hintplan.runtime.engine.arrow_rows import ROWS, ArrowRows
+from hintplan.runtime.engine.row_order import ROW_ORDER
+from hintplan.runtime.engine.rows import Rows
+from hintplan.runtime.engine.shared import of_branch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

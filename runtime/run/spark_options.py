@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
-from plans.commands.run_options import one_spark
+from hintplan.plans.commands.run_options import one_spark
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,18 +15,18 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from plans.analysis.columns import output_columns
-from plans.checkpoint.record import absolute, is_local_path
-from plans.connectors.policy import Policy
-from plans.connectors.table import bounding_options, dropping_options
-from plans.errors import RunError
-from plans.extras import require
-from plans.model.config import TIME_ZONE
-from plans.model.plan import Plan
-from plans.text.names import did_you_mean
-from runtime.run.command import opened_session
-from runtime.run.spark_options import SparkOptions
-from runtime.supervision.stop import Stop
+from hintplan.plans.analysis.columns import output_columns
+from hintplan.plans.checkpoint.record import absolute, is_local_path
+from hintplan.plans.connectors.policy import Policy
+from hintplan.plans.connectors.table import bounding_options, dropping_options
+from hintplan.plans.errors import RunError
+from hintplan.plans.extras import require
+from hintplan.plans.model.config import TIME_ZONE
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.text.names import did_you_mean
+from hintplan.runtime.run.command import opened_session
+from hintplan.runtime.run.spark_options import SparkOptions
+from hintplan.runtime.supervision.stop import Stop
 
 Row = tuple[str | None, tuple[Any, ...]]
 """The row kind, None in batch mode, and the values: as text, or as JSON has them."""
@@ -71,7 +71,7 @@ class Engine:
     def insert(self, plan: Plan) -> int:
         """Run ``plan`` to the end of what is there; 0, or the exit code of the signal that stopped it."""
         require("spark")
-        from runtime.run.supervised import Supervision, run_plan
+        from hintplan.runtime.run.supervised import Supervision, run_plan
 
         # Spark sets a handler of its own for Ctrl-C when it starts, which must not replace that of the run.
         self._session(plan)
@@ -89,7 +89,7 @@ class Engine:
     def start(self, plan: Plan) -> str:
         """Run ``plan`` in the background, until it is stopped, and say under which name."""
         require("spark")
-        from runtime.run.execute import execute
+        from hintplan.runtime.run.execute import execute
 
         execution = execute(plan, self._session(plan), **self._settings(plan, once=False), trigger=self.trigger)
         numbered = (f"{plan.name}-{number}" for number in range(2, len(self.jobs) + 3))
@@ -103,10 +103,10 @@ class Engine:
         RunError if this machine cannot see what workers keep for it.
         """
         require("spark")
-        from runtime.results.files import KeptRows
-        from runtime.run.execute import execute
-        from runtime.run.supervised import follow
-        from runtime.spark.session import shares_machine
+        from hintplan.runtime.results.files import KeptRows
+        from hintplan.runtime.run.execute import execute
+        from hintplan.runtime.run.supervised import follow
+        from hintplan.runtime.spark.session import shares_machine
 
         spark = self._session(plan)
         if self.checkpoint is None and not shares_machine(spark):
@@ -137,7 +137,7 @@ class Engine:
 
     def fill(self, plan: Plan) -> int:
         """Compute the cached results that ``plan`` reads, whose rows nobody sees; 0, or a signal's exit code."""
-        from runtime.run.supervised import follow
+        from hintplan.runtime.run.supervised import follow
 
         self._session(plan)
         (sink,) = plan.sinks
@@ -165,7 +165,7 @@ class Engine:
 
     def wait(self) -> int:
         """Wait for all jobs; 0, or the exit code of the signal that stopped them. RunError when one fails."""
-        from runtime.run.supervised import follow
+        from hintplan.runtime.run.supervised import follow
 
         stop, status = Stop(), "finished"
         try:
@@ -190,7 +190,7 @@ class Engine:
 
     def _started(self, plan: Plan) -> Any:
         """``plan`` at work, to the end of what is there."""
-        from runtime.run.execute import execute
+        from hintplan.runtime.run.execute import execute
 
         if plan.mode == "batch":
             return self._batch_session(plan).execute(plan)
@@ -198,7 +198,7 @@ class Engine:
 
     def _batch_session(self, plan: Plan) -> Any:
         """The session of all batch plans of the client, which keeps what they cache."""
-        from runtime.batch.session import Session
+        from hintplan.runtime.batch.session import Session
 
         if self._batch is None:
             self._batch = Session(self._session(plan), policy=self.policy)
@@ -217,9 +217,9 @@ class Engine:
         return {"checkpoint": where, "once": once, "allow_state_drop": self.allow_state_drop, "policy": self.policy}
 
     def _reader(self, plan: Plan) -> Callable[[Any, Callable[[list[Row]], None]], None]:
-        from runtime.connectors.rowtext import KINDS
-        from runtime.results.json_values import json_value
-        from runtime.results.text import cell
+        from hintplan.runtime.connectors.rowtext import KINDS
+        from hintplan.runtime.results.json_values import json_value
+        from hintplan.runtime.results.text import cell
 
         (sink,) = plan.sinks
         zone = plan.config.get(TIME_ZONE, "UTC")

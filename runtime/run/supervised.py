@@ -7,21 +7,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from plans.errors import HintplanError
-from plans.model.plan import Plan
-from plans.text.notice import notice
-from plans.text.terminal import say
-from runtime.checkpoint.lease import Waited, Waiting
-from runtime.progress import FunctionProgress, JobProgress, LookupProgress, total_functions, total_lookups
-from runtime.run.report import Report, open_report
-from runtime.run.watch import Watch
-from runtime.running import Restart, RunningBatch
-from runtime.spark.explanation import failed
-from runtime.spark.failure import is_transient
-from runtime.supervision.health import RESTARTING, RUNNING, STARTING, STOPPING, WAITING, Health
-from runtime.supervision.jvm_shutdown import asked_before_the_jvm_ends
-from runtime.supervision.restarts import NEVER, Restarts, Strategy
-from runtime.supervision.stop import Stop, Stopped
+from hintplan.plans.errors import HintplanError
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.text.notice import notice
+from hintplan.plans.text.terminal import say
+from hintplan.runtime.checkpoint.lease import Waited, Waiting
+from hintplan.runtime.progress import FunctionProgress, JobProgress, LookupProgress, total_functions, total_lookups
+from hintplan.runtime.run.report import Report, open_report
+from hintplan.runtime.run.watch import Watch
+from hintplan.runtime.running import Restart, RunningBatch
+from hintplan.runtime.spark.explanation import failed
+from hintplan.runtime.spark.failure import is_transient
+from hintplan.runtime.supervision.health import RESTARTING, RUNNING, STARTING, STOPPING, WAITING, Health
+from hintplan.runtime.supervision.jvm_shutdown import asked_before_the_jvm_ends
+from hintplan.runtime.supervision.restarts import NEVER, Restarts, Strategy
+from hintplan.runtime.supervision.stop import Stop, Stopped
 
 _POLL_SECONDS = 0.2
 

@@ -6,17 +6,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from runtime.progress import BatchProgress
-from runtime.run.patience import Patience
-from runtime.running import RunningBatch, StuckBatch
-from runtime.spark.batch_stages import Contents, stages_of
+from hintplan.runtime.progress import BatchProgress
+from hintplan.runtime.run.patience import Patience
+from hintplan.runtime.running import RunningBatch, StuckBatch
+from hintplan.runtime.spark.batch_stages import Contents, stages_of
 
 _LOOK_SECONDS = 1.0
 
 
 @dataclass(slots=True)
 class Watch:
-    """Of an :class:`runtime.run.execution.Execution`; ``pace`` is the time between news of a batch, in seconds."""
+    """Of an :class:`hintplan.runtime.run.execution.Execution`; ``pace`` is the time between news of a batch, in
+    seconds.
+    """
 
     execution: Any
     pace: float

@@ -1,4 +1,6 @@
-"""What writes the rows of a streaming query: into its sink, or into each of several (:mod:`runtime.run.multi_sink`)."""
+"""What writes the rows of a streaming query: into its sink, or into each of several
+(:mod:`hintplan.runtime.run.multi_sink`).
+"""
 
 from __future__ import annotations
 
@@ -7,21 +9,21 @@ from typing import Any
 
 from pyspark.sql import functions as F
 
-from plans.analysis.streaming_queries import Query, path_to, tops
-from plans.connectors.table import drops_rows
-from plans.operators import Operator, Sink
-from runtime.build.edges import Edges
-from runtime.build.stream import apply_operators
-from runtime.connectors import table as connectors
-from runtime.engine.arrow_rows import ROWS, Step
-from runtime.engine.row_order import ROW_ORDER
-from runtime.engine.rows import Rows
-from runtime.engine.shared import Branch, branches
-from runtime.operator import KIND
-from runtime.results import files
-from runtime.run.multi_sink import MultiSinkWriter, RowCounts, SinkWriter
-from runtime.run.sink_rows import sink_rows
-from runtime.spark.names import shown_as
+from hintplan.plans.analysis.streaming_queries import Query, path_to, tops
+from hintplan.plans.connectors.table import drops_rows
+from hintplan.plans.operators import Operator, Sink
+from hintplan.runtime.build.edges import Edges
+from hintplan.runtime.build.stream import apply_operators
+from hintplan.runtime.connectors import table as connectors
+from hintplan.runtime.engine.arrow_rows import ROWS, Step
+from hintplan.runtime.engine.row_order import ROW_ORDER
+from hintplan.runtime.engine.rows import Rows
+from hintplan.runtime.engine.shared import Branch, branches
+from hintplan.runtime.operator import KIND
+from hintplan.runtime.results import files
+from hintplan.runtime.run.multi_sink import MultiSinkWriter, RowCounts, SinkWriter
+from hintplan.runtime.run.sink_rows import sink_rows
+from hintplan.runtime.spark.names import shown_as
 
 _BYTES_ON_DRIVER = 16 << 20
 """The most of a micro-batch that comes to the driver with it."""

@@ -15,9 +15,9 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
 
-from runtime.running import RunningStage, RunningTask
-from runtime.spark.failure import root_cause
-from runtime.spark.stage_operators import StageContent, content_of
+from hintplan.runtime.running import RunningStage, RunningTask
+from hintplan.runtime.spark.failure import root_cause
+from hintplan.runtime.spark.stage_operators import StageContent, content_of
 
 _BATCH = re.compile(r"^batch = (\d+)$", re.MULTILINE)
 _MOST_TASKS = 8

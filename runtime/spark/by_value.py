@@ -1,9 +1,9 @@
 """What Spark unpickles in Python processes that have none of hintplan's code: classes that are pickled by value.
 
-Code that is shipped (:mod:`runtime.spark.shipping`) reaches tasks on executors. On Spark Connect (4.3) it reaches no
-process of a streaming query: neither that in which the server runs ``foreachBatch`` nor tasks, which look for a
-session's files where those of no session are. What is pickled for these is an instance of a class of this module, whose
-own code goes along. So code here uses nothing of hintplan's, and imports what it needs where it needs it.
+Code that is shipped (:mod:`hintplan.runtime.spark.shipping`) reaches tasks on executors. On Spark Connect (4.3) it
+reaches no process of a streaming query: neither that in which the server runs ``foreachBatch`` nor tasks, which look
+for a session's files where those of no session are. What is pickled for these is an instance of a class of this module,
+whose own code goes along. So code here uses nothing of hintplan's, and imports what it needs where it needs it.
 
     frame.writeStream.foreachBatch(Carried(write, [archive]))
 """

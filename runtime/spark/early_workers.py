@@ -14,7 +14,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from runtime.spark.map_in_arrow import map_in_arrow
+from hintplan.runtime.spark.map_in_arrow import map_in_arrow
 
 _MOST = 4
 """More start when there are tasks for them."""

@@ -1,7 +1,7 @@
 """What a failed query means to the person who runs it: the file or sink at fault, and what mends it.
 
 Spark says what happened in nested exceptions of its own classes; here are those that people can do something about.
-Everything else keeps its root cause (:mod:`runtime.spark.failure`).
+Everything else keeps its root cause (:mod:`hintplan.runtime.spark.failure`).
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable
 from urllib.parse import unquote
 
-from plans.errors import RunError, Unavailable
-from runtime.spark.failure import evidence, is_transient, root_cause
-from runtime.spark.worker_faults import worker_fault
+from hintplan.plans.errors import RunError, Unavailable
+from hintplan.runtime.spark.failure import evidence, is_transient, root_cause
+from hintplan.runtime.spark.worker_faults import worker_fault
 
 Explanation = tuple[str, str]
 """What is wrong, and what to do."""

@@ -6,7 +6,7 @@ each micro-batch add a traceback around the whole, which says nothing.
 
 ``TRANSIENT`` is the one list of what may be over at the next attempt, by which a run is started again, or is not. What
 is not on it is for good: wrong data, a plan that cannot run here, a damaged checkpoint, a bug. Our own code says so
-with :class:`plans.errors.Unavailable`; what Spark, Kafka, Hadoop and stores say is known by their words.
+with :class:`hintplan.plans.errors.Unavailable`; what Spark, Kafka, Hadoop and stores say is known by their words.
 
 >>> is_transient(OSError("org.apache.kafka.common.errors.TimeoutException: Expiring 3 record(s) for t-0"))
 True
@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 
-from plans.errors import Unavailable
+from hintplan.plans.errors import Unavailable
 
 _TRACEBACK = "Traceback (most recent call last):"
 _CALLED_BACK = "An exception was raised by the Python Proxy. Return Message: "

@@ -11,10 +11,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 from pyspark.util import PythonEvalType
 
-from runtime.spark.between_tasks import as_task
-from runtime.spark.names import quoted
-from runtime.spark.session import is_remote
-from runtime.spark.shipping import with_code
+from hintplan.runtime.spark.between_tasks import as_task
+from hintplan.runtime.spark.names import quoted
+from hintplan.runtime.spark.session import is_remote
+from hintplan.runtime.spark.shipping import with_code
 
 Run = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 

@@ -2,7 +2,7 @@
 
 Its offset says whether the row has been put out, and Spark's log has the offset of each batch: a batch that is replayed
 has the row again, one after a restart has not. Its code goes where Spark runs it by value, as in
-:mod:`runtime.spark.by_value`: it uses nothing of hintplan's when it is there.
+:mod:`hintplan.runtime.spark.by_value`: it uses nothing of hintplan's when it is there.
 
     row = one_row(spark)
 """
@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
-from runtime.spark.versions import available_now
+from hintplan.runtime.spark.versions import available_now
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
 

@@ -16,8 +16,8 @@ from pathlib import Path
 import pyspark
 from pyspark import SparkContext
 
-from plans.errors import RunError
-from runtime.spark.versions import package_version
+from hintplan.plans.errors import RunError
+from hintplan.runtime.spark.versions import package_version
 
 PACKAGES = "spark.jars.packages"
 _JARS = ("spark.jars", "spark.driver.extraClassPath")

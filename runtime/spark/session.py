@@ -24,14 +24,14 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from plans.errors import RunError
-from plans.extras import IN_BUNDLE
-from runtime.code_files import HOME
-from runtime.jvm import class_archive
-from runtime.jvm.java import require_java
-from runtime.jvm.launch import Launch, launch
-from runtime.spark.stopping import STOP_TIMEOUT
-from runtime.spark.versions import facts, lacking_client, new_session, require_pandas
+from hintplan.plans.errors import RunError
+from hintplan.plans.extras import IN_BUNDLE
+from hintplan.runtime.code_files import HOME
+from hintplan.runtime.jvm import class_archive
+from hintplan.runtime.jvm.java import require_java
+from hintplan.runtime.jvm.launch import Launch, launch
+from hintplan.runtime.spark.stopping import STOP_TIMEOUT
+from hintplan.runtime.spark.versions import facts, lacking_client, new_session, require_pandas
 
 _FIXED = {"spark.sql.restrictedMode.enabled": "true"}
 """Settings that only the start of a session can make. Restricted mode, where Spark has it, refuses the functions that
@@ -45,7 +45,7 @@ _SETTINGS = {
     "spark.sql.runSQLOnFiles": "false",
     # A second run of a query in the same application is refused; by default Spark would stop the first one.
     "spark.sql.streaming.stopActiveRunOnRestart": "false",
-    # What runtime.spark.stopping asks for again.
+    # What hintplan.runtime.spark.stopping asks for again.
     STOP_TIMEOUT: "2s",
     # What an expression means must not depend on where it runs. Flink tells upper from lower case in names.
     "spark.sql.ansi.enabled": "true",
@@ -82,7 +82,7 @@ _ON_COMMAND_LINES = re.compile(r"spark\.hadoop\.fs\.s3a\.(bucket\..+\.)?(access\
 
 _ADAPTIVE = "spark.sql.adaptive.enabled"
 
-_WORKER_DAEMON = "runtime.worker.daemon"
+_WORKER_DAEMON = "hintplan.runtime.worker.daemon"
 """What starts Python workers on the machine of the driver."""
 
 _BESIDE: WeakKeyDictionary[SparkSession, list[SparkSession]] = WeakKeyDictionary()

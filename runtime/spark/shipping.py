@@ -2,7 +2,7 @@
 
 Local workers run where the code already is. On a cluster and on Spark Connect, Python functions of a run are pickled by
 reference, so the modules they come from must be importable there; pyarrow and numpy must be installed with PySpark.
-What does not reach by itself where it is needed is :mod:`runtime.spark.by_value`'s.
+What does not reach by itself where it is needed is :mod:`hintplan.runtime.spark.by_value`'s.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from runtime.code_files import HOME, PACKAGES, own_files, package_files, write_zip
-from runtime.spark.by_value import Carried
-from runtime.spark.session import is_remote, shares_machine
+from hintplan.runtime.code_files import HOME, PACKAGES, own_files, package_files, write_zip
+from hintplan.runtime.spark.by_value import Carried
+from hintplan.runtime.spark.session import is_remote, shares_machine
 
 _FOR_PEOPLE = frozenset({"ci", "client", "commands", "edit", "lint", "merge", "review", "show"})
 """The folders of ``plans`` that only commands use."""

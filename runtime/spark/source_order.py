@@ -12,7 +12,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from plans.compare.sources import Order
+from hintplan.plans.compare.sources import Order
 
 _MARK = "hintplan source "
 

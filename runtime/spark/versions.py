@@ -19,7 +19,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import Any
 
-from plans.errors import RunError
+from hintplan.plans.errors import RunError
 
 _STREAMING = "org.apache.spark.sql.execution.streaming"
 _CLIENT = {

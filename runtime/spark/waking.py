@@ -2,7 +2,7 @@
 
 It has no rows. It looks into the manifests of the operator that parks rows, which say when each was last looked up, so
 an idle job in which nothing waits has no batches. Its code goes where Spark runs it by value, as in
-:mod:`runtime.spark.by_value`: of hintplan's it uses only what goes along.
+:mod:`hintplan.runtime.spark.by_value`: of hintplan's it uses only what goes along.
 
     waking = waking_source(spark, place.folder, delay=10_000)
 """
@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
-from runtime import s3, stores
+from hintplan.runtime import s3, stores
 
 for _module in (sys.modules[__name__], stores, s3):
     cloudpickle.register_pickle_by_value(_module)  # type: ignore[no-untyped-call]

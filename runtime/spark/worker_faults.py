@@ -1,7 +1,7 @@
 """What Python workers lack, out of what Spark says of a query that failed: the package, or the right Python.
 
 Workers need no hintplan, which goes along, but a Python of the driver's minor version with a few packages. Knows no
-Spark; the text comes from :mod:`runtime.spark.failure`.
+Spark; the text comes from :mod:`hintplan.runtime.spark.failure`.
 
 >>> cause, hint = worker_fault("ModuleNotFoundError: No module named 'pyarrow'")
 >>> cause

@@ -1,16 +1,17 @@
 """State tables without what nobody will see again: rows that are deleted, replaced or expired.
 
-Between batches, while the job stands still; in a batch, :meth:`runtime.state.keyed.KeyedState.commit` does what is due.
+Between batches, while the job stands still; in a batch, :meth:`hintplan.runtime.state.keyed.KeyedState.commit` does
+what is due.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from runtime.operator import SegmentStore
-from runtime.state.keyed import KeyedState
-from runtime.state.layout import StateLayout
-from runtime.state.manifest import StateTable, read_manifest
+from hintplan.runtime.operator import SegmentStore
+from hintplan.runtime.state.keyed import KeyedState
+from hintplan.runtime.state.layout import StateLayout
+from hintplan.runtime.state.manifest import StateTable, read_manifest
 
 
 def compact_tables(

@@ -15,8 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from runtime.state.layout import Int64s
-from runtime.state.nested_values import numbered
+from hintplan.runtime.state.layout import Int64s
+from hintplan.runtime.state.nested_values import numbered
 
 Mask = npt.NDArray[np.bool_]
 

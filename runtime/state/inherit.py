@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from runtime.operator import Inheritance
-from runtime.state.layout import COUNT, HASH, StateLayout, int64s
-from runtime.state.manifest import SegmentEntry, StateTable, read_manifest, write_manifest
-from runtime.state.runs import newest_in
+from hintplan.runtime.operator import Inheritance
+from hintplan.runtime.state.layout import COUNT, HASH, StateLayout, int64s
+from hintplan.runtime.state.manifest import SegmentEntry, StateTable, read_manifest, write_manifest
+from hintplan.runtime.state.runs import newest_in
 
 
 def inherit_tables(store: Inheritance, layouts: Sequence[StateLayout]) -> bytes | None:

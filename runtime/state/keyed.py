@@ -16,12 +16,12 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from runtime.operator import SegmentStore
-from runtime.state.identity import Mask, equal_rows, keep_newest
-from runtime.state.layout import COUNT, HASH, SUFFIX_MASK, WRITE, Int64s, StateLayout, int64s
-from runtime.state.manifest import SegmentEntry, StateTable
-from runtime.state.merge import gathered, hash_ranges, newest_versions, taken
-from runtime.state.runs import in_order, matches, newest_in, spread
+from hintplan.runtime.operator import SegmentStore
+from hintplan.runtime.state.identity import Mask, equal_rows, keep_newest
+from hintplan.runtime.state.layout import COUNT, HASH, SUFFIX_MASK, WRITE, Int64s, StateLayout, int64s
+from hintplan.runtime.state.manifest import SegmentEntry, StateTable
+from hintplan.runtime.state.merge import gathered, hash_ranges, newest_versions, taken
+from hintplan.runtime.state.runs import in_order, matches, newest_in, spread
 
 _FANOUT = 4
 _SMALLEST_TIER = 4096

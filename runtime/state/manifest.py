@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
-from plans.errors import RunError
+from hintplan.plans.errors import RunError
 
 FORMAT = 1
 

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from runtime.state.identity import keep_newest, without_chunks
-from runtime.state.layout import HASH, SUFFIX_MASK, Int64s, StateLayout, int64s
+from hintplan.runtime.state.identity import keep_newest, without_chunks
+from hintplan.runtime.state.layout import HASH, SUFFIX_MASK, Int64s, StateLayout, int64s
 
 _SAMPLES = 256
 """Of the hashes of each range, by which ranges are made alike."""

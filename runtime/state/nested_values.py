@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from runtime.state.layout import Int64s
+from hintplan.runtime.state.layout import Int64s
 
 
 def numbered(column: pa.Array) -> pa.Array:

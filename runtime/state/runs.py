@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from runtime.state.identity import equal_rows
-from runtime.state.layout import HASH, Int64s, int64s
+from hintplan.runtime.state.identity import equal_rows
+from hintplan.runtime.state.layout import HASH, Int64s, int64s
 
 
 def in_order(hashes: Int64s) -> Int64s:

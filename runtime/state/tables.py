@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from runtime.operator import Result, SegmentStore
-from runtime.state.keyed import KeyedState
-from runtime.state.layout import StateLayout
-from runtime.state.manifest import read_manifest, write_manifest
+from hintplan.runtime.operator import Result, SegmentStore
+from hintplan.runtime.state.keyed import KeyedState
+from hintplan.runtime.state.layout import StateLayout
+from hintplan.runtime.state.manifest import read_manifest, write_manifest
 
 
 def open_tables(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from runtime.state.identity import Mask
-from runtime.state.keyed import KeyedState
-from runtime.state.layout import COUNT, WRITE, Int64s
+from hintplan.runtime.state.identity import Mask
+from hintplan.runtime.state.keyed import KeyedState
+from hintplan.runtime.state.layout import COUNT, WRITE, Int64s
 
 
 def stored_under(state: KeyedState, keys: pa.Table, hashes: Int64s, *, expired: bool = False) -> tuple[Int64s, Int64s]:

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from runtime.storage.files import Files
-from runtime.storage.manifest import DamagedFile
-from runtime.storage.names import WRITTEN, newest, parsed
-from runtime.storage.place import Scale, folder_of
+from hintplan.runtime.storage.files import Files
+from hintplan.runtime.storage.manifest import DamagedFile
+from hintplan.runtime.storage.names import WRITTEN, newest, parsed
+from hintplan.runtime.storage.place import Scale, folder_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from runtime.storage.local_files import LocalFiles
-from runtime.storage.mounts import is_shared
-from runtime.storage.operations import FileOperations
+from hintplan.runtime.storage.local_files import LocalFiles
+from hintplan.runtime.storage.mounts import is_shared
+from hintplan.runtime.storage.operations import FileOperations
 
 
 class Sink(Protocol):
@@ -82,7 +82,7 @@ class Files(Protocol):
 def files_at(root: str) -> Files:
     """The files below ``root``, a path or a URL; one object a process. RunError for an unknown scheme."""
     if "://" in root and not root.startswith("file://"):
-        from runtime.storage.remote_files import remote_files
+        from hintplan.runtime.storage.remote_files import remote_files
 
         return remote_files(root)
     path = root.removeprefix("file://").removeprefix("file:")

@@ -14,7 +14,7 @@ NAMES = pa.schema([("name", pa.string())])
 def names_in(directory: str) -> tuple[str, ...]:
     """The names of what is in ``directory``, a path or a URL; none if it is not there."""
     if "://" in directory and not directory.startswith("file://"):
-        from runtime.storage.remote_files import remote_files
+        from hintplan.runtime.storage.remote_files import remote_files
 
         root, _, folder = directory.rpartition("/")
         return tuple(remote_files(root).names(folder))

@@ -18,7 +18,7 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
-from runtime.storage.operations import FileOperations
+from hintplan.runtime.storage.operations import FileOperations
 
 NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EINVAL)
 """What file systems say that have no second name for a file."""

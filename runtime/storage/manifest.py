@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
-from plans.errors import RunError
+from hintplan.plans.errors import RunError
 
 if TYPE_CHECKING:
     import pyarrow as pa

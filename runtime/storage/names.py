@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 MANIFEST, SEGMENT, WRITTEN, DRAFT, PIN = "manifest", "arrow", "written", "tmp", "pin"
 PINS = "pins"
-"""The folder of a query's pins (:mod:`runtime.storage.pins`), beside that of its states."""
+"""The folder of a query's pins (:mod:`hintplan.runtime.storage.pins`), beside that of its states."""
 
 _NAME = re.compile(r"\.?(\d+)\.(\d+)\.(?:.*\.)?(\w+)")
 

@@ -6,10 +6,10 @@ to an end. One partition looks after them.
 
 from __future__ import annotations
 
-from runtime.storage.files import Files
-from runtime.storage.names import MANIFEST, parsed
-from runtime.storage.place import Place, folder_of
-from runtime.storage.read import read_manifest_file
+from hintplan.runtime.storage.files import Files
+from hintplan.runtime.storage.names import MANIFEST, parsed
+from hintplan.runtime.storage.place import Place, folder_of
+from hintplan.runtime.storage.read import read_manifest_file
 
 
 def sweep_old_scales(files: Files, place: Place, kept_batches: int, batch: int) -> None:

@@ -19,15 +19,15 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from plans.errors import RunError
-from runtime.storage.files import Files, Sink
-from runtime.storage.local_files import let_pages_go
-from runtime.storage.manifest import DamagedFile, Manifest, SegmentRef, encode, offsets
-from runtime.storage.names import MANIFEST, SEGMENT, WRITTEN, named, newest, parsed
-from runtime.storage.old_scales import sweep_old_scales
-from runtime.storage.opened import Opened
-from runtime.storage.place import Place, bounds, folder_of
-from runtime.storage.read import key_of, read_manifest_file, read_segment
+from hintplan.plans.errors import RunError
+from hintplan.runtime.storage.files import Files, Sink
+from hintplan.runtime.storage.local_files import let_pages_go
+from hintplan.runtime.storage.manifest import DamagedFile, Manifest, SegmentRef, encode, offsets
+from hintplan.runtime.storage.names import MANIFEST, SEGMENT, WRITTEN, named, newest, parsed
+from hintplan.runtime.storage.old_scales import sweep_old_scales
+from hintplan.runtime.storage.opened import Opened
+from hintplan.runtime.storage.place import Place, bounds, folder_of
+from hintplan.runtime.storage.read import key_of, read_manifest_file, read_segment
 
 INLINE_BYTES = 256 << 10
 """A segment of that size stands in its manifest: files are requests to an object store."""

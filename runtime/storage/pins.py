@@ -24,14 +24,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from plans.errors import RunError
-from runtime.storage import partition
-from runtime.storage.files import Files
-from runtime.storage.manifest import RESTORE, DamagedFile, FileFormat, framed, offsets, unframed
-from runtime.storage.names import PIN, batch_of
+from hintplan.plans.errors import RunError
+from hintplan.runtime.storage import partition
+from hintplan.runtime.storage.files import Files
+from hintplan.runtime.storage.manifest import RESTORE, DamagedFile, FileFormat, framed, offsets, unframed
+from hintplan.runtime.storage.names import PIN, batch_of
 
 if TYPE_CHECKING:
-    from runtime.storage.place import Int64s
+    from hintplan.runtime.storage.place import Int64s
 
 FORMAT = 1
 _FILES = FileFormat(magic="hintplan-pin", version=FORMAT, one="a pin", of="pin")
@@ -47,7 +47,7 @@ class PinPlace:
 
     ``run`` is a number higher than that of any run before. ``replayed`` is the batch that these may have begun, -1 for
     none, and ``heeded`` the names of its pins that count. Runs of the same ``division`` divide rows among tasks alike.
-    ``batch_key`` is as in :class:`~runtime.storage.place.Place`.
+    ``batch_key`` is as in :class:`~hintplan.runtime.storage.place.Place`.
     """
 
     root: str

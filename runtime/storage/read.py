@@ -7,11 +7,11 @@ import zlib
 import numpy as np
 import pyarrow as pa
 
-from runtime.storage.files import Files
-from runtime.storage.manifest import DamagedFile, Manifest, SegmentRef, body_start, decode
-from runtime.storage.names import MANIFEST
-from runtime.storage.opened import Key, Opened
-from runtime.storage.place import END
+from hintplan.runtime.storage.files import Files
+from hintplan.runtime.storage.manifest import DamagedFile, Manifest, SegmentRef, body_start, decode
+from hintplan.runtime.storage.names import MANIFEST
+from hintplan.runtime.storage.opened import Key, Opened
+from hintplan.runtime.storage.place import END
 
 _READ_BYTES = 1 << 20
 _HASH = 0

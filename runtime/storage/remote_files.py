@@ -3,7 +3,7 @@
 A copy is called after the file, whose name is never used twice, so it is never stale; one that is damaged is fetched
 anew. An object store publishes a file when its last byte is there; elsewhere it is renamed. Credentials are those that
 the machine has for the store, in the environment or by its role, never in a plan. Which URLs there are says
-:mod:`runtime.stores`.
+:mod:`hintplan.runtime.stores`.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from typing import BinaryIO, TypeVar
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from plans.errors import RunError
-from runtime.storage.local_files import mapped
-from runtime.storage.operations import FileOperations
-from runtime.stores import move_onto, opened
+from hintplan.plans.errors import RunError
+from hintplan.runtime.storage.local_files import mapped
+from hintplan.runtime.storage.operations import FileOperations
+from hintplan.runtime.stores import move_onto, opened
 
 _OBJECT_STORES = ("s3", "gcs", "abfs")
 _COPIED_BYTES = 8 << 20

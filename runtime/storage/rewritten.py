@@ -16,13 +16,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from runtime.storage.committed import InForce
-from runtime.storage.files import Files
-from runtime.storage.manifest import Manifest
-from runtime.storage.names import MANIFEST, WRITTEN, named, parsed
-from runtime.storage.partition import PartitionStore, Remembered, Token, new_token
-from runtime.storage.place import Place, Scale, folder_of
-from runtime.storage.read import read_manifest_file
+from hintplan.runtime.storage.committed import InForce
+from hintplan.runtime.storage.files import Files
+from hintplan.runtime.storage.manifest import Manifest
+from hintplan.runtime.storage.names import MANIFEST, WRITTEN, named, parsed
+from hintplan.runtime.storage.partition import PartitionStore, Remembered, Token, new_token
+from hintplan.runtime.storage.place import Place, Scale, folder_of
+from hintplan.runtime.storage.read import read_manifest_file
 
 Written = tuple[bytes | None, int, int]
 """The operator's manifest, and the rows and bytes of its state."""

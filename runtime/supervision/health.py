@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from plans.errors import RunError
+from hintplan.plans.errors import RunError
 
 STARTING, WAITING, RUNNING, RESTARTING, STOPPING = "starting", "waiting", "running", "restarting", "stopping"
 LOOPBACK = "127.0.0.1"

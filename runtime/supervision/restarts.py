@@ -19,8 +19,8 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from plans.declarations.durations import parse_duration
-from plans.settings.restarting import EXPONENTIAL, FIXED, RATE, restarting
+from hintplan.plans.declarations.durations import parse_duration
+from hintplan.plans.settings.restarting import EXPONENTIAL, FIXED, RATE, restarting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

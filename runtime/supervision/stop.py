@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from plans.text.terminal import say
+from hintplan.plans.text.terminal import say
 
 STOPS_AFTER_BATCH = "stopping after this batch; once more to stop now"
 STOPS_IN_TIME = "stopping after this batch, or in {0:g} s; once more to stop now"

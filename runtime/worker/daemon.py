@@ -5,7 +5,7 @@ in progress has ended. They end with the JVM, whose end closes the input of this
 
 It imports what each task of a run needs, a second of work, so that its workers have it when they are forked.
 
-    python -m runtime.worker.daemon pyspark.worker     # as Spark starts it: spark.python.daemon.module
+    python -m hintplan.runtime.worker.daemon pyspark.worker     # as Spark starts it: spark.python.daemon.module
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from pyspark import daemon
 _NEEDED = (
     "pandas",  # pyarrow imports it where it is installed
     "pyarrow.compute",
-    "runtime.spark.map_in_arrow",
-    "runtime.engine.process",
-    "runtime.operators.join",
+    "hintplan.runtime.spark.map_in_arrow",
+    "hintplan.runtime.engine.process",
+    "hintplan.runtime.operators.join",
 )
 """Modules that lead to most of those that a task imports."""
 

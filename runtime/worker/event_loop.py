@@ -15,8 +15,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from functools import cache
 from typing import Any, Protocol, TypeVar
 
-from runtime.worker.clock import Clock, SystemClock
-from runtime.worker.steps import Steps
+from hintplan.runtime.worker.clock import Clock, SystemClock
+from hintplan.runtime.worker.steps import Steps
 
 _log = logging.getLogger(__name__)
 

@@ -2,7 +2,7 @@
 
 The last batch of a task has no data and one row, whose ``__metrics`` are the task's counts; in rows of data it is null.
 A task without rows does nothing and counts nothing. The side of it that builds DataFrames is
-:mod:`runtime.engine.mapped`.
+:mod:`hintplan.runtime.engine.mapped`.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, Generic, TypeVar
 
-from runtime.worker.event_loop import EventLoop
+from hintplan.runtime.worker.event_loop import EventLoop
 
 Result = TypeVar("Result")
 

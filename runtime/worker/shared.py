@@ -15,8 +15,8 @@ from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Protocol, TypeVar
 
-from plans.errors import RunError
-from runtime.worker.clock import SystemClock
+from hintplan.plans.errors import RunError
+from hintplan.runtime.worker.clock import SystemClock
 
 _IDLE = 10 * 60_000
 """Milliseconds without use after which what another run opened is closed."""

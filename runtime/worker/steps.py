@@ -19,8 +19,8 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from plans.errors import RunError
-from runtime.worker.clock import Clock
+from hintplan.plans.errors import RunError
+from hintplan.runtime.worker.clock import Clock
 
 Result = TypeVar("Result")
 

@@ -21,7 +21,7 @@ declared type, at any depth:
 
 Scalars of numpy are what they stand for. None is NULL.
 
->>> from plans.declarations.types import parse_type
+>>> from hintplan.plans.declarations.types import parse_type
 >>> fit(parse_type("ARRAY<ROW<a INT, b STRING>>")).column([[{"b": "x", "a": 1}, (2, "y")], None])
 [[(1, 'x'), (2, 'y')], None]
 >>> fit(parse_type("DOUBLE")).column([0.5, True])
@@ -43,7 +43,7 @@ from typing import Any
 
 import numpy as np
 
-from plans.declarations.types import DataType
+from hintplan.plans.declarations.types import DataType
 
 MISFITS = (TypeError, ValueError, OverflowError)
 """What a value that does not fit raises."""

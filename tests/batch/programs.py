@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import planner
-from plans.model.plan import Plan
+import hintplan
+from hintplan.plans.model.plan import Plan
 from tests.groups import cached_result
 
 __all__ = ["batch_plan", "cached", "read_rows", "write_rows"]
@@ -18,7 +18,7 @@ __all__ = ["batch_plan", "cached", "read_rows", "write_rows"]
 def batch_plan(text: str, name: str = "job", **config: str) -> Plan:
     """``text`` compiled in batch mode."""
     settings = {"execution.runtime-mode": "batch", "parallelism.default": "2", **config}
-    return planner.compile_sql(text, config=settings, name=name)
+    return hintplan.compile_sql(text, config=settings, name=name)
 
 
 def cached(plan: Plan, operator: str, level: str = "MEMORY_AND_DISK", *, enabled: bool = True) -> Plan:

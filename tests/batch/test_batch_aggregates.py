@@ -11,12 +11,12 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from plans.operators import Aggregate, AggregateCall
-from plans.settings.state import StateEntry
-from runtime.build.aggregate import native_aggregate
-from runtime.build.bound import build_operator
-from runtime.state.memory import MemoryStore
-from runtime.types import to_arrow, to_spark
+from hintplan.plans.operators import Aggregate, AggregateCall
+from hintplan.plans.settings.state import StateEntry
+from hintplan.runtime.build.aggregate import native_aggregate
+from hintplan.runtime.build.bound import build_operator
+from hintplan.runtime.state.memory import MemoryStore
+from hintplan.runtime.types import to_arrow, to_spark
 from tests.runtime.changelog import delta, events_of
 
 pytestmark = pytest.mark.spark
@@ -81,7 +81,7 @@ def rows_of(kind: str) -> list[tuple[Any, ...]]:
 
 def by_kernel(kind: str) -> list[tuple[Any, ...]]:
     columns = tuple(zip(COLUMNS, ("STRING", "BOOLEAN", kind), strict=True))
-    from plans.declarations.tables import Column
+    from hintplan.plans.declarations.tables import Column
 
     operator = build_operator(
         aggregate(kind), (tuple(Column(name=name, type=text) for name, text in columns),), (False,)
@@ -120,7 +120,7 @@ def _compared(value: Any) -> Any:
 @pytest.fixture(scope="module")
 def own(spark: SparkSession) -> SparkSession:
     """A session with the settings of a run."""
-    from runtime.spark.session import prepare_session
+    from hintplan.runtime.spark.session import prepare_session
 
     return prepare_session(spark, time_zone="UTC", once=True)
 

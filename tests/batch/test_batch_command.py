@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-import plans
+import hintplan as api
 from tests.batch.programs import batch_plan, write_rows
 from tests.plans.in_process import hintplan
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.spark  # one of its own
 ROOT = Path(__file__).parents[2]
 DEADLINE_SECONDS = 240
 FILES = "'connector' = 'filesystem', 'format' = 'json'"
-RUN = (sys.executable, "-m", "plans.cli", "run", "plan.json")
+RUN = (sys.executable, "-m", "hintplan", "run", "plan.json")
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1", "NO_COLOR": "1"}
 
 
@@ -32,7 +32,7 @@ def test_options_of_streams_are_wrong_usage(tmp_path: Path, option: str, value: 
         CREATE TABLE r (k INT) WITH ('connector' = 'print');
         INSERT INTO r SELECT k FROM t;
     """)
-    plans.dump(plan, tmp_path / "plan.json")
+    api.dump(plan, tmp_path / "plan.json")
     done = hintplan("run", "plan.json", option, value, folder=tmp_path)
     assert done.returncode == 64
     assert f"job is a batch plan: it {'runs once' if option == '--trigger' else 'keeps no state'}" in done.stderr
@@ -49,7 +49,7 @@ def test_a_signal_stops_the_job_at_work_and_keeps_what_was_written(tmp_path: Pat
         INSERT INTO quick SELECT k FROM t;
         INSERT INTO slow SELECT COUNT(n) FROM g;
     """)
-    plans.dump(plan, tmp_path / "plan.json")
+    api.dump(plan, tmp_path / "plan.json")
     process = subprocess.Popen([*RUN, "--master", "local[2]"], cwd=tmp_path, env=ENVIRONMENT, stderr=subprocess.PIPE)
     said: list[str] = []
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from runtime.run.execute import execute
+from hintplan.runtime.run.execute import execute
 from tests.batch.programs import batch_plan, write_rows
 from tests.runtime.pipeline import Pipeline
 from tests.runtime.test_whole_queries import PLANS, PROGRAMS, WIDTHS, by_sqlite

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from plans.connectors.policy import Policy
-from plans.declarations.tables import Table, TableColumn
-from plans.errors import PlanError, RunError
-from plans.model.plan import Plan
-from plans.operators import Calc, Operator, Scan, SelectItem, Sink, Sort, SortKey
-from runtime.run.execute import execute
+from hintplan.plans.connectors.policy import Policy
+from hintplan.plans.declarations.tables import Table, TableColumn
+from hintplan.plans.errors import PlanError, RunError
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Calc, Operator, Scan, SelectItem, Sink, Sort, SortKey
+from hintplan.runtime.run.execute import execute
 from tests.batch.programs import batch_plan, cached, read_rows, write_rows
 from tests.functions import test_functions_on_spark as calls
 

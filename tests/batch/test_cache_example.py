@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-import planner
-from plans.connectors.datagen import field_specs
-from runtime.connectors.datagen.generators import batch
+import hintplan
+from hintplan.plans.connectors.datagen import field_specs
+from hintplan.runtime.connectors.datagen.generators import batch
 from tests.cluster.installed import environment, installed
 
 pytestmark = [pytest.mark.spark, pytest.mark.integration]
@@ -25,7 +25,7 @@ DEADLINE_SECONDS = 400
 
 def generated() -> sqlite3.Connection:
     """The generated tables, and what the view of the script is."""
-    plan = planner.compile_sql((EXAMPLE / "sales.sql").read_text(encoding="utf-8"), name="sales")
+    plan = hintplan.compile_sql((EXAMPLE / "sales.sql").read_text(encoding="utf-8"), name="sales")
     database = sqlite3.connect(":memory:")
     for name, count in (("sales", SALES), ("bands", 100_000)):
         rows = batch(tuple(field_specs(plan.tables[name])), 0, count, time_ms=0)

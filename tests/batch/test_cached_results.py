@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from plans.declarations.tables import Table, TableColumn
-from plans.errors import PlanError, RunError
-from plans.model.plan import Plan
-from plans.operators import Scan, Sink
-from plans.settings.cached import STORAGE_LEVELS
-from runtime import CachedResult, Session, execute
-from runtime.batch.cache import _storage_level
+from hintplan import CachedResult, Session, execute
+from hintplan.plans.declarations.tables import Table, TableColumn
+from hintplan.plans.errors import PlanError, RunError
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Scan, Sink
+from hintplan.plans.settings.cached import STORAGE_LEVELS
+from hintplan.runtime.batch.cache import _storage_level
 from tests.batch.programs import batch_plan, cached, read_rows, write_rows
 from tests.groups import cached_result
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from planner import compile_sql
-from runtime.run.execute import execute
+from hintplan import compile_sql
+from hintplan.runtime.run.execute import execute
 
 MOST = 9223372036854775807
 ROWS = ((1, -MOST - 1, -128), (2, -MOST, -127), (3, None, None), (4, 0, 0), (5, MOST - 1, 126), (6, MOST, 127))

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from runtime.run.execute import execute
+from hintplan.runtime.run.execute import execute
 from tests.batch.programs import batch_plan
 
 if TYPE_CHECKING:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import doctest
 from dataclasses import replace
 
-import planner
-from plans.analysis import sub_plans as sharing
-from plans.analysis.streaming_queries import queries, single_queries
-from plans.operators import Sink
-from runtime.run.execute import _repeated
+import hintplan
+from hintplan.plans.analysis import sub_plans as sharing
+from hintplan.plans.analysis.streaming_queries import queries, single_queries
+from hintplan.plans.operators import Sink
+from hintplan.runtime.run.execute import _repeated
 
 SCRIPT = """
 CREATE TABLE o (id BIGINT, k BIGINT) WITH ('connector' = 'datagen');
@@ -24,7 +24,7 @@ def test_examples_in_the_docstring() -> None:
 
 
 def test_the_operator_nearest_to_the_sinks_is_named_and_not_what_is_below_it() -> None:
-    plan = planner.compile_sql(SCRIPT, name="p")
+    plan = hintplan.compile_sql(SCRIPT, name="p")
     assert sharing.shared_operators(plan) == {}
     top = plan.operator("sink_a").inputs[0]
     twice = replace(plan, operators=(*plan.operators, Sink(id="sink_b", inputs=(top,), table="a")))

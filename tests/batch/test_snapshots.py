@@ -22,17 +22,17 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-import runtime.batch.session
-from planner.session import Session as Script
-from plans.client.client import Client
-from plans.connectors.policy import OPEN
-from plans.declarations.tables import Table
-from plans.errors import HintplanError, RunError
-from plans.model.plan import Plan
-from plans.operators import Scan, Sink
-from runtime import Session
-from runtime.batch.execution import BatchExecution
-from runtime.run.sql_client import Engine
+import hintplan.runtime.batch.session
+from hintplan import Session
+from hintplan.planner.session import Session as Script
+from hintplan.plans.client.client import Client
+from hintplan.plans.connectors.policy import OPEN
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.errors import HintplanError, RunError
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Scan, Sink
+from hintplan.runtime.batch.execution import BatchExecution
+from hintplan.runtime.run.sql_client import Engine
 from tests.batch.programs import batch_plan, cached, read_rows, write_rows
 
 if TYPE_CHECKING:
@@ -203,7 +203,7 @@ def test_it_is_so_on_spark_connect(tmp_path: Path) -> None:
     script = batch + tables + view + "\n".join(STATEMENTS[step] for step in steps)
     (tmp_path / "job.sql").write_text(script, encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, *["-m", "plans.cli", "sql", "job.sql", "--json", "--remote", "local[2]", "--checkpoint", "c"]],
+        [sys.executable, *["-m", "hintplan", "sql", "job.sql", "--json", "--remote", "local[2]", "--checkpoint", "c"]],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable},
         capture_output=True,
@@ -364,14 +364,14 @@ def test_threads_that_want_one_result_have_it_computed_once(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     built, both = [], threading.Barrier(4)
-    build = runtime.batch.session.build_sinks
+    build = hintplan.runtime.batch.session.build_sinks
 
     def counted_builds(*given: Any) -> Any:
         jobs = build(*given)
         built.append([entry for job in jobs for entry in job.reads if not entry.computed])
         return jobs
 
-    monkeypatch.setattr(runtime.batch.session, "build_sinks", counted_builds)
+    monkeypatch.setattr(hintplan.runtime.batch.session, "build_sinks", counted_builds)
     write_rows(tmp_path / "t", [{"id": number} for number in range(FIRST)])
     with Session(spark) as session:
 
@@ -432,14 +432,14 @@ def test_close_leaves_nothing_whatever_threads_do_meanwhile(
 ) -> None:
     write_rows(tmp_path / "t", [{"id": 1}])
     building, go_on = threading.Event(), threading.Event()
-    build = runtime.batch.session.build_sinks
+    build = hintplan.runtime.batch.session.build_sinks
 
     def held_up(*given: Any) -> Any:
         building.set()
         assert go_on.wait(DEADLINE_SECONDS)
         return build(*given)
 
-    monkeypatch.setattr(runtime.batch.session, "build_sinks", held_up)
+    monkeypatch.setattr(hintplan.runtime.batch.session, "build_sinks", held_up)
     session = Session(spark)
     with ThreadPoolExecutor(3) as threads:
         first = threads.submit(session.execute, counting(tmp_path, "first"))

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from planner import compile_sql
-from runtime.run.execute import execute
+from hintplan import compile_sql
+from hintplan.runtime.run.execute import execute
 
 
 @pytest.mark.spark

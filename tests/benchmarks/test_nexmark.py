@@ -12,9 +12,9 @@ import pyarrow.dataset
 import pytest
 
 from benchmarks.nexmark_events import events, write_events
-from planner import compile_sql
-from plans.analysis.validate import validate
-from plans.operators import LookupJoin, Scan
+from hintplan import compile_sql
+from hintplan.plans.analysis.validate import validate
+from hintplan.plans.operators import LookupJoin, Scan
 
 COUNT = 200_000
 QUERIES = Path("benchmarks/nexmark")

@@ -20,7 +20,7 @@ from benchmarks.workloads import (
     small_aggregate,
     small_join,
 )
-from planner import compile_sql
+from hintplan import compile_sql
 
 MAKERS = {
     "aggregate": lambda scratch: aggregate(scratch, keys=100, rows=8000),

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-import plans
-from planner.compile import compile_script
-from plans.edit.edit import set_value
-from plans.model.plan import Plan
-from plans.model.reasons import with_reason
-from plans.operators import Sink
-from plans.show.page import plan_page
-from plans.show.page_script import script_of
+import hintplan
+from hintplan.planner.compile import compile_script
+from hintplan.plans.edit.edit import set_value
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.model.reasons import with_reason
+from hintplan.plans.operators import Sink
+from hintplan.plans.show.page import plan_page
+from hintplan.plans.show.page_script import script_of
 from tests.plans.show.test_picture import chain, hostile
 
 Open = Callable[..., Page]
@@ -339,7 +339,7 @@ def test_a_narrow_window_still_shows_graph_and_panel(open_page: Open, with_sql: 
 
 
 def test_a_plan_file_with_every_kind_of_setting_opens(open_page: Open) -> None:
-    plan = plans.load(ROOT / "tests" / "plans" / "enriched_orders.json")
+    plan = hintplan.load(ROOT / "tests" / "plans" / "enriched_orders.json")
     page = open_page(plan_page(plan))
     for operator in plan.operators:
         page.click(box(page, operator.id) + " .face")

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from plans import cli, lazy
-from plans.commands import sql as command
-from plans.model.plan import Plan
+from hintplan.plans import cli, lazy
+from hintplan.plans.commands import sql as command
+from hintplan.plans.model.plan import Plan
 
 TABLES = """\
 CREATE TABLE orders (id BIGINT, customer STRING, total DOUBLE)
@@ -76,7 +76,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
         return stand_in
 
     def load(target: str) -> Any:
-        return opened if target == "runtime.run.sql_client:Engine" else lazy.load(target)
+        return opened if target == "hintplan.runtime.run.sql_client:Engine" else lazy.load(target)
 
     monkeypatch.setattr(command, "load", load)
     return stand_in

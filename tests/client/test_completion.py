@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plans.client.completion import Names, complete
+from hintplan.plans.client.completion import Names, complete
 
 NAMES = Names(columns={"orders": ("id", "customer", "total"), "customers": ("id", "country")}, functions=("COALESCE",))
 

@@ -10,4 +10,4 @@ import pytest
 
 @pytest.mark.parametrize("name", ["files", "text", "json_values"])
 def test_examples_in_docstrings_are_true(name: str) -> None:
-    assert doctest.testmod(importlib.import_module(f"runtime.results.{name}")).failed == 0
+    assert doctest.testmod(importlib.import_module(f"hintplan.runtime.results.{name}")).failed == 0

@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from plans.client.table import TableWriter
-from runtime.results.files import KeptRows
-from runtime.results.json_values import json_value
-from runtime.results.text import cell
+from hintplan.plans.client.table import TableWriter
+from hintplan.runtime.results.files import KeptRows
+from hintplan.runtime.results.json_values import json_value
+from hintplan.runtime.results.text import cell
 
 MOMENT = datetime(2024, 7, 1, 10, 30, 5, 120_000)
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-import plans
-from planner.compile import compile_sql
-from plans import cli
-from plans.edit.edit import set_value
+import hintplan
+from hintplan.planner.compile import compile_sql
+from hintplan.plans import cli
+from hintplan.plans.edit.edit import set_value
 from tests.client.conftest import SUMS, TABLES, Done, Engine
 
 ROOT = Path(__file__).parents[2]
@@ -153,7 +153,7 @@ def test_what_started_in_the_background_is_stopped_by_an_error(sql: Run, engine:
 def test_compile_plan_writes_what_hintplan_compile_writes(sql: Run, folder: Path) -> None:
     done = sql(f"{TABLES}COMPILE PLAN 'new/folder/plan.json' FOR {SUMS};")
     assert done.err.endswith("new/folder/plan.json written: 4 operators, 1 with state\n")
-    assert (folder / "new/folder/plan.json").read_bytes() == plans.dumps(compile_sql(f"{TABLES}{SUMS};"))
+    assert (folder / "new/folder/plan.json").read_bytes() == hintplan.dumps(compile_sql(f"{TABLES}{SUMS};"))
     assert [path.name for path in (folder / "new/folder").iterdir()] == ["plan.json"]
 
 
@@ -173,11 +173,11 @@ def test_a_plan_file_that_is_there_is_not_written_over(sql: Run, folder: Path) -
     assert kept.err.endswith("plan.json is there already, and stays; it is no plan that can be read\n")
     forced = f"SET 'table.plan.force-recompile' = 'true'; {TABLES}COMPILE PLAN 'plan.json' IF NOT EXISTS FOR {SUMS};"
     assert sql(forced).code == 0
-    assert plans.load(folder / "plan.json").name == "sums"
+    assert hintplan.load(folder / "plan.json").name == "sums"
 
 
 def test_if_not_exists_says_when_the_file_belongs_to_other_sql(sql: Run, folder: Path) -> None:
-    plans.dump(compile_sql(f"{TABLES}INSERT INTO sums SELECT customer, total FROM orders;"), folder / "plan.json")
+    hintplan.dump(compile_sql(f"{TABLES}INSERT INTO sums SELECT customer, total FROM orders;"), folder / "plan.json")
     kept = sql(f"{TABLES}COMPILE PLAN 'plan.json' IF NOT EXISTS FOR {SUMS};")
     assert kept.err.endswith(
         "plan.json is there already, and stays; it belongs to other SQL: operator sink_sums differs, "
@@ -191,8 +191,8 @@ def test_compile_and_execute_executes_a_file_that_belongs_to_the_statement_with_
     script = f"{TABLES}COMPILE AND EXECUTE PLAN 'plan.json' FOR {SUMS};"
     assert sql(script).err.endswith("plan.json written: 4 operators, 1 with state\n")
     path = "aggregate_orders.state.groupAggregateState.ttl"
-    edited, _ = set_value(plans.load(folder / "plan.json"), path, "3 d")
-    plans.dump(edited, folder / "plan.json")
+    edited, _ = set_value(hintplan.load(folder / "plan.json"), path, "3 d")
+    hintplan.dump(edited, folder / "plan.json")
     again = sql(script)
     assert again.err.endswith("plan.json is there already, and is executed\n")
     assert [plan for _, plan in engine.ran] == [compile_sql(f"{TABLES}{SUMS};"), edited]
@@ -200,7 +200,7 @@ def test_compile_and_execute_executes_a_file_that_belongs_to_the_statement_with_
 
 def test_compile_and_execute_refuses_a_file_of_other_sql(sql: Run, engine: Engine, folder: Path) -> None:
     other = f"{TABLES}INSERT INTO sums SELECT customer, COUNT(*) * 1.0E0 FROM orders GROUP BY customer;"
-    plans.dump(compile_sql(other), folder / "plan.json")
+    hintplan.dump(compile_sql(other), folder / "plan.json")
     before = (folder / "plan.json").read_bytes()
     done = sql(f"{TABLES}COMPILE AND EXECUTE PLAN 'plan.json' FOR {SUMS};")
     assert done.code == 1
@@ -223,7 +223,7 @@ def test_execute_plan_checks_the_file_as_run_does(sql: Run, engine: Engine, fold
         "               ^\n"
     )
     plan = compile_sql(f"{TABLES}{SUMS};")
-    text = plans.dumps(plan).decode()
+    text = hintplan.dumps(plan).decode()
     (folder / "plan.json").write_text(text.replace('"ttl": "0 ms"', '"tll": "0 ms"'))
     wrong = sql("EXECUTE PLAN 'plan.json';")
     assert wrong.code == 1
@@ -239,13 +239,13 @@ def test_execute_plan_checks_the_file_as_run_does(sql: Run, engine: Engine, fold
 
 
 def test_explain_shows_the_tree_of_a_statement_and_of_a_file(sql: Run, folder: Path) -> None:
-    plans.dump(compile_sql(f"{TABLES}{SUMS};"), folder / "plan.json")
+    hintplan.dump(compile_sql(f"{TABLES}{SUMS};"), folder / "plan.json")
     of_file = sql("EXPLAIN PLAN FOR 'plan.json';")
     of_statement = sql(f"{TABLES}EXPLAIN {SUMS};")
     assert of_file.out == of_statement.out
     assert "└─ aggregate_orders" in of_file.out
     of_json = sql(f"{TABLES}EXPLAIN JSON_EXECUTION_PLAN {SUMS};")
-    assert plans.loads(of_json.out) == compile_sql(f"{TABLES}{SUMS};")
+    assert hintplan.loads(of_json.out) == compile_sql(f"{TABLES}{SUMS};")
 
 
 def test_a_wrong_option_is_wrong_usage(sql: Run) -> None:
@@ -267,7 +267,7 @@ def test_a_wrong_key_and_a_missing_script_are_told(sql: Run, capfd: pytest.Captu
 def test_standard_input_is_a_script_and_no_spark_is_loaded(tmp_path: Path) -> None:
     code = (
         "import sys; sys.argv = ['hintplan', 'sql']\n"
-        "from plans.cli import main\n"
+        "from hintplan.plans.cli import main\n"
         "try: main()\n"
         "except SystemExit as done: assert done.code == 0, done.code\n"
         "print(sorted({'pyspark', 'pyarrow', 'pandas', 'numpy', 'runtime', 'prompt_toolkit'} & set(sys.modules)))"

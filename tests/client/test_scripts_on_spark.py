@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import runtime.run.sql_client
-from planner.session import Session
-from plans.client.client import Client
-from plans.connectors.policy import OPEN
-from plans.errors import SqlError
-from plans.model.plan import Plan
-from runtime.batch.session import Session as BatchSession
-from runtime.run.sql_client import Engine
+import hintplan.runtime.run.sql_client
+from hintplan.planner.session import Session
+from hintplan.plans.client.client import Client
+from hintplan.plans.connectors.policy import OPEN
+from hintplan.plans.errors import SqlError
+from hintplan.plans.model.plan import Plan
+from hintplan.runtime.batch.session import Session as BatchSession
+from hintplan.runtime.run.sql_client import Engine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -219,7 +219,7 @@ def test_spark_is_started_before_a_run_listens_to_signals(monkeypatch: pytest.Mo
     # PySpark replaces the handler of SIGINT when it starts.
     done: list[str] = []
     monkeypatch.setattr(Engine, "_session", lambda engine, plan: done.append("started"))
-    monkeypatch.setattr(runtime.run.supervised, "run_plan", lambda *given, **more: done.append("runs") or 0)
+    monkeypatch.setattr(hintplan.runtime.run.supervised, "run_plan", lambda *given, **more: done.append("runs") or 0)
     engine = Engine(
         master=None, remote=None, conf={}, checkpoint=None, trigger=None, policy=OPEN,
         allow_state_drop=False, as_json=False, debug=False,

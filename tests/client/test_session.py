@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from planner.compile import compile_sql
-from planner.execute_statement import execute_statement
-from planner.session import Session
-from planner.syntax.units import is_complete
-from plans.analysis.fingerprints import meanings
-from plans.client import actions
-from plans.errors import SqlError
-from plans.operators import Aggregate, Join
+from hintplan.planner.compile import compile_sql
+from hintplan.planner.execute_statement import execute_statement
+from hintplan.planner.session import Session
+from hintplan.planner.syntax.units import is_complete
+from hintplan.plans.analysis.fingerprints import meanings
+from hintplan.plans.client import actions
+from hintplan.plans.errors import SqlError
+from hintplan.plans.operators import Aggregate, Join
 
 TABLES = """
 CREATE TABLE orders (id BIGINT, customer BIGINT, total DOUBLE, PRIMARY KEY (id) NOT ENFORCED)

@@ -21,10 +21,10 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
-from planner.session import Session
-from plans.client.client import Client
-from plans.client.shell import SqlCompleter, history_file, run_shell
-from plans.errors import NotInstalled
+from hintplan.planner.session import Session
+from hintplan.plans.client.client import Client
+from hintplan.plans.client.shell import SqlCompleter, history_file, run_shell
+from hintplan.plans.errors import NotInstalled
 from tests.client.conftest import TABLES, Engine
 
 ROOT = Path(__file__).parents[2]
@@ -163,7 +163,7 @@ def test_a_process_at_a_terminal_is_a_shell(tmp_path: Path, terminal: str) -> No
     ours, theirs = pty.openpty()
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": terminal, "XDG_STATE_HOME": str(tmp_path)}
     process = subprocess.Popen(
-        [sys.executable, "-m", "plans.cli", "sql"],
+        [sys.executable, "-m", "hintplan", "sql"],
         stdin=theirs, stdout=theirs, stderr=theirs, cwd=tmp_path, env=environment, close_fds=True,
     )  # fmt: skip
     os.close(theirs)

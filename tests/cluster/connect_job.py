@@ -13,10 +13,10 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from plans.declarations.tables import Table, TableColumn
-from plans.errors import RunError
-from runtime.connectors.table import read, writer
-from runtime.spark.shipping import ship_code
+from hintplan.plans.declarations.tables import Table, TableColumn
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.table import read, writer
+from hintplan.runtime.spark.shipping import ship_code
 
 OPTIONS = {
     "connector": "datagen",

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from subprocess import CompletedProcess
 
-import plans
+import hintplan
 from tests.functions.test_functions_on_spark import TEXTS, texts
 from tests.functions.test_functions_on_spark import job as words_job
 from tests.lookup.test_lookups_on_spark import job as rates_job
@@ -25,7 +25,7 @@ def check_run_and_restart(run: Callable[..., CompletedProcess[str]], directory: 
     rows = sample(0, 40)
     add_rows(directory, "customers", CUSTOMER_ROWS)
     add_rows(directory, "orders", rows[:20])
-    plans.dump(revenue_plan(directory), directory / "plan.json")
+    hintplan.dump(revenue_plan(directory), directory / "plan.json")
     first = run("plan.json", "--once", "--checkpoint", "state", *arguments)
     assert first.returncode == 0, first.stderr
     assert fold(changes(directory)) == expected(rows[:20])
@@ -42,7 +42,7 @@ def prepare_words(directory: Path) -> str:
     _own_module(directory, ROOT / "tests" / "functions" / "samples.py", "words_of_text")
     plan = words_job(directory, "AsyncWords")
     moved = replace(plan.functions["words"], class_name="words_of_text.AsyncWords")
-    plans.dump(replace(plan, functions={"words": moved}), directory / "plan.json")
+    hintplan.dump(replace(plan, functions={"words": moved}), directory / "plan.json")
     return "words_of_text"
 
 
@@ -59,7 +59,7 @@ def prepare_rates(directory: Path, *, hint: str = "") -> str:
     )
     cache = {"lookup.cache": "PARTIAL", "lookup.partial-cache.max-rows": "10"}
     plan = rates_job(directory, hint=hint, **{"async-class": "shop.rates.AsyncRates", **cache})
-    plans.dump(plan, directory / "plan.json")
+    hintplan.dump(plan, directory / "plan.json")
     return "shop.rates"
 
 

@@ -20,9 +20,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import planner
-from runtime import Session
-from runtime.spark.session import start_session
+import hintplan
+from hintplan import Session
+from hintplan.runtime.spark.session import start_session
 
 DEADLINE_SECONDS = 180
 POLL_SECONDS = 0.2
@@ -148,7 +148,7 @@ def main(master: str, python: str, directory: Path) -> None:
             def run(sink: str, query: str) -> Any:
                 config = {"execution.runtime-mode": "batch", "parallelism.default": "2"}
                 text = script(directory, sink, query, service.host)
-                return session.execute(planner.compile_sql(text, config=config, name=sink))
+                return session.execute(hintplan.compile_sql(text, config=config, name=sink))
 
             assert run("first", COUNTS).await_termination(DEADLINE_SECONDS)
             seen["first"] = [(r.operator, r.rows, r.hits, (r.bytes or 0) > 0) for r in session.cached_results()]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-import plans
+import hintplan
 from tests.cluster.conftest import Run
 from tests.cluster.installed import environment, installed, python_with
 from tests.cluster.standalone import Cluster
@@ -25,7 +25,7 @@ def _prepare(directory: Path) -> None:
     """Some rows, and a plan with state."""
     add_rows(directory, "customers", CUSTOMER_ROWS)
     add_rows(directory, "orders", sample(0, 20))
-    plans.dump(revenue_plan(directory), directory / "plan.json")
+    hintplan.dump(revenue_plan(directory), directory / "plan.json")
 
 
 @pytest.mark.parametrize("lacked", sampled(NEEDED, keep=1))
@@ -61,7 +61,7 @@ def run_without(lacked: tuple[str, ...], folder: Path, *arguments: str) -> subpr
             (folder / "packages" / entry.name).symlink_to(entry)
     left = ("click", "numpy", "prompt_toolkit", "pyarrow", "rich", "sqlglot", "pyspark")
     assert all((folder / "packages" / name).exists() for name in left)
-    command = f"import sys; sys.path.append({str(folder / 'packages')!r}); from plans.cli import main; main()"
+    command = f"import sys; sys.path.append({str(folder / 'packages')!r}); from hintplan.plans.cli import main; main()"
     return subprocess.run(
         [found.python, "-I", "-S", "-c", command, "run", *arguments],
         cwd=folder, env=environment(), capture_output=True, text=True, check=False,
@@ -69,7 +69,7 @@ def run_without(lacked: tuple[str, ...], folder: Path, *arguments: str) -> subpr
 
 
 def test_a_client_of_spark_connect_names_what_it_lacks(tmp_path: Path) -> None:
-    plans.dump(revenue_plan(tmp_path), tmp_path / "plan.json")
+    hintplan.dump(revenue_plan(tmp_path), tmp_path / "plan.json")
     done = run_without(CLIENT, tmp_path, "plan.json", "--checkpoint", "state", "--remote", "sc://127.0.0.1:1")
     assert done.returncode == 1, done.stderr
     lack = ["grpcio", "grpcio-status", "googleapis-common-protos", *["zstandard"] * (version("pyspark") > "4.1")]
@@ -112,7 +112,7 @@ def test_the_wheel_asks_for_what_it_needs_and_takes_four_versions_of_spark() -> 
 def test_programs_have_the_front_door_and_commands_of_its_name_do_without(tmp_path: Path) -> None:
     found = installed()
     program = "import hintplan; print(hintplan.explain(hintplan.load('plan.json')))"
-    plans.dump(revenue_plan(tmp_path), tmp_path / "plan.json")
+    hintplan.dump(revenue_plan(tmp_path), tmp_path / "plan.json")
     shutil.copy(found.hintplan, tmp_path / "hintplan.py")
     said = [
         subprocess.run(

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-import plans
-from planner import compile_sql
+import hintplan
+from hintplan import compile_sql
 from tests.cluster.conftest import DEADLINE_SECONDS
 from tests.cluster.installed import NEEDED_BY_WORKERS, environment, installed, python_with
 from tests.cluster.jobs import prepare_words
@@ -45,7 +45,7 @@ def prepare(directory: Path) -> None:
     """Rows, and the plan ``revenue.json``, whose name is another: that of the team."""
     add_rows(directory, "customers", CUSTOMER_ROWS)
     add_rows(directory, "orders", ROWS[:20])
-    plans.dump(revenue_plan(directory), directory / "revenue.json")
+    hintplan.dump(revenue_plan(directory), directory / "revenue.json")
 
 
 def bundle(directory: Path, *options: str, **more: str) -> str:
@@ -195,7 +195,7 @@ def test_the_definition_of_messages_goes_along(
         INSERT INTO result SELECT l, s FROM orders;""",
         name="orders",
     )
-    plans.dump(plan, tmp_path / "revenue.json")
+    hintplan.dump(plan, tmp_path / "revenue.json")
     printed = bundle(tmp_path, "--checkpoint", str(tmp_path / "state"), "--once")
     assert f"  {definition}\n" in printed.partition("goes along:\n")[2].partition("must be there")[0]
     definition.unlink()
@@ -247,7 +247,7 @@ def test_python_of_spark_finds_what_only_the_program_has_unpacked(tmp_path: Path
     CREATE TABLE sums (total BIGINT) WITH ('connector' = 'print');
     INSERT INTO sums SELECT SUM(id) FROM numbers;
     """
-    plans.dump(compile_sql(sql, name="numbers"), tmp_path / "revenue.json")
+    hintplan.dump(compile_sql(sql, name="numbers"), tmp_path / "revenue.json")
     bundle(tmp_path, "--once")
     python = f"spark.pyspark.python={installed().worker}"
     done = submit(away, "--master", "local[1]", "--conf", python, str(tmp_path / "dist" / "revenue_main.py"))
@@ -259,7 +259,7 @@ def test_a_plan_that_was_changed_in_the_archive_is_refused(tmp_path: Path, away:
     prepare(tmp_path)
     bundle(tmp_path, "--checkpoint", str(tmp_path / "state"), "--once")
     other = revenue_plan(tmp_path, ttl="1 d")
-    plans.dump(other, tmp_path / "other.json")
+    hintplan.dump(other, tmp_path / "other.json")
     changed = tmp_path / "changed"
     changed.mkdir()
     shutil.copy(tmp_path / "dist" / "revenue_main.py", changed)

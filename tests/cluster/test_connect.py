@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-import planner
-import plans
+import hintplan
 from tests.batch.programs import batch_plan, read_rows, write_rows
 from tests.cluster.conftest import DEADLINE_SECONDS, Run
 from tests.cluster.installed import NEEDED_BY_SERVERS, environment, installed, python_with
@@ -79,7 +78,7 @@ def test_a_batch_plan_shares_its_cached_results_on_a_server_of_its_own(run: Run,
         INSERT INTO sums SELECT k, SUM(v) FROM x GROUP BY k;
         INSERT INTO counts SELECT k, COUNT(v) FROM x GROUP BY k;
     """)
-    plans.dump(plan, tmp_path / "plan.json")
+    hintplan.dump(plan, tmp_path / "plan.json")
     done = run("plan.json", "--remote", "local[2]", "--json", "--once")
     assert done.returncode == 0, done.stderr
     sums, counts, end = (json.loads(line) for line in done.stdout.splitlines())
@@ -103,7 +102,7 @@ def test_an_older_copy_of_a_checkpoint_is_refused_where_files_have_gone_on(
         CREATE TABLE r (k INT) WITH ({FILES}, 'path' = '{tmp_path / "r"}');
         INSERT INTO r SELECT k FROM t;
     """
-    plans.dump(planner.compile_sql(script), tmp_path / "plan.json")
+    hintplan.dump(hintplan.compile_sql(script), tmp_path / "plan.json")
     (tmp_path / "t").mkdir()
     for number in range(2):
         (tmp_path / "t" / f"{number}.json").write_text(f'{{"k": {number}}}\n')
@@ -129,7 +128,7 @@ def test_queries_with_state_write_what_functions_are_called_with(run: Run, tmp_p
         INSERT INTO totals SELECT k, SUM(v) FROM t GROUP BY k;
         INSERT INTO counts SELECT k, COUNT(*) FROM t WHERE v > 1 GROUP BY k;
     """
-    plans.dump(planner.compile_sql(script), tmp_path / "plan.json")
+    hintplan.dump(hintplan.compile_sql(script), tmp_path / "plan.json")
     for number, rows in enumerate(([{"k": 1, "v": 2}], [{"k": 1, "v": 5}, {"k": 2, "v": 1}], [{"k": 1, "v": -3}])):
         (tmp_path / "t").mkdir(exist_ok=True)
         (tmp_path / "t" / f"{number}.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -163,7 +162,7 @@ def test_tables_of_lakes_are_committed_to_by_the_server(run: Run, tmp_path: Path
     (tmp_path / "in").mkdir()
     places = {name: in_with(lake.options(name)) for name in ("copies", "keyed")}
     script = LAKE.format(files=FILES, at=tmp_path, **places)
-    plans.dump(planner.compile_sql(script, name="lake"), tmp_path / "plan.json")
+    hintplan.dump(hintplan.compile_sql(script, name="lake"), tmp_path / "plan.json")
     with running_connect_server(tmp_path, python=python_with(NEEDED_BY_SERVERS, kind)) as url:
         for number in range(2):
             rows = [{"id": i, "v": i % 3} for i in range(9 * number, 9 * number + 9)]
@@ -171,7 +170,7 @@ def test_tables_of_lakes_are_committed_to_by_the_server(run: Run, tmp_path: Path
             done = run("plan.json", *CHECKPOINT, "--remote", url)
             assert done.returncode == 0, done.stderr
         script = OVERWRITTEN.format(files=FILES, at=tmp_path, options=places["copies"])
-        plans.dump(planner.compile_sql(script, name="over"), tmp_path / "over.json")
+        hintplan.dump(hintplan.compile_sql(script, name="over"), tmp_path / "over.json")
         refused = run("over.json", "--remote", url)
         assert refused.returncode == 1
         assert f"pip install 'hintplan[{kind}]', where the run was started" in refused.stderr
@@ -187,7 +186,7 @@ def test_a_directory_is_not_overwritten_by_a_client(connect_server: str, run: Ru
     write_rows(tmp_path / "in", [{"id": 1, "v": 2}])
     write_rows(tmp_path / "r", [{"id": 5, "v": 5}])
     script = OVERWRITTEN.format(files=FILES, at=tmp_path, options=f"{FILES}, 'path' = '{tmp_path}/r'")
-    plans.dump(planner.compile_sql(script, name="over"), tmp_path / "over.json")
+    hintplan.dump(hintplan.compile_sql(script, name="over"), tmp_path / "over.json")
     done = run("over.json", "--remote", connect_server)
     assert done.returncode == 1
     assert "table r cannot be overwritten by a client of Spark Connect" in done.stderr

@@ -8,7 +8,7 @@ import threading
 import time
 from pathlib import Path
 
-import plans
+import hintplan
 from tests.cluster.installed import environment, installed
 from tests.cluster.standalone import Cluster
 from tests.sample import in_turn
@@ -31,7 +31,7 @@ def test_a_stream_ends_right_when_a_worker_is_killed(cluster: Cluster, tmp_path:
     rows = sample(0, 60)
     add_rows(tmp_path, "customers", CUSTOMER_ROWS)
     add_rows(tmp_path, "orders", rows[:20])
-    plans.dump(revenue_plan(tmp_path), tmp_path / "plan.json")
+    hintplan.dump(revenue_plan(tmp_path), tmp_path / "plan.json")
     with (tmp_path / "run.log").open("wb") as log:
         command = [installed().hintplan, "run", "plan.json", "--checkpoint", "state", *cluster.options()]
         process = subprocess.Popen(command, cwd=tmp_path, env=environment(), stdout=log, stderr=log)

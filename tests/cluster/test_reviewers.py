@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from plans.commands.root import COMMANDS
+from hintplan.plans.commands.root import COMMANDS
 from tests.cluster.conftest import Run
 from tests.cluster.installed import environment, installed, installed_for_reviews
 from tests.cluster.linked import bare
@@ -138,7 +138,9 @@ def test_what_a_run_left_is_judged_without_spark(folder: Path, hintplan: Hintpla
     for entry in packages.iterdir():
         if not entry.name.startswith(("pyspark", "py4j")):
             (tmp_path / "packages" / entry.name).symlink_to(entry)
-    command = f"import sys; sys.path.append({str(tmp_path / 'packages')!r}); from plans.cli import main; main()"
+    command = (
+        f"import sys; sys.path.append({str(tmp_path / 'packages')!r}); from hintplan.plans.cli import main; main()"
+    )
     words = ("state", "job.json", "--checkpoint", "state", "--entry", "aggregate_orders", "--show", "1")
     seen = subprocess.run(
         [installed().python, "-I", "-S", "-c", command, *words],

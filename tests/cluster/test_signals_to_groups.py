@@ -24,7 +24,7 @@ from tests.sample import sampled
 DEADLINE_SECONDS = 120
 
 WAITS = """
-from runtime.functions import ScalarFunction
+from hintplan.runtime.functions import ScalarFunction
 
 
 class Wait(ScalarFunction):
@@ -157,7 +157,7 @@ def test_a_signal_to_all_processes_lets_the_batch_end(
         )
         processes = descendants(run.process.pid)
         assert any(b"org.apache.spark.deploy.SparkSubmit" in words for words in processes.values())
-        assert sum(b"runtime.worker.daemon" in words for words in processes.values()) >= 2
+        assert sum(b"hintplan.runtime.worker.daemon" in words for words in processes.values()) >= 2
         send(run, number)
         run.wait_for("the word", lambda: "stopping after this batch" in run.said())
         # Spark starts another planner of sources in Python when it next plans one; a batch at work needs none.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import plans
+import hintplan
 from tests.cluster.conftest import Run
 from tests.cluster.installed import environment, installed
 from tests.cluster.jobs import check_run_and_restart, prepare_rates, prepare_words
@@ -57,7 +57,7 @@ def test_a_module_that_is_nowhere_is_named(cluster: Cluster, run: Run, tmp_path:
 
 
 def test_a_checkpoint_must_be_where_all_workers_reach_it(cluster: Cluster, run: Run, tmp_path: Path) -> None:
-    plans.dump(revenue_plan(tmp_path), tmp_path / "plan.json")
+    hintplan.dump(revenue_plan(tmp_path), tmp_path / "plan.json")
     done = run("plan.json", "--once", *cluster.options())
     assert done.returncode == 1
     assert "keeps its state in a checkpoint that all workers can reach" in done.stderr

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-import plans
+import hintplan
 from tests.cluster.conftest import DEADLINE_SECONDS, Run
 from tests.cluster.installed import environment, installed
 from tests.cluster.jobs import check_run_and_restart
@@ -40,7 +40,7 @@ def submit(tmp_path: Path) -> Submit:
 def prepared(directory: Path) -> None:
     add_rows(directory, "customers", CUSTOMER_ROWS)
     add_rows(directory, "orders", sample(0, 20))
-    plans.dump(revenue_plan(directory), directory / "plan.json")
+    hintplan.dump(revenue_plan(directory), directory / "plan.json")
 
 
 def test_the_submitters_master_name_and_settings_are_kept(cluster: Cluster, submit: Submit, tmp_path: Path) -> None:

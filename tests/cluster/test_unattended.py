@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 
-import plans
+import hintplan
 from tests.cluster.installed import environment, installed
 from tests.faults.job import Feed, compiled, expected, rows_of
 from tests.lookup_sources.servers import free_port
@@ -32,10 +32,10 @@ LEASE_SECONDS = 8.0
 AS_A_POD = """
 import socket
 import sys
-import runtime.storage.mounts
+import hintplan.runtime.storage.mounts
 name = sys.argv.pop(1)
 socket.gethostname = lambda: name
-runtime.storage.mounts._OF_ONE_MACHINE = frozenset()
+hintplan.runtime.storage.mounts._OF_ONE_MACHINE = frozenset()
 from hintplan_command import main
 main()
 """
@@ -98,7 +98,7 @@ def prepared(directory: Path) -> Feed:
     feed = Feed(directory, seed=3)
     for _ in range(6):
         feed.add()
-    plans.dump(compiled(directory), directory / "plan.json")
+    hintplan.dump(compiled(directory), directory / "plan.json")
     return feed
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-import planner
-from runtime.run.execute import execute
+import hintplan
+from hintplan.runtime.run.execute import execute
 from tests.flink.files import BEFORE, NEW, OVERWRITTEN
 
 RECORDED: dict[str, Any] = json.loads((Path(__file__).parents[1] / "flink" / "files.json").read_text())["overwrites"]
@@ -33,5 +33,5 @@ def run(spark: SparkSession, options: str, at: Path, statement: str, by: str = "
     )
     divided = f"PARTITIONED BY ({by})" if by else ""
     script = f"SET 'execution.runtime-mode' = 'batch';{files}CREATE TABLE t ({OVERWRITTEN}{key}) {divided} "
-    plan = planner.compile_sql(f"{script}WITH ({options});{statement};", name="job")
+    plan = hintplan.compile_sql(f"{script}WITH ({options});{statement};", name="job")
     assert execute(plan, spark).await_termination(180)

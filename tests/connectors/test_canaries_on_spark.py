@@ -13,9 +13,8 @@ from urllib.parse import quote
 
 import pytest
 
-from planner import compile_sql
-from plans import dump
-from plans.connectors.table import CONNECTORS
+from hintplan import compile_sql, dump
+from hintplan.plans.connectors.table import CONNECTORS
 from tests.messages.broker import spark_conf
 from tests.sample import each_once
 from tests.spark.commands import Commands, running_commands
@@ -37,7 +36,7 @@ SET = {
     "CANARY_LOGIN": f'{_LOGIN} username="me" password="{CANARY}";',
 }
 LEAKY = """
-from runtime.lookup.api import LookupFunction
+from hintplan.runtime.lookup.api import LookupFunction
 
 class Leaky(LookupFunction):
     def open(self, context):

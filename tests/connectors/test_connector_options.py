@@ -1,4 +1,4 @@
-"""What ``plans.connectors.table`` accepts and refuses in a table's options."""
+"""What ``hintplan.plans.connectors.table`` accepts and refuses in a table's options."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
-from plans.connectors.check import check_table
-from plans.connectors.datagen import field_specs, row_limit
-from plans.connectors.table import can_read, can_write, is_upsert_sink, sink_kinds
-from plans.declarations.tables import Table, TableColumn
+from hintplan.plans.connectors.check import check_table
+from hintplan.plans.connectors.datagen import field_specs, row_limit
+from hintplan.plans.connectors.table import can_read, can_write, is_upsert_sink, sink_kinds
+from hintplan.plans.declarations.tables import Table, TableColumn
 
 FILES = {"connector": "filesystem", "path": "data/orders", "format": "json"}
 SQLITE = {"connector": "jdbc", "url": "jdbc:sqlite:out.db", "table-name": "result"}
@@ -239,7 +239,5 @@ def test_what_can_be_read():
 
 
 def test_checking_options_loads_neither_spark_nor_arrow():
-    code = (
-        "import sys, plans.connectors.table; print([m for m in sys.modules if m in ('pyspark', 'pyarrow', 'sqlglot')])"
-    )
+    code = "import sys, hintplan.plans.connectors.table; print([m for m in sys.modules if m in ('pyspark', 'pyarrow', 'sqlglot')])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from pyspark.errors import StreamingQueryException
 
-from plans.declarations.tables import Table, TableColumn
-from plans.errors import RunError
-from runtime.connectors.table import read, refuse_unbounded, writer
-from runtime.operator import KIND
-from runtime.spark.session import prepare_session
+from hintplan.plans.declarations.tables import Table, TableColumn
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.table import read, refuse_unbounded, writer
+from hintplan.runtime.operator import KIND
+from hintplan.runtime.spark.session import prepare_session
 
 pytestmark = pytest.mark.spark
 

@@ -15,15 +15,15 @@ from pathlib import Path
 
 import pytest
 
-import plans.connectors
-from plans.connectors.check import check_table
-from plans.connectors.connector import Connector
-from plans.connectors.options import bad_value
-from plans.connectors.table import CONNECTORS, can_lookup, can_read, can_write, is_bounded, writes_files
-from plans.declarations.tables import Column, Table, TableColumn
-from runtime.connectors.table import CODE, lookup_source
-from runtime.lookup.api import AsyncLookupFunction, LookupContext, LookupFunction, ScanFunction
-from runtime.lookup.source import open_source
+import hintplan.plans.connectors
+from hintplan.plans.connectors.check import check_table
+from hintplan.plans.connectors.connector import Connector
+from hintplan.plans.connectors.options import bad_value
+from hintplan.plans.connectors.table import CONNECTORS, can_lookup, can_read, can_write, is_bounded, writes_files
+from hintplan.plans.declarations.tables import Column, Table, TableColumn
+from hintplan.runtime.connectors.table import CODE, lookup_source
+from hintplan.runtime.lookup.api import AsyncLookupFunction, LookupContext, LookupFunction, ScanFunction
+from hintplan.runtime.lookup.source import open_source
 
 ROOT = Path(__file__).parent.parent.parent
 CLASSES = "tests.connectors.test_every_connector"
@@ -112,8 +112,8 @@ class Whole(ScanFunction):
 def own_modules() -> dict[str, str]:
     """The connectors by the name of the module in ``plans/connectors`` that holds their descriptor."""
     found = {}
-    for path in Path(plans.connectors.__path__[0]).glob("*.py"):
-        module = importlib.import_module(f"plans.connectors.{path.stem}".removesuffix(".__init__"))
+    for path in Path(hintplan.plans.connectors.__path__[0]).glob("*.py"):
+        module = importlib.import_module(f"hintplan.plans.connectors.{path.stem}".removesuffix(".__init__"))
         own = [value for value in vars(module).values() if isinstance(value, Connector)]
         if path.stem != "table" and own:
             (connector,) = own
@@ -140,7 +140,9 @@ def names_in(path: Path) -> Iterator[tuple[int, str]]:
 def test_every_connector_has_a_file_in_plans_and_a_file_or_folder_of_that_name_in_runtime():
     found = own_modules()
     assert sorted(found.values()) == sorted(CONNECTORS)
-    assert {name: importlib.import_module(f"runtime.connectors.{stem}").CODE for stem, name in found.items()} == CODE
+    assert {
+        name: importlib.import_module(f"hintplan.runtime.connectors.{stem}").CODE for stem, name in found.items()
+    } == CODE
     assert {name: code.connector for name, code in CODE.items()} == CONNECTORS
 
 

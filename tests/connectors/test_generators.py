@@ -9,12 +9,12 @@ from itertools import pairwise
 import pyarrow as pa
 import pytest
 
-from plans.connectors.datagen import FieldSpec, field_specs
-from plans.declarations.tables import Table, TableColumn
-from plans.errors import RunError
-from runtime.connectors.datagen.generators import batch
-from runtime.connectors.datagen.source import DatagenReader
-from runtime.types import to_arrow
+from hintplan.plans.connectors.datagen import FieldSpec, field_specs
+from hintplan.plans.declarations.tables import Table, TableColumn
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.datagen.generators import batch
+from hintplan.runtime.connectors.datagen.source import DatagenReader
+from hintplan.runtime.types import to_arrow
 
 ALL = None  # a limit that Spark sets, which does not count here
 

@@ -8,10 +8,10 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runtime import operator
-from runtime.connectors.netted_rows import DELETED, net_rows
-from runtime.connectors.netting import Net, net
-from runtime.operator import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE
+from hintplan.runtime import operator
+from hintplan.runtime.connectors.netted_rows import DELETED, net_rows
+from hintplan.runtime.connectors.netting import Net, net
+from hintplan.runtime.operator import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE
 
 KIND = {"+I": INSERT, "-U": UPDATE_BEFORE, "+U": UPDATE_AFTER, "-D": DELETE}
 

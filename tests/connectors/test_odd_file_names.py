@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from plans.declarations.tables import Table, TableColumn
-from plans.errors import RunError
-from runtime.connectors.table import batch_writer, read, read_batch, read_in_arrow, writer
+from hintplan.plans.declarations.tables import Table, TableColumn
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.table import batch_writer, read, read_batch, read_in_arrow, writer
 
 pytestmark = pytest.mark.spark
 

@@ -11,7 +11,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from runtime.connectors.rowtext import lines
+from hintplan.runtime.connectors.rowtext import lines
 
 
 def text(value, data_type) -> str:

@@ -9,15 +9,15 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from plans.connectors.jdbc import ScanPart, scan_parts
-from plans.declarations.tables import Table, TableColumn, physical_columns
-from plans.errors import RunError
-from runtime.connectors.jdbc.scan import PartsReader, TableScan
-from runtime.connectors.table import lookup_source
-from runtime.lookup import pinned
-from runtime.lookup.api import LookupContext
-from runtime.storage.files import files_at
-from runtime.storage.pins import PinPlace, heeded_pins
+from hintplan.plans.connectors.jdbc import ScanPart, scan_parts
+from hintplan.plans.declarations.tables import Table, TableColumn, physical_columns
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.jdbc.scan import PartsReader, TableScan
+from hintplan.runtime.connectors.table import lookup_source
+from hintplan.runtime.lookup import pinned
+from hintplan.runtime.lookup.api import LookupContext
+from hintplan.runtime.storage.files import files_at
+from hintplan.runtime.storage.pins import PinPlace, heeded_pins
 
 HALVES = (ScanPart(column="k", low=1, high=2), ScanPart(column="k", low=3, high=4))
 

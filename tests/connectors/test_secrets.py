@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from plans.errors import RunError
-from runtime.secrets import resolve
+from hintplan.plans.errors import RunError
+from hintplan.runtime.secrets import resolve
 
 
 def test_every_placeholder_becomes_the_value_of_its_variable(monkeypatch):

@@ -11,9 +11,9 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from plans.declarations.tables import Column
-from plans.errors import RunError
-from runtime.connectors.jdbc.sqlite import (
+from hintplan.plans.declarations.tables import Column
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.jdbc.sqlite import (
     SqliteTable,
     append_rows,
     apply_net,
@@ -21,9 +21,9 @@ from runtime.connectors.jdbc.sqlite import (
     last_appended,
     storage_columns,
 )
-from runtime.connectors.jdbc.write import SqliteBatch
-from runtime.connectors.netting import Net
-from runtime.operator import DELETE, INSERT, KIND, UPDATE_AFTER, UPDATE_BEFORE
+from hintplan.runtime.connectors.jdbc.write import SqliteBatch
+from hintplan.runtime.connectors.netting import Net
+from hintplan.runtime.operator import DELETE, INSERT, KIND, UPDATE_AFTER, UPDATE_BEFORE
 
 REVENUE = SqliteTable(
     name="revenue",

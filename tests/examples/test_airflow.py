@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-import plans
+import hintplan
 from tests.cluster.installed import environment, installed, python_of
 from tests.faults.job import Feed, compiled
 
@@ -69,7 +69,7 @@ def prepared(directory: Path, files: int) -> None:
     feed = Feed(directory, seed=3)
     for _ in range(files):
         feed.add()
-    plans.dump(compiled(directory, files_per_batch=1), directory / "plan.json")
+    hintplan.dump(compiled(directory, files_per_batch=1), directory / "plan.json")
 
 
 def test_the_last_line_says_how_the_run_ended(read: dict[str, Any], tmp_path: Path) -> None:

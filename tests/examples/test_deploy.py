@@ -20,8 +20,8 @@ from botocore.validate import ParamValidator
 from databricks.bundles.jobs import Job
 from kubeflow_spark_api.models import SparkV1beta2SparkApplication
 
-from plans.declarations.durations import parse_duration
-from runtime.run.command import run_command
+from hintplan.plans.declarations.durations import parse_duration
+from hintplan.runtime.run.command import run_command
 
 DEPLOY = Path(__file__).parents[2] / "examples" / "deploy"
 KUBERNETES = ("1.31", "1.34")

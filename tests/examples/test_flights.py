@@ -107,8 +107,7 @@ def by_spark_batch(spark, sql: str, data: Path) -> dict[tuple[str, str], tuple[i
 @pytest.mark.integration
 @pytest.mark.spark
 def test_the_stream_ends_with_what_spark_batch_and_plain_python_compute(spark, prepare, data, tmp_path):
-    from planner import compile_sql
-    from runtime import execute
+    from hintplan import compile_sql, execute
 
     sql = (EXAMPLE / "flights.sql").read_text()
     assert sql.count("'data/") == 3

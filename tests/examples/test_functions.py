@@ -56,7 +56,7 @@ def test_each_trip_is_joined_with_what_the_service_knows_although_it_fails_now_a
     }
 
     def hintplan(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "plans.cli", *arguments, "--allow-module", "nearby"]
+        command = [sys.executable, "-m", "hintplan", *arguments, "--allow-module", "nearby"]
         done = subprocess.run(
             command,
             cwd=directory,

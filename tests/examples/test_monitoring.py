@@ -18,7 +18,7 @@ from grafana_foundation_sdk.cog import plugins
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from runtime.metrics.table import METRICS, Metric
+from hintplan.runtime.metrics.table import METRICS, Metric
 
 FOLDER = Path(__file__).parents[2] / "examples" / "monitoring"
 DASHBOARD = json.loads((FOLDER / "grafana.json").read_text(encoding="utf-8"))

@@ -17,8 +17,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-import planner
-from plans.model.plan import Plan
+import hintplan
+from hintplan.plans.model.plan import Plan
 from tests.faults.jobs import Job, Row, difference, events_of
 
 __all__ = ["Feed", "compiled", "expected", "files_job", "rows_of"]
@@ -58,7 +58,7 @@ INSERT INTO copies SELECT id, customer, amount FROM orders;
 def compiled(directory: Path, *, files_per_batch: int = 2, database: str = "", lake: str = "") -> Plan:
     """The plan; with two files a batch, one may take back what the other inserts."""
     text = script(directory, files_per_batch=files_per_batch, database=database, lake=lake)
-    return planner.compile_sql(text, {"parallelism.default": "2"}, name="faults")
+    return hintplan.compile_sql(text, {"parallelism.default": "2"}, name="faults")
 
 
 class Feed:

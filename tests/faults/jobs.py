@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from plans.model.plan import Plan
+from hintplan.plans.model.plan import Plan
 
 Row = tuple[Any, ...]
 

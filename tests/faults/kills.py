@@ -27,7 +27,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
-import plans
+import hintplan
 from tests.cluster.standalone import Cluster, running_cluster
 from tests.faults.job import files_job
 from tests.faults.jobs import Job
@@ -73,7 +73,7 @@ def run_kills(
     targets: Sequence[str],
 ) -> Counter[str]:
     """Kill ``kills`` times, then check what ``job`` has written, and say how often each was hit; or Failed."""
-    plans.dump(job.plan, directory / "plan.json")
+    hintplan.dump(job.plan, directory / "plan.json")
     driver = Driver(
         directory=directory, options=[*cluster.options(**PATIENT, **job.conf), *job.options], extras=job.extras,
         needs_servers=bool(job.servers),

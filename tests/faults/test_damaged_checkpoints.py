@@ -15,15 +15,15 @@ import pytest
 from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
-from plans.checkpoint.record import local_record
-from plans.errors import RunError
-from plans.files.codec import dumps
-from plans.model.plan import Plan
-from runtime.checkpoint.parts import undamaged_record
-from runtime.inspect.command import state_command
-from runtime.run.check import check_command
-from runtime.run.command import run_command
-from runtime.run.execute import execute
+from hintplan.plans.checkpoint.record import local_record
+from hintplan.plans.errors import RunError
+from hintplan.plans.files.codec import dumps
+from hintplan.plans.model.plan import Plan
+from hintplan.runtime.checkpoint.parts import undamaged_record
+from hintplan.runtime.inspect.command import state_command
+from hintplan.runtime.run.check import check_command
+from hintplan.runtime.run.command import run_command
+from hintplan.runtime.run.execute import execute
 from tests.spark.programs import CUSTOMER_ROWS, add_rows, changes, expected, fold, revenue_plan, sample
 
 pytestmark = pytest.mark.spark

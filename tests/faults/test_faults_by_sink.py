@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from plans.connectors.policy import Policy
-from plans.declarations.tables import Table, TableColumn
-from plans.errors import RunError
-from plans.model.plan import Plan
-from plans.operators import Calc, Scan, SelectItem, Sink
-from runtime.run.execute import execute
+from hintplan.plans.connectors.policy import Policy
+from hintplan.plans.declarations.tables import Table, TableColumn
+from hintplan.plans.errors import RunError
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Calc, Scan, SelectItem, Sink
+from hintplan.runtime.run.execute import execute
 from tests.connectors.lakes.lakes import IcebergLake
 from tests.sample import each_once
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-import plans
+import hintplan
 from tests.faults.processes import descendants
 from tests.sample import each_once
 from tests.spark.programs import revenue_plan
@@ -43,8 +43,8 @@ def java_of(process: subprocess.Popen[str]) -> list[int]:
 
 def started(directory: Path) -> subprocess.Popen[str]:
     """A run whose JVM has just begun."""
-    plans.dump(revenue_plan(directory), directory / "plan.json")
-    command = [sys.executable, "-m", "plans.cli", "run", "plan.json", "--once", "--master", "local[1]"]
+    hintplan.dump(revenue_plan(directory), directory / "plan.json")
+    command = [sys.executable, "-m", "hintplan", "run", "plan.json", "--once", "--master", "local[1]"]
     root = str(Path(plans.__file__).parents[1])
     with (directory / "said").open("w") as said:
         return subprocess.Popen(

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from plans.errors import RunError
-from plans.model.plan import Plan
-from runtime.connectors.jdbc import sqlite as connector
-from runtime.run.execute import execute
+from hintplan.plans.errors import RunError
+from hintplan.plans.model.plan import Plan
+from hintplan.runtime.connectors.jdbc import sqlite as connector
+from hintplan.runtime.run.execute import execute
 from tests.faults.job import Feed, compiled, expected, rows_of
 
 pytestmark = pytest.mark.spark

@@ -16,8 +16,7 @@ from typing import Any
 
 import pytest
 
-import planner
-import plans
+import hintplan
 from tests.connectors.servers.databases import Database, MariadbDatabase, PostgresDatabase
 from tests.lookup_sources.conftest import mariadb, postgres, redis
 from tests.lookup_sources.servers import Redis
@@ -191,7 +190,7 @@ class Run:
 
 @contextmanager
 def running(directory: Path, *options: str) -> Iterator[Run]:
-    command = [sys.executable, "-m", "plans.cli", "run", "plan.json", "--checkpoint", "checkpoint", "--json"]
+    command = [sys.executable, "-m", "hintplan", "run", "plan.json", "--checkpoint", "checkpoint", "--json"]
     conf = [part for key, value in spark_conf().items() for part in ("--conf", f"{key}={value}")]
     more = ["--master", "local[2]", "--allow-env", "HINTPLAN_TEST_PASSWORD", "--trigger", "100 ms", *conf, *options]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1"}
@@ -215,7 +214,7 @@ def test_a_run_goes_on_when_what_was_away_is_back(
     (tmp_path / "o").mkdir()
     case = CASES[name](request.getfixturevalue, tmp_path)
     feed = case.feed or (lambda number: add_rows(tmp_path, "o", [{"id": number, "k": number * 10}]))
-    plans.dump(planner.compile_sql(f"{case.tables} {case.query};"), tmp_path / "plan.json")
+    hintplan.dump(hintplan.compile_sql(f"{case.tables} {case.query};"), tmp_path / "plan.json")
     feed(1)
     with running(tmp_path, "--max-restarts", "40", "--restart-delay", "300 ms") as run:
         run.wait_for("the first row", lambda: case.rows() == [(1, 10)])
@@ -240,7 +239,9 @@ def test_what_is_for_good_is_not_tried_again(tmp_path: Path, monkeypatch: pytest
     monkeypatch.chdir(tmp_path)
     (tmp_path / "o").mkdir()
     tables = f"{ORDERS} CREATE TABLE r (id BIGINT, k BIGINT) WITH ({SQLITE});"
-    plans.dump(planner.compile_sql(f"{tables} INSERT INTO r SELECT id, 10 / (k - k) FROM o;"), tmp_path / "plan.json")
+    hintplan.dump(
+        hintplan.compile_sql(f"{tables} INSERT INTO r SELECT id, 10 / (k - k) FROM o;"), tmp_path / "plan.json"
+    )
     add_rows(tmp_path, "o", [{"id": 1, "k": 1}])
     with running(tmp_path, "--max-restarts", "5") as run:
         assert run.process.wait(DEADLINE_SECONDS) == 1
@@ -278,7 +279,7 @@ def test_restarts_end_after_as_many_as_there_may_be(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "o").mkdir()
     case = CASES["postgres"](request.getfixturevalue, tmp_path)
-    plans.dump(planner.compile_sql(f"{script} {case.tables} {case.query};"), tmp_path / "plan.json")
+    hintplan.dump(hintplan.compile_sql(f"{script} {case.tables} {case.query};"), tmp_path / "plan.json")
     case.kill()
     try:
         with running(tmp_path, *options) as run:

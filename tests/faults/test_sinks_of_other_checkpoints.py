@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from plans.declarations.tables import Table, TableColumn
-from plans.errors import RunError
-from plans.model.plan import Plan
-from plans.operators import Scan, Sink
-from runtime.run.execute import execute
+from hintplan.plans.declarations.tables import Table, TableColumn
+from hintplan.plans.errors import RunError
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Scan, Sink
+from hintplan.runtime.run.execute import execute
 from tests.connectors.lakes.lakes import IcebergLake
 from tests.connectors.lakes.readers import delta_rows
 

@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-import planner
-from plans.model.plan import Plan
+import hintplan
+from hintplan.plans.model.plan import Plan
 from tests.cluster.installed import NEEDED_BY_WORKERS, python_with
 from tests.connectors.lakes.lakes import DeltaLake, in_with
 from tests.connectors.lakes.rest_catalog import RestLake, jars, rest_catalog
@@ -67,7 +67,7 @@ EXECUTE STATEMENT SET BEGIN
   INSERT INTO shelved SELECT id, amount, country FROM joined;
 END;
 """
-    return planner.compile_sql(script, {"parallelism.default": "2", "pipeline.name": "topics"}, name="topics")
+    return hintplan.compile_sql(script, {"parallelism.default": "2", "pipeline.name": "topics"}, name="topics")
 
 
 class Feed:

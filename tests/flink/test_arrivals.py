@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from planner import compile_sql
+from hintplan import compile_sql
 from tests.flink.arrivals import COMPUTED, COUNT, QUERIES
 from tests.runtime.pipeline import Pipeline
 

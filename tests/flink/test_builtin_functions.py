@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from planner.compile import compile_script
-from planner.expressions.functions.refused import refusal
-from plans.errors import SqlError
+from hintplan.planner.compile import compile_script
+from hintplan.planner.expressions.functions.refused import refusal
+from hintplan.plans.errors import SqlError
 from tests.planner.expressions.one_expression import ROW
 
 HERE = Path(__file__).parent

@@ -13,12 +13,12 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 
-from planner.compile import compile_script
-from plans.errors import SqlError
-from plans.operators import Calc
-from runtime.expressions.allowed import check_expression
-from runtime.expressions.arithmetic import spark_expression
-from runtime.spark.session import prepare_session
+from hintplan.planner.compile import compile_script
+from hintplan.plans.errors import SqlError
+from hintplan.plans.operators import Calc
+from hintplan.runtime.expressions.allowed import check_expression
+from hintplan.runtime.expressions.arithmetic import spark_expression
+from hintplan.runtime.spark.session import prepare_session
 from tests.flink.casts import COLUMNS, FAILS, TARGETS
 from tests.flink.values import plain
 from tests.sample import sampled

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from planner.context import TableEntry
-from planner.query.queries import build_view
-from planner.session import Session
-from planner.statements.model import CreateTable
-from plans.declarations.tables import TableColumn
-from plans.declarations.types import parse_type
-from plans.errors import SqlError
+from hintplan.planner.context import TableEntry
+from hintplan.planner.query.queries import build_view
+from hintplan.planner.session import Session
+from hintplan.planner.statements.model import CreateTable
+from hintplan.plans.declarations.tables import TableColumn
+from hintplan.plans.declarations.types import parse_type
+from hintplan.plans.errors import SqlError
 from tests.flink.ddl import BEFORE, DDL
 
 RECORDED: dict[str, Any] = json.loads((Path(__file__).parent / "ddl.json").read_text(encoding="utf-8"))

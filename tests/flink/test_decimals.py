@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from planner.compile import compile_script
-from plans.declarations.types import parse_type
-from plans.operators import Calc
-from runtime.expressions.allowed import check_expression
-from runtime.expressions.arithmetic import spark_expression
-from runtime.types import to_spark
+from hintplan.planner.compile import compile_script
+from hintplan.plans.declarations.types import parse_type
+from hintplan.plans.operators import Calc
+from hintplan.runtime.expressions.allowed import check_expression
+from hintplan.runtime.expressions.arithmetic import spark_expression
+from hintplan.runtime.types import to_spark
 from tests.flink.decimals import columns, rows
 from tests.flink.values import plain
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from planner import compile_sql
-from plans.errors import RunError
-from plans.model.plan import Plan
-from runtime.run.execute import execute
+from hintplan import compile_sql
+from hintplan.plans.errors import RunError
+from hintplan.plans.model.plan import Plan
+from hintplan.runtime.run.execute import execute
 from tests.flink.programs import DOCUMENTS, TABLES
 from tests.flink.test_programs import RECORDED, rows_of
 from tests.spark.programs import add_rows, changes

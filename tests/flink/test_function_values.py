@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from pyspark.sql import functions as F
 
-from planner.compile import compile_script
-from plans.declarations.types import parse_type
-from plans.errors import SqlError
-from plans.operators import Calc
-from runtime.expressions.allowed import check_expression
-from runtime.expressions.arithmetic import spark_expression
-from runtime.spark.session import prepare_session
+from hintplan.planner.compile import compile_script
+from hintplan.plans.declarations.types import parse_type
+from hintplan.plans.errors import SqlError
+from hintplan.plans.operators import Calc
+from hintplan.runtime.expressions.allowed import check_expression
+from hintplan.runtime.expressions.arithmetic import spark_expression
+from hintplan.runtime.spark.session import prepare_session
 from tests.flink.function_values import FAILS, TABLES, ZONES
 from tests.flink.test_casts import in_spark, table_of
 from tests.flink.test_functions import same

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from plans.declarations.types import parse_type
-from runtime.expressions.arithmetic import spark_expression
+from hintplan.plans.declarations.types import parse_type
+from hintplan.runtime.expressions.arithmetic import spark_expression
 from tests.flink.values import plain
 from tests.planner.expressions.one_expression import ROW, expression_of, type_of
 

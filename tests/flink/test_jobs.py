@@ -19,12 +19,12 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-import planner
-from plans.connectors.table import source_kinds
-from plans.declarations.tables import Table
-from plans.model.plan import Plan
-from plans.operators import Scan
-from runtime.types import to_arrow
+import hintplan
+from hintplan.plans.connectors.table import source_kinds
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Scan
+from hintplan.runtime.types import to_arrow
 from tests.fuzz.data import Event
 from tests.fuzz.in_process import Stream
 
@@ -36,7 +36,7 @@ DEADLINE_SECONDS = 180
 
 def compiled(name: str, config: Mapping[str, str] | None = None) -> Plan:
     path = SCRIPTS[name]
-    return planner.compile_sql(path.read_text(encoding="utf-8"), config, file=path.name)
+    return hintplan.compile_sql(path.read_text(encoding="utf-8"), config, file=path.name)
 
 
 def value(given: Any, kind: pa.DataType) -> Any:
@@ -124,7 +124,7 @@ def test_each_sink_ends_with_the_rows_that_flink_left(name: str, count: int, spa
 @pytest.mark.spark
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_a_batch_job_leaves_them_too(name: str, spark: SparkSession, tmp_path: Path) -> None:
-    from runtime.run.execute import execute
+    from hintplan.runtime.run.execute import execute
 
     stream = compiled(name)
     if any(source_kinds(stream.tables[table]) != ("+I",) for table in sources_of(stream)):

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.errors import PySparkException
 
-from planner.compile import compile_script
-from plans.declarations.types import DataType, parse_type
-from plans.errors import SqlError
-from plans.model.plan import Plan
-from plans.operators import Calc
-from runtime.expressions.allowed import check_expression
-from runtime.expressions.arithmetic import spark_expression
-from runtime.results.text import cell
-from runtime.spark.session import prepare_session
-from runtime.types import to_arrow, to_spark
+from hintplan.planner.compile import compile_script
+from hintplan.plans.declarations.types import DataType, parse_type
+from hintplan.plans.errors import SqlError
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Calc
+from hintplan.runtime.expressions.allowed import check_expression
+from hintplan.runtime.expressions.arithmetic import spark_expression
+from hintplan.runtime.results.text import cell
+from hintplan.runtime.spark.session import prepare_session
+from hintplan.runtime.types import to_arrow, to_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

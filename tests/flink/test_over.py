@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-import planner
+import hintplan
 from tests.flink.over import COLUMNS, QUERIES, ROWS
 from tests.flink.values import plain
 
@@ -31,12 +31,12 @@ def script(folder: Path) -> str:
 
 @pytest.fixture(scope="module")
 def results(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Counter[str]]:
-    from runtime.run.execute import execute
+    from hintplan.runtime.run.execute import execute
 
     folder = tmp_path_factory.mktemp("over")
     rows = (json.dumps(dict(zip(NAMES, row, strict=True))) + "\n" for row in ROWS)
     (folder / "o.json").write_text("".join(rows), encoding="utf-8")
-    assert execute(planner.compile_sql(script(folder)), spark).await_termination(DEADLINE_SECONDS)
+    assert execute(hintplan.compile_sql(script(folder)), spark).await_termination(DEADLINE_SECONDS)
     found = {}
     for number, name in enumerate(QUERIES):
         frame = spark.read.parquet(str(folder / str(number)))

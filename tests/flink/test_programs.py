@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from planner.compile import compile_sql
-from plans.model.plan import Plan
-from plans.operators import Aggregate, ChangelogNormalize, Stateful
+from hintplan.planner.compile import compile_sql
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Aggregate, ChangelogNormalize, Stateful
 from tests.flink.programs import (
     CONFIGURED_TTL,
     DOCUMENTS,

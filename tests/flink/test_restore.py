@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-import planner
-from runtime.run.execute import execute
+import hintplan
+from hintplan.runtime.run.execute import execute
 from tests.flink.record_restore import CASES
 from tests.sample import sampled
 from tests.spark.programs import add_rows, changes
@@ -37,7 +37,7 @@ def test_a_changed_ttl_finds_the_state_that_flink_found(spark: SparkSession, tmp
     def run(ttl: str, *rows: dict[str, Any]) -> list[str]:
         seen = sorted(map(line, changes(tmp_path)))
         add_rows(tmp_path, "o", list(rows))
-        plan = planner.compile_sql(script, {"table.exec.state.ttl": ttl, "parallelism.default": "1"}, name="restored")
+        plan = hintplan.compile_sql(script, {"table.exec.state.ttl": ttl, "parallelism.default": "1"}, name="restored")
         execution = execute(plan, spark, checkpoint=str(tmp_path / "checkpoint"), once=True)
         assert execution.await_termination(DEADLINE_SECONDS)
         found = sorted(map(line, changes(tmp_path)))

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-import planner
-from plans.errors import Diagnostic, SqlError
-from runtime.run.execute import execute
+import hintplan
+from hintplan.plans.errors import Diagnostic, SqlError
+from hintplan.runtime.run.execute import execute
 from tests.flink.sinks import CASES, COLUMNS, ENFORCERS, ROWS, ZONE
 from tests.spark.programs import add_rows
 
@@ -37,14 +37,14 @@ def script(directory: Path, *cases: tuple[str, str]) -> str:
 @pytest.mark.parametrize(("column", "kind"), REFUSED)
 def test_what_flink_refuses_is_refused_with_its_place(column: str, kind: str, tmp_path: Path) -> None:
     with pytest.raises(SqlError) as caught:
-        planner.compile_sql(script(tmp_path, (column, kind)))
+        hintplan.compile_sql(script(tmp_path, (column, kind)))
     assert f"3:22: column 'c0' of sink 'r' is {kind}, but '{column}' is {COLUMNS[column]}" in str(caught.value)
 
 
 @pytest.mark.parametrize(("column", "kind"), TAKEN)
 def test_a_note_says_where_a_value_may_not_fit(column: str, kind: str, tmp_path: Path) -> None:
     notes: list[Diagnostic] = []
-    planner.compile_sql(script(tmp_path, (column, kind)), on_warning=notes.append)
+    hintplan.compile_sql(script(tmp_path, (column, kind)), on_warning=notes.append)
     narrower = {
         *(("s", f"VARCHAR({n})") for n in (3, 5, 9)),
         *(("v", "VARCHAR(3)"), ("w", "VARCHAR(3)"), ("w", "VARCHAR(5)"), ("w", "CHAR(3)"), ("w", "CHAR(9)")),
@@ -68,7 +68,7 @@ def test_a_note_says_where_a_value_may_not_fit(column: str, kind: str, tmp_path:
 
 def test_another_word_for_the_enforcer_is_refused() -> None:
     with pytest.raises(SqlError, match="expected IGNORE or TRIM_PAD, found 'ERROR'"):
-        planner.compile_sql("SET 'table.exec.sink.type-length-enforcer' = 'ERROR';")
+        hintplan.compile_sql("SET 'table.exec.sink.type-length-enforcer' = 'ERROR';")
 
 
 @pytest.mark.spark
@@ -76,7 +76,7 @@ def test_another_word_for_the_enforcer_is_refused() -> None:
 @pytest.mark.parametrize("enforcer", ENFORCERS)
 def test_values_are_those_that_flink_writes(spark: SparkSession, tmp_path: Path, enforcer: str, mode: str) -> None:
     add_rows(tmp_path, "o", [{**row, **{c: row[c].replace(" ", "T") for c in "tz"}} for row in ROWS])
-    plan = planner.compile_sql(
+    plan = hintplan.compile_sql(
         f"SET 'table.exec.sink.type-length-enforcer' = '{enforcer}'; SET 'execution.runtime-mode' = '{mode}';"
         + script(tmp_path, *TAKEN),
         {"parallelism.default": "2", "table.local-time-zone": ZONE},

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from planner.compile import compile_script
-from plans.errors import SqlError
-from plans.operators import Calc
-from runtime.expressions.allowed import check_expression
-from runtime.expressions.arithmetic import spark_expression
-from runtime.spark.session import prepare_session
+from hintplan.planner.compile import compile_script
+from hintplan.plans.errors import SqlError
+from hintplan.plans.operators import Calc
+from hintplan.runtime.expressions.allowed import check_expression
+from hintplan.runtime.expressions.arithmetic import spark_expression
+from hintplan.runtime.spark.session import prepare_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from planner import compile_sql
-from plans.declarations.types import DataType, parse_type
-from plans.errors import SqlError
+from hintplan import compile_sql
+from hintplan.plans.declarations.types import DataType, parse_type
+from hintplan.plans.errors import SqlError
 from tests.flink.type_pairs import COLUMNS, INSERT, QUERIES, TYPES
 
 RECORDED: dict[str, Any] = json.loads((Path(__file__).parent / "type_pairs.json").read_text(encoding="utf-8"))

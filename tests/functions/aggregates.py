@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from runtime.functions import AggregateFunction, FunctionContext
+from hintplan.runtime.functions import AggregateFunction, FunctionContext
 from tests.flink.aggregate_functions import TYPES
 
 

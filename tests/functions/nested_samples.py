@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from runtime.functions import AggregateFunction, AsyncScalarFunction, ScalarFunction, TableFunction
+from hintplan.runtime.functions import AggregateFunction, AsyncScalarFunction, ScalarFunction, TableFunction
 
 BUYER = "ROW<name STRING, address ROW<city STRING, zip INT>>"
 

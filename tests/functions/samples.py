@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from runtime.functions import AsyncScalarFunction, AsyncTableFunction, FunctionContext, TableFunction
+from hintplan.runtime.functions import AsyncScalarFunction, AsyncTableFunction, FunctionContext, TableFunction
 
 
 class Words(TableFunction):

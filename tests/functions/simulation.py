@@ -13,14 +13,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from plans.declarations.tables import Column
-from plans.errors import RunError
-from runtime.functions import AsyncTableFunction
-from runtime.functions.metrics import FunctionCounters
-from runtime.functions.spec import CallPolicy, FunctionSpec
-from runtime.functions.task import function_tables
-from runtime.functions.worker import OpenFunction
-from runtime.kernels.found_rows import JoinedRows
+from hintplan.plans.declarations.tables import Column
+from hintplan.plans.errors import RunError
+from hintplan.runtime.functions import AsyncTableFunction
+from hintplan.runtime.functions.metrics import FunctionCounters
+from hintplan.runtime.functions.spec import CallPolicy, FunctionSpec
+from hintplan.runtime.functions.task import function_tables
+from hintplan.runtime.functions.worker import OpenFunction
+from hintplan.runtime.kernels.found_rows import JoinedRows
 from tests.lookup.simulation import VirtualClock, VirtualEventLoop
 
 

@@ -11,23 +11,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner import compile_sql
-from plans.analysis.columns import output_columns
-from plans.analysis.streaming_queries import queries
-from plans.analysis.validate import validate
-from plans.compare.carryover import carried, continued
-from plans.compare.diff import diff
-from plans.compare.query_record import query_records
-from plans.errors import RunError, SqlError
-from plans.model.plan import Plan
-from plans.operators.aggregate import one_phase_because
-from runtime.build.bound import build_operator, users_aggregates
-from runtime.engine.process import joined
-from runtime.functions.worker import load_function
-from runtime.kernels.partial import ROWS, WEIGHT
-from runtime.lookup.plan import LookupRun
-from runtime.operators.aggregate import AggregateOperator
-from runtime.state.memory import MemoryStore
+from hintplan import compile_sql
+from hintplan.plans.analysis.columns import output_columns
+from hintplan.plans.analysis.streaming_queries import queries
+from hintplan.plans.analysis.validate import validate
+from hintplan.plans.compare.carryover import carried, continued
+from hintplan.plans.compare.diff import diff
+from hintplan.plans.compare.query_record import query_records
+from hintplan.plans.errors import RunError, SqlError
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators.aggregate import one_phase_because
+from hintplan.runtime.build.bound import build_operator, users_aggregates
+from hintplan.runtime.engine.process import joined
+from hintplan.runtime.functions.worker import load_function
+from hintplan.runtime.kernels.partial import ROWS, WEIGHT
+from hintplan.runtime.lookup.plan import LookupRun
+from hintplan.runtime.operators.aggregate import AggregateOperator
+from hintplan.runtime.state.memory import MemoryStore
 from tests.functions import aggregates
 from tests.runtime.changelog import delta, events_of, fold
 from tests.runtime.pipeline import Pipeline

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-import plans
-from planner import compile_sql
-from plans.connectors.policy import Policy
-from plans.errors import PlanError, RunError
-from plans.model.plan import Plan
-from runtime.run.execute import execute
+import hintplan
+from hintplan import compile_sql
+from hintplan.plans.connectors.policy import Policy
+from hintplan.plans.errors import PlanError, RunError
+from hintplan.plans.model.plan import Plan
+from hintplan.runtime.run.execute import execute
 from tests.functions.aggregates import Bag, Calls, Mode, Rows, WeightedAverage
 from tests.spark.programs import add_rows, changes
 
@@ -88,8 +88,8 @@ def test_a_stream_goes_on_after_a_restart_with_other_partitions(spark: SparkSess
     with pytest.raises((RunError, PlanError), match="aggregate_t"):
         run(replace(plan, functions={**plan.functions, "mode": other}), spark, tmp_path)
     file = tmp_path / "plan.json"
-    file.write_bytes(plans.dumps(plan))
-    command = [sys.executable, "-m", "plans.cli", "state", str(tmp_path / "checkpoint"), "--show", "20", "--json"]
+    file.write_bytes(hintplan.dumps(plan))
+    command = [sys.executable, "-m", "hintplan", "state", str(tmp_path / "checkpoint"), "--show", "20", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "__user weighted(v, w)" in done.stdout

@@ -13,12 +13,18 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from plans.errors import RunError
-from runtime.functions import AsyncScalarFunction, AsyncTableFunction, FunctionContext, ScalarFunction, TableFunction
-from runtime.functions.metrics import FunctionCounters
-from runtime.functions.rows import argument_rows, listed, returned_rows
-from runtime.functions.task import function_tables
-from runtime.functions.worker import OpenFunction
+from hintplan.plans.errors import RunError
+from hintplan.runtime.functions import (
+    AsyncScalarFunction,
+    AsyncTableFunction,
+    FunctionContext,
+    ScalarFunction,
+    TableFunction,
+)
+from hintplan.runtime.functions.metrics import FunctionCounters
+from hintplan.runtime.functions.rows import argument_rows, listed, returned_rows
+from hintplan.runtime.functions.task import function_tables
+from hintplan.runtime.functions.worker import OpenFunction
 from tests.functions.simulation import function_spec
 from tests.lookup.simulation import VirtualClock, VirtualEventLoop
 

@@ -27,7 +27,7 @@ def test_the_commands_print_what_is_shown(tmp_path: Path) -> None:
     launcher = tmp_path / "bin" / "hintplan"
     launcher.parent.mkdir()
     launcher.write_text(
-        f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH:{ROOT}" exec {shlex.quote(sys.executable)} -m plans.cli "$@"\n'
+        f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH:{ROOT}" exec {shlex.quote(sys.executable)} -m hintplan "$@"\n'
     )
     launcher.chmod(0o755)
     path = os.pathsep.join([str(launcher.parent), os.environ["PATH"]])

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-import runtime.functions
-from plans.errors import RunError
-from runtime.functions import AsyncTableFunction, FunctionContext
-from runtime.functions.metrics import FUNCTION_METRICS
-from runtime.functions.rows import returned_rows
+import hintplan.runtime.functions
+from hintplan.plans.errors import RunError
+from hintplan.runtime.functions import AsyncTableFunction, FunctionContext
+from hintplan.runtime.functions.metrics import FUNCTION_METRICS
+from hintplan.runtime.functions.rows import returned_rows
 
 PAGE = (Path(__file__).parents[2] / "docs" / "table-functions.md").read_text(encoding="utf-8")
 
@@ -53,4 +53,4 @@ def test_every_metric_stands_on_the_page(name: str) -> None:
 
 def test_every_interface_stands_on_the_page() -> None:
     base = "UserDefinedFunction"
-    assert [name for name in runtime.functions.__all__ if name != base and f"`{name}`" not in PAGE] == []
+    assert [name for name in hintplan.runtime.functions.__all__ if name != base and f"`{name}`" not in PAGE] == []

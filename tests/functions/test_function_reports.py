@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pyspark.sql import Row
 
-from runtime.progress import BatchProgress, batch_progress, total_functions
-from runtime.run.report import JsonReport, LineReport, TableReport
+from hintplan.runtime.progress import BatchProgress, batch_progress, total_functions
+from hintplan.runtime.run.report import JsonReport, LineReport, TableReport
 
 COUNTED = {"calls": 1012, "retries": 2, "failures": 3, "inFlightMax": 10, "rowsOut": 3000}
 TEXT = "1,012 calls · 3,000 rows out · 3 failures · 2 retries · 10 at once"

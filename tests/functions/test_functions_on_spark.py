@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from plans.connectors.policy import Policy
-from plans.declarations.tables import Column, Function, Table, TableColumn
-from plans.errors import RunError
-from plans.model.plan import Plan
-from plans.operators import Aggregate, AggregateCall, Argument, Correlate, JoinColumn, Operator, Scan, Sink
-from plans.settings.state import StateEntry
-from runtime.build.correlate import call_function
-from runtime.build.edges import Edges
-from runtime.lookup.plan import LookupRun
-from runtime.run.execute import execute
-from runtime.run.execution import Execution
+from hintplan.plans.connectors.policy import Policy
+from hintplan.plans.declarations.tables import Column, Function, Table, TableColumn
+from hintplan.plans.errors import RunError
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Aggregate, AggregateCall, Argument, Correlate, JoinColumn, Operator, Scan, Sink
+from hintplan.plans.settings.state import StateEntry
+from hintplan.runtime.build.correlate import call_function
+from hintplan.runtime.build.edges import Edges
+from hintplan.runtime.lookup.plan import LookupRun
+from hintplan.runtime.run.execute import execute
+from hintplan.runtime.run.execution import Execution
 from tests.groups import call_settings
 from tests.spark.programs import add_rows, changes
 

@@ -17,18 +17,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plans.errors import RunError
-from runtime.functions import AsyncTableFunction
-from runtime.functions.metrics import FunctionCounters
-from runtime.functions.task import function_tables
-from runtime.functions.worker import OpenFunction
-from runtime.lookup.api import AsyncLookupFunction, Key, LookupFunction, Row
-from runtime.lookup.caches.schedule import ThreadScheduler
-from runtime.lookup.metrics import LookupCounters
-from runtime.lookup.task import lookup_tables
-from runtime.lookup.worker import OpenLookup
-from runtime.worker.event_loop import LoopThread, finish
-from runtime.worker.exceptions import NEVER_HEAL
+from hintplan.plans.errors import RunError
+from hintplan.runtime.functions import AsyncTableFunction
+from hintplan.runtime.functions.metrics import FunctionCounters
+from hintplan.runtime.functions.task import function_tables
+from hintplan.runtime.functions.worker import OpenFunction
+from hintplan.runtime.lookup.api import AsyncLookupFunction, Key, LookupFunction, Row
+from hintplan.runtime.lookup.caches.schedule import ThreadScheduler
+from hintplan.runtime.lookup.metrics import LookupCounters
+from hintplan.runtime.lookup.task import lookup_tables
+from hintplan.runtime.lookup.worker import OpenLookup
+from hintplan.runtime.worker.event_loop import LoopThread, finish
+from hintplan.runtime.worker.exceptions import NEVER_HEAL
 from tests.functions.simulation import Script, function_spec, schedule, simulate
 from tests.lookup.simulation import VirtualClock, VirtualEventLoop, opened
 from tests.lookup.simulation import spec as lookup_spec

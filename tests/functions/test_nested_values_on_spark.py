@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from planner import compile_sql
-from plans.connectors.policy import Policy
-from runtime.run.execute import execute
+from hintplan import compile_sql
+from hintplan.plans.connectors.policy import Policy
+from hintplan.runtime.run.execute import execute
 from tests.functions.nested_samples import Cities, Counted, Moved, Priced
 from tests.spark.programs import add_rows, changes
 

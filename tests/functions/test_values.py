@@ -18,11 +18,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from plans.declarations.tables import Column
-from plans.errors import RunError
-from runtime.functions.rows import returned_rows
-from runtime.lookup.rows import fitted_rows, keyed_rows
-from runtime.types import to_arrow
+from hintplan.plans.declarations.tables import Column
+from hintplan.plans.errors import RunError
+from hintplan.runtime.functions.rows import returned_rows
+from hintplan.runtime.lookup.rows import fitted_rows, keyed_rows
+from hintplan.runtime.types import to_arrow
 
 TYPES = (
     *("BOOLEAN", "TINYINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL(4, 2)", "CHAR(3)", "VARCHAR(3)", "STRING"),

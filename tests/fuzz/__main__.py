@@ -27,9 +27,9 @@ def fuzz(numbers: range, *, share: str | None = None, slowly: int = 50) -> Count
     """Check the cases with these ``numbers``, or those of one ``share``; tells of failures and, every ``slowly`` cases,
     of progress.
     """
-    from runtime.run.command import opened_session
-    from runtime.run.spark_options import SparkOptions
-    from runtime.spark.session import prepare_session
+    from hintplan.runtime.run.command import opened_session
+    from hintplan.runtime.run.spark_options import SparkOptions
+    from hintplan.runtime.spark.session import prepare_session
 
     quick_jvms()
     count: Counter[str] = Counter()

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import duckdb
 from pyspark.sql import SparkSession
 
-from plans.errors import HintplanError, SqlError
+from hintplan.plans.errors import HintplanError, SqlError
 from tests.fuzz.compiled import compiled, script
 from tests.fuzz.data import World, random_world
 from tests.fuzz.expressions import family

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from planner.session import Session
-from planner.statements.model import Select
-from plans.model.plan import Plan
+from hintplan.planner.session import Session
+from hintplan.planner.statements.model import Select
+from hintplan.plans.model.plan import Plan
 from tests.fuzz.data import World
 from tests.fuzz.trees import Rendered
 

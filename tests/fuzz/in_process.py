@@ -1,8 +1,9 @@
 """A stream without Spark's streaming: the runtime builds each micro-batch as a plan over local rows.
 
-All that hintplan does to rows is its own code: the builders of :mod:`runtime.build.stream`, packing and hashing, two
-partitions, the operators, calcs in Arrow, and expressions in Spark, which evaluates them on local relations at once.
-Not here are Spark's sources, shuffle and codegen, nor files of state, which the share of queries on real streams has.
+All that hintplan does to rows is its own code: the builders of :mod:`hintplan.runtime.build.stream`, packing and
+hashing, two partitions, the operators, calcs in Arrow, and expressions in Spark, which evaluates them on local
+relations at once. Not here are Spark's sources, shuffle and codegen, nor files of state, which the share of queries on
+real streams has.
 """
 
 from __future__ import annotations
@@ -18,26 +19,26 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from plans.connectors.table import source_kinds
-from plans.declarations.tables import Table
-from plans.model.plan import Plan
-from plans.operators import Sink
-from runtime.build import builder, scan, stream, values
-from runtime.build.edges import Edges, edges_of
-from runtime.build.stream import build
-from runtime.connectors import table as connectors
-from runtime.engine.arrow_rows import ArrowRows, Metrics
-from runtime.engine.blobs import from_blob
-from runtime.engine.pack import TICK, Packing, hashed
-from runtime.engine.process import joined
-from runtime.engine.row_order import ROW_ORDER, in_order
-from runtime.expressions.asked import Asked
-from runtime.lookup.plan import LookupRun
-from runtime.operator import KIND, StatefulOperator
-from runtime.state.memory import MemoryStore
-from runtime.storage.pins import PinPlace
-from runtime.storage.place import Place, Scale
-from runtime.types import to_arrow
+from hintplan.plans.connectors.table import source_kinds
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Sink
+from hintplan.runtime.build import builder, scan, stream, values
+from hintplan.runtime.build.edges import Edges, edges_of
+from hintplan.runtime.build.stream import build
+from hintplan.runtime.connectors import table as connectors
+from hintplan.runtime.engine.arrow_rows import ArrowRows, Metrics
+from hintplan.runtime.engine.blobs import from_blob
+from hintplan.runtime.engine.pack import TICK, Packing, hashed
+from hintplan.runtime.engine.process import joined
+from hintplan.runtime.engine.row_order import ROW_ORDER, in_order
+from hintplan.runtime.expressions.asked import Asked
+from hintplan.runtime.lookup.plan import LookupRun
+from hintplan.runtime.operator import KIND, StatefulOperator
+from hintplan.runtime.state.memory import MemoryStore
+from hintplan.runtime.storage.pins import PinPlace
+from hintplan.runtime.storage.place import Place, Scale
+from hintplan.runtime.types import to_arrow
 from tests.fuzz.data import Event, World
 from tests.runtime.changelog import KINDS
 

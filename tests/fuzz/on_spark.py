@@ -19,12 +19,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from plans.analysis.columns import output_columns
-from plans.model.plan import Plan
-from plans.operators import Sink
-from runtime.results.files import KeptRows
-from runtime.run.execute import execute
-from runtime.types import to_arrow
+from hintplan.plans.analysis.columns import output_columns
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Sink
+from hintplan.runtime.results.files import KeptRows
+from hintplan.runtime.run.execute import execute
+from hintplan.runtime.types import to_arrow
 from tests.fuzz.compiled import compiled, script
 from tests.fuzz.data import Event, FuzzTable, World
 from tests.fuzz.trees import Query, Rendered, rendered

@@ -16,7 +16,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from runtime.types import to_arrow
+from hintplan.runtime.types import to_arrow
 from tests.fuzz.data import FuzzTable, World
 from tests.fuzz.expressions import MACROS
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
-import plans
-from planner import compile_sql
+import hintplan
+from hintplan import compile_sql
 
 __all__ = ["SCRIPTS", "sample_plans"]
 
@@ -60,5 +60,5 @@ def sample_plans() -> tuple[str, ...]:
     from pathlib import Path
 
     kept = sorted((Path(__file__).parent.parent / "plans").glob("*.json"))
-    compiled = [plans.dumps(compile_sql(script, name="sample")).decode() for script in SCRIPTS]
+    compiled = [hintplan.dumps(compile_sql(script, name="sample")).decode() for script in SCRIPTS]
     return (*compiled, *(path.read_text(encoding="utf-8") for path in kept))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from plans.operators import BY_OP as OPS
+from hintplan.plans.operators import BY_OP as OPS
 from tests.fuzz.cases import Case, Outcome, bundles, case_of, check_bundle
 from tests.fuzz.commands import call_of, complaint
 from tests.fuzz.samples import sample_plans
@@ -36,7 +36,7 @@ def test_commands_take_hostile_input(part: int) -> None:
 @pytest.mark.spark
 @pytest.mark.integration
 def test_queries_give_what_duckdb_gives(spark: SparkSession) -> None:
-    from runtime.spark.session import prepare_session
+    from hintplan.runtime.spark.session import prepare_session
 
     own = prepare_session(spark, time_zone="UTC", once=True)
     wrong = {}

@@ -15,10 +15,10 @@ from pathlib import Path
 import pyarrow.fs as pafs
 import pytest
 
-import plans
-from planner import compile_sql
-from runtime.storage.remote_files import RemoteFiles, remote_files
-from runtime.stores import opened
+import hintplan as api
+from hintplan import compile_sql
+from hintplan.runtime.storage.remote_files import RemoteFiles, remote_files
+from hintplan.runtime.stores import opened
 from tests.hdfs.server import running_hdfs
 from tests.sample import in_turn
 
@@ -69,7 +69,7 @@ def test_a_job_goes_on_after_a_restart_and_on_other_numbers_of_partitions(hdfs: 
     expected: dict[str, Decimal] = {}
     number = 0
     for partitions in (2, 4, 1):
-        plans.dump(compile_sql(SQL.format(url=url, partitions=partitions), name="job"), tmp_path / "job.json")
+        api.dump(compile_sql(SQL.format(url=url, partitions=partitions), name="job"), tmp_path / "job.json")
         for _ in range(2):
             rows = [{"id": number * 3 + at, "country": f"c{at}", "total": number + at * 10} for at in range(3)]
             with system.open_output_stream(f"{base}/orders/{number}.json") as out:

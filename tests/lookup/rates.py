@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from runtime.lookup.api import (
+from hintplan.runtime.lookup.api import (
     AsyncLookupFunction,
     CacheReloadTrigger,
     Key,

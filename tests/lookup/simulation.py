@@ -17,15 +17,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from plans.declarations.computations import LookupMode
-from plans.declarations.tables import Column
-from runtime.lookup.api import AsyncLookupFunction, Key, LookupContext, LookupFunction, Row
-from runtime.lookup.join import LookupRows
-from runtime.lookup.policy import FetchPolicy
-from runtime.lookup.source import LookupSource
-from runtime.lookup.spec import CacheSpec, LookupSpec
-from runtime.lookup.worker import OpenLookup
-from runtime.worker.steps import Steps
+from hintplan.plans.declarations.computations import LookupMode
+from hintplan.plans.declarations.tables import Column
+from hintplan.runtime.lookup.api import AsyncLookupFunction, Key, LookupContext, LookupFunction, Row
+from hintplan.runtime.lookup.join import LookupRows
+from hintplan.runtime.lookup.policy import FetchPolicy
+from hintplan.runtime.lookup.source import LookupSource
+from hintplan.runtime.lookup.spec import CacheSpec, LookupSpec
+from hintplan.runtime.lookup.worker import OpenLookup
+from hintplan.runtime.worker.steps import Steps
 
 COLUMNS = (Column(name="k", type="BIGINT"), Column(name="at", type="BIGINT"))
 FOUND = pa.schema([("k", pa.int64()), ("at", pa.int64())])

@@ -12,16 +12,16 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from plans.checkpoint.continuation import continuation, record_after, refuse
-from plans.errors import RunError
-from plans.model.plan import Plan
-from plans.operators import LookupJoin
-from runtime.lookup.metrics import LOOKUP_METRICS
-from runtime.lookup.spec import CacheSpec, LookupSpec
-from runtime.lookup.worker import OpenLookup
-from runtime.operator import Result
-from runtime.operators.lookup_retry import LookupRetry, read_parked
-from runtime.state.memory import MemoryStore
+from hintplan.plans.checkpoint.continuation import continuation, record_after, refuse
+from hintplan.plans.errors import RunError
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import LookupJoin
+from hintplan.runtime.lookup.metrics import LOOKUP_METRICS
+from hintplan.runtime.lookup.spec import CacheSpec, LookupSpec
+from hintplan.runtime.lookup.worker import OpenLookup
+from hintplan.runtime.operator import Result
+from hintplan.runtime.operators.lookup_retry import LookupRetry, read_parked
+from hintplan.runtime.state.memory import MemoryStore
 from tests.lookup.simulation import AsyncSource, SyncSource, VirtualClock, World, opened, spec
 from tests.lookup.test_lookups_on_spark import DEFERRED, job
 from tests.sample import sampled

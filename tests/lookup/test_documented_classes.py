@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from plans.declarations.tables import Column
-from runtime.lookup.api import CacheReloadTrigger, LookupCache, LookupContext, LookupFunction
-from runtime.lookup.caches.full_cache import FullCache, Reloads
-from runtime.lookup.metrics import LOOKUP_METRICS
+from hintplan.plans.declarations.tables import Column
+from hintplan.runtime.lookup.api import CacheReloadTrigger, LookupCache, LookupContext, LookupFunction
+from hintplan.runtime.lookup.caches.full_cache import FullCache, Reloads
+from hintplan.runtime.lookup.metrics import LOOKUP_METRICS
 from tests.lookup.simulation import FOUND, VirtualClock, VirtualScheduler
 
 PAGE = (Path(__file__).parent.parent.parent / "docs" / "lookup-functions.md").read_text(encoding="utf-8")

@@ -10,13 +10,13 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 import pytest
 
-from plans.errors import RunError
-from runtime.lookup.api import CacheReloadTrigger, Key, Row
-from runtime.lookup.caches.full_cache import FullCache, Reloads
-from runtime.lookup.caches.triggers import PeriodicReloadTrigger, TimedReloadTrigger, iso_time
-from runtime.lookup.metrics import LookupCounters
-from runtime.lookup.policy import FetchPolicy, answers
-from runtime.lookup.rows import python_rows
+from hintplan.plans.errors import RunError
+from hintplan.runtime.lookup.api import CacheReloadTrigger, Key, Row
+from hintplan.runtime.lookup.caches.full_cache import FullCache, Reloads
+from hintplan.runtime.lookup.caches.triggers import PeriodicReloadTrigger, TimedReloadTrigger, iso_time
+from hintplan.runtime.lookup.metrics import LookupCounters
+from hintplan.runtime.lookup.policy import FetchPolicy, answers
+from hintplan.runtime.lookup.rows import python_rows
 from tests.lookup.simulation import VirtualClock, VirtualScheduler
 from tests.sample import sampled
 

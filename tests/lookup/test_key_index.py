@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.lookup.caches.key_index import key_index
+from hintplan.runtime.lookup.caches.key_index import key_index
 
 BIGINT = st.integers(-(2**63), 2**63 - 1)
 KEYS = st.one_of(

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from pyspark.sql import Row, SparkSession
 
-import planner
-from plans.connectors.policy import Policy
-from plans.errors import RunError
-from plans.model.plan import Plan
-from runtime.run.execute import execute
+import hintplan
+from hintplan.plans.connectors.policy import Policy
+from hintplan.plans.errors import RunError
+from hintplan.plans.model.plan import Plan
+from hintplan.runtime.run.execute import execute
 from tests.spark.programs import add_rows, changes
 
 pytestmark = pytest.mark.spark
@@ -92,7 +92,7 @@ def job(directory: Path, conditions: list[tuple[int, str]], options: dict[str, s
     looked_up = {"connector": "python", "properties.path": str(directory / "dims.json"), **options}
     listed = ", ".join(f"'{key}' = '{value}'" for key, value in looked_up.items())
     hint = DEFERRED if options is MODES["deferred"] else ""
-    return planner.compile_sql(
+    return hintplan.compile_sql(
         f"""
         CREATE TABLE items ({COLUMNS["items"]}) WITH (
           'connector' = 'filesystem', 'path' = '{directory}/items', 'format' = 'json'{more.get("source", "")}

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from pyspark.sql import Row
 
-import plans
-from runtime.lookup.metrics import LOOKUP_METRICS
-from runtime.progress import BatchProgress, OperatorProgress, batch_progress, total_lookups
-from runtime.run.report import JsonReport, LineReport, TableReport
+import hintplan as api
+from hintplan.runtime.lookup.metrics import LOOKUP_METRICS
+from hintplan.runtime.progress import BatchProgress, OperatorProgress, batch_progress, total_lookups
+from hintplan.runtime.run.report import JsonReport, LineReport, TableReport
 from tests.lookup.test_lookups_on_spark import job, orders
 from tests.plans.in_process import Done, hintplan
 
@@ -97,8 +97,8 @@ def test_lines_table_and_summary_show_the_hit_rate(capsys: pytest.CaptureFixture
     assert json.loads(out.getvalue())["lookups"]["lookup_r"] == COUNTED
 
 
-def run(directory: Path, plan: plans.Plan, *arguments: str) -> Done:
-    plans.dump(plan, directory / "plan.json")
+def run(directory: Path, plan: api.Plan, *arguments: str) -> Done:
+    api.dump(plan, directory / "plan.json")
     return hintplan("run", "plan.json", "--once", *arguments, folder=directory)
 
 

@@ -12,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from plans.errors import RunError
-from runtime.expressions.condition import compile_filter
-from runtime.lookup.join import LookupRows
-from runtime.lookup.rows import distinct_keys, keyed_rows
-from runtime.operator import KIND
+from hintplan.plans.errors import RunError
+from hintplan.runtime.expressions.condition import compile_filter
+from hintplan.runtime.lookup.join import LookupRows
+from hintplan.runtime.lookup.rows import distinct_keys, keyed_rows
+from hintplan.runtime.operator import KIND
 from tests.sample import sampled
 
 INPUT = pa.schema([("id", pa.int64()), ("a", pa.int64()), ("b", pa.string()), ("ask", pa.bool_()), (KIND, pa.int8())])

@@ -14,18 +14,18 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from plans.errors import RunError
-from runtime.lookup import worker
-from runtime.lookup.api import AsyncLookupFunction, Key, LookupContext, LookupFunction, Row, ScanFunction
-from runtime.lookup.caches.full_cache import Reloads
-from runtime.lookup.caches.schedule import ThreadScheduler
-from runtime.lookup.metrics import LookupCounters
-from runtime.lookup.spec import CacheSpec
-from runtime.lookup.task import lookup_tables
-from runtime.lookup.worker import OpenLookup, acquired
-from runtime.worker import shared
-from runtime.worker.clock import SystemClock
-from runtime.worker.event_loop import worker_event_loop
+from hintplan.plans.errors import RunError
+from hintplan.runtime.lookup import worker
+from hintplan.runtime.lookup.api import AsyncLookupFunction, Key, LookupContext, LookupFunction, Row, ScanFunction
+from hintplan.runtime.lookup.caches.full_cache import Reloads
+from hintplan.runtime.lookup.caches.schedule import ThreadScheduler
+from hintplan.runtime.lookup.metrics import LookupCounters
+from hintplan.runtime.lookup.spec import CacheSpec
+from hintplan.runtime.lookup.task import lookup_tables
+from hintplan.runtime.lookup.worker import OpenLookup, acquired
+from hintplan.runtime.worker import shared
+from hintplan.runtime.worker.clock import SystemClock
+from hintplan.runtime.worker.event_loop import worker_event_loop
 from tests.lookup.rates import Never, PlainCache
 from tests.lookup.simulation import COLUMNS, spec
 
@@ -203,7 +203,7 @@ def test_what_another_run_left_is_closed_when_it_was_idle_for_long(monkeypatch: 
 
 def test_workers_load_neither_the_sql_parser_nor_pandas() -> None:
     program = (
-        "import sys, runtime.lookup.enrich, runtime.operators.lookup_retry\n"
+        "import sys, hintplan.runtime.lookup.enrich, hintplan.runtime.operators.lookup_retry\n"
         "print([name for name in ('sqlglot', 'pandas', 'rich', 'click', 'psycopg', 'httpx') if name in sys.modules])\n"
     )
     command = [sys.executable, "-c", program]

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-import planner
-from plans.connectors.policy import Policy
-from plans.errors import RunError
-from plans.model.plan import Plan
-from runtime.run.execute import execute
-from runtime.run.execution import Execution
+import hintplan
+from hintplan.plans.connectors.policy import Policy
+from hintplan.plans.errors import RunError
+from hintplan.plans.model.plan import Plan
+from hintplan.runtime.run.execute import execute
+from hintplan.runtime.run.execution import Execution
 from tests.spark.programs import add_rows, changes
 
 pytestmark = pytest.mark.spark
@@ -30,7 +30,7 @@ def job(directory: Path, *, join: str = "LEFT JOIN", hint: str = "", on: str = "
     (directory / "rates.json").touch()
     options = {"class": "tests.lookup.rates.Rates", "properties.path": str(directory / "rates.json"), **options}
     listed = ", ".join(f"'{key}' = '{value}'" for key, value in options.items())
-    return planner.compile_sql(
+    return hintplan.compile_sql(
         f"""
         CREATE TABLE orders (id BIGINT, currency STRING, pt AS PROCTIME()) WITH (
           'connector' = 'filesystem', 'path' = '{directory}/orders', 'format' = 'json',

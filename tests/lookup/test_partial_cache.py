@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from runtime.lookup.api import Key, Row
-from runtime.lookup.caches.partial_cache import DefaultLookupCache
-from runtime.lookup.metrics import CacheGauges, LookupCounters
-from runtime.lookup.rows import ABSENT, keyed_rows, python_rows
+from hintplan.runtime.lookup.api import Key, Row
+from hintplan.runtime.lookup.caches.partial_cache import DefaultLookupCache
+from hintplan.runtime.lookup.metrics import CacheGauges, LookupCounters
+from hintplan.runtime.lookup.rows import ABSENT, keyed_rows, python_rows
 from tests.lookup.simulation import VirtualClock
 from tests.sample import sampled
 

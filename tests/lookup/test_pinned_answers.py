@@ -14,24 +14,24 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from planner import compile_sql
-from plans.analysis.pinned import pinned_operators
-from plans.errors import RunError
-from runtime.functions import AsyncScalarFunction
-from runtime.functions.metrics import FunctionCounters
-from runtime.functions.task import function_tables
-from runtime.functions.worker import OpenFunction
-from runtime.lookup.api import AsyncLookupFunction, Key, LookupContext, LookupFunction, Row, ScanFunction
-from runtime.lookup.caches.schedule import ThreadScheduler
-from runtime.lookup.metrics import LookupCounters
-from runtime.lookup.pinned import TaskPins
-from runtime.lookup.spec import CacheSpec
-from runtime.lookup.task import Pinning, lookup_tables
-from runtime.lookup.worker import OpenLookup
-from runtime.storage.files import files_at
-from runtime.storage.pins import BatchPins, PinPlace, RememberedPins
-from runtime.worker.clock import SystemClock
-from runtime.worker.event_loop import worker_event_loop
+from hintplan import compile_sql
+from hintplan.plans.analysis.pinned import pinned_operators
+from hintplan.plans.errors import RunError
+from hintplan.runtime.functions import AsyncScalarFunction
+from hintplan.runtime.functions.metrics import FunctionCounters
+from hintplan.runtime.functions.task import function_tables
+from hintplan.runtime.functions.worker import OpenFunction
+from hintplan.runtime.lookup.api import AsyncLookupFunction, Key, LookupContext, LookupFunction, Row, ScanFunction
+from hintplan.runtime.lookup.caches.schedule import ThreadScheduler
+from hintplan.runtime.lookup.metrics import LookupCounters
+from hintplan.runtime.lookup.pinned import TaskPins
+from hintplan.runtime.lookup.spec import CacheSpec
+from hintplan.runtime.lookup.task import Pinning, lookup_tables
+from hintplan.runtime.lookup.worker import OpenLookup
+from hintplan.runtime.storage.files import files_at
+from hintplan.runtime.storage.pins import BatchPins, PinPlace, RememberedPins
+from hintplan.runtime.worker.clock import SystemClock
+from hintplan.runtime.worker.event_loop import worker_event_loop
 from tests.functions.simulation import function_spec
 from tests.lookup.simulation import FOUND, spec
 from tests.lookup.test_lookups_on_spark import DEFERRED, job

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-import planner
-from plans.model.plan import Plan
-from runtime.run.execute import execute
+import hintplan
+from hintplan.plans.model.plan import Plan
+from hintplan.runtime.run.execute import execute
 from tests.spark.programs import add_rows, changes
 
 pytestmark = pytest.mark.spark
@@ -48,7 +48,7 @@ def totals(directory: Path, *sinks: str, cache: str = "none", hint: str = "") ->
         for sink in sinks
     )
     inserts = "".join(f"INSERT INTO {sink} SELECT * FROM totals;\n" for sink in sinks)
-    return planner.compile_sql(
+    return hintplan.compile_sql(
         f"""
         CREATE TABLE orders (id BIGINT, currency STRING, pt AS PROCTIME()) WITH (
           'connector' = 'filesystem', 'path' = '{directory}/orders', 'format' = 'json',
@@ -165,7 +165,7 @@ def test_a_row_that_was_written_without_state_above_is_printed_again_as_it_was(
 
 
 def _rates_alone(directory: Path) -> Plan:
-    return planner.compile_sql(
+    return hintplan.compile_sql(
         f"""
         CREATE TABLE orders (id BIGINT, currency STRING, pt AS PROCTIME()) WITH (
           'connector' = 'filesystem', 'path' = '{directory}/orders', 'format' = 'json'
@@ -184,7 +184,7 @@ FAILING = '''
 import sqlite3
 from pathlib import Path
 
-from runtime.functions import ScalarFunction
+from hintplan.runtime.functions import ScalarFunction
 
 HERE = Path(__file__).parent
 
@@ -228,10 +228,10 @@ def test_a_task_that_fails_when_it_has_asked_does_not_ask_again(tmp_path: Path) 
     (tmp_path / "job.sql").write_text(sql)
     program = (
         "import sys; from pathlib import Path; import hintplan, planner;"
-        "from plans.connectors.policy import Policy; from runtime.run.execute import execute;"
-        "from runtime.spark.session import start_session; here = Path(sys.argv[1]);"
+        "from hintplan.plans.connectors.policy import Policy; from hintplan.runtime.run.execute import execute;"
+        "from hintplan.runtime.spark.session import start_session; here = Path(sys.argv[1]);"
         "policy = Policy(modules=('failing',));"
-        "plan = planner.compile_sql((here / 'job.sql').read_text(), allow_modules=('failing',));"
+        "plan = hintplan.compile_sql((here / 'job.sql').read_text(), allow_modules=('failing',));"
         "spark = start_session('local[2, 3]', {'spark.sql.shuffle.partitions': '2'});"
         "run = execute(plan, spark, checkpoint=str(here / 'checkpoint'), once=True, policy=policy);"
         "assert run.await_termination(400)"

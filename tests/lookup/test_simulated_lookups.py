@@ -11,10 +11,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from plans.errors import RunError
-from runtime.lookup.metrics import LookupCounters
-from runtime.lookup.spec import CacheSpec
-from runtime.lookup.task import lookup_tables
+from hintplan.plans.errors import RunError
+from hintplan.runtime.lookup.metrics import LookupCounters
+from hintplan.runtime.lookup.spec import CacheSpec
+from hintplan.runtime.lookup.task import lookup_tables
 from tests.lookup.simulation import (
     AsyncSource,
     BulkAsyncSource,

@@ -9,12 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from plans.connectors.check import check_table
-from plans.declarations.tables import Column, Table, TableColumn
-from runtime.connectors.table import lookup_source
-from runtime.lookup.api import AsyncLookupFunction, LookupContext, LookupFunction, ScanFunction
-from runtime.lookup.source import Source, open_source
-from runtime.types import to_arrow
+from hintplan.plans.connectors.check import check_table
+from hintplan.plans.declarations.tables import Column, Table, TableColumn
+from hintplan.runtime.connectors.table import lookup_source
+from hintplan.runtime.lookup.api import AsyncLookupFunction, LookupContext, LookupFunction, ScanFunction
+from hintplan.runtime.lookup.source import Source, open_source
+from hintplan.runtime.types import to_arrow
 
 Ask = Callable[..., list[list[tuple[Any, ...]]]]
 

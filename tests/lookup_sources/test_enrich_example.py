@@ -15,7 +15,7 @@ from statistics import fmean
 
 import pytest
 
-from planner import compile_sql
+from hintplan import compile_sql
 from tests.lookup_sources.servers import PASSWORD, Postgres
 from tests.sample import sampled
 
@@ -54,7 +54,7 @@ def expected(data: Path) -> dict[str, tuple]:
 
 def hintplan(*arguments: str, cwd: Path, **environment: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-m", "plans.cli", *arguments],
+        [sys.executable, "-m", "hintplan", *arguments],
         cwd=cwd,
         env={**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": "1", **environment},
         capture_output=True,

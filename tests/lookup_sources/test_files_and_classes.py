@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from plans.declarations.tables import Table, TableColumn
-from plans.errors import RunError
-from runtime.connectors.table import lookup_source
+from hintplan.plans.declarations.tables import Table, TableColumn
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.table import lookup_source
 from tests.lookup_sources.asking import asked, context, opened, scanned
 
 PLANE = {"tail": "STRING", "year": "INT", "price": "DECIMAL(10, 2)", "at": "TIMESTAMP(3)"}
@@ -135,7 +135,7 @@ def test_the_output_of_a_stream_is_refused(tmp_path):
 @pytest.mark.parametrize("chosen", ["csv", "json", "parquet"])
 def test_a_scan_reads_what_spark_reads(spark, tmp_path, chosen):
     """The same files, read by the stream's reader and by the scan, of every type that the format can hold."""
-    from runtime.connectors.table import read
+    from hintplan.runtime.connectors.table import read
 
     declared = {
         "b": "BOOLEAN", "i": "TINYINT", "l": "BIGINT", "f": "FLOAT", "d": "DOUBLE", "n": "DECIMAL(12, 3)",
@@ -167,7 +167,7 @@ def module(tmp_path, monkeypatch):
     (tmp_path / "users_rates.py").write_text(
         textwrap.dedent(
             """
-            from runtime.lookup.api import AsyncLookupFunction, LookupFunction, ScanFunction
+            from hintplan.runtime.lookup.api import AsyncLookupFunction, LookupFunction, ScanFunction
             import pyarrow as pa
 
             class Sync(LookupFunction):

@@ -14,8 +14,8 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from plans.errors import RunError
-from runtime.lookup.sources.failures import SourceUnavailable
+from hintplan.plans.errors import RunError
+from hintplan.runtime.lookup.sources.failures import SourceUnavailable
 from tests.lookup_sources.asking import asked, context, opened
 from tests.lookup_sources.servers import free_port
 
@@ -313,7 +313,7 @@ def test_many_lookups_run_at_once_on_the_connections_of_the_pool(service):
 
 
 def test_the_driver_refuses_what_would_fail_in_a_worker(monkeypatch):
-    from runtime.connectors.table import lookup_source
+    from hintplan.runtime.connectors.table import lookup_source
 
     monkeypatch.delenv("ONLY_IN_WORKERS", raising=False)
 

@@ -13,20 +13,20 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from planner import compile_sql
-from plans.connectors.policy import Policy
-from plans.errors import RunError
-from runtime.connectors.table import lookup_source
-from runtime.lookup.api import LookupContext
-from runtime.lookup.caches.schedule import ThreadScheduler
-from runtime.lookup.join import LookupRows
-from runtime.lookup.metrics import LookupCounters
-from runtime.lookup.policy import FetchPolicy
-from runtime.lookup.source import open_source
-from runtime.lookup.spec import CacheSpec, LookupSpec
-from runtime.lookup.task import lookup_tables
-from runtime.lookup.worker import OpenLookup
-from runtime.worker.event_loop import worker_event_loop
+from hintplan import compile_sql
+from hintplan.plans.connectors.policy import Policy
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.table import lookup_source
+from hintplan.runtime.lookup.api import LookupContext
+from hintplan.runtime.lookup.caches.schedule import ThreadScheduler
+from hintplan.runtime.lookup.join import LookupRows
+from hintplan.runtime.lookup.metrics import LookupCounters
+from hintplan.runtime.lookup.policy import FetchPolicy
+from hintplan.runtime.lookup.source import open_source
+from hintplan.runtime.lookup.spec import CacheSpec, LookupSpec
+from hintplan.runtime.lookup.task import lookup_tables
+from hintplan.runtime.lookup.worker import OpenLookup
+from hintplan.runtime.worker.event_loop import worker_event_loop
 from tests.lookup_sources.asking import context
 from tests.lookup_sources.servers import PASSWORD
 
@@ -250,7 +250,7 @@ def wanted(files: int) -> list[tuple[int, float | None]]:
 
 @pytest.mark.spark
 def test_a_server_that_is_stopped_and_started_during_a_run_loses_and_doubles_nothing(rates, spark, tmp_path):
-    from runtime import execute
+    from hintplan import execute
 
     rates.put("EUR", 1.0)
     rates.put("USD", 2.0)
@@ -275,7 +275,7 @@ def test_a_server_that_is_stopped_and_started_during_a_run_loses_and_doubles_not
 
 @pytest.mark.spark
 def test_a_run_that_failed_without_its_server_goes_on_from_its_checkpoint(rates, spark, tmp_path):
-    from runtime import execute
+    from hintplan import execute
 
     rates.put("EUR", 1.0)
     rates.put("USD", 2.0)

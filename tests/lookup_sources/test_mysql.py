@@ -7,8 +7,8 @@ from decimal import Decimal
 
 import pytest
 
-from plans.errors import RunError
-from runtime.lookup.sources.failures import SourceUnavailable
+from hintplan.plans.errors import RunError
+from hintplan.runtime.lookup.sources.failures import SourceUnavailable
 from tests.lookup_sources.asking import asked, context, scanned
 from tests.lookup_sources.servers import PASSWORD
 

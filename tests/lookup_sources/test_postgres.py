@@ -7,9 +7,9 @@ from decimal import Decimal
 
 import pytest
 
-from plans.errors import RunError
-from runtime.lookup.sources.failures import SourceUnavailable
-from runtime.lookup.sources.matching import MOST_ROWS
+from hintplan.plans.errors import RunError
+from hintplan.runtime.lookup.sources.failures import SourceUnavailable
+from hintplan.runtime.lookup.sources.matching import MOST_ROWS
 from tests.lookup_sources.asking import asked, context, opened, scanned
 from tests.lookup_sources.servers import PASSWORD
 
@@ -307,7 +307,7 @@ def test_a_lookup_by_an_indexed_column_uses_the_index(server):
     """Casts must not keep PostgreSQL from the index, or every lookup reads the table."""
     import psycopg
 
-    from runtime.connectors.jdbc.postgres_query import key_query, probe_query
+    from hintplan.runtime.connectors.jdbc.postgres_query import key_query, probe_query
 
     server.execute(
         "DROP TABLE IF EXISTS indexed",
@@ -338,7 +338,7 @@ def test_without_psycopg_the_error_names_the_extra(monkeypatch):
 
 
 def test_a_wrong_port_from_the_environment_is_not_repeated(monkeypatch):
-    from runtime.connectors.jdbc.postgres_lookup import _connection_settings
+    from hintplan.runtime.connectors.jdbc.postgres_lookup import _connection_settings
 
     monkeypatch.setenv("DB_PORT", "99887")
     options = {"connector": "jdbc", "url": "jdbc:postgresql://localhost:${env:DB_PORT}/shop", "table-name": "t"}

@@ -8,8 +8,8 @@ from decimal import Decimal
 
 import pytest
 
-from plans.errors import RunError
-from runtime.lookup.sources.failures import SourceUnavailable
+from hintplan.plans.errors import RunError
+from hintplan.runtime.lookup.sources.failures import SourceUnavailable
 from tests.lookup_sources.asking import asked, context, opened
 from tests.lookup_sources.servers import PASSWORD, free_port
 
@@ -181,7 +181,7 @@ class TestLookups:
 
 
 def test_the_values_in_the_json_are_exactly_those_in_the_text():
-    from runtime.lookup.sources.decoding import parse_json
+    from hintplan.runtime.lookup.sources.decoding import parse_json
 
     assert str(parse_json("[0.10000000000000000001]")[0]) == "0.10000000000000000001"
     assert parse_json(json.dumps({"a": 1})) == {"a": 1}

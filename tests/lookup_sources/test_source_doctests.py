@@ -8,8 +8,8 @@ import pkgutil
 
 import pytest
 
-from runtime import connectors
-from runtime.lookup import sources
+from hintplan.runtime import connectors
+from hintplan.runtime.lookup import sources
 
 MODULES = [
     module.name

@@ -9,12 +9,12 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from plans.declarations.tables import Column
-from plans.errors import RunError
-from runtime.connectors.jdbc.sqlite import SqliteTable
-from runtime.connectors.jdbc.write import SqliteBatch
-from runtime.lookup.sources.matching import MOST_ROWS
-from runtime.types import to_arrow
+from hintplan.plans.declarations.tables import Column
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.jdbc.sqlite import SqliteTable
+from hintplan.runtime.connectors.jdbc.write import SqliteBatch
+from hintplan.runtime.lookup.sources.matching import MOST_ROWS
+from hintplan.runtime.types import to_arrow
 from tests.lookup_sources.asking import asked, context, scanned
 
 TYPES = {

@@ -32,7 +32,7 @@ def spark_conf() -> dict[str, str]:
     """What lets Spark read topics and Avro, in whichever version the tests have; nothing if there are no jars."""
     import pyspark
 
-    from runtime.spark.versions import package_version
+    from hintplan.runtime.spark.versions import package_version
 
     version, _ = package_version(pyspark.__version__)
     found = [jar for jar in jars() if jar.name.startswith((*_OF_SPARK, _SHARED))]

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from plans.declarations.tables import Table
-from runtime.connectors.kafka.client import client_options
+from hintplan.plans.declarations.tables import Table
+from hintplan.runtime.connectors.kafka.client import client_options
 from tests.messages.broker import Broker
 from tests.messages.test_topics import messages, run, source, table, values
 

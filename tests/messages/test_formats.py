@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from plans.connectors.check import check_table
-from plans.connectors.messages.formats import value_part
-from plans.connectors.messages.properties import ALLOWED
-from plans.declarations.tables import Table, TableColumn
-from runtime.connectors.messages.csv_text import CsvStyle, split
-from runtime.connectors.messages.formats import change_encoder, changes_decoder, row_decoder, row_encoder
-from runtime.operator import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE
+from hintplan.plans.connectors.check import check_table
+from hintplan.plans.connectors.messages.formats import value_part
+from hintplan.plans.connectors.messages.properties import ALLOWED
+from hintplan.plans.declarations.tables import Table, TableColumn
+from hintplan.runtime.connectors.messages.csv_text import CsvStyle, split
+from hintplan.runtime.connectors.messages.formats import change_encoder, changes_decoder, row_decoder, row_encoder
+from hintplan.runtime.operator import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE
 
 SERVERS = {"connector": "kafka", "topic": "t", "properties.bootstrap.servers": "localhost:9092"}
 

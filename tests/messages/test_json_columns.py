@@ -12,12 +12,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from plans.connectors.messages.formats import Part, value_part
-from runtime.connectors.messages.formats import batch_encoder, change_encoder, row_decoder, row_encoder
-from runtime.connectors.messages.json_columns import columns_reader
-from runtime.connectors.messages.rows import Messages
-from runtime.operator import DELETE, INSERT
-from runtime.types import to_arrow
+from hintplan.plans.connectors.messages.formats import Part, value_part
+from hintplan.runtime.connectors.messages.formats import batch_encoder, change_encoder, row_decoder, row_encoder
+from hintplan.runtime.connectors.messages.json_columns import columns_reader
+from hintplan.runtime.connectors.messages.rows import Messages
+from hintplan.runtime.operator import DELETE, INSERT
+from hintplan.runtime.types import to_arrow
 from tests.messages.test_formats import table
 
 TYPES = (

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-import planner
-import plans
+import hintplan
 from tests.faults.killed import DEADLINE_SECONDS, KILLS, running
 from tests.messages.broker import Broker
 from tests.messages.test_topics import table
@@ -57,7 +56,7 @@ def test_a_killed_job_leaves_each_key_with_its_last_row(broker: Broker, tmp_path
     chosen = random.Random(7)
     topics = {"orders": broker.create(3), "customers": broker.create(2), "result": broker.create(3)}
     copies = broker.create(2)
-    plans.dump(planner.compile_sql(script(broker, **topics, copies=copies)), tmp_path / "plan.json")
+    hintplan.dump(hintplan.compile_sql(script(broker, **topics, copies=copies)), tmp_path / "plan.json")
     names: dict[int, str] = {}
     bought: dict[int, int] = {}
     for turn in range(KILLS):

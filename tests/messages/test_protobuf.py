@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from plans.connectors.check import check_table
-from plans.connectors.messages.formats import Part, value_part
-from plans.declarations.types import DataType, parse_type
-from plans.errors import RunError
-from runtime.connectors.messages.formats import prepared, row_decoder, row_encoder
+from hintplan.plans.connectors.check import check_table
+from hintplan.plans.connectors.messages.formats import Part, value_part
+from hintplan.plans.declarations.types import DataType, parse_type
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.messages.formats import prepared, row_decoder, row_encoder
 from tests.flink.protobuf_cases import CLASSES, COLUMNS, MESSAGES, NUMBERED, NUMBERS_WRITTEN, WRITTEN
 from tests.messages.broker import Broker
 from tests.messages.test_formats import table

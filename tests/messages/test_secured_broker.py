@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from plans.connectors.policy import Policy
-from plans.errors import RunError
+from hintplan.plans.connectors.policy import Policy
+from hintplan.plans.errors import RunError
 from tests.messages.broker import Broker, Secured, running_broker
 from tests.messages.test_topics import messages, run, source, table
 

@@ -13,13 +13,13 @@ from typing import Any, ClassVar
 import pytest
 from pyspark.sql import SparkSession
 
-import planner
-from plans.analysis.validate import validate
-from plans.connectors.policy import Policy
-from plans.declarations.tables import TableColumn
-from plans.errors import RunError, SqlError
-from runtime.connectors.kafka.metadata import values as kafka_values
-from runtime.run.execute import execute
+import hintplan
+from hintplan.plans.analysis.validate import validate
+from hintplan.plans.connectors.policy import Policy
+from hintplan.plans.declarations.tables import TableColumn
+from hintplan.plans.errors import RunError, SqlError
+from hintplan.runtime.connectors.kafka.metadata import values as kafka_values
+from hintplan.runtime.run.execute import execute
 from tests.messages.broker import Broker
 
 pytestmark = pytest.mark.spark
@@ -40,7 +40,7 @@ def source(name: str, columns: str, broker: Broker, topic: str, **options: str) 
 
 
 def run(spark: SparkSession, script: str, checkpoint: Path, policy: Policy | None = None) -> Any:
-    plan = planner.compile_sql(script)
+    plan = hintplan.compile_sql(script)
     execution = execute(plan, spark, checkpoint=str(checkpoint), once=True, policy=policy or Policy())
     assert execution.await_termination(DEADLINE_SECONDS)
     execution.raise_failure()
@@ -148,7 +148,7 @@ def test_a_batch_job_reads_from_start_to_end(spark: SparkSession, broker: Broker
         + table("result", "n BIGINT, s BIGINT", broker, topic=result, format="json")
         + "INSERT INTO result SELECT COUNT(*), SUM(id) FROM orders;"
     )  # fmt: skip
-    execution = execute(planner.compile_sql(script), spark)
+    execution = execute(hintplan.compile_sql(script), spark)
     assert execution.await_termination(DEADLINE_SECONDS)
     execution.raise_failure()
     assert values(broker, result) == [{"n": 4, "s": 10}]
@@ -164,7 +164,7 @@ def test_a_message_that_does_not_fit_is_named_by_its_offset(
         + "CREATE TABLE result (id BIGINT) WITH ('connector' = 'blackhole');"
         + "INSERT INTO result SELECT id FROM orders;"
     )
-    execution = execute(planner.compile_sql(script), spark, checkpoint=str(tmp_path / "checkpoint"), once=True)
+    execution = execute(hintplan.compile_sql(script), spark, checkpoint=str(tmp_path / "checkpoint"), once=True)
     with pytest.raises(RunError, match=f"topic {topic}, partition 0, offset 1 .*field 'id': 'one' is not BIGINT"):
         execution.await_termination(DEADLINE_SECONDS)
     result = broker.create()
@@ -184,9 +184,9 @@ def test_a_source_that_says_no_start_is_refused() -> None:
         + "INSERT INTO result SELECT id FROM orders;"
     )
     with pytest.raises(SqlError, match="nothing says where reading starts") as refused:
-        planner.compile_sql(script)
+        hintplan.compile_sql(script)
     assert "'scan.startup.mode' = 'earliest-offset'" in str(refused.value)
-    plan = planner.compile_sql(script.replace("'format'", "'scan.startup.mode' = 'latest-offset', 'format'"))
+    plan = hintplan.compile_sql(script.replace("'format'", "'scan.startup.mode' = 'latest-offset', 'format'"))
     orders = plan.tables["orders"]
     options = {key: value for key, value in orders.options.items() if key != "scan.startup.mode"}
     edited = replace(plan, tables={**plan.tables, "orders": replace(orders, options=options)})
@@ -461,7 +461,7 @@ def test_rows_have_the_metadata_of_their_messages(
         "DECODE(headers['a'], 'UTF-8'), CARDINALITY(headers) FROM calls;"
     )  # fmt: skip
     checkpoint = {"checkpoint": str(tmp_path / "checkpoint")} if mode == "streaming" else {}
-    execution = execute(planner.compile_sql(script), spark, once=mode == "streaming", **checkpoint)
+    execution = execute(hintplan.compile_sql(script), spark, once=mode == "streaming", **checkpoint)
     assert execution.await_termination(DEADLINE_SECONDS)
     execution.raise_failure()
     early, late = "2023-11-14 22:13:20", "2023-11-14 22:13:20.123"

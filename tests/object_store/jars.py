@@ -13,7 +13,7 @@ LISTED = Path(__file__).parents[2] / ".ci" / "s3-jars"
 
 def jars() -> list[Path]:
     """The listed jars; empty if one is not there, or if they are for another Hadoop than that of this Spark."""
-    from runtime.spark.packages import hadoop_version
+    from hintplan.runtime.spark.packages import hadoop_version
 
     lines = [line for line in LISTED.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
     found = [CACHE / line.rpartition("/")[2] for line in lines]

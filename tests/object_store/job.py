@@ -25,8 +25,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-import plans
-from planner import compile_sql
+import hintplan
+from hintplan import compile_sql
 from tests.object_store.jars import jars
 from tests.object_store.server import ObjectStore
 from tests.spark.commands import Commands, Done
@@ -54,6 +54,7 @@ CREATE TABLE more (id BIGINT, country STRING, total DECIMAL(10, 2)) WITH ('conne
   'path' = 's3a://{bucket}/more', 'format' = '{source}', 'source.max-files-per-trigger' = '1');
 """
 EVERY = "SELECT id, country, total FROM orders"
+
 
 def environment(store: ObjectStore) -> dict[str, str]:
     """The environment of a run on the tables of ``store``."""
@@ -124,7 +125,7 @@ class Job:
         every = f"{EVERY} UNION ALL SELECT id, country, total FROM more" if more else EVERY
         text = (MORE if more else "") + SQL
         said = {"partitions": partitions, "bucket": self.bucket, "source": self.source, "sink": self.sink}
-        plans.dump(compile_sql(text.format(**said, every=every), name="job"), self.directory / "job.json")
+        hintplan.dump(compile_sql(text.format(**said, every=every), name="job"), self.directory / "job.json")
 
     def command(self, *words: str) -> list[str]:
         spark = ["--conf", f"spark.driver.extraClassPath={':'.join(map(str, jars()))}"] if words[0] != "state" else []

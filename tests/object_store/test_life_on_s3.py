@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import pytest
 
-import plans
-from planner import compile_sql
+import hintplan
+from hintplan import compile_sql
 from tests.object_store.job import Job, with_group
 from tests.object_store.server import Request
 from tests.sample import in_turn
@@ -144,7 +144,7 @@ def test_rows_that_wait_wake_a_job_whose_checkpoint_is_on_s3(job: Job) -> None:
         rates.execute("INSERT INTO rates VALUES ('EUR', 1.5)")
     plan = compile_sql(WAITING.format(bucket=job.bucket), name="job")
     assert plan.operator("lookup_r").retry.mode == "deferred"
-    plans.dump(plan, job.directory / "job.json")
+    hintplan.dump(plan, job.directory / "job.json")
 
     def priced() -> list[tuple[int, float]]:
         with sqlite3.connect(job.directory / "priced.db") as database:

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from pyspark import SparkContext
 
-from planner import compile_sql
-from plans.errors import RunError
-from plans.model.plan import Plan
-from runtime import s3, stores
-from runtime.checkpoint.files import stored_files
-from runtime.run import needs
-from runtime.run.needs import needs_of
-from runtime.spark.session import refuse_managed
+from hintplan import compile_sql
+from hintplan.plans.errors import RunError
+from hintplan.plans.model.plan import Plan
+from hintplan.runtime import s3, stores
+from hintplan.runtime.checkpoint.files import stored_files
+from hintplan.runtime.run import needs
+from hintplan.runtime.run.needs import needs_of
+from hintplan.runtime.spark.session import refuse_managed
 
 AWS_HADOOP = "org.apache.hadoop:hadoop-aws"
 PLACES = {
@@ -83,7 +83,7 @@ def test_a_package_that_spark_has_is_not_fetched(own_spark: Path, monkeypatch: p
 
 def test_a_spark_without_hadoop_among_its_jars_is_told_of(own_spark: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (own_spark / "jars" / "hadoop-client-api-3.4.2.jar").unlink()
-    monkeypatch.setattr("runtime.spark.packages._homes", lambda: [str(own_spark)])
+    monkeypatch.setattr("hintplan.runtime.spark.packages._homes", lambda: [str(own_spark)])
     with pytest.raises(RunError, match="which Hadoop Spark has cannot be told") as refused:
         needs_of(reading("s3a://lake/t"), None, {})
     assert "org.apache.hadoop:hadoop-aws:VERSION" in str(refused.value.diagnostics[0].hint)

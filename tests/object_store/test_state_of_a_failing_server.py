@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from runtime.storage.remote_files import RemoteFiles, remote_files
+from hintplan.runtime.storage.remote_files import RemoteFiles, remote_files
 from tests.object_store.server import Fault, ObjectStore, Request
 
 TIMES = 2

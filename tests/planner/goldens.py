@@ -22,8 +22,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from planner.compile import compile_script
-from plans.errors import SqlError
+from hintplan.planner.compile import compile_script
+from hintplan.plans.errors import SqlError
 from tests.planner.listing import listing
 
 ALLOWED = ("tests.planner.declared",)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from planner.compile import Compilation
-from planner.hints.ledger import Outcome
-from plans.operators import (
+from hintplan.planner.compile import Compilation
+from hintplan.planner.hints.ledger import Outcome
+from hintplan.plans.operators import (
     Aggregate,
     AggregateCall,
     Calc,
@@ -29,9 +29,9 @@ from plans.operators import (
     Unnest,
     Values,
 )
-from plans.settings.cached import CACHED
-from plans.settings.setting import Value
-from plans.settings.state import StateEntry
+from hintplan.plans.settings.cached import CACHED
+from hintplan.plans.settings.setting import Value
+from hintplan.plans.settings.state import StateEntry
 
 __all__ = ["listing", "states"]
 

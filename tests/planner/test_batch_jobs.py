@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-import plans
-from planner.compile import compile_script, compile_sql
-from planner.syntax.source import Source
-from plans.analysis.fingerprints import meaning
-from plans.analysis.validate import validate
-from plans.edit.edit import set_value
-from plans.errors import SqlError
+import hintplan
+from hintplan.planner.compile import compile_script, compile_sql
+from hintplan.planner.syntax.source import Source
+from hintplan.plans.analysis.fingerprints import meaning
+from hintplan.plans.analysis.validate import validate
+from hintplan.plans.edit.edit import set_value
+from hintplan.plans.errors import SqlError
 
 TABLES = """
 CREATE TABLE orders (id BIGINT, customer BIGINT, total DOUBLE)
@@ -29,14 +29,14 @@ def test_the_command_line_makes_any_script_a_batch_job() -> None:
     plan = compile_sql(script, BATCH)
     assert plan.mode == "batch"
     assert validate(plan) == ()
-    assert plans.loads(plans.dumps(plan)) == plan
+    assert hintplan.loads(hintplan.dumps(plan)) == plan
 
 
 def test_the_same_script_gives_the_same_bytes_in_a_batch() -> None:
     config = BATCH | {"table.exec.cached-results.enabled": "true"}
     inserts = "INSERT INTO s SELECT a, b FROM v WHERE a > 1; INSERT INTO t SELECT a, b FROM v"
     script = f"{TABLES} CREATE VIEW v AS {JOIN}; {inserts}"
-    assert plans.dumps(compile_sql(script, config)) == plans.dumps(compile_sql(script, config))
+    assert hintplan.dumps(compile_sql(script, config)) == hintplan.dumps(compile_sql(script, config))
 
 
 def test_every_layer_of_a_cached_result_has_its_place_in_the_script() -> None:

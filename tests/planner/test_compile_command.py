@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-import plans
+import hintplan as api
 from tests.plans.in_process import Done
 from tests.plans.in_process import hintplan as command
 
@@ -34,7 +34,7 @@ def hintplan(*arguments: str, cwd: Path, stdin: str = "") -> Done:
 
 def process(*arguments: str, cwd: Path, seed: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": seed}
-    words = [sys.executable, "-m", "plans.cli", *arguments]
+    words = [sys.executable, "-m", "hintplan", *arguments]
     return subprocess.run(words, cwd=cwd, env=environment, capture_output=True, text=True, timeout=60, check=False)
 
 
@@ -52,7 +52,7 @@ def test_plan_goes_to_standard_output_or_to_a_file(folder: Path) -> None:
     assert (folder / "plan.json").read_text() == shown.stdout
     assert hintplan("compile", "job.sql", "-o", "-", cwd=folder).stdout == shown.stdout
     assert not (folder / "-").exists()
-    plan = plans.load(folder / "plan.json")
+    plan = api.load(folder / "plan.json")
     assert plan.name == "job"
     assert [o.id for o in plan.operators] == [
         "scan_orders", "calc_o", "scan_customers", "join_o_c", "aggregate_t", "calc_t", "sink_result",
@@ -85,7 +85,7 @@ def test_same_script_gives_the_same_bytes_under_any_hash_seed(folder: Path) -> N
 def test_setting_on_the_command_line_wins(folder: Path) -> None:
     done = hintplan("compile", "job.sql", "-c", "table.exec.state.ttl=30 min", "-o", "plan.json", cwd=folder)
     assert done.returncode == 0
-    plan = plans.load(folder / "plan.json")
+    plan = api.load(folder / "plan.json")
     assert dict(plan.config) == {"table.exec.state.ttl": "30 min"}
     assert dict(plan.operator("join_o_c").state[0].origin) == {"config": "30 min", "hint": "1 d"}  # type: ignore[union-attr]
 
@@ -142,7 +142,7 @@ def test_script_that_is_not_text_is_refused(folder: Path) -> None:
 def test_compiling_needs_neither_spark_nor_arrow_nor_pandas(folder: Path) -> None:
     code = (
         "import sys; sys.argv = ['hintplan', 'compile', 'job.sql', '-o', 'plan.json']\n"
-        "from plans.cli import main\n"
+        "from hintplan.plans.cli import main\n"
         "try: main()\n"
         "except SystemExit as done: assert done.code == 0, done.code\n"
         "print(sorted({'pyspark', 'pyarrow', 'pandas', 'numpy', 'runtime'} & set(sys.modules)))"

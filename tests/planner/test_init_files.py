@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-import plans
-from planner import compile_sql
-from planner.compile import compile_script
-from plans.errors import SqlError
+import hintplan as api
+from hintplan import compile_sql
+from hintplan.planner.compile import compile_script
+from hintplan.plans.errors import SqlError
 from tests.plans.in_process import Done, hintplan
 
 TABLES = """-- what all jobs read
@@ -50,8 +50,8 @@ def test_a_script_with_init_files_is_all_of_them_in_one() -> None:
     whole = compile_sql(f"{TABLES}\n;{SINKS};{JOB}", name="job")
     parted = compile_sql(JOB, name="job", init=INIT)
     assert parted.init == ("tables.sql", "sinks.sql")
-    assert plans.dumps(replace(parted, init=())) == plans.dumps(whole)
-    assert plans.loads(plans.dumps(parted)) == parted
+    assert api.dumps(replace(parted, init=())) == api.dumps(whole)
+    assert api.loads(api.dumps(parted)) == parted
 
 
 def test_compile_takes_init_files_from_anywhere_and_records_their_names(folder: Path) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from planner.compile import compile_sql
-from plans.analysis.run_limits import check_sizes
-from plans.model.plan import Plan
-from plans.operators import Calc
+from hintplan.planner.compile import compile_sql
+from hintplan.plans.analysis.run_limits import check_sizes
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Calc
 
 TABLES = (
     "CREATE TABLE o (id BIGINT, s STRING) WITH ('connector' = 'filesystem', 'path' = 'o', 'format' = 'json');"

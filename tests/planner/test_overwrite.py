@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-import plans
-from plans.commands.root import root
+import hintplan
+from hintplan.plans.commands.root import root
 
 SQL = """
 CREATE TABLE o (k BIGINT, v BIGINT) WITH ('connector' = 'filesystem', 'path' = 'o', 'format' = 'json');
@@ -52,12 +52,12 @@ def test_edits_are_not_lost_in_silence(plan: Path, edit: list[str], named: str) 
     assert run("set", "plan.json", *edit).exit_code == 0
     edited = plan.read_bytes()
     done = run("compile", "job.sql", "-o", "plan.json")
-    assert isinstance(done.exception, plans.PlanError)
+    assert isinstance(done.exception, hintplan.PlanError)
     assert f"this plan has edits, which compiling the script anew would lose: {named}" in str(done.exception)
     assert "--keep-edits plan.json carries them over, --overwrite drops them" in str(done.exception)
     assert plan.read_bytes() == edited
     assert run("compile", "job.sql", "-o", "plan.json", "--keep-edits", "plan.json").exit_code == 0
-    assert plans.load("plan.json") == plans.loads(edited)
+    assert hintplan.load("plan.json") == hintplan.loads(edited)
     assert run("compile", "job.sql", "-o", "plan.json", "--overwrite").exit_code == 0
     assert plan.read_bytes() != edited
 
@@ -75,4 +75,4 @@ def test_what_is_no_plan_is_not_replaced(plan: Path, data: bytes) -> None:
     assert "plan.json: this file exists and is no plan that this version reads" in str(done.exception)
     assert plan.read_bytes() == data
     assert run("compile", "job.sql", "-o", "plan.json", "--overwrite").exit_code == 0
-    plans.load("plan.json")
+    hintplan.load("plan.json")

@@ -8,7 +8,7 @@ import pkgutil
 
 import pytest
 
-import planner
+import hintplan
 
 MODULES = sorted(m.name for m in pkgutil.walk_packages(planner.__path__, "planner."))
 

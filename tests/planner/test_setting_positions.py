@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.compile import compile_script
+from hintplan.planner.compile import compile_script
 
 SQL = """SET 'table.exec.state.ttl' = '1 h';
 SET 'table.exec.async-lookup.timeout' = '1 min';

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import plans
+import hintplan
 
 PLAN_FILE = Path(__file__).parent / "revenue_by_country.json"
 
@@ -18,8 +18,8 @@ def plan_text() -> str:
 
 
 @pytest.fixture
-def plan(plan_text: str) -> plans.Plan:
-    return plans.loads(plan_text)
+def plan(plan_text: str) -> hintplan.Plan:
+    return hintplan.loads(plan_text)
 
 
 @pytest.fixture
@@ -41,8 +41,8 @@ def refusal() -> Callable[..., str]:
     """The text of the error that loading gives."""
 
     def load(text: str | bytes, **options: bool) -> str:
-        with pytest.raises(plans.PlanError) as caught:
-            plans.loads(text, file="plan.json", **options)
+        with pytest.raises(hintplan.PlanError) as caught:
+            hintplan.loads(text, file="plan.json", **options)
         return str(caught.value)
 
     return load

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
 
-from plans.cli import main
+from hintplan.plans.cli import main
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ import pkgutil
 
 import pytest
 
-import plans
+import hintplan
 
 MODULES = ["plans", *(module.name for module in pkgutil.walk_packages(plans.__path__, "plans."))]
 

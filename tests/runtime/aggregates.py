@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from plans.operators import AggregateCall
-from runtime.operators.aggregate import AggregateOperator
-from runtime.state.memory import MemoryStore
+from hintplan.plans.operators import AggregateCall
+from hintplan.runtime.operators.aggregate import AggregateOperator
+from hintplan.runtime.state.memory import MemoryStore
 from tests.runtime.changelog import Event, delta, events_of, stable_hash
 
 __all__ = ["COLUMNS", "Run", "aggregate", "call", "inserts"]

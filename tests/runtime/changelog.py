@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from runtime.operator import KIND, InputSpec, hash_column
+from hintplan.runtime.operator import KIND, InputSpec, hash_column
 
 KINDS = ("+I", "-U", "+U", "-D")
 Event = tuple[str, tuple]  # row kind, row

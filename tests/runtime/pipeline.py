@@ -15,20 +15,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from plans.analysis.changelog import output_kinds
-from plans.analysis.columns import output_columns
-from plans.analysis.row_order import read_in_order
-from plans.connectors.table import source_kinds
-from plans.model.plan import Plan
-from plans.operators import Calc, Expand, Scan, Sink, Stateful, Union, Unnest, Values
-from runtime.build.bound import build_operator, users_aggregates
-from runtime.expressions.condition import compile_filter, compile_value
-from runtime.kernels.floats import normal_floats
-from runtime.kernels.xxhash import hash_rows
-from runtime.lookup.plan import LookupRun
-from runtime.operator import KIND, StatefulOperator, hash_column
-from runtime.state.memory import MemoryStore
-from runtime.types import to_arrow
+from hintplan.plans.analysis.changelog import output_kinds
+from hintplan.plans.analysis.columns import output_columns
+from hintplan.plans.analysis.row_order import read_in_order
+from hintplan.plans.connectors.table import source_kinds
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Calc, Expand, Scan, Sink, Stateful, Union, Unnest, Values
+from hintplan.runtime.build.bound import build_operator, users_aggregates
+from hintplan.runtime.expressions.condition import compile_filter, compile_value
+from hintplan.runtime.kernels.floats import normal_floats
+from hintplan.runtime.kernels.xxhash import hash_rows
+from hintplan.runtime.lookup.plan import LookupRun
+from hintplan.runtime.operator import KIND, StatefulOperator, hash_column
+from hintplan.runtime.state.memory import MemoryStore
+from hintplan.runtime.types import to_arrow
 from tests.runtime.changelog import KINDS, Event, events_of, fold, stable_hash
 
 

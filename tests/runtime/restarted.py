@@ -1,7 +1,8 @@
 """A plan's operators on state in files, which a restart with another plan finds where the checkpoint's record says.
 
 What a Spark job does when it is restarted with another plan, without Spark: which folder belongs to which operator says
-:mod:`runtime.run.places`, each batch opens and publishes its state as in a job; the sink has what it was given before.
+:mod:`hintplan.runtime.run.places`, each batch opens and publishes its state as in a job; the sink has what it was given
+before.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from plans.checkpoint.continuation import continuation, record_after
-from plans.checkpoint.record import CheckpointRecord
-from plans.model.plan import Plan
-from runtime.operator import StatefulOperator
-from runtime.run.places import places_of
-from runtime.storage.files import files_at
-from runtime.storage.partition import open_partition
+from hintplan.plans.checkpoint.continuation import continuation, record_after
+from hintplan.plans.checkpoint.record import CheckpointRecord
+from hintplan.plans.model.plan import Plan
+from hintplan.runtime.operator import StatefulOperator
+from hintplan.runtime.run.places import places_of
+from hintplan.runtime.storage.files import files_at
+from hintplan.runtime.storage.partition import open_partition
 from tests.runtime.pipeline import Pipeline
 
 __all__ = ["Restartable", "of_sink"]

@@ -14,16 +14,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from plans.analysis.streaming_queries import Query
-from plans.checkpoint.continuation import continuation, record_after
-from plans.checkpoint.record import local_record, record_line
-from plans.model.plan import Plan
-from runtime.checkpoint.files import local_files
-from runtime.operator import StatefulOperator, hash_column
-from runtime.run.places import places_of, run_number
-from runtime.storage.files import files_at
-from runtime.storage.partition import open_partition
-from runtime.storage.place import Place, partitions_of
+from hintplan.plans.analysis.streaming_queries import Query
+from hintplan.plans.checkpoint.continuation import continuation, record_after
+from hintplan.plans.checkpoint.record import local_record, record_line
+from hintplan.plans.model.plan import Plan
+from hintplan.runtime.checkpoint.files import local_files
+from hintplan.runtime.operator import StatefulOperator, hash_column
+from hintplan.runtime.run.places import places_of, run_number
+from hintplan.runtime.storage.files import files_at
+from hintplan.runtime.storage.partition import open_partition
+from hintplan.runtime.storage.place import Place, partitions_of
 from tests.runtime.pipeline import Pipeline
 
 __all__ = ["StoredQuery", "run_on"]

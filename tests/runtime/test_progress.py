@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from runtime.progress import BatchProgress, OperatorProgress, batch_progress
-from runtime.run.report import open_report
-from runtime.sources import lag_text
+from hintplan.runtime.progress import BatchProgress, OperatorProgress, batch_progress
+from hintplan.runtime.run.report import open_report
+from hintplan.runtime.sources import lag_text
 
 PARTITIONS = 2
 

@@ -18,16 +18,15 @@ from typing import Any
 
 import pytest
 
-import planner
-import plans
-from plans.analysis.changelog import with_changelogs
-from plans.checkpoint.continuation import Continuation, continuation, record_after, record_of_begun, refuse
-from plans.checkpoint.record import CheckpointRecord, parse_record, record_line
-from plans.compare.diff import diff
-from plans.declarations.tables import Table
-from plans.edit.edit import set_value
-from plans.model.plan import Plan
-from plans.operators import Aggregate
+import hintplan
+from hintplan.plans.analysis.changelog import with_changelogs
+from hintplan.plans.checkpoint.continuation import Continuation, continuation, record_after, record_of_begun, refuse
+from hintplan.plans.checkpoint.record import CheckpointRecord, parse_record, record_line
+from hintplan.plans.compare.diff import diff
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.edit.edit import set_value
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Aggregate
 from tests.runtime.restarted import Restartable, of_sink
 
 O_COLUMNS = {"id": "BIGINT", "k": "BIGINT", "v": "BIGINT", "s": "STRING"}
@@ -68,7 +67,7 @@ def compiled(*queries: str, o: Mapping[str, str] = O_COLUMNS, connector: str = "
     for sink, query in zip(("r", "r2"), queries, strict=False):
         columns = ", ".join(f"{prefix}{n} {kind}" for n, kind in enumerate(kinds_of(query)))
         script += f"CREATE TABLE {sink} ({columns}) WITH ('connector' = '{connector}'); INSERT INTO {sink} {query};"
-    return planner.compile_sql(script, name="q")
+    return hintplan.compile_sql(script, name="q")
 
 
 def kinds_of(query: str) -> list[str]:
@@ -132,7 +131,7 @@ def with_options(name: str, **options: str) -> Callable[[Plan], Plan]:
 
 def again(plan: Plan) -> Plan:
     """The same plan, written in another layout."""
-    return plans.loads(json.dumps(json.loads(plans.dumps(plan)), sort_keys=True))
+    return hintplan.loads(json.dumps(json.loads(hintplan.dumps(plan)), sort_keys=True))
 
 
 CASES = {
@@ -418,7 +417,7 @@ def test_the_verdict_on_a_change_is_what_a_restart_does(case: Case, tmp_path: Pa
     again.batch(SECOND, case.now)
     assert again.result == expected
     if lost:
-        with pytest.raises(plans.RunError, match=r"starts empty|is left behind"):
+        with pytest.raises(hintplan.RunError, match=r"starts empty|is left behind"):
             refuse(found, "checkpoint", allow_drop=False)
 
 
@@ -434,7 +433,7 @@ def test_spark_connect_refuses_what_needs_other_numbers_of_sources(case: Case) -
         assert outcomes(found) == case.states
         return
     assert {state.outcome for verdict in found.verdicts for state in verdict.states} == {UNREAD}
-    with pytest.raises(plans.RunError, match=case.on_connect):
+    with pytest.raises(hintplan.RunError, match=case.on_connect):
         refuse(found, "checkpoint", allow_drop=True)
 
 
@@ -467,7 +466,7 @@ def test_an_insert_with_nothing_in_common_that_is_gone_goes_on_when_it_is_back(t
     record = written_by(both)
     found = continuation(record, one)
     assert outcomes(found) == {"aggregate_o": CARRIES, "aggregate_c": LEFT}
-    with pytest.raises(plans.RunError, match="sink_r2 is left behind, for the plan does not write sink_r2 any more"):
+    with pytest.raises(hintplan.RunError, match="sink_r2 is left behind, for the plan does not write sink_r2 any more"):
         refuse(found, "checkpoint", allow_drop=False)
     refuse(found, "checkpoint", allow_drop=True)
 
@@ -491,7 +490,7 @@ def test_an_insert_that_shares_a_state_and_is_gone_begins_anew_when_it_is_back()
     (verdict,) = found.verdicts
     assert (verdict.outcome, verdict.sinks) == ("goes on", ("sink_r2",))
     assert outcomes(found) == {"aggregate_r": CARRIES, "join_o_c": CARRIES, "aggregate_r2": LEFT}
-    with pytest.raises(plans.RunError, match="sink_r2 is left behind, for the plan does not write it any more"):
+    with pytest.raises(hintplan.RunError, match="sink_r2 is left behind, for the plan does not write it any more"):
         refuse(found, "checkpoint", allow_drop=False)
     record = record_after(found, record, one, partitions=1, spark="4.3.0")
     assert not continuation(record, one).loses
@@ -510,7 +509,7 @@ def test_a_sink_of_files_that_is_back_does_not_write_where_its_former_query_has(
         script = f"CREATE TABLE o (k BIGINT) WITH ({files.format('o')});"
         for name in tables:
             script += f"CREATE TABLE {name} (k BIGINT) WITH ({files.format(name)}); INSERT INTO {name} SELECT k FROM o;"
-        return planner.compile_sql(script)
+        return hintplan.compile_sql(script)
 
     record = written_by(with_files("r", "s"))
     found = continuation(record, with_files("r"))
@@ -538,7 +537,7 @@ def test_a_source_that_turns_into_a_changelog_starts_empty(tmp_path: Path) -> No
 
 def test_a_new_query_does_not_write_files_where_another_has() -> None:
     def into_files(table: str, path: str) -> Plan:
-        return planner.compile_sql(
+        return hintplan.compile_sql(
             "CREATE TABLE o (k BIGINT, v BIGINT) WITH ('connector' = 'filesystem', 'path' = 'o', 'format' = 'json');"
             f"CREATE TABLE {table} (k BIGINT) WITH ('connector' = 'filesystem', 'path' = '{path}', 'format' = 'json');"
             f"INSERT INTO {table} SELECT k FROM o;"
@@ -546,14 +545,14 @@ def test_a_new_query_does_not_write_files_where_another_has() -> None:
 
     record = written_by(into_files("r", "out"))
     renamed = continuation(record, into_files("z", "out/"))
-    with pytest.raises(plans.RunError, match="sink_z: it is new and would write files to out, where sink_r has"):
+    with pytest.raises(hintplan.RunError, match="sink_z: it is new and would write files to out, where sink_r has"):
         refuse(renamed, "checkpoint", allow_drop=True)
     refuse(continuation(record, into_files("z", "elsewhere")), "checkpoint", allow_drop=True)
 
 
 def test_a_query_that_has_written_files_does_not_go_on_in_another_directory() -> None:
     def into_files(path: str) -> Plan:
-        return planner.compile_sql(
+        return hintplan.compile_sql(
             "CREATE TABLE o (k BIGINT, v BIGINT) WITH ('connector' = 'filesystem', 'path' = 'o', 'format' = 'json');"
             f"CREATE TABLE r (k BIGINT) WITH ('connector' = 'filesystem', 'path' = '{path}', 'format' = 'json');"
             "INSERT INTO r SELECT k FROM o;"
@@ -562,7 +561,7 @@ def test_a_query_that_has_written_files_does_not_go_on_in_another_directory() ->
     old, same, other = map(into_files, ("out", "out/", "elsewhere"))
     record = record_of_begun(written_by(old))
     refuse(continuation(record, same), "checkpoint", allow_drop=False)
-    with pytest.raises(plans.RunError, match="sink_r: it has written files to out, and not to elsewhere"):
+    with pytest.raises(hintplan.RunError, match="sink_r: it has written files to out, and not to elsewhere"):
         refuse(continuation(record, other), "checkpoint", allow_drop=True)
     refuse(continuation(written_by(old), other), "checkpoint", allow_drop=False)  # never begun
     assert [change.effect.level for change in diff(old, other)] == ["incompatible"]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import planner
+import hintplan
 from tests.runtime.pipeline import Pipeline
 
 TABLES = """
@@ -156,7 +156,7 @@ OTHERWISE = {
 
 def compiled(columns: str, query: str):
     text = f"{TABLES} CREATE TABLE r ({columns}) WITH ('connector' = 'blackhole'); INSERT INTO r {query};"
-    return planner.compile_sql(text, name="q")
+    return hintplan.compile_sql(text, name="q")
 
 
 PROGRAMS = {name: (columns, query, query) for name, (columns, query) in QUERIES.items()} | OTHERWISE

@@ -24,7 +24,7 @@ from tempfile import TemporaryDirectory
 
 import psutil
 
-import plans
+import hintplan
 from tests.soak.growth import BOUNDS, MIB, grows
 from tests.soak.job import Feed, compiled, totals
 
@@ -46,12 +46,12 @@ class Run:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self._durations: list[int] = []
-        plans.dump(compiled(directory), directory / "soak.json")
+        hintplan.dump(compiled(directory), directory / "soak.json")
         (directory / "local").mkdir()
         conf = [word for setting in _CONF for word in ("--conf", setting)]
         words = ["run", str(directory / "soak.json"), "--checkpoint", str(directory / "checkpoint"), "--json"]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "plans.cli", *words, "--master", "local[2]", "--trigger", "2 s", *conf],
+            [sys.executable, "-m", "hintplan", *words, "--master", "local[2]", "--trigger", "2 s", *conf],
             stdout=subprocess.PIPE,
             stderr=(directory / "stderr").open("wb"),
             env={**os.environ, "SPARK_LOCAL_DIRS": str(directory / "local")},

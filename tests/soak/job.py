@@ -14,8 +14,8 @@ from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
-import planner
-from plans.model.plan import Plan
+import hintplan
+from hintplan.plans.model.plan import Plan
 
 __all__ = ["Feed", "compiled", "totals"]
 
@@ -45,7 +45,7 @@ def compiled(directory: Path) -> Plan:
       ) AS p JOIN customers AS c ON p.customer = c.customer
     ) AS t GROUP BY country;
     """
-    return planner.compile_sql(script, {"parallelism.default": "2"}, name="soak")
+    return hintplan.compile_sql(script, {"parallelism.default": "2"}, name="soak")
 
 
 class Feed:

@@ -14,9 +14,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from plans.declarations.tables import Column, Table, TableColumn
-from plans.model.plan import Plan
-from plans.operators import (
+from hintplan.plans.declarations.tables import Column, Table, TableColumn
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import (
     Aggregate,
     AggregateCall,
     Calc,
@@ -29,7 +29,7 @@ from plans.operators import (
     Sink,
     Union,
 )
-from plans.settings.state import StateEntry
+from hintplan.plans.settings.state import StateEntry
 
 __all__ = ["add_rows", "changes", "expected", "fold", "revenue_plan", "sample"]
 

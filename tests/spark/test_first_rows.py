@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-import planner
-from runtime.run.execute import execute
+import hintplan
+from hintplan.runtime.run.execute import execute
 from tests.spark.programs import add_rows
 
 pytestmark = pytest.mark.spark
@@ -58,7 +58,7 @@ def test_the_first_rows_are_those_of_sqlite(spark: SparkSession, tmp_path: Path,
         script += f"INSERT INTO r{number} {query};"
     for part in range(2):
         add_rows(tmp_path, "o", ROWS[part * 20 : part * 20 + 20])
-    plan = planner.compile_sql(script, {"execution.runtime-mode": mode, "parallelism.default": "2"}, name="first")
+    plan = hintplan.compile_sql(script, {"execution.runtime-mode": mode, "parallelism.default": "2"}, name="first")
     execute(plan, spark, once=True).await_termination()
     database = sqlite3.connect(":memory:")
     database.execute("CREATE TABLE o (id, k, v, d, s)")
@@ -80,7 +80,7 @@ def test_the_last_rows_by_arrival_are_those_of_sqlite(spark: SparkSession, tmp_p
         script += f"INSERT INTO r{number} {NUMBERED.format(what='k, n, id', by=order, which='n <= 3')};"
     for part in range(4):
         add_rows(tmp_path, "o", ROWS[part * 10 : part * 10 + 10])
-    execute(planner.compile_sql(script, {"parallelism.default": "2"}), spark, once=True).await_termination()
+    execute(hintplan.compile_sql(script, {"parallelism.default": "2"}), spark, once=True).await_termination()
     database = sqlite3.connect(":memory:")
     database.execute("CREATE TABLE o (id, k, v, d, s)")
     database.executemany("INSERT INTO o VALUES (:id, :k, :v, :d, :s)", ROWS)

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-import planner
-from runtime.run.execute import execute
+import hintplan
+from hintplan.runtime.run.execute import execute
 from tests.spark.programs import add_rows
 
 pytestmark = pytest.mark.spark
@@ -73,7 +73,7 @@ def test_nested_values_are_kept_and_compared(spark: SparkSession, tmp_path: Path
     for number, (columns, query) in enumerate(QUERIES.values()):
         script += f"CREATE TABLE r{number} ({columns}) WITH ({files.format(tmp_path / f'r{number}')}{changes});"
         script += f"INSERT INTO r{number} {query};"
-    plan = planner.compile_sql(script, {"execution.runtime-mode": mode, "parallelism.default": "2"}, name="nested")
+    plan = hintplan.compile_sql(script, {"execution.runtime-mode": mode, "parallelism.default": "2"}, name="nested")
     customers = [{"k": 1, "name": "x"}, {"k": 2, "name": "y"}, {"k": 7, "name": "z"}]
     for part in (slice(0, 9), slice(9, 24)) if mode == "streaming" else (slice(0, 24),):
         add_rows(tmp_path, "o", ROWS[part])

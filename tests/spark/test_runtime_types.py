@@ -3,8 +3,8 @@
 import pyarrow as pa
 import pytest
 
-from plans.declarations.types import _PLAIN
-from runtime.types import to_arrow, to_spark
+from hintplan.plans.declarations.types import _PLAIN
+from hintplan.runtime.types import to_arrow, to_spark
 from tests.spark.arrow_types import spark_sends
 
 TYPES = {

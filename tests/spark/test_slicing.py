@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-import planner
-from runtime.run.execute import execute
+import hintplan
+from hintplan.runtime.run.execute import execute
 from tests.spark.programs import add_rows, changes
 
 pytestmark = pytest.mark.spark
@@ -100,7 +100,7 @@ def test_any_slicing_ends_as_sparks_batch_result(
     spark: SparkSession, tmp_path: Path, slices: int, resumed: bool
 ) -> None:
     orders, customers = rows(seed=slices)
-    plan = planner.compile_sql(script(tmp_path), config={"parallelism.default": "2"}, name="slices")
+    plan = hintplan.compile_sql(script(tmp_path), config={"parallelism.default": "2"}, name="slices")
     (tmp_path / "orders").mkdir()
     (tmp_path / "customers").mkdir()
     for order_part, customer_part in zip(parts(orders, slices), parts(customers, slices), strict=True):

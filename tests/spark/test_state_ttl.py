@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-import planner
-from plans.edit.edit import set_value
-from plans.model.plan import Plan
-from runtime.run.execute import execute
-from runtime.run.execution import Execution
+import hintplan
+from hintplan.plans.edit.edit import set_value
+from hintplan.plans.model.plan import Plan
+from hintplan.runtime.run.execute import execute
+from hintplan.runtime.run.execution import Execution
 from tests.spark.programs import add_rows, changes
 
 pytestmark = pytest.mark.spark
@@ -86,7 +86,7 @@ def test_idle_state_of_joins_and_aggregates_expires_on_its_own_side(spark: Spark
             "END;",
         ]
     )
-    plan = planner.compile_sql(script, name="expiry")
+    plan = hintplan.compile_sql(script, name="expiry")
     joins = [op.id for op in plan.operators if op.id.startswith("join")]
     assert len(joins) == 2
     add_rows(tmp_path, "l", [{"k": 1, "a": "a1"}])
@@ -128,7 +128,7 @@ def test_an_edited_ttl_keeps_the_state_and_applies_at_once(spark: SparkSession, 
             "INSERT INTO counted SELECT /*+ STATE_TTL('r' = '0s') */ k, COUNT(*) FROM r GROUP BY k;",
         ]
     )
-    plan = planner.compile_sql(script, name="edits")
+    plan = hintplan.compile_sql(script, name="edits")
     ttls = {f"{op.id}.{s.name}": (s.ttl, dict(s.origin)) for op in plan.operators for s in getattr(op, "state", ())}
     assert ttls == {
         "join_l_r.leftState": ("0 ms", {"config": "1 d", "hint": "0 ms"}),

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-import planner
-from plans.model.plan import Plan
-from runtime.run.execute import execute
+import hintplan
+from hintplan.plans.model.plan import Plan
+from hintplan.runtime.run.execute import execute
 from tests.spark.programs import add_rows
 
 pytestmark = pytest.mark.spark
@@ -34,7 +34,7 @@ def small_pieces(spark: SparkSession) -> Iterator[None]:
 
 def plan_of(directory: Path) -> Plan:
     (directory / "users").mkdir(exist_ok=True)
-    return planner.compile_sql(
+    return hintplan.compile_sql(
         "CREATE TABLE users (id BIGINT, v BIGINT, seat STRING, PRIMARY KEY (id) NOT ENFORCED) WITH ("
         f"'connector' = 'filesystem', 'format' = 'json', 'path' = '{directory / 'users'}', "
         "'source.changelog' = 'upsert');"

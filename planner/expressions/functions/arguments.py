@@ -1,6 +1,6 @@
 """Checks of the arguments of scalar functions, and small expressions that many of them need.
 
->>> from planner.expressions.typed import INT, literal
+>>> from hintplan.planner.expressions.typed import INT, literal
 >>> check(Source(text=""), "ABS", (literal(1, INT),), ("number",), 0)
 """
 
@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from planner.expressions.typed import BOOLEAN, NULL, Expr, Literal, call, literal
-from planner.syntax.source import Source
-from plans.declarations.types import DataType
+from hintplan.planner.expressions.typed import BOOLEAN, NULL, Expr, Literal, call, literal
+from hintplan.planner.syntax.source import Source
+from hintplan.plans.declarations.types import DataType
 
 Builder = Callable[[Source, str, tuple[Expr, ...], int], Expr]
 """Builds the call of a function from the source, its name, its arguments and the offset of the call."""

@@ -5,11 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from planner.expressions.coercion import cast
-from planner.expressions.functions.arguments import Builder, check, choose, first_null, integer_or_none, text_of
-from planner.expressions.typed import BIGINT, BOOLEAN, INT, STRING, Expr, call, literal
-from planner.syntax.source import Source
-from plans.declarations.types import DataType
+from hintplan.planner.expressions.coercion import cast
+from hintplan.planner.expressions.functions.arguments import (
+    Builder,
+    check,
+    choose,
+    first_null,
+    integer_or_none,
+    text_of,
+)
+from hintplan.planner.expressions.typed import BIGINT, BOOLEAN, INT, STRING, Expr, call, literal
+from hintplan.planner.syntax.source import Source
+from hintplan.plans.declarations.types import DataType
 
 _BYTES = DataType(root="BYTES")
 _UTF = ("UTF-8", "UTF-16", "UTF-16BE", "UTF-16LE")

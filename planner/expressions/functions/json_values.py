@@ -3,7 +3,7 @@
 Texts are written by Spark's ``to_json``, which escapes as Flink does: both use Jackson. The names in an object are
 known when a query is compiled, and stand in order, as in Flink.
 
->>> from planner.expressions.spark_text import spark_text
+>>> from hintplan.planner.expressions.spark_text import spark_text
 >>> spark_text(json_object({"k": document(literal("1", STRING))}, absent=False, offset=0), {})
 '\\'{"k":1}\\''
 """
@@ -13,15 +13,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from planner.expressions.functions.arguments import Builder, check
-from planner.expressions.nested_parts import fields, is_constructor
-from planner.expressions.typed import BOOLEAN, DOUBLE, NULL, STRING, Call, Expr, Literal, call, literal
-from planner.syntax.source import Source
-from plans.declarations.types import DataType
-from plans.text.json_strings import json_string
+from hintplan.planner.expressions.functions.arguments import Builder, check
+from hintplan.planner.expressions.nested_parts import fields, is_constructor
+from hintplan.planner.expressions.typed import BOOLEAN, DOUBLE, NULL, STRING, Call, Expr, Literal, call, literal
+from hintplan.planner.syntax.source import Source
+from hintplan.plans.declarations.types import DataType
+from hintplan.plans.text.json_strings import json_string
 
 FORMS = ("JSON_ARRAY", "JSON_EXISTS", "JSON_OBJECT", "JSON_QUERY", "JSON_STRING", "JSON_VALUE")
-"""Functions with words among their arguments, or that see what these are: :mod:`planner.translation.json_calls`."""
+"""Functions with words among their arguments, or that see what these are:
+:mod:`hintplan.planner.translation.json_calls`.
+"""
 _NULL = literal("null", STRING)
 _IN_UTC = ("timeZone", "UTC", "timestampFormat", "yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'")
 _PLAIN_SCALE = 6

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from planner.expressions.coercion import cast, common_type, implicitly_assignable
-from planner.expressions.functions.arguments import (
+from hintplan.planner.expressions.coercion import cast, common_type, implicitly_assignable
+from hintplan.planner.expressions.functions.arguments import (
     Builder,
     as_pattern,
     check,
@@ -12,9 +12,9 @@ from planner.expressions.functions.arguments import (
     literal_text,
     text_of,
 )
-from planner.expressions.typed import BOOLEAN, INT, NULL, STRING, Expr, Literal, call, literal
-from planner.syntax.source import Source
-from plans.declarations.types import DataType
+from hintplan.planner.expressions.typed import BOOLEAN, INT, NULL, STRING, Expr, Literal, call, literal
+from hintplan.planner.syntax.source import Source
+from hintplan.plans.declarations.types import DataType
 
 _ENTRY = ("key", "value")
 _UNSORTED = ("ARRAY", "MAP", "MULTISET", "ROW", "BYTES", "BINARY", "VARBINARY")

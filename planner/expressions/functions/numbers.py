@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from planner.expressions.coercion import cast
-from planner.expressions.functions.arguments import Builder, Signature, check, choose, integer_of
-from planner.expressions.operands import arithmetic
-from planner.expressions.typed import BIGINT, BOOLEAN, DOUBLE, INT, STRING, Expr, Literal, call, literal
-from planner.syntax.source import Source
-from plans.declarations.types import DataType
+from hintplan.planner.expressions.coercion import cast
+from hintplan.planner.expressions.functions.arguments import Builder, Signature, check, choose, integer_of
+from hintplan.planner.expressions.operands import arithmetic
+from hintplan.planner.expressions.typed import BIGINT, BOOLEAN, DOUBLE, INT, STRING, Expr, Literal, call, literal
+from hintplan.planner.syntax.source import Source
+from hintplan.plans.declarations.types import DataType
 
 _OF_ONE_NUMBER = "acos asin atan cos cosh cot degrees exp radians sin sinh sqrt tan tanh"
 SIGNATURES: dict[str, Signature] = {

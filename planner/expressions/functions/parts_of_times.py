@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from planner.expressions.coercion import cast
-from planner.expressions.functions.arguments import Builder, check
-from planner.expressions.typed import BIGINT, INT, STRING, Expr, call, literal
-from planner.syntax.source import Source
-from plans.declarations.types import DataType
+from hintplan.planner.expressions.coercion import cast
+from hintplan.planner.expressions.functions.arguments import Builder, check
+from hintplan.planner.expressions.typed import BIGINT, INT, STRING, Expr, call, literal
+from hintplan.planner.syntax.source import Source
+from hintplan.plans.declarations.types import DataType
 
 EXTRACT = "EXTRACT"
 """With a blank and a part behind it the name of a form that is no function."""

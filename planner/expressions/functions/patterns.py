@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from planner.expressions.functions.arguments import (
+from hintplan.planner.expressions.functions.arguments import (
     Builder,
     Signature,
     check,
@@ -17,9 +17,9 @@ from planner.expressions.functions.arguments import (
     literal_text,
     text_of,
 )
-from planner.expressions.typed import BIGINT, BOOLEAN, INT, STRING, Expr, call, literal
-from planner.syntax.source import Source
-from plans.declarations.types import DataType
+from hintplan.planner.expressions.typed import BIGINT, BOOLEAN, INT, STRING, Expr, call, literal
+from hintplan.planner.syntax.source import Source
+from hintplan.plans.declarations.types import DataType
 
 SIGNATURES: dict[str, Signature] = {
     "REGEXP_COUNT": ("regexp_count", ("text", "text"), INT),

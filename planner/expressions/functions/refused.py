@@ -1,7 +1,7 @@
 """Flink's functions that a query may not call, each with the reason in one sentence, and what to write instead.
 
-Whatever Flink has is either computed, see :mod:`planner.expressions.scalars`, or stands here; a test goes through all
-of Flink's own list.
+Whatever Flink has is either computed, see :mod:`hintplan.planner.expressions.scalars`, or stands here; a test goes
+through all of Flink's own list.
 
 >>> refusal("UUID")[0]
 'UUID is not supported: a row could not be taken back as it was written, for it is another value each time'

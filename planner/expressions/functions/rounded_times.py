@@ -6,11 +6,11 @@ never goes through the session time zone, in which some hours are not there: wit
 
 from __future__ import annotations
 
-from planner.expressions.coercion import cast
-from planner.expressions.functions.arguments import Builder, check, choose
-from planner.expressions.typed import BIGINT, BOOLEAN, INT, STRING, Expr, Literal, call, literal
-from planner.syntax.source import Source
-from plans.declarations.types import DataType
+from hintplan.planner.expressions.coercion import cast
+from hintplan.planner.expressions.functions.arguments import Builder, check, choose
+from hintplan.planner.expressions.typed import BIGINT, BOOLEAN, INT, STRING, Expr, Literal, call, literal
+from hintplan.planner.syntax.source import Source
+from hintplan.plans.declarations.types import DataType
 
 _DATE = DataType(root="DATE")
 _UNIT = DataType(root="INTERVAL")

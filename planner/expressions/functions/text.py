@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from planner.expressions.coercion import cast
-from planner.expressions.functions.arguments import (
+from hintplan.planner.expressions.coercion import cast
+from hintplan.planner.expressions.functions.arguments import (
     Builder,
     Signature,
     as_pattern,
@@ -13,8 +13,8 @@ from planner.expressions.functions.arguments import (
     integer_or_none,
     text_of,
 )
-from planner.expressions.typed import BOOLEAN, INT, STRING, Expr, call, literal
-from planner.syntax.source import Source
+from hintplan.planner.expressions.typed import BOOLEAN, INT, STRING, Expr, call, literal
+from hintplan.planner.syntax.source import Source
 
 SIGNATURES: dict[str, Signature] = {
     "BTRIM": ("btrim", ("text", "text?"), STRING),

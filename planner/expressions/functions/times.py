@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import re
 
-from planner.expressions.casts import flink_cast
-from planner.expressions.coercion import cast
-from planner.expressions.functions.arguments import Builder, Signature, check, choose, integer_or_none, literal_text
-from planner.expressions.functions.numbers import BUILDERS as ROUNDED
-from planner.expressions.functions.parts_of_times import BUILDERS as PART_BUILDERS
-from planner.expressions.functions.rounded_times import MONTH_UNITS, months_between
-from planner.expressions.functions.wall_clocks import parsed, read_seconds, written
-from planner.expressions.typed import BIGINT, BOOLEAN, INT, STRING, Expr, Literal, call, literal
-from planner.syntax.source import Source
-from plans.declarations.types import DataType
+from hintplan.planner.expressions.casts import flink_cast
+from hintplan.planner.expressions.coercion import cast
+from hintplan.planner.expressions.functions.arguments import (
+    Builder,
+    Signature,
+    check,
+    choose,
+    integer_or_none,
+    literal_text,
+)
+from hintplan.planner.expressions.functions.numbers import BUILDERS as ROUNDED
+from hintplan.planner.expressions.functions.parts_of_times import BUILDERS as PART_BUILDERS
+from hintplan.planner.expressions.functions.rounded_times import MONTH_UNITS, months_between
+from hintplan.planner.expressions.functions.wall_clocks import parsed, read_seconds, written
+from hintplan.planner.expressions.typed import BIGINT, BOOLEAN, INT, STRING, Expr, Literal, call, literal
+from hintplan.planner.syntax.source import Source
+from hintplan.plans.declarations.types import DataType
 
 SIGNATURES: dict[str, Signature] = {}
 UNITS = ("SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "QUARTER", "YEAR")

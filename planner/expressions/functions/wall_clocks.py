@@ -2,8 +2,8 @@
 
 In that zone some hours are not there, and Spark's ``date_format`` and ``try_to_timestamp`` would move what is in them.
 
->>> from planner.expressions.typed import Field, Ref
->>> from planner.expressions.spark_text import spark_text
+>>> from hintplan.planner.expressions.typed import Field, Ref
+>>> from hintplan.planner.expressions.spark_text import spark_text
 >>> ts = Ref(field=Field(id=1, name="ts", type=DataType(root="TIMESTAMP", precision=0)))
 >>> spark_text(written(ts, "yyyy-MM-dd HH:mm", 0), {1: "ts"})
 'substring(CAST(ts AS STRING), 1, 16)'
@@ -16,11 +16,11 @@ from __future__ import annotations
 import re
 import zoneinfo
 
-from planner.expressions.coercion import cast
-from planner.expressions.functions.arguments import Builder, check, text_of
-from planner.expressions.typed import BIGINT, INT, STRING, Expr, Literal, call, literal
-from planner.syntax.source import Source
-from plans.declarations.types import DataType
+from hintplan.planner.expressions.coercion import cast
+from hintplan.planner.expressions.functions.arguments import Builder, check, text_of
+from hintplan.planner.expressions.typed import BIGINT, INT, STRING, Expr, Literal, call, literal
+from hintplan.planner.syntax.source import Source
+from hintplan.plans.declarations.types import DataType
 
 _SECONDS = DataType(root="TIMESTAMP", precision=0)
 _MILLISECONDS = DataType(root="TIMESTAMP", precision=3)

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from planner.context import Context, Environment
-from planner.query.hint_scope.lookup import resolve_lookups
-from planner.query.hint_scope.state_ttl import BlockHints, explain_division, resolve_block
-from planner.query.sources.inputs import inputs_of, names_elsewhere, sources_of
-from planner.query.subquery_kinds import has_values, semi_join_inputs
-from planner.syntax.dialect import select_offset
+from hintplan.planner.context import Context, Environment
+from hintplan.planner.query.hint_scope.lookup import resolve_lookups
+from hintplan.planner.query.hint_scope.state_ttl import BlockHints, explain_division, resolve_block
+from hintplan.planner.query.sources.inputs import inputs_of, names_elsewhere, sources_of
+from hintplan.planner.query.subquery_kinds import has_values, semi_join_inputs
+from hintplan.planner.syntax.dialect import select_offset
 
 
 def block_hints(context: Context, environment: Environment, select: exp.Select, *, aggregates: bool) -> BlockHints:

@@ -8,11 +8,11 @@ does.
 
 from __future__ import annotations
 
-from planner.context import Context
-from planner.hints.lookup import LOOKUP, LookupHint
-from planner.query.hint_scope.state_ttl import match_name
-from planner.translation.scope import Input
-from plans.text.names import nearest
+from hintplan.planner.context import Context
+from hintplan.planner.hints.lookup import LOOKUP, LookupHint
+from hintplan.planner.query.hint_scope.state_ttl import match_name
+from hintplan.planner.translation.scope import Input
+from hintplan.plans.text.names import nearest
 
 
 def resolve_lookups(

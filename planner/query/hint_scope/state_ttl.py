@@ -1,19 +1,19 @@
 """Which state a STATE_TTL key sets: keys are matched with the inputs of their own block.
 
 Scope rules: FLIP-373; which of several equal keys wins is what Flink 2.3 does, with a warning. What becomes of each key
-is written into the :class:`planner.hints.ledger.Ledger`.
+is written into the :class:`hintplan.planner.hints.ledger.Ledger`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from planner.context import Context
-from planner.hints.grammar import STATE_TTL, HintEntry
-from planner.hints.lookup import LookupHint
-from planner.relations import Hinted
-from planner.translation.scope import Input
-from plans.text.names import nearest
+from hintplan.planner.context import Context
+from hintplan.planner.hints.grammar import STATE_TTL, HintEntry
+from hintplan.planner.hints.lookup import LookupHint
+from hintplan.planner.relations import Hinted
+from hintplan.planner.translation.scope import Input
+from hintplan.plans.text.names import nearest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,11 +10,11 @@ import itertools
 from collections.abc import Mapping
 from dataclasses import replace
 
-from planner.context import Context, DynamicTable, TableEntry
-from planner.hints.lookup import OPTIONS, LookupHint
-from plans.connectors.check import check_table
-from plans.connectors.table import connector_of
-from plans.model.config import DYNAMIC_OPTIONS
+from hintplan.planner.context import Context, DynamicTable, TableEntry
+from hintplan.planner.hints.lookup import OPTIONS, LookupHint
+from hintplan.plans.connectors.check import check_table
+from hintplan.plans.connectors.table import connector_of
+from hintplan.plans.model.config import DYNAMIC_OPTIONS
 
 
 def dynamic_table(

@@ -1,7 +1,7 @@
 """The inputs of a query block as its FROM clause names them, read off the syntax tree before anything is compiled.
 
 Owns what a name in FROM refers to (CTE, view or table, in this order) and the refusal of everything in FROM that is not
-supported. Compiling an input is the affair of :mod:`planner.query.from_clause`.
+supported. Compiling an input is the affair of :mod:`hintplan.planner.query.from_clause`.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from planner.context import Context, Cte, Environment, TableEntry
-from planner.query.clauses import read_clauses
-from planner.query.sources.dynamic import check_name
-from planner.statements.model import CreateView
-from planner.syntax.dialect import offset_of
-from planner.translation.scope import Input
-from plans.text.names import did_you_mean
+from hintplan.planner.context import Context, Cte, Environment, TableEntry
+from hintplan.planner.query.clauses import read_clauses
+from hintplan.planner.query.sources.dynamic import check_name
+from hintplan.planner.statements.model import CreateView
+from hintplan.planner.syntax.dialect import offset_of
+from hintplan.planner.translation.scope import Input
+from hintplan.plans.text.names import did_you_mean
 
 _CATALOG = ("default_catalog", "default_database")
 _LATERAL = "write FROM t, LATERAL TABLE(f(x)) AS T(a): a function is called for the rows of what stands before it"

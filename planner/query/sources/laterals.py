@@ -1,7 +1,7 @@
 """LATERAL TABLE(f(x)): a join whose right side is what a function returns for a row of the left one.
 
 Owns the forms in which that can be written, and the refusal of all others. The call's arguments stay expressions here;
-:mod:`planner.passes.split_calls` gives each call an operator of its own.
+:mod:`hintplan.planner.passes.split_calls` gives each call an operator of its own.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from typing import Literal
 
 from sqlglot import exp
 
-from planner.context import Context, FunctionEntry
-from planner.expressions.typed import Expr, Ref
-from planner.properties.unique_keys import is_insert_only
-from planner.query.clauses import read_clauses
-from planner.relations import Correlate, Item, Relation, identity
-from planner.syntax.dialect import is_comma_join, offset_of
-from planner.translation.expressions import clause_translator
-from planner.translation.scope import Input, Scope
-from planner.translation.translator import only
-from planner.translation.user_calls import find_function, fitted_arguments
+from hintplan.planner.context import Context, FunctionEntry
+from hintplan.planner.expressions.typed import Expr, Ref
+from hintplan.planner.properties.unique_keys import is_insert_only
+from hintplan.planner.query.clauses import read_clauses
+from hintplan.planner.relations import Correlate, Item, Relation, identity
+from hintplan.planner.syntax.dialect import is_comma_join, offset_of
+from hintplan.planner.translation.expressions import clause_translator
+from hintplan.planner.translation.scope import Input, Scope
+from hintplan.planner.translation.translator import only
+from hintplan.planner.translation.user_calls import find_function, fitted_arguments
 
 _FORM = "write LATERAL TABLE(f(x)) AS T(a)"
 

@@ -2,7 +2,7 @@
 
 Owns what may be looked up (one table, straight or through views that only filter and project it), the time it is looked
 up at, and the settings of the lookup with the fate of every hint option. The condition is taken apart later, by
-:mod:`planner.passes.extract_lookup_keys`.
+:mod:`hintplan.planner.passes.extract_lookup_keys`.
 """
 
 from __future__ import annotations
@@ -13,12 +13,23 @@ from typing import assert_never
 
 from sqlglot import exp
 
-from planner.context import Context
-from planner.expressions.typed import BOOLEAN, Call, Expr, Field, Literal, Ref, call, conjuncts, fields_of, substitute
-from planner.hints.lookup import LookupHint
-from planner.properties.time_attributes import is_processing_time
-from planner.properties.unique_keys import is_insert_only
-from planner.relations import (
+from hintplan.planner.context import Context
+from hintplan.planner.expressions.typed import (
+    BOOLEAN,
+    Call,
+    Expr,
+    Field,
+    Literal,
+    Ref,
+    call,
+    conjuncts,
+    fields_of,
+    substitute,
+)
+from hintplan.planner.hints.lookup import LookupHint
+from hintplan.planner.properties.time_attributes import is_processing_time
+from hintplan.planner.properties.unique_keys import is_insert_only
+from hintplan.planner.relations import (
     Aggregate,
     Calc,
     Correlate,
@@ -34,13 +45,13 @@ from planner.relations import (
     Values,
     identity,
 )
-from planner.syntax.dialect import offset_of
-from planner.translation.scope import Scope, resolve
-from plans.connectors.table import CONNECTORS, can_lookup, why_no_lookup
-from plans.settings.layers import Settings
-from plans.settings.lookup import LOOKUP_GROUPS, SETTINGS
-from plans.settings.lookup_layers import Contradiction, Resolved
-from plans.settings.lookup_layers import resolve as resolve_layers
+from hintplan.planner.syntax.dialect import offset_of
+from hintplan.planner.translation.scope import Scope, resolve
+from hintplan.plans.connectors.table import CONNECTORS, can_lookup, why_no_lookup
+from hintplan.plans.settings.layers import Settings
+from hintplan.plans.settings.lookup import LOOKUP_GROUPS, SETTINGS
+from hintplan.plans.settings.lookup_layers import Contradiction, Resolved
+from hintplan.plans.settings.lookup_layers import resolve as resolve_layers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from planner.context import Context, Environment, TableEntry
-from planner.expressions.typed import Expr, Field, Ref, substitute
-from planner.query.sources.dynamic import dynamic_table
-from planner.relations import Calc, Item, Relation, Scan
-from planner.syntax.dialect import offset_of
-from plans.connectors.table import is_upsert_source, source_kinds
-from plans.declarations.tables import Table
-from plans.model.config import EVENTS_DUPLICATE
+from hintplan.planner.context import Context, Environment, TableEntry
+from hintplan.planner.expressions.typed import Expr, Field, Ref, substitute
+from hintplan.planner.query.sources.dynamic import dynamic_table
+from hintplan.planner.relations import Calc, Item, Relation, Scan
+from hintplan.planner.syntax.dialect import offset_of
+from hintplan.plans.connectors.table import is_upsert_source, source_kinds
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.model.config import EVENTS_DUPLICATE
 
 
 def scan(

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from planner.context import Context
-from planner.expressions.typed import Ref
-from planner.query.sources.laterals import Called, join_type
-from planner.relations import Item, Relation, Unnest, identity
-from planner.syntax.dialect import offset_of
-from planner.translation.expressions import clause_translator
-from planner.translation.scope import Input, Scope
-from planner.translation.translator import only
-from plans.declarations.types import DataType, parse_type
-from plans.operators import element_columns
-from plans.operators.unnest import UNNESTED
-from plans.text.counts import count
+from hintplan.planner.context import Context
+from hintplan.planner.expressions.typed import Ref
+from hintplan.planner.query.sources.laterals import Called, join_type
+from hintplan.planner.relations import Item, Relation, Unnest, identity
+from hintplan.planner.syntax.dialect import offset_of
+from hintplan.planner.translation.expressions import clause_translator
+from hintplan.planner.translation.scope import Input, Scope
+from hintplan.planner.translation.translator import only
+from hintplan.plans.declarations.types import DataType, parse_type
+from hintplan.plans.operators import element_columns
+from hintplan.plans.operators.unnest import UNNESTED
+from hintplan.plans.text.counts import count
 
 
 def unnested(context: Context, left: Relation, scope: Scope, join: exp.Join, block: str) -> Called:

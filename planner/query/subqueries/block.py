@@ -6,23 +6,23 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from planner.context import Context
-from planner.expressions.comparisons import compared
-from planner.expressions.typed import BOOLEAN, Call, Expr, Field, Ref, call, fields_of, walk
-from planner.properties.nullability import may_be_null
-from planner.query.columns import column_for, filtered, projections
-from planner.query.compiler import QueryCompiler
-from planner.query.domains import Domain, domain_of
-from planner.query.from_clause import build_from
-from planner.query.hint_scope.block import block_hints
-from planner.query.subqueries.plain_blocks import check_idle
-from planner.query.subqueries.single_values import check_columns, has_one_row
-from planner.query.subquery_kinds import is_grouped
-from planner.query.where_clause import filtered_block
-from planner.relations import Calc, Item, Join, Relation, StateInput, UnnamedInput, identity
-from planner.syntax.dialect import offset_of
-from planner.translation.scope import Scope
-from planner.translation.translator import Translator
+from hintplan.planner.context import Context
+from hintplan.planner.expressions.comparisons import compared
+from hintplan.planner.expressions.typed import BOOLEAN, Call, Expr, Field, Ref, call, fields_of, walk
+from hintplan.planner.properties.nullability import may_be_null
+from hintplan.planner.query.columns import column_for, filtered, projections
+from hintplan.planner.query.compiler import QueryCompiler
+from hintplan.planner.query.domains import Domain, domain_of
+from hintplan.planner.query.from_clause import build_from
+from hintplan.planner.query.hint_scope.block import block_hints
+from hintplan.planner.query.subqueries.plain_blocks import check_idle
+from hintplan.planner.query.subqueries.single_values import check_columns, has_one_row
+from hintplan.planner.query.subquery_kinds import is_grouped
+from hintplan.planner.query.where_clause import filtered_block
+from hintplan.planner.relations import Calc, Item, Join, Relation, StateInput, UnnamedInput, identity
+from hintplan.planner.syntax.dialect import offset_of
+from hintplan.planner.translation.scope import Scope
+from hintplan.planner.translation.translator import Translator
 
 Equality = tuple[Expr, Expr, Expr]
 

@@ -7,13 +7,23 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from planner.expressions.comparisons import compared
-from planner.expressions.operands import comparable
-from planner.expressions.typed import BOOLEAN, AggregateCallExpr, Expr, Field, Ref, call, conjuncts, rewrite, walk
-from planner.query.columns import filtered
-from planner.query.subqueries.block import SubQueryBlock, joined_on, selected_columns, with_columns
-from planner.query.subqueries.empty_groups import Group, group_of, may_hold_for_nothing, zero_if_absent
-from planner.query.subqueries.single_values import (
+from hintplan.planner.expressions.comparisons import compared
+from hintplan.planner.expressions.operands import comparable
+from hintplan.planner.expressions.typed import (
+    BOOLEAN,
+    AggregateCallExpr,
+    Expr,
+    Field,
+    Ref,
+    call,
+    conjuncts,
+    rewrite,
+    walk,
+)
+from hintplan.planner.query.columns import filtered
+from hintplan.planner.query.subqueries.block import SubQueryBlock, joined_on, selected_columns, with_columns
+from hintplan.planner.query.subqueries.empty_groups import Group, group_of, may_hold_for_nothing, zero_if_absent
+from hintplan.planner.query.subqueries.single_values import (
     group_rows,
     has_one_row,
     is_some,
@@ -21,12 +31,12 @@ from planner.query.subqueries.single_values import (
     several_rows,
     value_of_group,
 )
-from planner.query.subquery_values import Value
-from planner.query.taken_back import check_taken_back
-from planner.relations import AggregateItem, Calc, Item, Relation, identity
-from planner.syntax.dialect import offset_of, select_offset
-from planner.translation.expressions import clause_translator
-from planner.translation.translator import Translator
+from hintplan.planner.query.subquery_values import Value
+from hintplan.planner.query.taken_back import check_taken_back
+from hintplan.planner.relations import AggregateItem, Calc, Item, Relation, identity
+from hintplan.planner.syntax.dialect import offset_of, select_offset
+from hintplan.planner.translation.expressions import clause_translator
+from hintplan.planner.translation.translator import Translator
 
 
 def block_value(block: SubQueryBlock, asked: tuple[Expr, ...] | None) -> Value:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planner.expressions.typed import (
+from hintplan.planner.expressions.typed import (
     BIGINT,
     AggregateCallExpr,
     Call,
@@ -21,8 +21,8 @@ from planner.expressions.typed import (
     rewrite,
     substitute,
 )
-from planner.relations import Aggregate, Calc, Relation
-from plans.declarations.computations import BUILT_IN
+from hintplan.planner.relations import Aggregate, Calc, Relation
+from hintplan.plans.declarations.computations import BUILT_IN
 
 _UNKNOWN = object()
 _COMPARE = {

@@ -2,7 +2,7 @@
 
 It becomes a join on what it compares. With ORDER BY and LIMIT, which count the rows for each row before it, its own
 rows are numbered for each value that they are compared by, so that all comparisons must be equalities. What aggregates
-or removes duplicates is in :mod:`planner.query.subqueries.lateral_groups`.
+or removes duplicates is in :mod:`hintplan.planner.query.subqueries.lateral_groups`.
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from planner.expressions.typed import BOOLEAN, Call, Expr, call, fields_of
-from planner.properties.nullability import may_be_null
-from planner.query import ordering
-from planner.query.clauses import read_clauses, refuse_clauses
-from planner.query.columns import check_own, column_for, filtered
-from planner.query.compiler import Lateral, QueryCompiler
-from planner.query.from_clause import build_from
-from planner.query.hint_scope.block import block_hints
-from planner.query.ordering import SortKeys
-from planner.query.sources.inputs import alias_of
-from planner.query.subqueries.lateral_groups import LateralRows, grouped_rows
-from planner.query.subquery_kinds import is_grouped
-from planner.query.where_clause import filtered_block
-from planner.relations import Calc, Item, Relation, identity
-from planner.syntax.dialect import offset_of
-from planner.translation.expressions import clause_translator
-from planner.translation.scope import Input, Scope
-from planner.translation.translator import only
+from hintplan.planner.expressions.typed import BOOLEAN, Call, Expr, call, fields_of
+from hintplan.planner.properties.nullability import may_be_null
+from hintplan.planner.query import ordering
+from hintplan.planner.query.clauses import read_clauses, refuse_clauses
+from hintplan.planner.query.columns import check_own, column_for, filtered
+from hintplan.planner.query.compiler import Lateral, QueryCompiler
+from hintplan.planner.query.from_clause import build_from
+from hintplan.planner.query.hint_scope.block import block_hints
+from hintplan.planner.query.ordering import SortKeys
+from hintplan.planner.query.sources.inputs import alias_of
+from hintplan.planner.query.subqueries.lateral_groups import LateralRows, grouped_rows
+from hintplan.planner.query.subquery_kinds import is_grouped
+from hintplan.planner.query.where_clause import filtered_block
+from hintplan.planner.relations import Calc, Item, Relation, identity
+from hintplan.planner.syntax.dialect import offset_of
+from hintplan.planner.translation.expressions import clause_translator
+from hintplan.planner.translation.scope import Input, Scope
+from hintplan.planner.translation.translator import only
 
 _ALLOWED = ("hint", "expressions", "from_", "joins", "where", "group", "having", "distinct", *ordering.CLAUSES)
 

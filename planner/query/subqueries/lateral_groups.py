@@ -1,8 +1,8 @@
 """LATERAL (SELECT COUNT(*) ...): a query after LATERAL that aggregates, or removes duplicates.
 
 It does so for each of the values that its WHERE compares with what stands before it. With other comparisons than
-equalities, its rows are joined with these values first (:mod:`planner.query.domains`). Without GROUP BY it has one row
-even of no rows, which is computed above the join that brings its group: COUNT is 0 there.
+equalities, its rows are joined with these values first (:mod:`hintplan.planner.query.domains`). Without GROUP BY it has
+one row even of no rows, which is computed above the join that brings its group: COUNT is 0 there.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from planner.expressions.typed import Expr, Ref, rewrite
-from planner.query import grouping, ordering
-from planner.query.columns import check_comparable, check_own, distinct_fields, filtered
-from planner.query.compiler import OneGroup, QueryCompiler
-from planner.query.domains import Domain
-from planner.query.ordering import SortKeys
-from planner.query.subqueries.block import SubQueryBlock, joined_on, read_block, with_columns
-from planner.query.subqueries.empty_groups import zero_if_absent
-from planner.query.subquery_kinds import is_grouped, is_one_group, sub_queries_in
-from planner.relations import Aggregate, Calc, Item, Relation, UnnamedInput, identity
-from planner.syntax.dialect import offset_of, select_offset
-from planner.translation.expressions import clause_translator
-from planner.translation.scope import Scope
-from planner.translation.translator import only
+from hintplan.planner.expressions.typed import Expr, Ref, rewrite
+from hintplan.planner.query import grouping, ordering
+from hintplan.planner.query.columns import check_comparable, check_own, distinct_fields, filtered
+from hintplan.planner.query.compiler import OneGroup, QueryCompiler
+from hintplan.planner.query.domains import Domain
+from hintplan.planner.query.ordering import SortKeys
+from hintplan.planner.query.subqueries.block import SubQueryBlock, joined_on, read_block, with_columns
+from hintplan.planner.query.subqueries.empty_groups import zero_if_absent
+from hintplan.planner.query.subquery_kinds import is_grouped, is_one_group, sub_queries_in
+from hintplan.planner.relations import Aggregate, Calc, Item, Relation, UnnamedInput, identity
+from hintplan.planner.syntax.dialect import offset_of, select_offset
+from hintplan.planner.translation.expressions import clause_translator
+from hintplan.planner.translation.scope import Scope
+from hintplan.planner.translation.translator import only
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

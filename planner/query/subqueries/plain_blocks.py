@@ -11,21 +11,21 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from planner.context import Context
-from planner.hints.cached import CACHED
-from planner.query import ordering
-from planner.query.cached_results import has_cached_hint
-from planner.query.clauses import clauses_of
-from planner.query.compiler import QueryCompiler
-from planner.query.from_clause import From, build_from
-from planner.query.hint_scope.state_ttl import BlockHints
-from planner.query.subquery_kinds import is_grouped, keeps_a_row, sub_queries_in, without_parentheses
-from planner.query.window_functions import has_windows, over_windows
-from planner.relations import Calc, Relation
-from planner.syntax.dialect import is_values, select_offset
-from planner.translation.expressions import clause_translator
-from planner.translation.scope import Beyond, Scope
-from planner.translation.translator import written
+from hintplan.planner.context import Context
+from hintplan.planner.hints.cached import CACHED
+from hintplan.planner.query import ordering
+from hintplan.planner.query.cached_results import has_cached_hint
+from hintplan.planner.query.clauses import clauses_of
+from hintplan.planner.query.compiler import QueryCompiler
+from hintplan.planner.query.from_clause import From, build_from
+from hintplan.planner.query.hint_scope.state_ttl import BlockHints
+from hintplan.planner.query.subquery_kinds import is_grouped, keeps_a_row, sub_queries_in, without_parentheses
+from hintplan.planner.query.window_functions import has_windows, over_windows
+from hintplan.planner.relations import Calc, Relation
+from hintplan.planner.syntax.dialect import is_values, select_offset
+from hintplan.planner.translation.expressions import clause_translator
+from hintplan.planner.translation.scope import Beyond, Scope
+from hintplan.planner.translation.translator import written
 
 PLAIN = ("hint", "expressions", "from_", "joins", "where")
 """The clauses of a plain block."""

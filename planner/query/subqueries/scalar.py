@@ -10,17 +10,17 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from planner.expressions.comparisons import compared
-from planner.expressions.operands import comparable
-from planner.expressions.typed import BOOLEAN, Expr, Ref, call
-from planner.properties.nullability import may_be_null
-from planner.query.clauses import read_clauses, refuse_clauses
-from planner.query.columns import filtered
-from planner.query.compiler import QueryCompiler
-from planner.query.subqueries.block import read_block
-from planner.query.subqueries.block_values import block_value, contains
-from planner.query.subqueries.empty_groups import group_of
-from planner.query.subqueries.plain_blocks import (
+from hintplan.planner.expressions.comparisons import compared
+from hintplan.planner.expressions.operands import comparable
+from hintplan.planner.expressions.typed import BOOLEAN, Expr, Ref, call
+from hintplan.planner.properties.nullability import may_be_null
+from hintplan.planner.query.clauses import read_clauses, refuse_clauses
+from hintplan.planner.query.columns import filtered
+from hintplan.planner.query.compiler import QueryCompiler
+from hintplan.planner.query.subqueries.block import read_block
+from hintplan.planner.query.subqueries.block_values import block_value, contains
+from hintplan.planner.query.subqueries.empty_groups import group_of
+from hintplan.planner.query.subqueries.plain_blocks import (
     PLAIN,
     beyond,
     is_plain,
@@ -28,7 +28,7 @@ from planner.query.subqueries.plain_blocks import (
     without_duplicates_kept,
     without_order,
 )
-from planner.query.subqueries.single_values import (
+from hintplan.planner.query.subqueries.single_values import (
     asked_values,
     check_columns,
     group_rows,
@@ -39,12 +39,12 @@ from planner.query.subqueries.single_values import (
     several_rows,
     value_of_group,
 )
-from planner.query.subquery_kinds import check_looked_for, is_grouped, is_one_row, plain_select
-from planner.query.subquery_values import Value
-from planner.relations import UnnamedInput
-from planner.syntax.dialect import offset_of
-from planner.translation.scope import Scope
-from planner.translation.translator import Translator
+from hintplan.planner.query.subquery_kinds import check_looked_for, is_grouped, is_one_row, plain_select
+from hintplan.planner.query.subquery_values import Value
+from hintplan.planner.relations import UnnamedInput
+from hintplan.planner.syntax.dialect import offset_of
+from hintplan.planner.translation.scope import Scope
+from hintplan.planner.translation.translator import Translator
 
 
 def compile_value(compiler: QueryCompiler, translator: Translator, node: exp.Expr) -> Value:

@@ -6,16 +6,16 @@ from collections.abc import Iterable
 
 from sqlglot import exp
 
-from planner.context import Context
-from planner.expressions.comparisons import compared
-from planner.expressions.operands import comparable
-from planner.expressions.typed import BIGINT, BOOLEAN, INT, Expr, Field, Ref, call, conjunction, literal
-from planner.properties.unique_keys import unique_keys
-from planner.query.subqueries.empty_groups import Group
-from planner.query.subquery_values import Value
-from planner.relations import Aggregate, AggregateItem, Calc, Join, Relation, StateInput
-from planner.syntax.dialect import offset_of
-from plans.text.counts import count
+from hintplan.planner.context import Context
+from hintplan.planner.expressions.comparisons import compared
+from hintplan.planner.expressions.operands import comparable
+from hintplan.planner.expressions.typed import BIGINT, BOOLEAN, INT, Expr, Field, Ref, call, conjunction, literal
+from hintplan.planner.properties.unique_keys import unique_keys
+from hintplan.planner.query.subqueries.empty_groups import Group
+from hintplan.planner.query.subquery_values import Value
+from hintplan.planner.relations import Aggregate, AggregateItem, Calc, Join, Relation, StateInput
+from hintplan.planner.syntax.dialect import offset_of
+from hintplan.plans.text.counts import count
 
 
 def asked_values(node: exp.Expr) -> list[exp.Expr]:

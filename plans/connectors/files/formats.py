@@ -11,12 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from plans.connectors.columns import BINARY, NESTED, avro_misfit, physical, refuse_types, with_other_keys
-from plans.connectors.options import option
-from plans.declarations.tables import Table, TableColumn
-from plans.declarations.types import DataType, parse_type
-from plans.errors import Diagnostic
-from plans.settings.setting import Setting
+from hintplan.plans.connectors.columns import BINARY, NESTED, avro_misfit, physical, refuse_types, with_other_keys
+from hintplan.plans.connectors.options import option
+from hintplan.plans.declarations.tables import Table, TableColumn
+from hintplan.plans.declarations.types import DataType, parse_type
+from hintplan.plans.errors import Diagnostic
+from hintplan.plans.settings.setting import Setting
 
 FORMATS = ("csv", "json", "parquet", "orc", "avro", "raw")
 

@@ -1,6 +1,6 @@
 """The catalog that knows a table of a data lake by its name: a service by REST, or a database of SQLite.
 
->>> from plans.declarations.tables import Table
+>>> from hintplan.plans.declarations.tables import Table
 >>> table = Table(columns=(), options={"connector": "x", "catalog-type": "hadoop"})
 >>> print(*check_catalog("tables.orders.options", table))
 tables.orders.options.catalog-type: 'catalog-type' is 'hadoop', which keeps no two writers apart: files are its catalog
@@ -12,12 +12,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from plans.connectors.lakes.storage import S3_OPTIONS, check_place, reached
-from plans.connectors.options import option
-from plans.connectors.reach import Place, http_host, local_file
-from plans.declarations.tables import Table
-from plans.errors import Diagnostic
-from plans.settings.setting import MAX_LONG
+from hintplan.plans.connectors.lakes.storage import S3_OPTIONS, check_place, reached
+from hintplan.plans.connectors.options import option
+from hintplan.plans.connectors.reach import Place, http_host, local_file
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.errors import Diagnostic
+from hintplan.plans.settings.setting import MAX_LONG
 
 TYPE = "catalog-type"
 URI = "uri"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from plans.connectors.columns import NESTED, physical
-from plans.declarations.tables import Table
-from plans.declarations.types import parse_type
-from plans.errors import Diagnostic
+from hintplan.plans.connectors.columns import NESTED, physical
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.declarations.types import parse_type
+from hintplan.plans.errors import Diagnostic
 
 _DIVIDE = ("BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "CHAR", "VARCHAR", "STRING", "DATE")
 _UNNAMED = " ,;{}()\n\t=`"

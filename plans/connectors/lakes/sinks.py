@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plans.connectors.options import option
+from hintplan.plans.connectors.options import option
 
 SINK_OPTIONS = (
     option(

@@ -4,7 +4,7 @@ The credentials of a store are those of the machine, in its environment or by it
 
 >>> place_of("table-path", "s3a://lake/orders").scheme
 's3a'
->>> from plans.declarations.tables import Table
+>>> from hintplan.plans.declarations.tables import Table
 >>> table = Table(columns=(), options={"connector": "x", "at": "hdfs://name/orders"})
 >>> print(*check_place("tables.orders.options", table, "at"))
 tables.orders.options.at: the path is of 'hdfs', and only local directories and s3:// are supported
@@ -15,10 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from plans.connectors.options import option
-from plans.connectors.reach import FilePlace, Place, file_place, http_host
-from plans.declarations.tables import Table
-from plans.errors import Diagnostic
+from hintplan.plans.connectors.options import option
+from hintplan.plans.connectors.reach import FilePlace, Place, file_place, http_host
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.errors import Diagnostic
 
 _S3 = ("s3", "s3a")
 _ENDPOINT = "s3.endpoint"

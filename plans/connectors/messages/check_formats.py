@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from plans.connectors.columns import BINARY, NESTED, avro_misfit, physical, with_other_keys
-from plans.connectors.messages.format_options import (
+from hintplan.plans.connectors.columns import BINARY, NESTED, avro_misfit, physical, with_other_keys
+from hintplan.plans.connectors.messages.format_options import (
     AVRO,
     DESCRIPTORS,
     INCLUDE,
@@ -18,12 +18,12 @@ from plans.connectors.messages.format_options import (
     REGISTRY,
     SETTINGS,
 )
-from plans.connectors.messages.formats import Part, key_columns, key_part, value_format, value_part
-from plans.connectors.options import bad_value
-from plans.declarations.tables import Table
-from plans.declarations.types import DataType, parse_type
-from plans.errors import Diagnostic
-from plans.text.names import did_you_mean
+from hintplan.plans.connectors.messages.formats import Part, key_columns, key_part, value_format, value_part
+from hintplan.plans.connectors.options import bad_value
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.declarations.types import DataType, parse_type
+from hintplan.plans.errors import Diagnostic
+from hintplan.plans.text.names import did_you_mean
 
 _RAW = ("BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", *BINARY)
 _URL = re.compile(r"https?://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?(/[A-Za-z0-9._/-]*)?")

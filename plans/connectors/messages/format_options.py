@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from plans.connectors.options import option
-from plans.settings.setting import Setting
+from hintplan.plans.connectors.options import option
+from hintplan.plans.settings.setting import Setting
 
 CHANGELOGS = ("debezium-json", "canal-json")
 """The formats whose values are changes."""

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from plans.connectors.columns import physical
-from plans.connectors.messages.format_options import (
+from hintplan.plans.connectors.columns import physical
+from hintplan.plans.connectors.messages.format_options import (
     AVRO,
     CHANGELOGS,
     DESCRIPTORS,
@@ -22,8 +22,8 @@ from plans.connectors.messages.format_options import (
     REGISTRY,
     SETTINGS,
 )
-from plans.connectors.reach import Place, http_host, local_file
-from plans.declarations.tables import Table, TableColumn
+from hintplan.plans.connectors.reach import Place, http_host, local_file
+from hintplan.plans.declarations.tables import Table, TableColumn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

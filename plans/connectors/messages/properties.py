@@ -16,12 +16,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from plans.connectors.options import bad_value, option
-from plans.connectors.reach import HostPlace, Place, local_file
-from plans.declarations.tables import Table
-from plans.errors import Diagnostic
-from plans.settings.setting import Setting
-from plans.text.names import nearest
+from hintplan.plans.connectors.options import bad_value, option
+from hintplan.plans.connectors.reach import HostPlace, Place, local_file
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.errors import Diagnostic
+from hintplan.plans.settings.setting import Setting
+from hintplan.plans.text.names import nearest
 
 PROPERTY = "properties."
 SERVERS = f"{PROPERTY}bootstrap.servers"

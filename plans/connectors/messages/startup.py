@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from plans.connectors.options import option
-from plans.declarations.tables import Table
-from plans.errors import Diagnostic
+from hintplan.plans.connectors.options import option
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.errors import Diagnostic
 
 MODE = "scan.startup.mode"
 BOUNDED = "scan.bounded.mode"

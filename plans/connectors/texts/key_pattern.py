@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from plans.declarations.tables import Table
-from plans.errors import Diagnostic
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.errors import Diagnostic
 
 _PART = re.compile(
     r"(?P<env>\$\{env:[A-Za-z_][A-Za-z0-9_]*\})|(?P<brace>\{\{|\}\})|\{(?P<column>[^{}]+)\}|(?P<text>[^{}$]+|\$)"

@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from plans.connectors.options import ENVIRONMENT
-from plans.errors import Diagnostic
+from hintplan.plans.connectors.options import ENVIRONMENT
+from hintplan.plans.errors import Diagnostic
 
 _SECRET = re.compile(r"auth|cookie|credential|key|password|secret|token", re.IGNORECASE)
 

@@ -11,15 +11,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Protocol
 
-from plans.errors import Diagnostic, PlanError
-from plans.operators.asking.kind import Alike, AskingKind, Groups, Retries, Waits
-from plans.operators.spec.declared import Declared
-from plans.settings.calls import CALL_GROUPS, NO_RETRY, RETRY_STRATEGY, call_groups, is_async, resolved_call
-from plans.settings.group import Group
-from plans.settings.layers import Settings, edits_of, ordered
-from plans.settings.origins import origins_apart
-from plans.settings.setting import Value
-from plans.settings.views import CallRetry, CallSettings
+from hintplan.plans.errors import Diagnostic, PlanError
+from hintplan.plans.operators.asking.kind import Alike, AskingKind, Groups, Retries, Waits
+from hintplan.plans.operators.spec.declared import Declared
+from hintplan.plans.settings.calls import CALL_GROUPS, NO_RETRY, RETRY_STRATEGY, call_groups, is_async, resolved_call
+from hintplan.plans.settings.group import Group
+from hintplan.plans.settings.layers import Settings, edits_of, ordered
+from hintplan.plans.settings.origins import origins_apart
+from hintplan.plans.settings.setting import Value
+from hintplan.plans.settings.views import CallRetry, CallSettings
 
 _OF_RETRY = ("fixed-delay", "max-attempts")
 

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from plans.errors import Diagnostic
-from plans.operators.spec.declared import Declared
-from plans.settings.group import Group
-from plans.settings.layers import Settings
-from plans.settings.setting import Value
+from hintplan.plans.errors import Diagnostic
+from hintplan.plans.operators.spec.declared import Declared
+from hintplan.plans.settings.group import Group
+from hintplan.plans.settings.layers import Settings
+from hintplan.plans.settings.setting import Value
 
 Groups = Mapping[str, Settings]
 

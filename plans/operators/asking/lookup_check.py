@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from plans.connectors.table import can_lookup, why_no_lookup
-from plans.errors import Diagnostic
-from plans.operators.asking.lookup_settings import Lookup, resolved
-from plans.operators.spec.declared import Declared
-from plans.settings.lookup import CACHE
-from plans.settings.lookup_cache import cache_problems
-from plans.settings.lookup_layers import Contradiction
-from plans.settings.origins import origins_apart
-from plans.settings.setting import shown
+from hintplan.plans.connectors.table import can_lookup, why_no_lookup
+from hintplan.plans.errors import Diagnostic
+from hintplan.plans.operators.asking.lookup_settings import Lookup, resolved
+from hintplan.plans.operators.spec.declared import Declared
+from hintplan.plans.settings.lookup import CACHE
+from hintplan.plans.settings.lookup_cache import cache_problems
+from hintplan.plans.settings.lookup_layers import Contradiction
+from hintplan.plans.settings.origins import origins_apart
+from hintplan.plans.settings.setting import shown
 
 
 def check(operator: Lookup, plan: Declared, insert_only: bool | None) -> Iterator[Diagnostic]:

@@ -10,16 +10,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from plans.connectors.table import can_lookup
-from plans.errors import PlanError
-from plans.operators.asking.kind import Groups
-from plans.operators.spec.declared import Declared
-from plans.settings.layers import EDIT, Settings, edits_of, ordered
-from plans.settings.lookup import CACHE, GROUPS, LOOKUP_GROUPS, SETTINGS
-from plans.settings.lookup_cache import applicable, belongs
-from plans.settings.lookup_layers import Resolved, async_refusal, layered_cache, resolve
-from plans.settings.setting import Layers, Value
-from plans.settings.views import AsyncSettings, RetrySettings
+from hintplan.plans.connectors.table import can_lookup
+from hintplan.plans.errors import PlanError
+from hintplan.plans.operators.asking.kind import Groups
+from hintplan.plans.operators.spec.declared import Declared
+from hintplan.plans.settings.layers import EDIT, Settings, edits_of, ordered
+from hintplan.plans.settings.lookup import CACHE, GROUPS, LOOKUP_GROUPS, SETTINGS
+from hintplan.plans.settings.lookup_cache import applicable, belongs
+from hintplan.plans.settings.lookup_layers import Resolved, async_refusal, layered_cache, resolve
+from hintplan.plans.settings.setting import Layers, Value
+from hintplan.plans.settings.views import AsyncSettings, RetrySettings
 
 
 class LookupKeyed(Protocol):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from plans.declarations.durations import format_duration, parse_duration
-from plans.settings.layers import Settings
-from plans.settings.lookup import CACHE
-from plans.settings.setting import shown
-from plans.settings.text import labelled, marked
-from plans.settings.views import AsyncSettings, RetrySettings, viewed
+from hintplan.plans.declarations.durations import format_duration, parse_duration
+from hintplan.plans.settings.layers import Settings
+from hintplan.plans.settings.lookup import CACHE
+from hintplan.plans.settings.setting import shown
+from hintplan.plans.settings.text import labelled, marked
+from hintplan.plans.settings.views import AsyncSettings, RetrySettings, viewed
 
 _SHORT = ("lookup.partial-cache.", "lookup.full-cache.periodic-reload.", "lookup.full-cache.timed-reload.")
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from plans.operators.asking.kind import Alike, AskingKind, Retries, Waits
-from plans.operators.asking.lookup_check import check
-from plans.operators.asking.lookup_settings import Lookup, parks_rows, resettled, with_retry, with_setting
-from plans.operators.spec.declared import Declared
-from plans.settings.group import Group
-from plans.settings.lookup import GROUPS, LOOKUP_GROUPS
+from hintplan.plans.operators.asking.kind import Alike, AskingKind, Retries, Waits
+from hintplan.plans.operators.asking.lookup_check import check
+from hintplan.plans.operators.asking.lookup_settings import Lookup, parks_rows, resettled, with_retry, with_setting
+from hintplan.plans.operators.spec.declared import Declared
+from hintplan.plans.settings.group import Group
+from hintplan.plans.settings.lookup import GROUPS, LOOKUP_GROUPS
 
 
 def _alike(lookup: Lookup) -> Alike:

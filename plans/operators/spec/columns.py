@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
-from plans.declarations.tables import Column, Table, TableColumn
-from plans.declarations.types import DataType, parse_type
-from plans.errors import Diagnostic
-from plans.operators.spec.declared import Columns
-from plans.operators.spec.output import JoinColumn
-from plans.text.names import did_you_mean
+from hintplan.plans.declarations.tables import Column, Table, TableColumn
+from hintplan.plans.declarations.types import DataType, parse_type
+from hintplan.plans.errors import Diagnostic
+from hintplan.plans.operators.spec.declared import Columns
+from hintplan.plans.operators.spec.output import JoinColumn
+from hintplan.plans.text.names import did_you_mean
 
 RESERVED_PREFIX = "__"
 

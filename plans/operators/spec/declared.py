@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, Protocol
 
-from plans.declarations.tables import Column, Function, Table
+from hintplan.plans.declarations.tables import Column, Function, Table
 
 Columns = tuple[Column, ...]
 

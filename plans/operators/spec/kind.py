@@ -10,17 +10,17 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from plans.declarations.row_kinds import RowKind, RowKinds
-from plans.errors import Diagnostic
-from plans.operators.asking.kind import AskingKind
-from plans.operators.spec.declared import Columns, Declared
-from plans.operators.spec.state import StateKind
-from plans.settings.cached import CACHED
-from plans.settings.group import Group
-from plans.settings.layers import Settings
-from plans.settings.setting import shown
-from plans.settings.text import labelled, marked
-from plans.settings.views import CachedSettings, viewed
+from hintplan.plans.declarations.row_kinds import RowKind, RowKinds
+from hintplan.plans.errors import Diagnostic
+from hintplan.plans.operators.asking.kind import AskingKind
+from hintplan.plans.operators.spec.declared import Columns, Declared
+from hintplan.plans.operators.spec.state import StateKind
+from hintplan.plans.settings.cached import CACHED
+from hintplan.plans.settings.group import Group
+from hintplan.plans.settings.layers import Settings
+from hintplan.plans.settings.setting import shown
+from hintplan.plans.settings.text import labelled, marked
+from hintplan.plans.settings.views import CachedSettings, viewed
 
 TableUse = Literal["reads", "looks up", "writes"]
 CheckPlace = Callable[

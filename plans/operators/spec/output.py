@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from plans.declarations.computations import Side
-from plans.declarations.fields import Name, Ref, TypeText
+from hintplan.plans.declarations.computations import Side
+from hintplan.plans.declarations.fields import Name, Ref, TypeText
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from plans.declarations.fields import Ref
-from plans.declarations.row_kinds import RowKinds
-from plans.settings.state import StateEntry
+from hintplan.plans.declarations.fields import Ref
+from hintplan.plans.declarations.row_kinds import RowKinds
+from hintplan.plans.settings.state import StateEntry
 
 States = Annotated[tuple[StateEntry, ...], Ref("state")]
 KeysUpserted = Callable[[tuple[str, ...]], bool]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from plans.connectors.datagen import DATAGEN
-from runtime.connectors.connector import ConnectorCode
-from runtime.connectors.datagen.source import read, read_batch
+from hintplan.plans.connectors.datagen import DATAGEN
+from hintplan.runtime.connectors.connector import ConnectorCode
+from hintplan.runtime.connectors.datagen.source import read, read_batch
 
 __all__ = ["CODE"]
 

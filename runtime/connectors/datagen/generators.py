@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from plans.connectors.datagen import FieldSpec
-from plans.declarations.types import DataType, parse_type
-from runtime.types import to_arrow
+from hintplan.plans.connectors.datagen import FieldSpec
+from hintplan.plans.declarations.types import DataType, parse_type
+from hintplan.runtime.types import to_arrow
 
 _U64 = npt.NDArray[np.uint64]
 _HEX = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)

@@ -3,8 +3,8 @@
 A running query gets ``rows-per-second`` rows for each second since it was started; what was missed while it was down is
 not made up for. A run that takes what is there and stops gets all rows of a bounded table at once, in micro-batches of
 ``rows-per-second`` rows, a batch job all in one; an unbounded table is refused by both. Rows are functions of their
-number (see :mod:`runtime.connectors.datagen.generators`), and a time column holds the time at which its micro-batch was
-planned, which is part of the offset: a replayed micro-batch has the same rows.
+number (see :mod:`hintplan.runtime.connectors.datagen.generators`), and a time column holds the time at which its
+micro-batch was planned, which is part of the offset: a replayed micro-batch has the same rows.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
-from plans.connectors.datagen import FieldSpec, field_specs, row_limit
-from plans.connectors.table import option
-from plans.declarations.tables import Table
-from plans.errors import RunError
-from runtime.connectors.datagen.generators import batch, row_width
-from runtime.connectors.schema import physical_schema
-from runtime.spark.session import takes_what_is_there
-from runtime.spark.versions import available_now
-from runtime.storage.pins import PinPlace
+from hintplan.plans.connectors.datagen import FieldSpec, field_specs, row_limit
+from hintplan.plans.connectors.table import option
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.datagen.generators import batch, row_width
+from hintplan.runtime.connectors.schema import physical_schema
+from hintplan.runtime.spark.session import takes_what_is_there
+from hintplan.runtime.spark.versions import available_now
+from hintplan.runtime.storage.pins import PinPlace
 
 _TASKS = 8
 _ROWS_PER_TASK = 50_000

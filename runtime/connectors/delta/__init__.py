@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from plans.connectors.delta import DELTA
-from runtime.connectors.delta.read import read_batch
-from runtime.connectors.delta.write import batches_had, sink
-from runtime.connectors.lakes.sink import code_of
+from hintplan.plans.connectors.delta import DELTA
+from hintplan.runtime.connectors.delta.read import read_batch
+from hintplan.runtime.connectors.delta.write import batches_had, sink
+from hintplan.runtime.connectors.lakes.sink import code_of
 
 __all__ = ["CODE"]
 

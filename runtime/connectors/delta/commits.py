@@ -9,14 +9,14 @@ import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.transaction import AddAction, RemoveAction
 
-from plans.errors import RunError
-from runtime.connectors.delta.features import refuse_to_replace
-from runtime.connectors.delta.files import deleted_rows
-from runtime.connectors.delta.table import failures, partitions
-from runtime.connectors.lakes.commits import Commit
-from runtime.connectors.lakes.data_files import DataFile, partition_text
-from runtime.connectors.lakes.target import Target
-from runtime.connectors.netted_rows import DELETED
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.delta.features import refuse_to_replace
+from hintplan.runtime.connectors.delta.files import deleted_rows
+from hintplan.runtime.connectors.delta.table import failures, partitions
+from hintplan.runtime.connectors.lakes.commits import Commit
+from hintplan.runtime.connectors.lakes.data_files import DataFile, partition_text
+from hintplan.runtime.connectors.lakes.target import Target
+from hintplan.runtime.connectors.netted_rows import DELETED
 
 
 def add_files(

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
 
-from plans.errors import RunError
-from runtime.connectors.lakes.target import Target
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.lakes.target import Target
 
 _READ = frozenset({"columnMapping", "deletionVectors", "timestampNtz", "typeWidening", "v2Checkpoint"})
 """Columns are found by name, so a mapping must not be on; files of narrower types are cast."""

@@ -10,12 +10,12 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
-from plans.errors import RunError
-from runtime.connectors.delta.features import unread_features
-from runtime.connectors.delta.table import check_columns, failures, store_options
-from runtime.connectors.lakes.deleted_rows import packed_places
-from runtime.connectors.lakes.reading import ListedFile
-from runtime.connectors.lakes.target import Target
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.delta.features import unread_features
+from hintplan.runtime.connectors.delta.table import check_columns, failures, store_options
+from hintplan.runtime.connectors.lakes.deleted_rows import packed_places
+from hintplan.runtime.connectors.lakes.reading import ListedFile
+from hintplan.runtime.connectors.lakes.target import Target
 
 
 def files_of(target: Target, version: int | None) -> tuple[ListedFile, ...]:

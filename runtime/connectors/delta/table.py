@@ -15,11 +15,11 @@ from typing import Any
 from deltalake import DeltaTable, Schema
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
-from plans.errors import RunError
-from runtime.connectors.delta.features import refuse_to_replace, refuse_to_write
-from runtime.connectors.lakes.commits import Changed
-from runtime.connectors.lakes.target import Target
-from runtime.lookup.sources.failures import redacted
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.delta.features import refuse_to_replace, refuse_to_write
+from hintplan.runtime.connectors.lakes.commits import Changed
+from hintplan.runtime.connectors.lakes.target import Target
+from hintplan.runtime.lookup.sources.failures import redacted
 
 _STORE = {
     "s3.endpoint": "AWS_ENDPOINT_URL",

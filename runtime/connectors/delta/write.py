@@ -15,17 +15,17 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql.utils import is_remote
 
-from plans.connectors.delta import DELTA, PATH, VERSION
-from plans.declarations.tables import Table
-from plans.errors import RunError
-from runtime.connectors.connector import FilesIn
-from runtime.connectors.lakes.commits import Commit, committed
-from runtime.connectors.lakes.data_files import DataFile, FileWriting
-from runtime.connectors.lakes.divisions import Division
-from runtime.connectors.lakes.sink import LakeBatch, refuse_updates
-from runtime.connectors.lakes.target import Target, target_of
-from runtime.connectors.lakes.tasks import Rows, netted, written_files, written_first
-from runtime.lookup.sources.failures import import_extra
+from hintplan.plans.connectors.delta import DELTA, PATH, VERSION
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.connector import FilesIn
+from hintplan.runtime.connectors.lakes.commits import Commit, committed
+from hintplan.runtime.connectors.lakes.data_files import DataFile, FileWriting
+from hintplan.runtime.connectors.lakes.divisions import Division
+from hintplan.runtime.connectors.lakes.sink import LakeBatch, refuse_updates
+from hintplan.runtime.connectors.lakes.target import Target, target_of
+from hintplan.runtime.connectors.lakes.tasks import Rows, netted, written_files, written_first
+from hintplan.runtime.lookup.sources.failures import import_extra
 
 
 def _committed(target: Target, rows: Callable[[], Rows], commit: Commit, *, overwrites: bool = False) -> bool:
@@ -105,4 +105,6 @@ def batches_had(table: Table, writer: Callable[[], str | None], files_in: FilesI
 
 def _by_delta_rs(module: str) -> Any:
     """The module of this folder that is given and uses delta-rs; RunError if that is not installed here."""
-    return import_extra(f"runtime.connectors.delta.{module}", "delta", DELTA.name, where="where the run was started")
+    return import_extra(
+        f"hintplan.runtime.connectors.delta.{module}", "delta", DELTA.name, where="where the run was started"
+    )

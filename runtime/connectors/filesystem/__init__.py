@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from plans.connectors.filesystem import FILESYSTEM
-from runtime.connectors.connector import ConnectorCode
-from runtime.connectors.filesystem.overwrite import batch_overwriter
-from runtime.connectors.filesystem.read import read, read_batch, read_files, read_in_arrow, wrong_line
-from runtime.connectors.filesystem.write import batch_writer, batches_had, micro_batch_writer, writer
-from runtime.lookup.source import source_of_classes
+from hintplan.plans.connectors.filesystem import FILESYSTEM
+from hintplan.runtime.connectors.connector import ConnectorCode
+from hintplan.runtime.connectors.filesystem.overwrite import batch_overwriter
+from hintplan.runtime.connectors.filesystem.read import read, read_batch, read_files, read_in_arrow, wrong_line
+from hintplan.runtime.connectors.filesystem.write import batch_writer, batches_had, micro_batch_writer, writer
+from hintplan.runtime.lookup.source import source_of_classes
 
 __all__ = ["CODE"]
 

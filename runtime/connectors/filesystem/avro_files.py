@@ -19,12 +19,12 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import StructType
 
-from plans.declarations.types import DataType, parse_type
-from plans.errors import RunError
-from runtime.connectors.messages.avro_values import FAULTS, from_avro
-from runtime.spark.map_in_arrow import map_in_arrow
-from runtime.storage.files import files_at
-from runtime.types import to_arrow
+from hintplan.plans.declarations.types import DataType, parse_type
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.messages.avro_values import FAULTS, from_avro
+from hintplan.runtime.spark.map_in_arrow import map_in_arrow
+from hintplan.runtime.storage.files import files_at
+from hintplan.runtime.types import to_arrow
 
 _MAGIC = b"Obj\x01"
 _SYNC_BYTES = 16

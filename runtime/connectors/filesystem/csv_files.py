@@ -14,11 +14,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StringType, StructField, StructType
 
-from plans.connectors.files.formats import stored_columns
-from plans.connectors.table import option
-from plans.declarations.tables import Table
-from plans.declarations.types import parse_type
-from runtime.spark.names import quoted
+from hintplan.plans.connectors.files.formats import stored_columns
+from hintplan.plans.connectors.table import option
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.declarations.types import parse_type
+from hintplan.runtime.spark.names import quoted
 
 LINE_BREAK = "\n"
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from runtime.spark.versions import facts
+from hintplan.runtime.spark.versions import facts
 
 _DATASOURCES = "org.apache.spark.sql.execution.datasources"
 FORMAT_CLASSES = {

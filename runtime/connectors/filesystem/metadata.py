@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from plans.declarations.tables import Table
-from runtime.types import to_spark
+from hintplan.plans.declarations.tables import Table
+from hintplan.runtime.types import to_spark
 
 
 def plain_path(file: Column) -> Column:

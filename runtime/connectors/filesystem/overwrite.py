@@ -14,10 +14,10 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from plans.declarations.tables import Table
-from plans.errors import RunError
-from runtime.connectors.filesystem.write import saving
-from runtime.spark.session import is_remote
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.filesystem.write import saving
+from hintplan.runtime.spark.session import is_remote
 
 _STAGED = "_hintplan_overwrite-"
 

@@ -17,10 +17,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
-from plans.declarations.tables import Table
-from plans.errors import RunError
-from runtime.engine.arrow_rows import UNCOUNTED, ArrowRows, Metrics
-from runtime.types import to_arrow
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.errors import RunError
+from hintplan.runtime.engine.arrow_rows import UNCOUNTED, ArrowRows, Metrics
+from hintplan.runtime.types import to_arrow
 
 PATHS_DDL = "path string, modificationTime timestamp, length bigint, content binary"
 """What Spark knows of a file without reading it, under the names of its format for binary files."""

@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from plans.connectors.table import option
-from plans.declarations.tables import Table
-from plans.declarations.types import parse_type
-from runtime.connectors.filesystem.metadata import plain_path
-from runtime.spark.names import quoted
-from runtime.types import to_spark
+from hintplan.plans.connectors.table import option
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.declarations.types import parse_type
+from hintplan.runtime.connectors.filesystem.metadata import plain_path
+from hintplan.runtime.spark.names import quoted
+from hintplan.runtime.types import to_spark
 
 _DEFAULT = "partition.default-name"
 

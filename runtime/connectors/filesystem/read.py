@@ -28,39 +28,39 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamReader
 from pyspark.sql.types import StringType, StructType
 
-from plans.connectors.files.formats import TEXTS, stored_columns
-from plans.connectors.table import option
-from plans.declarations.tables import Table
-from plans.errors import RunError
-from runtime.connectors.filesystem.avro_files import require_avro_files, rows_of_avro
-from runtime.connectors.filesystem.csv_files import (
+from hintplan.plans.connectors.files.formats import TEXTS, stored_columns
+from hintplan.plans.connectors.table import option
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.filesystem.avro_files import require_avro_files, rows_of_avro
+from hintplan.runtime.connectors.filesystem.csv_files import (
     LastColumn,
     last_column,
     may_break_lines,
     or_failure,
     with_last_as_text,
 )
-from runtime.connectors.filesystem.metadata import metadata_columns
-from runtime.connectors.filesystem.parquet_files import PATHS_DDL, are_local, rows_of_files
-from runtime.connectors.filesystem.partitions import in_partitions, partition_values
-from runtime.connectors.filesystem.row_kinds import OP, kind_of_op
-from runtime.connectors.filesystem.source_files import (
+from hintplan.runtime.connectors.filesystem.metadata import metadata_columns
+from hintplan.runtime.connectors.filesystem.parquet_files import PATHS_DDL, are_local, rows_of_files
+from hintplan.runtime.connectors.filesystem.partitions import in_partitions, partition_values
+from hintplan.runtime.connectors.filesystem.row_kinds import OP, kind_of_op
+from hintplan.runtime.connectors.filesystem.source_files import (
     are_partitioned,
     load_batch,
     load_files,
     load_stream,
     path_depth,
 )
-from runtime.connectors.filesystem.spark_options import read_options, spark_format
-from runtime.connectors.filesystem.stored import read_values, stored_schema
-from runtime.engine.arrow_rows import ArrowRows
-from runtime.engine.row_order import ROW_ORDER
-from runtime.operator import KIND
-from runtime.spark.failure import root_cause
-from runtime.spark.names import quoted
-from runtime.spark.session import is_remote
-from runtime.storage.pins import PinPlace
-from runtime.types import to_arrow
+from hintplan.runtime.connectors.filesystem.spark_options import read_options, spark_format
+from hintplan.runtime.connectors.filesystem.stored import read_values, stored_schema
+from hintplan.runtime.engine.arrow_rows import ArrowRows
+from hintplan.runtime.engine.row_order import ROW_ORDER
+from hintplan.runtime.operator import KIND
+from hintplan.runtime.spark.failure import root_cause
+from hintplan.runtime.spark.names import quoted
+from hintplan.runtime.spark.session import is_remote
+from hintplan.runtime.storage.pins import PinPlace
+from hintplan.runtime.types import to_arrow
 
 _CORRUPT = "__corrupt"
 _EVERY_AGE = "36500d"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from runtime.operator import KIND, UPDATE_BEFORE
-from runtime.spark.names import quoted
+from hintplan.runtime.operator import KIND, UPDATE_BEFORE
+from hintplan.runtime.spark.names import quoted
 
 OP = "op"
 _KINDS = ("+I", "-U", "+U", "-D")

@@ -17,12 +17,12 @@ import pyarrow.fs
 import pyarrow.orc
 import pyarrow.parquet
 
-from plans.connectors.filesystem import FILESYSTEM
-from plans.declarations.types import parse_type
-from plans.errors import RunError
-from runtime.lookup.api import LookupContext, ScanFunction
-from runtime.lookup.sources.decoding import Decoder, json_decoder, parse_json, text_decoder
-from runtime.types import to_arrow
+from hintplan.plans.connectors.filesystem import FILESYSTEM
+from hintplan.plans.declarations.types import parse_type
+from hintplan.plans.errors import RunError
+from hintplan.runtime.lookup.api import LookupContext, ScanFunction
+from hintplan.runtime.lookup.sources.decoding import Decoder, json_decoder, parse_json, text_decoder
+from hintplan.runtime.types import to_arrow
 
 _SINK_LOG = "_spark_metadata"
 _BATCH_ROWS = 50_000

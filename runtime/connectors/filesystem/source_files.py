@@ -20,10 +20,10 @@ from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
-from plans.errors import RunError
-from runtime.connectors.filesystem.parquet_files import PATHS_DDL
-from runtime.spark.path_patterns import literally
-from runtime.spark.session import is_remote
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.filesystem.parquet_files import PATHS_DDL
+from hintplan.runtime.spark.path_patterns import literally
+from hintplan.runtime.spark.session import is_remote
 
 STREAM_LOG = "_spark_metadata"
 """Where Spark's file sink lists what a stream has written; readers of the directory go by that list alone."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 
-from plans.connectors.files.formats import TEXTS, is_legacy, stored_columns
-from plans.connectors.table import option
-from plans.declarations.tables import Table
-from runtime.connectors.filesystem.csv_files import LINE_BREAK, is_quoted
-from runtime.connectors.filesystem.row_kinds import OP
-from runtime.connectors.messages.avro_values import record_schema
+from hintplan.plans.connectors.files.formats import TEXTS, is_legacy, stored_columns
+from hintplan.plans.connectors.table import option
+from hintplan.plans.declarations.tables import Table
+from hintplan.runtime.connectors.filesystem.csv_files import LINE_BREAK, is_quoted
+from hintplan.runtime.connectors.filesystem.row_kinds import OP
+from hintplan.runtime.connectors.messages.avro_values import record_schema
 
 _LONGEST = str(2**31 - 1)
 """Bytes of a text; by default, the parser of JSON takes no more than 20 million characters."""

@@ -14,15 +14,15 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
-from plans.connectors.columns import BINARY
-from plans.connectors.files.formats import is_legacy, stored_columns
-from plans.declarations.tables import Table
-from plans.declarations.types import DataType, parse_type
-from plans.errors import RunError
-from runtime.connectors.filesystem.csv_files import as_rows
-from runtime.spark.names import quoted
-from runtime.spark.session import is_remote
-from runtime.types import to_spark
+from hintplan.plans.connectors.columns import BINARY
+from hintplan.plans.connectors.files.formats import is_legacy, stored_columns
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.declarations.types import DataType, parse_type
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.filesystem.csv_files import as_rows
+from hintplan.runtime.spark.names import quoted
+from hintplan.runtime.spark.session import is_remote
+from hintplan.runtime.types import to_spark
 
 Convert = Callable[[Column], Column]
 

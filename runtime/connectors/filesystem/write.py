@@ -17,20 +17,20 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from plans.connectors.files.formats import AVRO_PACKAGE
-from plans.connectors.table import option, sink_directory
-from plans.declarations.tables import Table
-from plans.errors import RunError
-from runtime.connectors.connector import FilesIn
-from runtime.connectors.filesystem.file_sink import FORMAT_CLASSES, add_files
-from runtime.connectors.filesystem.partitions import with_partition_names
-from runtime.connectors.filesystem.row_kinds import with_op
-from runtime.connectors.filesystem.source_files import STREAM_LOG, exists
-from runtime.connectors.filesystem.spark_options import spark_format, write_options
-from runtime.connectors.filesystem.stored import as_stored
-from runtime.connectors.micro_batch import MicroBatch
-from runtime.connectors.spark_package import lacking_package
-from runtime.spark.session import is_remote
+from hintplan.plans.connectors.files.formats import AVRO_PACKAGE
+from hintplan.plans.connectors.table import option, sink_directory
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.connector import FilesIn
+from hintplan.runtime.connectors.filesystem.file_sink import FORMAT_CLASSES, add_files
+from hintplan.runtime.connectors.filesystem.partitions import with_partition_names
+from hintplan.runtime.connectors.filesystem.row_kinds import with_op
+from hintplan.runtime.connectors.filesystem.source_files import STREAM_LOG, exists
+from hintplan.runtime.connectors.filesystem.spark_options import spark_format, write_options
+from hintplan.runtime.connectors.filesystem.stored import as_stored
+from hintplan.runtime.connectors.micro_batch import MicroBatch
+from hintplan.runtime.connectors.spark_package import lacking_package
+from hintplan.runtime.spark.session import is_remote
 
 _ROWS = "rows"
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from plans.connectors.http import HTTP
-from plans.declarations.computations import LookupMode
-from runtime.connectors.connector import ConnectorCode
-from runtime.lookup.api import LookupContext
-from runtime.lookup.source import source_of_classes
-from runtime.lookup.sources.addressing import addressed_columns
+from hintplan.plans.connectors.http import HTTP
+from hintplan.plans.declarations.computations import LookupMode
+from hintplan.runtime.connectors.connector import ConnectorCode
+from hintplan.runtime.lookup.api import LookupContext
+from hintplan.runtime.lookup.source import source_of_classes
+from hintplan.runtime.lookup.sources.addressing import addressed_columns
 
 __all__ = ["CODE"]
 

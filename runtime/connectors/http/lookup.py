@@ -17,17 +17,17 @@ from urllib.parse import quote
 
 import httpx
 
-from plans.connectors.http import HEADER
-from plans.connectors.reach import HostPlace, http_host
-from plans.declarations.durations import parse_duration
-from plans.errors import RunError
-from runtime.lookup.api import AsyncLookupFunction, Key, LookupContext, LookupFunction, Row
-from runtime.lookup.sources.addressing import address_parts, addressed_columns
-from runtime.lookup.sources.decoding import Decoder, json_decoder, key_text, parse_json
-from runtime.lookup.sources.failures import SourceUnavailable, redacted
-from runtime.lookup.sources.hosts import refuse_link_local
-from runtime.lookup.sources.matching import RowShape
-from runtime.secrets import resolve
+from hintplan.plans.connectors.http import HEADER
+from hintplan.plans.connectors.reach import HostPlace, http_host
+from hintplan.plans.declarations.durations import parse_duration
+from hintplan.plans.errors import RunError
+from hintplan.runtime.lookup.api import AsyncLookupFunction, Key, LookupContext, LookupFunction, Row
+from hintplan.runtime.lookup.sources.addressing import address_parts, addressed_columns
+from hintplan.runtime.lookup.sources.decoding import Decoder, json_decoder, key_text, parse_json
+from hintplan.runtime.lookup.sources.failures import SourceUnavailable, redacted
+from hintplan.runtime.lookup.sources.hosts import refuse_link_local
+from hintplan.runtime.lookup.sources.matching import RowShape
+from hintplan.runtime.secrets import resolve
 
 _REDIRECTS = 5
 _PASSING = frozenset((408, 425, 429, 500, 502, 503, 504))

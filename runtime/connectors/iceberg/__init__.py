@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from plans.connectors.iceberg import ICEBERG
-from runtime.connectors.iceberg.read import read_batch
-from runtime.connectors.iceberg.write import batches_had, sink
-from runtime.connectors.lakes.sink import code_of
+from hintplan.plans.connectors.iceberg import ICEBERG
+from hintplan.runtime.connectors.iceberg.read import read_batch
+from hintplan.runtime.connectors.iceberg.write import batches_had, sink
+from hintplan.runtime.connectors.lakes.sink import code_of
 
 __all__ = ["CODE"]
 

@@ -21,17 +21,17 @@ from pyiceberg.types import DoubleType, FloatType
 from requests.exceptions import RequestException
 from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
 
-from plans.connectors.lakes.catalogs import LOCATION, SQLITE_URL, TYPE, URI, WAREHOUSE
-from plans.connectors.reach import http_host
-from plans.errors import RunError
-from runtime.connectors.iceberg.types import same, schema_of
-from runtime.connectors.lakes.commits import Changed
-from runtime.connectors.lakes.divisions import is_known
-from runtime.connectors.lakes.storage import Storage
-from runtime.connectors.lakes.target import Target
-from runtime.lookup.sources.failures import redacted
-from runtime.lookup.sources.hosts import refuse_link_local
-from runtime.secrets import resolve
+from hintplan.plans.connectors.lakes.catalogs import LOCATION, SQLITE_URL, TYPE, URI, WAREHOUSE
+from hintplan.plans.connectors.reach import http_host
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.iceberg.types import same, schema_of
+from hintplan.runtime.connectors.lakes.commits import Changed
+from hintplan.runtime.connectors.lakes.divisions import is_known
+from hintplan.runtime.connectors.lakes.storage import Storage
+from hintplan.runtime.connectors.lakes.target import Target
+from hintplan.runtime.lookup.sources.failures import redacted
+from hintplan.runtime.lookup.sources.hosts import refuse_link_local
+from hintplan.runtime.secrets import resolve
 
 _PASSED_ON = ("credential", "token", "oauth2-server-uri", WAREHOUSE)
 _CREATED_WITH = {

@@ -14,10 +14,10 @@ import pyarrow.parquet as pq
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat, ManifestContent
 from pyiceberg.table import FileScanTask, Table
 
-from plans.errors import RunError
-from runtime.connectors.iceberg.catalog import failures, plain_place, storage_at
-from runtime.connectors.lakes.deleted_rows import packed_places
-from runtime.connectors.lakes.target import Target
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.iceberg.catalog import failures, plain_place, storage_at
+from hintplan.runtime.connectors.lakes.deleted_rows import packed_places
+from hintplan.runtime.connectors.lakes.target import Target
 
 _FILE, _PLACE = "file_path", "pos"
 

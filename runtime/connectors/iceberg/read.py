@@ -5,10 +5,10 @@ from __future__ import annotations
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from plans.declarations.tables import Table
-from runtime.connectors.iceberg.write import by_pyiceberg, iceberg_target
-from runtime.connectors.lakes.reading import FileReading, read_by_tasks
-from runtime.connectors.schema import physical_schema
+from hintplan.plans.declarations.tables import Table
+from hintplan.runtime.connectors.iceberg.write import by_pyiceberg, iceberg_target
+from hintplan.runtime.connectors.lakes.reading import FileReading, read_by_tasks
+from hintplan.runtime.connectors.schema import physical_schema
 
 
 def read_batch(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:

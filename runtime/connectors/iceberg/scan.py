@@ -13,18 +13,18 @@ from pyiceberg.table import FileScanTask, Table
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.transforms import IdentityTransform
 
-from plans.connectors.lakes.catalogs import SNAPSHOT, TAG, TIMESTAMP
-from plans.errors import RunError
-from runtime.connectors.iceberg.catalog import check_columns, failures, loaded, plain_place, storage_at
-from runtime.connectors.iceberg.deletes import deleted_places, refuse_equality_deletes
-from runtime.connectors.lakes.reading import ListedFile
-from runtime.connectors.lakes.storage import Storage
-from runtime.connectors.lakes.target import Target
+from hintplan.plans.connectors.lakes.catalogs import SNAPSHOT, TAG, TIMESTAMP
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.iceberg.catalog import check_columns, failures, loaded, plain_place, storage_at
+from hintplan.runtime.connectors.iceberg.deletes import deleted_places, refuse_equality_deletes
+from hintplan.runtime.connectors.lakes.reading import ListedFile
+from hintplan.runtime.connectors.lakes.storage import Storage
+from hintplan.runtime.connectors.lakes.target import Target
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scanned:
-    """The files of a snapshot, as :class:`~runtime.connectors.lakes.reading.FileReading` has them."""
+    """The files of a snapshot, as :class:`~hintplan.runtime.connectors.lakes.reading.FileReading` has them."""
 
     storage: Storage
     files: tuple[ListedFile, ...]

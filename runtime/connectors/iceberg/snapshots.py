@@ -28,13 +28,13 @@ from pyiceberg.table.snapshots import ancestors_of
 from pyiceberg.typedef import Record
 from pyiceberg.utils.datetime import datetime_to_micros
 
-from plans.errors import RunError
-from runtime.connectors.iceberg.catalog import failures, storage_at
-from runtime.connectors.iceberg.types import in_files
-from runtime.connectors.lakes.commits import Commit
-from runtime.connectors.lakes.data_files import DataFile, FileWriting
-from runtime.connectors.lakes.divisions import Division
-from runtime.connectors.lakes.target import Target
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.iceberg.catalog import failures, storage_at
+from hintplan.runtime.connectors.iceberg.types import in_files
+from hintplan.runtime.connectors.lakes.commits import Commit
+from hintplan.runtime.connectors.lakes.data_files import DataFile, FileWriting
+from hintplan.runtime.connectors.lakes.divisions import Division
+from hintplan.runtime.connectors.lakes.target import Target
 
 _DATA = "data/"
 _QUERY, _BATCH = "hintplan.query", "hintplan.batch"

@@ -14,8 +14,8 @@ from pyiceberg import types as iceberg
 from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.schema import Schema
 
-from runtime.connectors.lakes.target import Target
-from runtime.types import to_arrow
+from hintplan.runtime.connectors.lakes.target import Target
+from hintplan.runtime.types import to_arrow
 
 _PLAIN: tuple[tuple[pa.DataType, iceberg.PrimitiveType], ...] = (
     (pa.bool_(), iceberg.BooleanType()),

@@ -19,12 +19,12 @@ from pyiceberg.io.pyarrow import ArrowScan
 from pyiceberg.manifest import DataFile as Entry
 from pyiceberg.table import FileScanTask, Table
 
-from runtime.connectors.iceberg.catalog import failures
-from runtime.connectors.iceberg.snapshots import commit_files, writing_of
-from runtime.connectors.lakes.commits import Commit
-from runtime.connectors.lakes.target import Target
-from runtime.connectors.netted_rows import DELETED
-from runtime.state.identity import encode_groups, without_chunks
+from hintplan.runtime.connectors.iceberg.catalog import failures
+from hintplan.runtime.connectors.iceberg.snapshots import commit_files, writing_of
+from hintplan.runtime.connectors.lakes.commits import Commit
+from hintplan.runtime.connectors.lakes.target import Target
+from hintplan.runtime.connectors.netted_rows import DELETED
+from hintplan.runtime.state.identity import encode_groups, without_chunks
 
 _OF: Any = expressions
 """Conditions, which take columns by their names, as their types do not say."""

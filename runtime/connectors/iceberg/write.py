@@ -15,17 +15,17 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql.utils import is_remote
 
-from plans.connectors.iceberg import ICEBERG
-from plans.connectors.lakes.catalogs import chosen_snapshot, root_option
-from plans.declarations.tables import Table
-from plans.errors import RunError
-from runtime.connectors.connector import FilesIn
-from runtime.connectors.lakes.commits import Commit, committed
-from runtime.connectors.lakes.data_files import DataFile
-from runtime.connectors.lakes.sink import LakeBatch, refuse_updates
-from runtime.connectors.lakes.target import Target, target_of
-from runtime.connectors.lakes.tasks import Rows, netted, written_files, written_first
-from runtime.lookup.sources.failures import import_extra
+from hintplan.plans.connectors.iceberg import ICEBERG
+from hintplan.plans.connectors.lakes.catalogs import chosen_snapshot, root_option
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.connector import FilesIn
+from hintplan.runtime.connectors.lakes.commits import Commit, committed
+from hintplan.runtime.connectors.lakes.data_files import DataFile
+from hintplan.runtime.connectors.lakes.sink import LakeBatch, refuse_updates
+from hintplan.runtime.connectors.lakes.target import Target, target_of
+from hintplan.runtime.connectors.lakes.tasks import Rows, netted, written_files, written_first
+from hintplan.runtime.lookup.sources.failures import import_extra
 
 
 def _committed(target: Target, rows: Callable[[], Rows], commit: Commit, *, overwrites: bool = False) -> bool:
@@ -114,6 +114,6 @@ def iceberg_target(name: str, table: Table) -> Target:
 
 def by_pyiceberg(module: str) -> Any:
     """The module of this folder that is given and uses PyIceberg; RunError if that is not installed here."""
-    for name in ("pyiceberg", f"runtime.connectors.iceberg.{module}"):
+    for name in ("pyiceberg", f"hintplan.runtime.connectors.iceberg.{module}"):
         found = import_extra(name, "iceberg", ICEBERG.name, where="where the run was started")
     return found

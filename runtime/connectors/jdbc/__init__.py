@@ -10,15 +10,15 @@ from types import ModuleType
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from plans.connectors.jdbc import JDBC, MYSQL_URLS, SQLITE_URL
-from plans.declarations.tables import Table
-from plans.errors import RunError
-from runtime.connectors.connector import ConnectorCode, FilesIn
-from runtime.connectors.jdbc import scan, server_write, write
-from runtime.connectors.micro_batch import MicroBatch
-from runtime.expressions.asked import Asked
-from runtime.lookup.source import LookupSource, source_of_classes
-from runtime.storage.pins import PinPlace
+from hintplan.plans.connectors.jdbc import JDBC, MYSQL_URLS, SQLITE_URL
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.connector import ConnectorCode, FilesIn
+from hintplan.runtime.connectors.jdbc import scan, server_write, write
+from hintplan.runtime.connectors.micro_batch import MicroBatch
+from hintplan.runtime.expressions.asked import Asked
+from hintplan.runtime.lookup.source import LookupSource, source_of_classes
+from hintplan.runtime.storage.pins import PinPlace
 
 __all__ = ["CODE"]
 

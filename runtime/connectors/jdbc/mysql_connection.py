@@ -11,12 +11,12 @@ from typing import Any
 
 import pymysql
 
-from plans.connectors.jdbc import parse_server_url
-from plans.declarations.durations import parse_duration
-from plans.errors import RunError
-from runtime.lookup.sources.failures import redacted
-from runtime.lookup.sources.hosts import refuse_link_local
-from runtime.secrets import resolve
+from hintplan.plans.connectors.jdbc import parse_server_url
+from hintplan.plans.declarations.durations import parse_duration
+from hintplan.plans.errors import RunError
+from hintplan.runtime.lookup.sources.failures import redacted
+from hintplan.runtime.lookup.sources.hosts import refuse_link_local
+from hintplan.runtime.secrets import resolve
 
 _PASSING = frozenset((0, 1040, 1053, 1080, 1152, 1159, 1161, 1203, 1205, 1213, 1317, 1927, 1969, 2002, 2003, 2006))
 _PASSING |= frozenset((2013, 2055, 3024, 4031))

@@ -20,19 +20,19 @@ import pyarrow as pa
 import pymysql
 from pymysql.cursors import SSCursor
 
-from plans.connectors.columns import NESTED
-from plans.connectors.jdbc import ScanPart, split_name
-from plans.declarations.durations import parse_duration
-from plans.declarations.tables import Column
-from plans.declarations.types import DataType, parse_type
-from plans.errors import RunError
-from runtime.connectors.jdbc.mysql_connection import code_of, connection, passes, quoted, told
-from runtime.expressions.asked import Asked, asked_sql
-from runtime.lookup.api import Key, LookupContext, LookupFunction, Row, ScanFunction
-from runtime.lookup.sources.decoding import Decoder, decimal_decoder, integer_decoder, text_decoder
-from runtime.lookup.sources.failures import SourceUnavailable
-from runtime.lookup.sources.matching import MOST_ROWS, RowShape, refuse_excess
-from runtime.types import to_arrow
+from hintplan.plans.connectors.columns import NESTED
+from hintplan.plans.connectors.jdbc import ScanPart, split_name
+from hintplan.plans.declarations.durations import parse_duration
+from hintplan.plans.declarations.tables import Column
+from hintplan.plans.declarations.types import DataType, parse_type
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.jdbc.mysql_connection import code_of, connection, passes, quoted, told
+from hintplan.runtime.expressions.asked import Asked, asked_sql
+from hintplan.runtime.lookup.api import Key, LookupContext, LookupFunction, Row, ScanFunction
+from hintplan.runtime.lookup.sources.decoding import Decoder, decimal_decoder, integer_decoder, text_decoder
+from hintplan.runtime.lookup.sources.failures import SourceUnavailable
+from hintplan.runtime.lookup.sources.matching import MOST_ROWS, RowShape, refuse_excess
+from hintplan.runtime.types import to_arrow
 
 _TEXTS = ("char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "json", "uuid")
 _BLOBS = ("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob")

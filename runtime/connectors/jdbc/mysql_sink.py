@@ -16,13 +16,13 @@ from typing import Any
 import pyarrow as pa
 import pymysql
 
-from plans.connectors.columns import NESTED
-from plans.connectors.jdbc import split_name
-from plans.declarations.tables import Column
-from plans.declarations.types import parse_type
-from plans.errors import RunError
-from runtime.connectors.jdbc.mysql_connection import code_of, connection, passes, quoted, told
-from runtime.connectors.jdbc.target import OP, PART, Found, Passing, Row, Server, Stage, Target, moments
+from hintplan.plans.connectors.columns import NESTED
+from hintplan.plans.connectors.jdbc import split_name
+from hintplan.plans.declarations.tables import Column
+from hintplan.plans.declarations.types import parse_type
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.jdbc.mysql_connection import code_of, connection, passes, quoted, told
+from hintplan.runtime.connectors.jdbc.target import OP, PART, Found, Passing, Row, Server, Stage, Target, moments
 
 _TYPES = {
     "BOOLEAN": "tinyint(1)", "TINYINT": "tinyint", "SMALLINT": "smallint", "INT": "int", "BIGINT": "bigint",

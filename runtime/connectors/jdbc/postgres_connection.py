@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from plans.connectors.jdbc import parse_server_url
-from plans.declarations.durations import parse_duration
-from plans.errors import RunError
-from runtime.lookup.sources.failures import redacted
-from runtime.lookup.sources.hosts import refuse_link_local
-from runtime.secrets import resolve
+from hintplan.plans.connectors.jdbc import parse_server_url
+from hintplan.plans.declarations.durations import parse_duration
+from hintplan.plans.errors import RunError
+from hintplan.runtime.lookup.sources.failures import redacted
+from hintplan.runtime.lookup.sources.hosts import refuse_link_local
+from hintplan.runtime.secrets import resolve
 
 PASSING = ("08", "40", "53", "55P03", "57", "58")
 """Beginnings of the SQLSTATEs of what may be over at the next attempt: connections, conflicts, resources, shutdowns."""

@@ -17,15 +17,15 @@ import psycopg
 import pyarrow as pa
 from psycopg_pool import AsyncConnectionPool, ConnectionPool, PoolTimeout
 
-from plans.connectors.jdbc import ScanPart
-from plans.declarations.durations import parse_duration
-from plans.errors import RunError
-from runtime.connectors.jdbc.postgres_connection import PASSING, connection_settings
-from runtime.connectors.jdbc.postgres_query import KeyQuery, key_query, probe_query, scan_query
-from runtime.expressions.asked import Asked
-from runtime.lookup.api import AsyncLookupFunction, Key, LookupContext, LookupFunction, Row, ScanFunction
-from runtime.lookup.sources.failures import SourceUnavailable, redacted
-from runtime.types import to_arrow
+from hintplan.plans.connectors.jdbc import ScanPart
+from hintplan.plans.declarations.durations import parse_duration
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.jdbc.postgres_connection import PASSING, connection_settings
+from hintplan.runtime.connectors.jdbc.postgres_query import KeyQuery, key_query, probe_query, scan_query
+from hintplan.runtime.expressions.asked import Asked
+from hintplan.runtime.lookup.api import AsyncLookupFunction, Key, LookupContext, LookupFunction, Row, ScanFunction
+from hintplan.runtime.lookup.sources.failures import SourceUnavailable, redacted
+from hintplan.runtime.types import to_arrow
 
 _DEFAULTS = {"connection.pool-size": "10", "connection.timeout": "30 s", "statement.timeout": "30 s"}
 _DEFAULTS |= {"scan.fetch-size": "10000"}

@@ -16,15 +16,15 @@ from uuid import UUID
 
 from psycopg import sql
 
-from plans.connectors.columns import NESTED
-from plans.connectors.jdbc import ScanPart, split_name
-from plans.declarations.tables import Column
-from plans.declarations.types import DataType, parse_type
-from plans.errors import RunError
-from runtime.expressions.asked import Asked, asked_sql
-from runtime.lookup.api import Key, LookupContext, Row
-from runtime.lookup.sources.decoding import Decoder, decimal_decoder, integer_decoder, text_decoder
-from runtime.lookup.sources.matching import MOST_ROWS, RowShape, refuse_excess
+from hintplan.plans.connectors.columns import NESTED
+from hintplan.plans.connectors.jdbc import ScanPart, split_name
+from hintplan.plans.declarations.tables import Column
+from hintplan.plans.declarations.types import DataType, parse_type
+from hintplan.plans.errors import RunError
+from hintplan.runtime.expressions.asked import Asked, asked_sql
+from hintplan.runtime.lookup.api import Key, LookupContext, Row
+from hintplan.runtime.lookup.sources.decoding import Decoder, decimal_decoder, integer_decoder, text_decoder
+from hintplan.runtime.lookup.sources.matching import MOST_ROWS, RowShape, refuse_excess
 
 _INT2, _INT4, _INT8, _NUMERIC = 21, 23, 20, 1700
 _TEXT, _VARCHAR, _BPCHAR, _UUID, _JSON, _JSONB = 25, 1043, 1042, 2950, 114, 3802

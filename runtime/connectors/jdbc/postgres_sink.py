@@ -15,13 +15,13 @@ from typing import Any
 import psycopg
 import pyarrow as pa
 
-from plans.connectors.jdbc import split_name
-from plans.declarations.tables import Column
-from plans.declarations.types import parse_type
-from plans.errors import RunError
-from runtime.connectors.jdbc.postgres_connection import PASSING, connection_settings
-from runtime.connectors.jdbc.target import OP, PART, Found, Passing, Row, Server, Stage, Target, moments
-from runtime.lookup.sources.failures import redacted
+from hintplan.plans.connectors.jdbc import split_name
+from hintplan.plans.declarations.tables import Column
+from hintplan.plans.declarations.types import parse_type
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.jdbc.postgres_connection import PASSING, connection_settings
+from hintplan.runtime.connectors.jdbc.target import OP, PART, Found, Passing, Row, Server, Stage, Target, moments
+from hintplan.runtime.lookup.sources.failures import redacted
 
 NAN = math.nan
 """The one NaN, so that rows with it are equal to themselves."""

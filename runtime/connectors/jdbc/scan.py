@@ -19,18 +19,18 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import LongType, StructField, StructType
 
-from plans.connectors.jdbc import ScanPart, scan_parts
-from plans.declarations.tables import Column, Table, physical_columns
-from plans.errors import RunError
-from runtime.connectors.schema import physical_schema
-from runtime.expressions.asked import Asked
-from runtime.lookup.api import LookupContext
-from runtime.lookup.pinned import batch_pins
-from runtime.lookup.source import LookupSource, open_source
-from runtime.spark.map_in_arrow import map_in_arrow
-from runtime.spark.versions import available_now
-from runtime.storage.pins import Pin, PinPlace, question_of, token_of
-from runtime.types import to_arrow
+from hintplan.plans.connectors.jdbc import ScanPart, scan_parts
+from hintplan.plans.declarations.tables import Column, Table, physical_columns
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.schema import physical_schema
+from hintplan.runtime.expressions.asked import Asked
+from hintplan.runtime.lookup.api import LookupContext
+from hintplan.runtime.lookup.pinned import batch_pins
+from hintplan.runtime.lookup.source import LookupSource, open_source
+from hintplan.runtime.spark.map_in_arrow import map_in_arrow
+from hintplan.runtime.spark.versions import available_now
+from hintplan.runtime.storage.pins import Pin, PinPlace, question_of, token_of
+from hintplan.runtime.types import to_arrow
 
 _PART = "part"
 _SCHEMA = StructType([StructField(_PART, LongType())])

@@ -20,21 +20,21 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.utils import is_remote
 
-from plans.connectors.columns import NESTED
-from plans.connectors.jdbc import MYSQL_URLS
-from plans.declarations.tables import Column, Table
-from plans.declarations.types import parse_type
-from runtime.connectors.connector import FilesIn
-from runtime.connectors.jdbc import staging
-from runtime.connectors.jdbc.target import DELETE, UPSERT, Found, Row, Server, Stage, Target
-from runtime.connectors.micro_batch import MicroBatch
-from runtime.connectors.netting import Net, net
-from runtime.connectors.query_id import query_id
-from runtime.engine.each_batch import written_by
-from runtime.lookup.sources.failures import import_extra
-from runtime.operator import INSERT, KIND
-from runtime.spark.map_in_arrow import map_in_arrow
-from runtime.spark.names import quoted
+from hintplan.plans.connectors.columns import NESTED
+from hintplan.plans.connectors.jdbc import MYSQL_URLS
+from hintplan.plans.declarations.tables import Column, Table
+from hintplan.plans.declarations.types import parse_type
+from hintplan.runtime.connectors.connector import FilesIn
+from hintplan.runtime.connectors.jdbc import staging
+from hintplan.runtime.connectors.jdbc.target import DELETE, UPSERT, Found, Row, Server, Stage, Target
+from hintplan.runtime.connectors.micro_batch import MicroBatch
+from hintplan.runtime.connectors.netting import Net, net
+from hintplan.runtime.connectors.query_id import query_id
+from hintplan.runtime.engine.each_batch import written_by
+from hintplan.runtime.lookup.sources.failures import import_extra
+from hintplan.runtime.operator import INSERT, KIND
+from hintplan.runtime.spark.map_in_arrow import map_in_arrow
+from hintplan.runtime.spark.names import quoted
 
 _PLACE = "__place"
 _STAGED = pa.schema([("part", pa.string()), ("staged", pa.int64()), ("rows", pa.int64())])
@@ -227,7 +227,7 @@ def batches_had(table: Table, writer: Callable[[], str | None], files_in: FilesI
 def server_of(target: Target) -> Server:
     """The server that the url names; RunError if its driver is not installed here."""
     kind = "mysql" if target.options["url"].startswith(MYSQL_URLS) else "postgres"
-    found: Server = getattr(import_extra(f"runtime.connectors.jdbc.{kind}_sink", kind, "jdbc"), kind.upper())
+    found: Server = getattr(import_extra(f"hintplan.runtime.connectors.jdbc.{kind}_sink", kind, "jdbc"), kind.upper())
     return found
 
 

@@ -20,10 +20,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from plans.declarations.tables import Column
-from plans.declarations.types import parse_type
-from plans.errors import RunError, Unavailable
-from runtime.connectors.netting import Net, Row
+from hintplan.plans.declarations.tables import Column
+from hintplan.plans.declarations.types import parse_type
+from hintplan.plans.errors import RunError, Unavailable
+from hintplan.runtime.connectors.netting import Net, Row
 
 _COMMITS = "hintplan_commits"
 _STORAGE = {"FLOAT": "REAL", "DOUBLE": "REAL", "BYTES": "BLOB", "BINARY": "BLOB", "VARBINARY": "BLOB"}

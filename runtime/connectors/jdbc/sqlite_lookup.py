@@ -17,16 +17,16 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from plans.connectors.jdbc import SQLITE_URL, ScanPart
-from plans.declarations.tables import Column
-from plans.declarations.types import DataType, parse_type
-from plans.errors import RunError
-from runtime.connectors.jdbc.sqlite import quoted, uri
-from runtime.lookup.api import Key, LookupContext, LookupFunction, Row, ScanFunction
-from runtime.lookup.sources.decoding import Decoder, decimal_decoder, integer_decoder, text_decoder
-from runtime.lookup.sources.failures import SourceUnavailable, redacted
-from runtime.lookup.sources.matching import MOST_ROWS, RowShape, refuse_excess
-from runtime.types import to_arrow
+from hintplan.plans.connectors.jdbc import SQLITE_URL, ScanPart
+from hintplan.plans.declarations.tables import Column
+from hintplan.plans.declarations.types import DataType, parse_type
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.jdbc.sqlite import quoted, uri
+from hintplan.runtime.lookup.api import Key, LookupContext, LookupFunction, Row, ScanFunction
+from hintplan.runtime.lookup.sources.decoding import Decoder, decimal_decoder, integer_decoder, text_decoder
+from hintplan.runtime.lookup.sources.failures import SourceUnavailable, redacted
+from hintplan.runtime.lookup.sources.matching import MOST_ROWS, RowShape, refuse_excess
+from hintplan.runtime.types import to_arrow
 
 _WAIT_SECONDS = 30.0
 _BYTES = ("BYTES", "BINARY", "VARBINARY")

@@ -1,6 +1,6 @@
 """What a sink says to a database server: prepare the target, stage rows, move them in one transaction.
 
-The same for all servers (:class:`~runtime.connectors.jdbc.target.Server`). Knows no Spark.
+The same for all servers (:class:`~hintplan.runtime.connectors.jdbc.target.Server`). Knows no Spark.
 """
 
 from __future__ import annotations
@@ -10,10 +10,21 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from plans.errors import RunError, Unavailable
-from runtime.connectors.jdbc.target import COMMITS, DELETE, OP, PART, STAGE, UPSERT, Found, Passing, Row, Server
+from hintplan.plans.errors import RunError, Unavailable
+from hintplan.runtime.connectors.jdbc.target import (
+    COMMITS,
+    DELETE,
+    OP,
+    PART,
+    STAGE,
+    UPSERT,
+    Found,
+    Passing,
+    Row,
+    Server,
+)
 
-from runtime.connectors.jdbc.target import Stage, Target, digest  # isort: skip
+from hintplan.runtime.connectors.jdbc.target import Stage, Target, digest  # isort: skip
 
 Done = TypeVar("Done")
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from plans.declarations.tables import Column
+from hintplan.plans.declarations.tables import Column
 
 COMMITS = "hintplan_commits"
 """The table that remembers the last batch of each query that appends to a table."""

@@ -21,10 +21,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.utils import is_remote
 
-from plans.connectors.jdbc import SQLITE_URL
-from plans.declarations.tables import Column, Table
-from runtime.connectors.connector import FilesIn
-from runtime.connectors.jdbc.sqlite import (
+from hintplan.plans.connectors.jdbc import SQLITE_URL
+from hintplan.plans.declarations.tables import Column, Table
+from hintplan.runtime.connectors.connector import FilesIn
+from hintplan.runtime.connectors.jdbc.sqlite import (
     SqliteTable,
     append_rows,
     apply_net,
@@ -33,12 +33,12 @@ from runtime.connectors.jdbc.sqlite import (
     last_appended,
     storage_columns,
 )
-from runtime.connectors.micro_batch import MicroBatch
-from runtime.connectors.netting import Net, Row, net
-from runtime.connectors.query_id import query_id
-from runtime.engine.each_batch import written_by
-from runtime.operator import INSERT, KIND
-from runtime.secrets import resolve
+from hintplan.runtime.connectors.micro_batch import MicroBatch
+from hintplan.runtime.connectors.netting import Net, Row, net
+from hintplan.runtime.connectors.query_id import query_id
+from hintplan.runtime.engine.each_batch import written_by
+from hintplan.runtime.operator import INSERT, KIND
+from hintplan.runtime.secrets import resolve
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from plans.connectors.kafka import KAFKA
-from runtime.connectors.connector import ConnectorCode
-from runtime.connectors.kafka.source import read, read_batch, read_in_arrow
-from runtime.connectors.kafka.write import arrow_writer, batch_writer, micro_batch_writer, writer
+from hintplan.plans.connectors.kafka import KAFKA
+from hintplan.runtime.connectors.connector import ConnectorCode
+from hintplan.runtime.connectors.kafka.source import read, read_batch, read_in_arrow
+from hintplan.runtime.connectors.kafka.write import arrow_writer, batch_writer, micro_batch_writer, writer
 
 __all__ = ["CODE"]
 

@@ -9,10 +9,10 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
-from plans.connectors.messages.properties import client_properties
-from plans.declarations.tables import Table
-from runtime.connectors.spark_package import lacking_package
-from runtime.secrets import resolve
+from hintplan.plans.connectors.messages.properties import client_properties
+from hintplan.plans.declarations.tables import Table
+from hintplan.runtime.connectors.spark_package import lacking_package
+from hintplan.runtime.secrets import resolve
 
 FORMAT = "kafka"
 """The name of Spark's connector."""

@@ -12,8 +12,8 @@ import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from plans.declarations.tables import Table, TableColumn
-from runtime.types import to_spark
+from hintplan.plans.declarations.tables import Table, TableColumn
+from hintplan.runtime.types import to_spark
 
 HEADERS = "headers"
 HEADERS_DDL = "array<struct<key: string, value: binary>>"

@@ -8,17 +8,17 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from plans.connectors.kafka import SPARK_PACKAGE
-from plans.connectors.messages.formats import is_changelog, key_part, value_part
-from plans.connectors.messages.startup import BOUNDED, MODE, is_bounded, partition_offsets
-from plans.declarations.tables import Table
-from plans.errors import RunError
-from runtime.connectors.kafka.client import FORMAT, client_options, found
-from runtime.connectors.kafka.metadata import metadata_of, reads_headers, values
-from runtime.connectors.messages.formats import prepared
-from runtime.connectors.messages.rows import Messages, beside
-from runtime.engine.arrow_rows import ArrowRows
-from runtime.storage.pins import PinPlace
+from hintplan.plans.connectors.kafka import SPARK_PACKAGE
+from hintplan.plans.connectors.messages.formats import is_changelog, key_part, value_part
+from hintplan.plans.connectors.messages.startup import BOUNDED, MODE, is_bounded, partition_offsets
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.kafka.client import FORMAT, client_options, found
+from hintplan.runtime.connectors.kafka.metadata import metadata_of, reads_headers, values
+from hintplan.runtime.connectors.messages.formats import prepared
+from hintplan.runtime.connectors.messages.rows import Messages, beside
+from hintplan.runtime.engine.arrow_rows import ArrowRows
+from hintplan.runtime.storage.pins import PinPlace
 
 _TRIGGER = "source.max-offsets-per-trigger"
 _FIRST, _LAST = "earliest", "latest"

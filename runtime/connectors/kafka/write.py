@@ -20,19 +20,25 @@ from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from plans.connectors.kafka import SPARK_PACKAGE
-from plans.connectors.messages.formats import Part, key_part, value_part
-from plans.declarations.tables import Table
-from runtime.connectors.kafka.client import FORMAT, client_options, found
-from runtime.connectors.kafka.metadata import HEADERS, HEADERS_DDL, HEADERS_TYPE, header_structs, written_headers
-from runtime.connectors.messages.formats import batch_encoder, prepared, registered
-from runtime.connectors.micro_batch import MicroBatch
-from runtime.connectors.netting import net
-from runtime.engine.arrow_rows import ArrowRows, Metrics, Read
-from runtime.engine.each_batch import written_by
-from runtime.operator import INSERT, KIND
-from runtime.spark.map_in_arrow import map_in_arrow
-from runtime.spark.names import quoted
+from hintplan.plans.connectors.kafka import SPARK_PACKAGE
+from hintplan.plans.connectors.messages.formats import Part, key_part, value_part
+from hintplan.plans.declarations.tables import Table
+from hintplan.runtime.connectors.kafka.client import FORMAT, client_options, found
+from hintplan.runtime.connectors.kafka.metadata import (
+    HEADERS,
+    HEADERS_DDL,
+    HEADERS_TYPE,
+    header_structs,
+    written_headers,
+)
+from hintplan.runtime.connectors.messages.formats import batch_encoder, prepared, registered
+from hintplan.runtime.connectors.micro_batch import MicroBatch
+from hintplan.runtime.connectors.netting import net
+from hintplan.runtime.engine.arrow_rows import ArrowRows, Metrics, Read
+from hintplan.runtime.engine.each_batch import written_by
+from hintplan.runtime.operator import INSERT, KIND
+from hintplan.runtime.spark.map_in_arrow import map_in_arrow
+from hintplan.runtime.spark.names import quoted
 
 Schemas = tuple[int | None, int | None]
 

@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from plans.errors import RunError
-from runtime.connectors.lakes.target import Target
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.lakes.target import Target
 
 Commit = tuple[str, int]
 """The writer and the number of a batch, which the table remembers."""

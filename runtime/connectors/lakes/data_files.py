@@ -21,11 +21,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from plans.errors import RunError
-from runtime.connectors.lakes.divisions import Division
-from runtime.connectors.lakes.storage import Storage
-from runtime.connectors.lakes.target import refuse_nulls
-from runtime.state.identity import encode_groups
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.lakes.divisions import Division
+from hintplan.runtime.connectors.lakes.storage import Storage
+from hintplan.runtime.connectors.lakes.target import refuse_nulls
+from hintplan.runtime.state.identity import encode_groups
 
 FILES_DDL = "path string, size long, modified long, rows long, partition string, stats string"
 _FILES = pa.schema([("path", pa.string()), ("size", pa.int64()), ("modified", pa.int64()), ("rows", pa.int64()),

@@ -21,8 +21,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from runtime.connectors.lakes.bucket_hash import bucket_hash, unscaled
-from runtime.state.identity import without_chunks
+from hintplan.runtime.connectors.lakes.bucket_hash import bucket_hash, unscaled
+from hintplan.runtime.state.identity import without_chunks
 
 _LARGE = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}
 _MICROS = {"hour": 3_600_000_000, "day": 86_400_000_000}

@@ -14,10 +14,10 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from plans.errors import RunError
-from runtime.connectors.lakes.deleted_rows import kept
-from runtime.connectors.lakes.storage import Storage
-from runtime.spark.map_in_arrow import map_in_arrow
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.lakes.deleted_rows import kept
+from hintplan.runtime.connectors.lakes.storage import Storage
+from hintplan.runtime.spark.map_in_arrow import map_in_arrow
 
 _TASKS = 1_000
 _ID = b"PARQUET:field_id"
@@ -27,7 +27,7 @@ _ID = b"PARQUET:field_id"
 class ListedFile:
     """A file of a version: its path below the root, what its partition says of columns, and its deleted rows.
 
-    Those are :func:`~runtime.connectors.lakes.deleted_rows.packed_places`.
+    Those are :func:`~hintplan.runtime.connectors.lakes.deleted_rows.packed_places`.
     """
 
     path: str

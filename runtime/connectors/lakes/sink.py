@@ -12,16 +12,16 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from plans.connectors.connector import Connector
-from plans.declarations.tables import Table
-from plans.errors import RunError
-from runtime.connectors.connector import BatchesHad, BatchReader, ConnectorCode
-from runtime.connectors.lakes.commits import Commit
-from runtime.connectors.lakes.target import Target
-from runtime.connectors.lakes.tasks import Rows
-from runtime.connectors.micro_batch import MicroBatch
-from runtime.connectors.query_id import query_id
-from runtime.engine.each_batch import written_by
+from hintplan.plans.connectors.connector import Connector
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.connector import BatchesHad, BatchReader, ConnectorCode
+from hintplan.runtime.connectors.lakes.commits import Commit
+from hintplan.runtime.connectors.lakes.target import Target
+from hintplan.runtime.connectors.lakes.tasks import Rows
+from hintplan.runtime.connectors.micro_batch import MicroBatch
+from hintplan.runtime.connectors.query_id import query_id
+from hintplan.runtime.engine.each_batch import written_by
 
 
 class Committing(Protocol):

@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 
 import pyarrow.fs as pafs
 
-from plans.connectors.reach import file_place, http_host
-from runtime.lookup.sources.hosts import refuse_link_local
-from runtime.secrets import resolve
+from hintplan.plans.connectors.reach import file_place, http_host
+from hintplan.runtime.lookup.sources.hosts import refuse_link_local
+from hintplan.runtime.secrets import resolve
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from plans.declarations.tables import Column, Table
-from plans.declarations.types import parse_type
-from plans.errors import RunError
-from runtime.connectors.lakes.storage import Storage, storage_of
-from runtime.types import to_arrow
+from hintplan.plans.declarations.tables import Column, Table
+from hintplan.plans.declarations.types import parse_type
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.lakes.storage import Storage, storage_of
+from hintplan.runtime.types import to_arrow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,11 +15,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, StructField, StructType
 
-from runtime.connectors.lakes.data_files import FILES_DDL, DataFile, FileWriting, file_of
-from runtime.connectors.lakes.target import Target, refuse_nulls
-from runtime.connectors.netted_rows import DELETED, net_rows
-from runtime.spark.map_in_arrow import map_in_arrow
-from runtime.spark.names import quoted
+from hintplan.runtime.connectors.lakes.data_files import FILES_DDL, DataFile, FileWriting, file_of
+from hintplan.runtime.connectors.lakes.target import Target, refuse_nulls
+from hintplan.runtime.connectors.netted_rows import DELETED, net_rows
+from hintplan.runtime.spark.map_in_arrow import map_in_arrow
+from hintplan.runtime.spark.names import quoted
 
 Rows: TypeAlias = "DataFrame | pa.Table"
 """Rows of a sink, of which the last column may be the row kind."""
@@ -42,7 +42,9 @@ def written_first(rows: DataFrame, target: Target, writing: FileWriting) -> list
 
 
 def netted(rows: Rows, target: Target) -> pa.Table:
-    """The changes in ``rows``, one of each key (:func:`~runtime.connectors.netted_rows.net_rows`), on the driver."""
+    """The changes in ``rows``, one of each key (:func:`~hintplan.runtime.connectors.netted_rows.net_rows`), on the
+    driver.
+    """
     if isinstance(rows, pa.Table):
         return _net(rows, target)
     types = {field.name: field for field in rows.schema.fields}

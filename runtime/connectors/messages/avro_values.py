@@ -19,10 +19,10 @@ from decimal import Decimal
 from io import BytesIO
 from typing import Any
 
-from plans.connectors.messages.formats import Part
-from plans.declarations.tables import TableColumn
-from plans.declarations.types import DataType, parse_type
-from runtime.connectors.messages.json_in import fitting
+from hintplan.plans.connectors.messages.formats import Part
+from hintplan.plans.declarations.tables import TableColumn
+from hintplan.plans.declarations.types import DataType, parse_type
+from hintplan.runtime.connectors.messages.json_in import fitting
 
 __all__ = [
     "FAULTS",

@@ -10,10 +10,10 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
-from plans.connectors.messages.formats import Part
-from runtime.connectors.messages.json_in import parse
-from runtime.connectors.messages.json_objects import Fields, fields_of, json_row_encoder, values_of
-from runtime.operator import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE
+from hintplan.plans.connectors.messages.formats import Part
+from hintplan.runtime.connectors.messages.json_in import parse
+from hintplan.runtime.connectors.messages.json_objects import Fields, fields_of, json_row_encoder, values_of
+from hintplan.runtime.operator import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE
 
 Change = tuple[int, Sequence[Any]]
 

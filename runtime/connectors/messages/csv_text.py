@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from plans.connectors.messages.formats import Part
-from plans.declarations.types import parse_type
-from runtime.connectors.messages.json_in import text_decoder
-from runtime.connectors.messages.texts_out import plain_text
+from hintplan.plans.connectors.messages.formats import Part
+from hintplan.plans.declarations.types import parse_type
+from hintplan.runtime.connectors.messages.json_in import text_decoder
+from hintplan.runtime.connectors.messages.texts_out import plain_text
 
 _UNQUOTED = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL", "BOOLEAN")
 

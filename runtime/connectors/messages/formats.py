@@ -10,27 +10,27 @@ from typing import Any
 
 import pyarrow as pa
 
-from plans.connectors.messages.format_options import AVRO, DESCRIPTORS, PROTOBUF
-from plans.connectors.messages.formats import Part
-from plans.errors import RunError
-from runtime.code_files import read_definition
-from runtime.connectors.messages.avro_values import avro_decoder, avro_encoder, schema_of
-from runtime.connectors.messages.change_events import (
+from hintplan.plans.connectors.messages.format_options import AVRO, DESCRIPTORS, PROTOBUF
+from hintplan.plans.connectors.messages.formats import Part
+from hintplan.plans.errors import RunError
+from hintplan.runtime.code_files import read_definition
+from hintplan.runtime.connectors.messages.avro_values import avro_decoder, avro_encoder, schema_of
+from hintplan.runtime.connectors.messages.change_events import (
     Change,
     canal_decoder,
     canal_encoder,
     debezium_decoder,
     debezium_encoder,
 )
-from runtime.connectors.messages.csv_text import csv_decoder, csv_encoder
-from runtime.connectors.messages.json_columns import columns_writer
-from runtime.connectors.messages.json_objects import json_row_decoder, json_row_encoder
-from runtime.connectors.messages.protobuf_in import protobuf_decoder
-from runtime.connectors.messages.protobuf_message import message_of
-from runtime.connectors.messages.protobuf_out import protobuf_encoder
-from runtime.connectors.messages.raw_bytes import raw_decoder, raw_encoder
-from runtime.connectors.messages.registry import confluent_decoder, confluent_encoder, registry_of
-from runtime.operator import INSERT
+from hintplan.runtime.connectors.messages.csv_text import csv_decoder, csv_encoder
+from hintplan.runtime.connectors.messages.json_columns import columns_writer
+from hintplan.runtime.connectors.messages.json_objects import json_row_decoder, json_row_encoder
+from hintplan.runtime.connectors.messages.protobuf_in import protobuf_decoder
+from hintplan.runtime.connectors.messages.protobuf_message import message_of
+from hintplan.runtime.connectors.messages.protobuf_out import protobuf_encoder
+from hintplan.runtime.connectors.messages.raw_bytes import raw_decoder, raw_encoder
+from hintplan.runtime.connectors.messages.registry import confluent_decoder, confluent_encoder, registry_of
+from hintplan.runtime.operator import INSERT
 
 RowDecoder = Callable[[bytes], Sequence[Any] | None]
 """The values of a part's columns in a message, or None if nothing of it can be read and it is to be skipped."""

@@ -2,9 +2,9 @@
 
 Most messages are plain: an object with numbers where columns are numbers and text where they are text. Arrow's parser
 reads these ten times as fast as Python does. Whatever it does not take, or would take otherwise than
-:mod:`runtime.connectors.messages.json_in`, sends the whole batch there, and so does every error: what a message means,
-and what is said of a wrong one, is never decided here. Written are all values; those whose text is not plain in Arrow
-(DECIMAL as 1E+2, DOUBLE below a thousandth) are written one by one.
+:mod:`hintplan.runtime.connectors.messages.json_in`, sends the whole batch there, and so does every error: what a
+message means, and what is said of a wrong one, is never decided here. Written are all values; those whose text is not
+plain in Arrow (DECIMAL as 1E+2, DOUBLE below a thousandth) are written one by one.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json
 
-from plans.connectors.messages.formats import Part
-from plans.declarations.types import DataType, parse_type
-from runtime.connectors.messages.json_objects import style_of
-from runtime.connectors.messages.texts_out import JsonStyle, json_encoder, json_text
-from runtime.types import to_arrow
+from hintplan.plans.connectors.messages.formats import Part
+from hintplan.plans.declarations.types import DataType, parse_type
+from hintplan.runtime.connectors.messages.json_objects import style_of
+from hintplan.runtime.connectors.messages.texts_out import JsonStyle, json_encoder, json_text
+from hintplan.runtime.types import to_arrow
 
 ReadColumns = Callable[[pa.Array], list[pa.Array] | None]
 """The columns of a part in messages of which none is without a value; None if these are not plain."""

@@ -20,7 +20,7 @@ from datetime import UTC, date, datetime
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from typing import Any
 
-from plans.declarations.types import DataType, parse_type
+from hintplan.plans.declarations.types import DataType, parse_type
 
 Decoder = Callable[[Any], Any]
 

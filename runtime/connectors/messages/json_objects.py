@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from plans.connectors.messages.formats import Part
-from runtime.connectors.messages.json_in import Decoder, json_decoder, parse
-from runtime.connectors.messages.texts_out import JsonStyle, json_encoder, object_encoder
+from hintplan.plans.connectors.messages.formats import Part
+from hintplan.runtime.connectors.messages.json_in import Decoder, json_decoder, parse
+from hintplan.runtime.connectors.messages.texts_out import JsonStyle, json_encoder, object_encoder
 
 Fields = Sequence[tuple[str, Decoder | None]]
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from plans.connectors.messages.formats import Part
-from plans.declarations.types import DataType, parse_type
-from runtime.connectors.messages.protobuf_message import fields_of, is_map, is_proto3, message_of
+from hintplan.plans.connectors.messages.formats import Part
+from hintplan.plans.declarations.types import DataType, parse_type
+from hintplan.runtime.connectors.messages.protobuf_message import fields_of, is_map, is_proto3, message_of
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import FieldDescriptor

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from plans.connectors.messages.format_options import DESCRIPTORS, MESSAGE
-from plans.connectors.messages.formats import Part
-from plans.declarations.types import DataType, parse_type
+from hintplan.plans.connectors.messages.format_options import DESCRIPTORS, MESSAGE
+from hintplan.plans.connectors.messages.formats import Part
+from hintplan.plans.declarations.types import DataType, parse_type
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor, FieldDescriptor

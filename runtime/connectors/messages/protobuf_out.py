@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from plans.connectors.messages.formats import Part
-from plans.declarations.types import DataType, parse_type
-from runtime.connectors.messages.protobuf_message import fields_of, is_map, message_of
+from hintplan.plans.connectors.messages.formats import Part
+from hintplan.plans.declarations.types import DataType, parse_type
+from hintplan.runtime.connectors.messages.protobuf_message import fields_of, is_map, message_of
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import FieldDescriptor

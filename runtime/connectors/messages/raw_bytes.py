@@ -1,6 +1,6 @@
 """The format raw: a message is the one value, as text, bytes, or a number of as many bytes as its type has.
 
->>> from plans.declarations.tables import TableColumn
+>>> from hintplan.plans.declarations.tables import TableColumn
 >>> part = Part(format="raw", columns=(TableColumn(name="n", type="INT"),), fields=("n",), options={})
 >>> raw_encoder(part)([258]), raw_decoder(part)(bytes([0, 0, 1, 2]))
 (b'\\x00\\x00\\x01\\x02', [258])
@@ -12,8 +12,8 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from plans.connectors.messages.formats import Part
-from plans.declarations.types import parse_type
+from hintplan.plans.connectors.messages.formats import Part
+from hintplan.plans.declarations.types import parse_type
 
 _FORMS = {"TINYINT": "b", "SMALLINT": "h", "INT": "i", "BIGINT": "q", "FLOAT": "f", "DOUBLE": "d", "BOOLEAN": "?"}
 

@@ -19,12 +19,12 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlsplit
 from urllib.request import HTTPRedirectHandler, OpenerDirector, ProxyHandler, Request, build_opener
 
-from plans.connectors.messages.formats import Part
-from plans.connectors.reach import http_host
-from plans.errors import RunError
-from runtime.connectors.messages.avro_values import avro_decoder, avro_encoder, schema_of
-from runtime.lookup.sources.hosts import refuse_link_local
-from runtime.secrets import resolve
+from hintplan.plans.connectors.messages.formats import Part
+from hintplan.plans.connectors.reach import http_host
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.messages.avro_values import avro_decoder, avro_encoder, schema_of
+from hintplan.runtime.lookup.sources.hosts import refuse_link_local
+from hintplan.runtime.secrets import resolve
 
 _HEAD = struct.Struct(">bI")
 _TIMEOUT = 30.0

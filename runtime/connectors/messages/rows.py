@@ -13,15 +13,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from plans.connectors.messages.format_options import SETTINGS
-from plans.connectors.messages.formats import Part
-from plans.declarations.tables import TableColumn
-from plans.errors import RunError
-from runtime.connectors.messages.formats import changes_decoder, row_decoder
-from runtime.connectors.messages.json_columns import columns_reader
-from runtime.engine.row_order import ROW_ORDER
-from runtime.operator import DELETE, INSERT, KIND
-from runtime.types import to_arrow
+from hintplan.plans.connectors.messages.format_options import SETTINGS
+from hintplan.plans.connectors.messages.formats import Part
+from hintplan.plans.declarations.tables import TableColumn
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.messages.formats import changes_decoder, row_decoder
+from hintplan.runtime.connectors.messages.json_columns import columns_reader
+from hintplan.runtime.engine.row_order import ROW_ORDER
+from hintplan.runtime.operator import DELETE, INSERT, KIND
+from hintplan.runtime.types import to_arrow
 
 _KEY, _VALUE, _TOPIC, _PLACE = "key", "value", "topic", ("partition", "offset")
 

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from plans.declarations.types import DataType, parse_type
-from runtime.connectors.rowtext import floating
+from hintplan.plans.declarations.types import DataType, parse_type
+from hintplan.runtime.connectors.rowtext import floating
 
 Encoder = Callable[[Any], str]
 

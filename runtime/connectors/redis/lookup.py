@@ -2,7 +2,7 @@
 
 Many keys are one call: a pipeline of HMGET for hashes, MGET otherwise. HMGET answers a hash without the fields like no
 hash, and MGET a value of another type like none, so those keys are asked for once more. What names and values mean is
-in :mod:`runtime.connectors.redis.values`.
+in :mod:`hintplan.runtime.connectors.redis.values`.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import redis.asyncio
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from plans.declarations.durations import parse_duration
-from plans.errors import RunError
-from runtime.connectors.redis.values import redis_values
-from runtime.lookup.api import AsyncLookupFunction, Key, LookupContext, LookupFunction, Row
-from runtime.lookup.sources.failures import SourceUnavailable, redacted
-from runtime.lookup.sources.hosts import refuse_link_local
-from runtime.secrets import resolve
+from hintplan.plans.declarations.durations import parse_duration
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.redis.values import redis_values
+from hintplan.runtime.lookup.api import AsyncLookupFunction, Key, LookupContext, LookupFunction, Row
+from hintplan.runtime.lookup.sources.failures import SourceUnavailable, redacted
+from hintplan.runtime.lookup.sources.hosts import refuse_link_local
+from hintplan.runtime.secrets import resolve
 
 
 class RedisLookup(LookupFunction):

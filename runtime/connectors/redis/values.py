@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from plans.declarations.types import parse_type
-from plans.errors import RunError
-from runtime.lookup.api import Key, LookupContext, Row
-from runtime.lookup.sources.addressing import address_parts, addressed_columns
-from runtime.lookup.sources.decoding import Decoder, json_decoder, key_text, parse_json, text_decoder
-from runtime.lookup.sources.failures import redacted
-from runtime.lookup.sources.matching import RowShape
+from hintplan.plans.declarations.types import parse_type
+from hintplan.plans.errors import RunError
+from hintplan.runtime.lookup.api import Key, LookupContext, Row
+from hintplan.runtime.lookup.sources.addressing import address_parts, addressed_columns
+from hintplan.runtime.lookup.sources.decoding import Decoder, json_decoder, key_text, parse_json, text_decoder
+from hintplan.runtime.lookup.sources.failures import redacted
+from hintplan.runtime.lookup.sources.matching import RowShape
 
 _BYTES = ("BYTES", "BINARY", "VARBINARY")
 

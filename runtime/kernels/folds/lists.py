@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from runtime.state.identity import Mask
-from runtime.state.layout import Int64s
+from hintplan.runtime.state.identity import Mask
+from hintplan.runtime.state.layout import Int64s
 
 
 def one_each(values: pa.Array, used: Mask) -> pa.ListArray:

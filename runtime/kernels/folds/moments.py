@@ -25,7 +25,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from runtime.state.layout import Int64s
+from hintplan.runtime.state.layout import Int64s
 
 Doubles = npt.NDArray[np.float64]
 TYPE = pa.struct([("count", pa.int64()), ("mean", pa.float64()), ("squares", pa.float64())])

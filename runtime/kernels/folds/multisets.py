@@ -14,8 +14,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from runtime.state.identity import Mask, encode_groups
-from runtime.state.layout import Int64s
+from hintplan.runtime.state.identity import Mask, encode_groups
+from hintplan.runtime.state.layout import Int64s
 
 
 def counted_each(values: pa.Array, counts: Int64s, kind: pa.MapType) -> pa.MapArray:

@@ -18,17 +18,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from plans.errors import RunError, Unavailable
-from runtime.kernels.found_rows import KeyedRows
-from runtime.lookup.api import NO_WATERMARK, Key, ReloadContext, Row
-from runtime.lookup.caches.key_index import key_index
-from runtime.lookup.caches.schedule import Scheduler
-from runtime.lookup.metrics import LookupCounters
-from runtime.lookup.policy import backoff
-from runtime.lookup.rows import distinct_keys, keyed_rows
-from runtime.state.layout import Int64s
-from runtime.worker.clock import Clock
-from runtime.worker.exceptions import NEVER_HEAL, retried, said
+from hintplan.plans.errors import RunError, Unavailable
+from hintplan.runtime.kernels.found_rows import KeyedRows
+from hintplan.runtime.lookup.api import NO_WATERMARK, Key, ReloadContext, Row
+from hintplan.runtime.lookup.caches.key_index import key_index
+from hintplan.runtime.lookup.caches.schedule import Scheduler
+from hintplan.runtime.lookup.metrics import LookupCounters
+from hintplan.runtime.lookup.policy import backoff
+from hintplan.runtime.lookup.rows import distinct_keys, keyed_rows
+from hintplan.runtime.state.layout import Int64s
+from hintplan.runtime.worker.clock import Clock
+from hintplan.runtime.worker.exceptions import NEVER_HEAL, retried, said
 
 _log = logging.getLogger(__name__)
 

@@ -16,8 +16,8 @@ from operator import itemgetter
 
 import numpy as np
 
-from runtime.lookup.api import Key
-from runtime.state.layout import Int64s
+from hintplan.runtime.lookup.api import Key
+from hintplan.runtime.state.layout import Int64s
 
 ABSENT_PLACE = -1
 _SPARSEST = 8

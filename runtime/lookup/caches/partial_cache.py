@@ -17,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from runtime.kernels.found_rows import KeyedRows, ranges
-from runtime.lookup.api import CacheMetricGroup, Key, LookupCache, Row
-from runtime.lookup.rows import ABSENT, keyed_rows, python_rows
-from runtime.state.layout import Int64s
-from runtime.worker.clock import Clock
+from hintplan.runtime.kernels.found_rows import KeyedRows, ranges
+from hintplan.runtime.lookup.api import CacheMetricGroup, Key, LookupCache, Row
+from hintplan.runtime.lookup.rows import ABSENT, keyed_rows, python_rows
+from hintplan.runtime.state.layout import Int64s
+from hintplan.runtime.worker.clock import Clock
 
 _SMALLEST = 64
 _SLACK = 64

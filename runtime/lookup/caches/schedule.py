@@ -14,7 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Protocol
 
-from runtime.worker.clock import Clock
+from hintplan.runtime.worker.clock import Clock
 
 _log = logging.getLogger(__name__)
 

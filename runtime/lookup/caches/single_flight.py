@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 
-from runtime.lookup.api import Key, Row
+from hintplan.runtime.lookup.api import Key, Row
 
 Landing = Future[Mapping[Key, Sequence[Row]]]
 """What a claim found; a key that is not in it was given up, so whoever waited may try."""

@@ -17,7 +17,7 @@ from datetime import UTC, datetime, time, timedelta
 from typing import Literal
 from zoneinfo import ZoneInfo
 
-from runtime.lookup.api import CacheReloadTrigger, ReloadContext
+from hintplan.runtime.lookup.api import CacheReloadTrigger, ReloadContext
 
 
 class PeriodicReloadTrigger(CacheReloadTrigger):

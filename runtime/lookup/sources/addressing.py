@@ -5,10 +5,10 @@ The columns of the pattern must all be compared by the join; other columns that 
 
 from __future__ import annotations
 
-from plans.connectors.texts.key_pattern import Slot, parse_pattern, pattern_columns
-from plans.errors import RunError
-from runtime.lookup.api import LookupContext
-from runtime.secrets import resolve
+from hintplan.plans.connectors.texts.key_pattern import Slot, parse_pattern, pattern_columns
+from hintplan.plans.errors import RunError
+from hintplan.runtime.lookup.api import LookupContext
+from hintplan.runtime.secrets import resolve
 
 
 def addressed_columns(context: LookupContext, option: str) -> tuple[str, ...]:

@@ -12,8 +12,8 @@ import os
 from collections.abc import Mapping
 from types import ModuleType
 
-from plans.errors import Diagnostic, RunError
-from plans.text import redaction
+from hintplan.plans.errors import Diagnostic, RunError
+from hintplan.plans.text import redaction
 
 
 class SourceUnavailable(Exception):

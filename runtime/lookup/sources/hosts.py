@@ -1,7 +1,7 @@
 """Servers that no run asks, whatever it is allowed to: link-local addresses, where clouds keep their credentials.
 
-Which hosts a run may ask is decided on the driver (:mod:`plans.connectors.policy`). What a name means is only known
-where it is looked up, so this is asked in the worker, when a source is opened.
+Which hosts a run may ask is decided on the driver (:mod:`hintplan.plans.connectors.policy`). What a name means is only
+known where it is looked up, so this is asked in the worker, when a source is opened.
 
 >>> is_link_local("169.254.169.254"), is_link_local("10.0.0.1")
 (True, False)
@@ -12,7 +12,7 @@ from __future__ import annotations
 import ipaddress
 import socket
 
-from plans.errors import RunError
+from hintplan.plans.errors import RunError
 
 
 def is_link_local(address: str) -> bool:

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
-from plans.errors import RunError
-from runtime.lookup.api import Key, LookupContext, Row
+from hintplan.plans.errors import RunError
+from hintplan.runtime.lookup.api import Key, LookupContext, Row
 
 MOST_ROWS = 1_000_000
 """Rows that one query for keys may find; a worker holds them all."""

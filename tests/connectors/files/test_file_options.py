@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from planner import compile_sql
-from plans.errors import SqlError
+from hintplan import compile_sql
+from hintplan.plans.errors import SqlError
 
 
 @pytest.mark.parametrize(

@@ -19,11 +19,11 @@ import pyarrow.parquet
 import pytest
 from pyspark.errors import PySparkException
 
-from plans.declarations.tables import Table, TableColumn
-from plans.errors import RunError
-from runtime.connectors.filesystem.file_sink import FORMAT_CLASSES
-from runtime.connectors.table import batch_writer, read, read_batch, writer
-from runtime.operator import KIND
+from hintplan.plans.declarations.tables import Table, TableColumn
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.filesystem.file_sink import FORMAT_CLASSES
+from hintplan.runtime.connectors.table import batch_writer, read, read_batch, writer
+from hintplan.runtime.operator import KIND
 from tests.flink.files import FORMATS as FLINK_FORMATS
 from tests.flink.files import TYPES as FLINK_TYPES
 

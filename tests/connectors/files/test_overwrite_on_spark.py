@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from plans.errors import PlanError, RunError
+from hintplan.plans.errors import PlanError, RunError
 from tests.connectors.overwriting import RECORDED, rows_of, run
 from tests.flink.files import BEFORE, OVERWRITES
 

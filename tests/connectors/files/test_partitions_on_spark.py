@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from pyspark.errors import PySparkException
 
-from plans.declarations.tables import Table, TableColumn
-from runtime.connectors.table import batch_writer, read, read_batch, writer
+from hintplan.plans.declarations.tables import Table, TableColumn
+from hintplan.runtime.connectors.table import batch_writer, read, read_batch, writer
 from tests.flink.files import PARTITIONS
 
 pytestmark = pytest.mark.spark

@@ -13,14 +13,14 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql.types import StructField, StructType
 
-from plans.connectors.check import check_table
-from plans.connectors.files.formats import FORMATS
-from plans.declarations.tables import Column, Table, TableColumn
-from plans.errors import RunError
-from runtime.connectors.filesystem.scan import FilesScan
-from runtime.connectors.table import batch_writer, read, read_batch, wrong_line
-from runtime.lookup.api import LookupContext
-from runtime.types import to_arrow, to_spark
+from hintplan.plans.connectors.check import check_table
+from hintplan.plans.connectors.files.formats import FORMATS
+from hintplan.plans.declarations.tables import Column, Table, TableColumn
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.filesystem.scan import FilesScan
+from hintplan.runtime.connectors.table import batch_writer, read, read_batch, wrong_line
+from hintplan.runtime.lookup.api import LookupContext
+from hintplan.runtime.types import to_arrow, to_spark
 from tests.connectors.files.test_formats_on_spark import streamed
 
 pytestmark = pytest.mark.spark

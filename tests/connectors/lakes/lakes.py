@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table as IcebergTable
 
-from plans.declarations.tables import Table, TableColumn
+from hintplan.plans.declarations.tables import Table, TableColumn
 from tests.connectors.lakes import iceberg_reader, readers
 
 

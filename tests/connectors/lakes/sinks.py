@@ -10,11 +10,11 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from plans.declarations.tables import Table
-from runtime.connectors.micro_batch import MicroBatch
-from runtime.connectors.table import batch_writer, micro_batch_writer, read_batch
-from runtime.operator import DELETE, INSERT, KIND, UPDATE_AFTER, UPDATE_BEFORE
-from runtime.types import to_arrow
+from hintplan.plans.declarations.tables import Table
+from hintplan.runtime.connectors.micro_batch import MicroBatch
+from hintplan.runtime.connectors.table import batch_writer, micro_batch_writer, read_batch
+from hintplan.runtime.operator import DELETE, INSERT, KIND, UPDATE_AFTER, UPDATE_BEFORE
+from hintplan.runtime.types import to_arrow
 
 KINDS = {"+I": INSERT, "-U": UPDATE_BEFORE, "+U": UPDATE_AFTER, "-D": DELETE}
 Change = tuple[str, tuple[Any, ...]]

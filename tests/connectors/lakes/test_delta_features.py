@@ -13,9 +13,9 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
-from plans.declarations.tables import Table
-from plans.errors import RunError
-from runtime.connectors.table import batch_overwriter
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.table import batch_overwriter
 from tests.connectors.lakes.deletion_vectors import commit, delete_rows, require
 from tests.connectors.lakes.lakes import DeltaLake, lake_table
 from tests.connectors.lakes.readers import actions

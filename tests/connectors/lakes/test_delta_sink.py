@@ -10,11 +10,11 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
-from plans.declarations.tables import Table
-from plans.errors import RunError
-from runtime.connectors.delta.write import writing_of
-from runtime.connectors.lakes.target import target_of
-from runtime.connectors.lakes.tasks import written_files
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.delta.write import writing_of
+from hintplan.runtime.connectors.lakes.target import target_of
+from hintplan.runtime.connectors.lakes.tasks import written_files
 from tests.connectors.lakes.lakes import DeltaLake, lake_table
 from tests.connectors.lakes.readers import actions, delta_rows
 from tests.connectors.lakes.sinks import arrow, sink, written

@@ -12,8 +12,8 @@ import pytest
 from pyiceberg import types as iceberg
 from pyiceberg.transforms import parse_transform
 
-from runtime.connectors.lakes.bucket_hash import bucket_hash
-from runtime.connectors.lakes.divisions import Division, is_known
+from hintplan.runtime.connectors.lakes.bucket_hash import bucket_hash
+from hintplan.runtime.connectors.lakes.divisions import Division, is_known
 
 MOMENT = datetime(2017, 11, 16, 22, 31, 8)
 

@@ -13,7 +13,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import CommitFailedException
 from pyspark.sql import SparkSession
 
-from plans.errors import RunError
+from hintplan.plans.errors import RunError
 from tests.connectors.lakes.lakes import IcebergLake, lake_table
 from tests.connectors.lakes.sinks import arrow, sink
 
@@ -46,7 +46,7 @@ def after(real: Callable[..., Any]) -> Callable[..., Any]:
 
 
 STEPS = {
-    "files are written": ("runtime.connectors.lakes.data_files.pq.write_table", after),
+    "files are written": ("hintplan.runtime.connectors.lakes.data_files.pq.write_table", after),
     "manifests are not written": ("pyiceberg.table.update.snapshot.write_manifest", before),
     "the list of manifests is not written": ("pyiceberg.table.update.snapshot.write_manifest_list", before),
     "metadata is not written": ("pyiceberg.catalog.sql.SqlCatalog._write_metadata", before),

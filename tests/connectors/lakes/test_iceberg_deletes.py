@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from plans.errors import RunError
+from hintplan.plans.errors import RunError
 from tests.connectors.lakes.java_iceberg import JavaIceberg, java_iceberg
 from tests.connectors.lakes.lakes import IcebergLake, lake_table
 from tests.connectors.lakes.rest_catalog import jars

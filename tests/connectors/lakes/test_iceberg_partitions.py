@@ -17,8 +17,8 @@ from pyiceberg.schema import Schema
 from pyiceberg.transforms import parse_transform
 from pyspark.sql import SparkSession
 
-from plans.errors import RunError
-from runtime.connectors.table import batch_overwriter
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.table import batch_overwriter
 from tests.connectors.lakes.lakes import IcebergLake, lake_table
 from tests.connectors.lakes.sinks import arrow, in_order, micro_batch, read_back, sink, written
 

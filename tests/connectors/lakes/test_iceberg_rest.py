@@ -10,7 +10,7 @@ from threading import Thread
 import pytest
 from pyspark.sql import SparkSession
 
-from plans.errors import RunError
+from hintplan.plans.errors import RunError
 from tests.connectors.lakes.iceberg_reader import snapshots
 from tests.connectors.lakes.lakes import lake_table
 from tests.connectors.lakes.rest_catalog import RestLake, jars, rest_catalog

@@ -18,9 +18,9 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import FloatType, IntegerType, NestedField, StructType
 from pyspark.sql import SparkSession
 
-import planner
-from plans.errors import RunError, SqlError
-from runtime.connectors.table import batches_had
+import hintplan
+from hintplan.plans.errors import RunError, SqlError
+from hintplan.runtime.connectors.table import batches_had
 from tests.connectors.lakes.iceberg_reader import metadata, snapshots
 from tests.connectors.lakes.lakes import IcebergLake, lake_table
 from tests.connectors.lakes.sinks import arrow, read_back, sink
@@ -200,7 +200,7 @@ def test_what_such_a_table_cannot_be_is_refused_with_its_place(columns: str, opt
 CREATE TABLE r ({columns}) WITH ({names}, {options});
 INSERT INTO r SELECT id FROM o;"""
     with pytest.raises(SqlError) as caught:
-        planner.compile_sql(script, name="wrong")
+        hintplan.compile_sql(script, name="wrong")
     assert said in str(caught.value)
     assert "line 2:14" in str(caught.value)
     assert "hint: " in str(caught.value)

@@ -18,9 +18,9 @@ from deltalake import DeltaTable
 from pyiceberg.catalog.sql import SqlCatalog
 from pyspark.sql import SparkSession
 
-from plans.declarations.tables import Table, TableColumn
-from plans.errors import RunError
-from runtime.connectors.table import micro_batch_writer
+from hintplan.plans.declarations.tables import Table, TableColumn
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.table import micro_batch_writer
 from tests.connectors.lakes.lakes import IcebergLake
 from tests.connectors.lakes.sinks import arrow, micro_batch
 from tests.lookup_sources.servers import PASSWORD, free_port, wait_for_port

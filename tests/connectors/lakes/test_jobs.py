@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-import planner
-from plans.analysis.validate import validate
-from plans.connectors.policy import Policy
-from plans.errors import RunError, SqlError
-from runtime.run.execute import execute
+import hintplan
+from hintplan.plans.analysis.validate import validate
+from hintplan.plans.connectors.policy import Policy
+from hintplan.plans.errors import RunError, SqlError
+from hintplan.runtime.run.execute import execute
 from tests.connectors.lakes.lakes import LAKES, Lake, in_with
 
 pytestmark = pytest.mark.spark
@@ -73,7 +73,7 @@ def script_of(lake: Lake, at: Path) -> str:
 def test_each_version_is_the_result_of_a_batch_and_a_restart_goes_on(
     spark: SparkSession, lake: Lake, tmp_path: Path
 ) -> None:
-    plan = planner.compile_sql(script_of(lake, tmp_path), {"parallelism.default": "2"}, name="lake")
+    plan = hintplan.compile_sql(script_of(lake, tmp_path), {"parallelism.default": "2"}, name="lake")
     for files in (range(2), range(2, 4)):
         for number in files:
             add(tmp_path, number)
@@ -91,7 +91,7 @@ def test_a_batch_job_makes_one_version(spark: SparkSession, lake: Lake, tmp_path
     script = "SET 'execution.runtime-mode' = 'batch';" + script_of(lake, tmp_path)
     for number in range(4):
         add(tmp_path, number)
-    plan = planner.compile_sql(script, name="lake")
+    plan = hintplan.compile_sql(script, name="lake")
     assert execute(plan, spark).await_termination(180)
     for name, rows in expected(4).items():
         assert lake.rows(name) == rows
@@ -114,12 +114,12 @@ def test_a_batch_job_reads_the_newest_version_or_another(spark: SparkSession, la
     for number in range(2):
         add(tmp_path, number)
         write = "SET 'execution.runtime-mode' = 'batch';" + script_of(lake, tmp_path)
-        assert execute(planner.compile_sql(write, name="lake"), spark).await_termination(180)
+        assert execute(hintplan.compile_sql(write, name="lake"), spark).await_termination(180)
     # Each job writes all orders of the files that are there then.
     first = lake.travel("copies", 1)
     trials = [("new", ""), *((f"old{number}", f", '{name}' = '{value}'") for number, (name, value) in enumerate(first))]
     for target, more in trials:
-        plan = planner.compile_sql(reads(lake, target, more), name="read")
+        plan = hintplan.compile_sql(reads(lake, target, more), name="read")
         assert execute(plan, spark).await_termination(180)
         newest = [(1, 1), (20, 2), (5, 2), (7, 1)]
         assert lake.rows(target) == (newest if not more else [(20, 1), (5, 1)])
@@ -128,7 +128,7 @@ def test_a_batch_job_reads_the_newest_version_or_another(spark: SparkSession, la
         ("nowhere", "", "there is no (Delta|Iceberg) table"),
         *(("copies", f", '{name}' = '{value}'", value) for name, value in wrong),
     ):
-        plan = planner.compile_sql(reads(lake, "x", more, source), name="read")
+        plan = hintplan.compile_sql(reads(lake, "x", more, source), name="read")
         with pytest.raises(RunError, match=said):
             execute(plan, spark).await_termination(180)
 
@@ -136,9 +136,9 @@ def test_a_batch_job_reads_the_newest_version_or_another(spark: SparkSession, la
 def test_a_stream_does_not_read_such_a_table(lake: Lake) -> None:
     script = reads(lake, "t").replace("'batch'", "'streaming'")
     with pytest.raises(SqlError, match="table 'source' is read by batch jobs only") as caught:
-        planner.compile_sql(script, name="read")
+        hintplan.compile_sql(script, name="read")
     assert "SET 'execution.runtime-mode' = 'batch'" in str(caught.value)
-    batch = planner.compile_sql(reads(lake, "t"), name="read")
+    batch = hintplan.compile_sql(reads(lake, "t"), name="read")
     assert "batch jobs only" in str(list(validate(replace(batch, mode="streaming"))))
 
 
@@ -163,7 +163,7 @@ def test_what_such_a_table_cannot_be_is_refused_with_its_place(columns: str, opt
 CREATE TABLE r ({columns}) WITH ('connector' = 'delta', {options});
 INSERT INTO r SELECT {", ".join("id" if "id" in part else "1" for part in columns.split(",")[:1])} FROM o;"""
     with pytest.raises(SqlError) as caught:
-        planner.compile_sql(script, name="wrong")
+        hintplan.compile_sql(script, name="wrong")
     assert said in str(caught.value)
     assert "line 2:14" in str(caught.value)
     assert "hint: " in str(caught.value)
@@ -185,7 +185,7 @@ WITH ({in_with(LAKES[kind](tmp_path).options("t"))});
 CREATE TABLE o (id INT) WITH ('connector' = 'datagen');
 INSERT INTO r (id) SELECT id FROM o;"""
     with pytest.raises(SqlError) as caught:
-        planner.compile_sql(script, name="wrong")
+        hintplan.compile_sql(script, name="wrong")
     assert said in str(caught.value)
     assert "line 2:" in str(caught.value)
 
@@ -195,7 +195,7 @@ def test_updates_need_a_key(lake: Lake) -> None:
 CREATE TABLE r (id INT, n BIGINT) WITH ({in_with(lake.options("t"))});
 INSERT INTO r SELECT id, COUNT(*) FROM o GROUP BY id;"""
     with pytest.raises(SqlError, match="PRIMARY KEY"):
-        planner.compile_sql(script, name="wrong")
+        hintplan.compile_sql(script, name="wrong")
 
 
 def test_the_place_and_the_store_of_a_table_are_what_a_run_may_reach(spark: SparkSession, tmp_path: Path) -> None:
@@ -203,7 +203,7 @@ def test_the_place_and_the_store_of_a_table_are_what_a_run_may_reach(spark: Spar
     script = f"""CREATE TABLE o (id BIGINT) WITH ('connector' = 'datagen', 'number-of-rows' = '1');
 CREATE TABLE r (id BIGINT) WITH ('connector' = 'delta', {options});
 INSERT INTO r SELECT id FROM o;"""
-    plan = planner.compile_sql(script, name="far")
+    plan = hintplan.compile_sql(script, name="far")
     with pytest.raises(RunError, match="s3a://lake"):
         execute(plan, spark, once=True)
     with pytest.raises(RunError, match=r"minio\.example\.com:9000"):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-import plans
+import hintplan
 from tests.connectors.lakes.lakes import LAKES, in_with
 from tests.faults.job import Feed, compiled, expected
 from tests.faults.killed import DEADLINE_SECONDS, KILLS, running
@@ -27,7 +27,7 @@ def test_a_job_that_is_killed_has_each_row_once_and_each_batch_in_one_version(ki
     options = lake.options("")
     (last,) = (name for name in ("table-path", "catalog-table") if name in options)
     place = in_with({**{name: value for name, value in options.items() if name != last}, last: options[last]})
-    plans.dump(compiled(tmp_path, files_per_batch=1, lake=place.removesuffix("'")), tmp_path / "plan.json")
+    hintplan.dump(compiled(tmp_path, files_per_batch=1, lake=place.removesuffix("'")), tmp_path / "plan.json")
     for _ in range(KILLS):
         for _ in range(6):
             feed.add()

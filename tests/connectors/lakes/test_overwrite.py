@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from plans.errors import PlanError, RunError
-from runtime.connectors.table import batch_overwriter, batch_writer
+from hintplan.plans.errors import PlanError, RunError
+from hintplan.runtime.connectors.table import batch_overwriter, batch_writer
 from tests.connectors.lakes.lakes import LAKES, Lake, in_with, lake_table
 from tests.connectors.overwriting import RECORDED, rows_of, run
 from tests.flink.files import BEFORE, OVERWRITES

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from plans.errors import RunError
-from runtime.connectors.table import batches_had
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.table import batches_had
 from tests.connectors.lakes.lakes import LAKES, Lake, lake_table
 from tests.connectors.lakes.sinks import arrow, changes_of, in_order, read_back, sink, written
 from tests.connectors.lakes.values import DIVIDING, TYPES

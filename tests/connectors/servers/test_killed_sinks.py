@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import plans
+import hintplan
 from tests.connectors.servers.databases import Database
 from tests.faults.job import Feed, compiled, expected
 from tests.faults.killed import DEADLINE_SECONDS, KILLS, running
@@ -27,7 +27,7 @@ def test_a_job_that_is_killed_while_it_writes_has_each_row_once(database: Databa
     chance = random.Random(3)
     feed = Feed(tmp_path, seed=3)
     options = ", ".join(f"'{name}' = '{value}'" for name, value in database.options.items())
-    plans.dump(compiled(tmp_path, files_per_batch=1, database=options), tmp_path / "plan.json")
+    hintplan.dump(compiled(tmp_path, files_per_batch=1, database=options), tmp_path / "plan.json")
     in_the_middle = 0
     for _ in range(KILLS):
         for _ in range(6):

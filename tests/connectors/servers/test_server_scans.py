@@ -10,10 +10,10 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from planner import compile_sql
-from plans.errors import RunError
-from runtime.connectors.table import batch_writer, read_batch
-from runtime.run.execute import execute
+from hintplan import compile_sql
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.table import batch_writer, read_batch
+from hintplan.runtime.run.execute import execute
 from tests.connectors.servers.databases import Database
 from tests.connectors.servers.test_server_sinks import POLICY, TYPES, frame, table
 

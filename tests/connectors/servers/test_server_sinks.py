@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from plans.connectors.policy import Policy
-from plans.declarations.tables import Table, TableColumn
-from plans.errors import RunError
-from runtime.connectors.jdbc import server_write, staging
-from runtime.connectors.table import batch_writer, micro_batch_writer
-from runtime.run.execute import execute
-from runtime.types import to_spark
+from hintplan.plans.connectors.policy import Policy
+from hintplan.plans.declarations.tables import Table, TableColumn
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.jdbc import server_write, staging
+from hintplan.runtime.connectors.table import batch_writer, micro_batch_writer
+from hintplan.runtime.run.execute import execute
+from hintplan.runtime.types import to_spark
 from tests.connectors.servers.databases import Database, MariadbDatabase
 from tests.faults.job import Feed, compiled, expected
 from tests.lookup_sources.servers import Mariadb

@@ -12,16 +12,16 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from planner import compile_sql
-from plans.declarations.tables import Column, Table
-from plans.operators import Calc, Scan
-from runtime.batch.session import Session
-from runtime.connectors.jdbc.scan import TableScan
-from runtime.connectors.table import lookup_source, read_batch
-from runtime.expressions.asked import Asked
-from runtime.expressions.source_filter import compile_asked
-from runtime.lookup.api import LookupContext
-from runtime.run.execute import execute
+from hintplan import compile_sql
+from hintplan.plans.declarations.tables import Column, Table
+from hintplan.plans.operators import Calc, Scan
+from hintplan.runtime.batch.session import Session
+from hintplan.runtime.connectors.jdbc.scan import TableScan
+from hintplan.runtime.connectors.table import lookup_source, read_batch
+from hintplan.runtime.expressions.asked import Asked
+from hintplan.runtime.expressions.source_filter import compile_asked
+from hintplan.runtime.lookup.api import LookupContext
+from hintplan.runtime.run.execute import execute
 from tests.connectors.servers.databases import Database
 from tests.connectors.servers.test_server_scans import ask
 from tests.connectors.servers.test_server_sinks import POLICY, table

@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from plans.connectors.messages.formats import value_part
-from plans.declarations.tables import Table, TableColumn
-from runtime.connectors.messages.formats import changes_decoder
-from runtime.operator import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE
+from hintplan.plans.connectors.messages.formats import value_part
+from hintplan.plans.declarations.tables import Table, TableColumn
+from hintplan.runtime.connectors.messages.formats import changes_decoder
+from hintplan.runtime.operator import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE
 from tests.messages.debezium.cases import CASES, COLUMN, HERE, Case, messages
 
 FLINK = json.loads((HERE / "flink.json").read_text(encoding="utf-8"))

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-import planner
-from plans.connectors.policy import Policy
-from plans.errors import RunError
-from runtime.run.execute import execute
+import hintplan
+from hintplan.plans.connectors.policy import Policy
+from hintplan.plans.errors import RunError
+from hintplan.runtime.run.execute import execute
 from tests.lookup_sources.conftest import postgres
 from tests.lookup_sources.servers import Postgres
 from tests.messages.broker import Broker
@@ -79,7 +79,7 @@ def test_tables_of_postgres_are_followed(
         " INSERT INTO spent SELECT c.id, MAX(c.name), COUNT(*), SUM(o.price) FROM orders AS o JOIN customers AS c"
         " ON o.customer = c.id GROUP BY c.id; END;"
     )
-    plan = planner.compile_sql(script, name="job")
+    plan = hintplan.compile_sql(script, name="job")
     for at in range(SLICES):
         for name, topic in topics.items():
             recorded = messages("string", name)
@@ -120,7 +120,7 @@ def test_messages_that_are_no_changes_of_the_table_are_refused(
     topic, declared = broker.create(), f"{columns}, {KEY}"
     unwrapped = WRAPPED | {"debezium_json__schema_include": "false"}
     script = source(name, declared, broker, topic, **unwrapped) + sink("copies", declared, shop)
-    plan = planner.compile_sql(f"{script}INSERT INTO copies SELECT * FROM {name};", name="job")
+    plan = hintplan.compile_sql(f"{script}INSERT INTO copies SELECT * FROM {name};", name="job")
     broker.send(topic, messages(mode, name))
     execution = execute(plan, spark, checkpoint=str(tmp_path / "checkpoint"), once=True, policy=POLICY)
     with pytest.raises(RunError, match=problem):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from planner.compile import compile_script
-from plans.errors import SqlError
-from plans.model.plan import Plan
-from plans.operators import Calc
-from runtime.expressions.allowed import check_expression
+from hintplan.planner.compile import compile_script
+from hintplan.plans.errors import SqlError
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Calc
+from hintplan.runtime.expressions.allowed import check_expression
 
 # one row: the columns of the table, their types and their values in Spark
 ROW = {

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from runtime.expressions.arithmetic import spark_expression
-from runtime.types import to_spark
+from hintplan.runtime.expressions.arithmetic import spark_expression
+from hintplan.runtime.types import to_spark
 from tests.planner.expressions.one_expression import ROW, expression_of, type_of
 
 if TYPE_CHECKING:

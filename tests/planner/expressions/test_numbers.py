@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-import planner
-from plans.errors import SqlError
+import hintplan
+from hintplan.plans.errors import SqlError
 
 TABLES = (
     "CREATE TABLE a (id BIGINT, d DOUBLE, s STRING) WITH ('connector'='filesystem', 'path'='a', 'format'='json');\n"
@@ -51,4 +51,4 @@ def test_a_number_at_the_end_of_a_type_is_compiled(number: str) -> None:
 
 
 def compiled(query: str) -> None:
-    planner.compile_sql(f"{TABLES}INSERT INTO r {query};", config={"execution.runtime-mode": "batch"}, name="q")
+    hintplan.compile_sql(f"{TABLES}INSERT INTO r {query};", config={"execution.runtime-mode": "batch"}, name="q")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plans.errors import SqlError
+from hintplan.plans.errors import SqlError
 from tests.planner.expressions.one_expression import expression_of, plan_of
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from planner.compile import compile_script
-from plans.errors import SqlError
-from plans.operators import Aggregate
+from hintplan.planner.compile import compile_script
+from hintplan.plans.errors import SqlError
+from hintplan.plans.operators import Aggregate
 
 TABLES = (
     "CREATE TABLE t (a BIGINT) WITH ('connector' = 'datagen');CREATE TABLE s (a BIGINT) WITH ('connector' = 'print');\n"

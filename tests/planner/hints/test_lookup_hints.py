@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from planner.compile import Compilation, compile_script
-from plans import dumps, loads
-from plans.errors import SqlError
-from plans.operators import LookupJoin
+from hintplan import dumps, loads
+from hintplan.planner.compile import Compilation, compile_script
+from hintplan.plans.errors import SqlError
+from hintplan.plans.operators import LookupJoin
 
 TABLES = """
 CREATE TABLE o (id BIGINT, code STRING, pt AS PROCTIME()) WITH ('connector' = 'datagen');

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import pytest
 
-from planner.compile import Compilation, compile_script
-from plans.connectors.connector import Connector
-from plans.connectors.messages.format_options import DESCRIPTORS, FORMATS, MESSAGE
-from plans.connectors.table import CONNECTORS
-from plans.errors import SqlError
-from plans.settings.lookup import SETTINGS
-from plans.settings.setting import Setting
+from hintplan.planner.compile import Compilation, compile_script
+from hintplan.plans.connectors.connector import Connector
+from hintplan.plans.connectors.messages.format_options import DESCRIPTORS, FORMATS, MESSAGE
+from hintplan.plans.connectors.table import CONNECTORS
+from hintplan.plans.errors import SqlError
+from hintplan.plans.settings.lookup import SETTINGS
+from hintplan.plans.settings.setting import Setting
 
 SERVERS = {"properties.bootstrap.servers": "localhost:9092"}
 BASES = {

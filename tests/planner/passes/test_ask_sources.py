@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from planner import compile_sql
-from plans.analysis.validate import validate
-from plans.compare.lineage import state_lineages
-from plans.model.plan import Plan
-from plans.operators import Calc, Scan
+from hintplan import compile_sql
+from hintplan.plans.analysis.validate import validate
+from hintplan.plans.compare.lineage import state_lineages
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Calc, Scan
 
 URLS = ("jdbc:postgresql://db/shop", "jdbc:mysql://db/shop", "jdbc:mariadb://db/shop")
 COLUMNS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planner.compile import Compilation, compile_script
+from hintplan.planner.compile import Compilation, compile_script
 
 FILES = "WITH ('connector' = 'filesystem', 'path' = 'x', 'format' = 'json')"
 TABLES = f"""

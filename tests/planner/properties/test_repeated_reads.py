@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from planner.compile import compile_script
-from plans.show.explain import explain, explain_json
-from plans.text.findings import Finding
+from hintplan.planner.compile import compile_script
+from hintplan.plans.show.explain import explain, explain_json
+from hintplan.plans.text.findings import Finding
 
 TABLES = """
 CREATE TABLE orders (id BIGINT, cur STRING, total DOUBLE, pt AS PROCTIME())

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from planner.compile import Compilation, compile_script
+from hintplan.planner.compile import Compilation, compile_script
 
 __all__ = ["CONFIG", "FILES", "MEASURED", "ON", "SEED", "TABLES", "Example", "compiled"]
 

@@ -14,11 +14,11 @@ from unittest import mock
 import pytest
 from sqlglot import exp
 
-from planner.compile import compile_sql
-from planner.query import bare_selects, where_clause
-from planner.query.subqueries import lateral, scalar
-from planner.syntax.dialect import parse_query
-from plans.errors import SqlError
+from hintplan.planner.compile import compile_sql
+from hintplan.planner.query import bare_selects, where_clause
+from hintplan.planner.query.subqueries import lateral, scalar
+from hintplan.planner.syntax.dialect import parse_query
+from hintplan.plans.errors import SqlError
 from tests.planner.results.test_each_clause_of_a_block_counts import FILES, PLACES
 
 HONOURED: dict[type[exp.Expr], set[str]] = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-import planner
-from plans.errors import SqlError
+import hintplan
+from hintplan.plans.errors import SqlError
 
 TABLES = """
 CREATE TABLE t (k INT, v INT) WITH ('connector' = 'filesystem', 'path' = 't', 'format' = 'json');
@@ -23,4 +23,4 @@ CREATE TABLE r (k INT, v INT) WITH ('connector' = 'filesystem', 'path' = 'r', 'f
 def test_what_takes_rows_back_is_named(query: str) -> None:
     found = r"takes inserts only, but the choice of first rows \(ROW_NUMBER or LIMIT\) updates and deletes rows"
     with pytest.raises(SqlError, match=found):
-        planner.compile_sql(f"{TABLES}INSERT INTO r {query};")
+        hintplan.compile_sql(f"{TABLES}INSERT INTO r {query};")

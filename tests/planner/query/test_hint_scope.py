@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from planner.compile import compile_script
-from plans.errors import SqlError
+from hintplan.planner.compile import compile_script
+from hintplan.plans.errors import SqlError
 from tests.planner.listing import states
 from tests.planner.query.hint_scope_examples import MEASURED, ON, SEED, TABLES, Example, compiled
 

@@ -10,10 +10,10 @@ import sqlite3
 
 import sqlglot
 
-from plans.analysis.columns import output_columns
-from plans.declarations.tables import Column
-from plans.model.plan import Plan
-from plans.operators import (
+from hintplan.plans.analysis.columns import output_columns
+from hintplan.plans.declarations.tables import Column
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import (
     Aggregate,
     AggregateCall,
     Calc,

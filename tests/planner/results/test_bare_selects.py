@@ -9,8 +9,8 @@ from collections import Counter
 
 import pytest
 
-from planner.compile import compile_sql
-from plans.errors import SqlError
+from hintplan.planner.compile import compile_sql
+from hintplan.plans.errors import SqlError
 from tests.planner.results.plan_in_sqlite import database, run_plan
 from tests.planner.results.test_values_of_no_rows import A, B, compiled
 from tests.runtime.pipeline import Pipeline

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from planner.compile import compile_script
-from plans.analysis.validate import validate
+from hintplan.planner.compile import compile_script
+from hintplan.plans.analysis.validate import validate
 from tests.planner.results.plan_in_sqlite import database, run_plan
 from tests.planner.results.test_plans_mean_what_the_query_says import DECLARATIONS, compiled, tables
 

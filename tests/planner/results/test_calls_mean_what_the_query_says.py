@@ -10,8 +10,8 @@ from random import Random
 
 import pytest
 
-from plans.analysis.validate import validate
-from plans.operators import Correlate
+from hintplan.plans.analysis.validate import validate
+from hintplan.plans.operators import Correlate
 from tests.planner.declared import Awaited, Plain
 from tests.planner.results.plan_in_sqlite import database, run_plan
 from tests.planner.results.random_queries import random_calls, random_query

@@ -13,9 +13,9 @@ from functools import cache
 import duckdb
 import pytest
 
-from planner.compile import compile_sql
-from plans.errors import SqlError
-from plans.model.plan import Plan
+from hintplan.planner.compile import compile_sql
+from hintplan.plans.errors import SqlError
+from hintplan.plans.model.plan import Plan
 from tests.planner.results.plan_in_sqlite import database, run_plan
 from tests.runtime.pipeline import Pipeline
 

@@ -7,10 +7,10 @@ from random import Random
 
 import pytest
 
-from planner.compile import compile_script
-from plans.analysis.validate import validate
-from plans.model.plan import Plan
-from plans.operators import LookupJoin
+from hintplan.planner.compile import compile_script
+from hintplan.plans.analysis.validate import validate
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import LookupJoin
 from tests.planner.results.plan_in_sqlite import database, run_plan
 from tests.planner.results.random_queries import random_lookup
 from tests.sample import sampled

@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from planner.compile import compile_script
-from plans.analysis.validate import validate
+from hintplan.planner.compile import compile_script
+from hintplan.plans.analysis.validate import validate
 from tests.planner.results.plan_in_sqlite import database, run_plan
 from tests.planner.results.random_queries import random_query
 from tests.sample import sampled
@@ -195,7 +195,7 @@ def compiled(  # type: ignore[no-untyped-def]
     query: str, names: list[str], settings: str = "", functions: dict[str, type | str] | None = None
 ):
     """The plan of the query into a sink of fitting types, found by trying STRING where BIGINT does not fit."""
-    from plans.errors import SqlError
+    from hintplan.plans.errors import SqlError
 
     types = dict.fromkeys(range(len(names)), "BIGINT")
     for _ in range(len(names) + 1):

@@ -10,8 +10,8 @@ from collections import Counter
 
 import pytest
 
-from planner.compile import compile_sql
-from plans.model.plan import Plan
+from hintplan.planner.compile import compile_sql
+from hintplan.plans.model.plan import Plan
 from tests.planner.results.plan_in_sqlite import database, run_plan
 from tests.runtime.pipeline import Pipeline
 from tests.sample import sampled

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-import plans
-from planner import compile_sql
-from plans.analysis.validate import validate
-from plans.declarations.tables import Column, Function
-from plans.errors import SqlError
-from plans.lint.unused_rules import unused_tables
-from plans.model.plan import Plan
-from plans.operators import Aggregate, AggregateCall
-from plans.show.page import plan_page
+import hintplan
+from hintplan import compile_sql
+from hintplan.plans.analysis.validate import validate
+from hintplan.plans.declarations.tables import Column, Function
+from hintplan.plans.errors import SqlError
+from hintplan.plans.lint.unused_rules import unused_tables
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Aggregate, AggregateCall
+from hintplan.plans.show.page import plan_page
 from tests.planner import declared
 
 TABLES = """CREATE TABLE t (id BIGINT, k STRING, v BIGINT, w INT, b BOOLEAN, l ARRAY<INT>)
@@ -49,8 +49,8 @@ def test_a_plan_has_the_function_with_its_accumulator_and_methods() -> None:
             methods=("merge", "retract"),
         )
     }
-    assert plans.loads(plans.dumps(plan)) == plan
-    assert json.loads(plans.dumps(plan))["operators"][1]["aggregates"] == [
+    assert hintplan.loads(hintplan.dumps(plan)) == plan
+    assert json.loads(hintplan.dumps(plan))["operators"][1]["aggregates"] == [
         {"name": "expr0", "function": "wavg", "arguments": ["v", "w"], "type": "DOUBLE"}
     ]
     assert [*unused_tables(plan)] == []

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from planner import compile_sql
-from plans.model.plan import Plan
+from hintplan import compile_sql
+from hintplan.plans.model.plan import Plan
 
 FUNCTIONS = """
 CREATE FUNCTION clean AS 'tests.planner.declared.Clean' LANGUAGE PYTHON;

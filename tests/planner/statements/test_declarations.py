@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from planner import compile_sql
-from plans.analysis.validate import validate
-from plans.declarations.tables import Table, TableColumn, Watermark
-from plans.errors import Diagnostic, SqlError
-from plans.model.plan import Plan
-from plans.operators import Calc
+from hintplan import compile_sql
+from hintplan.plans.analysis.validate import validate
+from hintplan.plans.declarations.tables import Table, TableColumn, Watermark
+from hintplan.plans.errors import Diagnostic, SqlError
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Calc
 
 SINK = "CREATE TABLE s (x STRING) WITH ('connector' = 'print');"
 OPTIONS = "WITH ('connector' = 'filesystem', 'path' = 'data', 'format' = 'json')"

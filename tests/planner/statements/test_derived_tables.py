@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from planner import compile_sql
-from planner.execute_statement import execute_statement
-from planner.session import Session
-from plans.client import actions
-from plans.errors import SqlError
-from plans.files.codec import dumps
+from hintplan import compile_sql
+from hintplan.planner.execute_statement import execute_statement
+from hintplan.planner.session import Session
+from hintplan.plans.client import actions
+from hintplan.plans.errors import SqlError
+from hintplan.plans.files.codec import dumps
 
 FILES = "'connector' = 'filesystem', 'format' = 'json'"
 TABLES = f"""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from planner.compile import compile_sql
-from plans.errors import Diagnostic, SqlError
-from plans.operators import Join
+from hintplan.planner.compile import compile_sql
+from hintplan.plans.errors import Diagnostic, SqlError
+from hintplan.plans.operators import Join
 
 TABLES = """CREATE TABLE t (id BIGINT, k BIGINT, v BIGINT, ts TIMESTAMP(3), pt AS PROCTIME(),
  WATERMARK FOR ts AS ts - INTERVAL '5' SECOND) WITH ('connector' = 'filesystem', 'path' = 't', 'format' = 'json');

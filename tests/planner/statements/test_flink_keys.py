@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-import plans
-from planner.compile import compile_script
-from planner.session import Session
-from plans.errors import SqlError
-from plans.model.config import canonical_key, known_keys
-from plans.settings.flink_keys import refused_key, why_idle
+import hintplan
+from hintplan.planner.compile import compile_script
+from hintplan.planner.session import Session
+from hintplan.plans.errors import SqlError
+from hintplan.plans.model.config import canonical_key, known_keys
+from hintplan.plans.settings.flink_keys import refused_key, why_idle
 
 SQL = """
 CREATE TABLE o (k BIGINT) WITH ('connector' = 'filesystem', 'path' = 'o', 'format' = 'json');
@@ -55,7 +55,7 @@ def test_a_key_without_meaning_is_noted_where_it_stands(key: str) -> None:
     assert finding.severity == "note"
     assert (finding.diagnostic.line, finding.diagnostic.column) == (1, 5)
     assert finding.diagnostic.message.startswith(f"'{key}' has no effect: ")
-    assert plans.dumps(done.plan) == plans.dumps(compile_script(SQL, file="job.sql").plan)
+    assert hintplan.dumps(done.plan) == hintplan.dumps(compile_script(SQL, file="job.sql").plan)
 
 
 @pytest.mark.parametrize("key", REFUSED)
@@ -85,7 +85,7 @@ def test_each_key_of_flink_is_known_or_without_meaning_or_refused(key: str) -> N
 def test_a_refused_key_may_be_set_to_what_is_the_case_anyway() -> None:
     done = compile_script(f"SET 'table.sql-dialect' = 'default'; RESET 'table.sql-dialect';{SQL}", file="job.sql")
     assert [f.diagnostic.message for f in done.findings] == ["'table.sql-dialect' has no effect: it is so anyway"]
-    assert plans.dumps(done.plan) == plans.dumps(compile_script(SQL, file="job.sql").plan)
+    assert hintplan.dumps(done.plan) == hintplan.dumps(compile_script(SQL, file="job.sql").plan)
 
 
 def test_no_key_is_both_known_and_without_meaning() -> None:
@@ -105,7 +105,7 @@ def test_the_command_line_may_set_what_means_nothing_here(key: str) -> None:
     assert finding.severity == "note"
     assert (finding.diagnostic.file, finding.diagnostic.line) == (None, None)
     assert finding.diagnostic.message.startswith(f"'{key}' has no effect: ")
-    assert plans.dumps(done.plan) == plans.dumps(compile_script(SQL, file="job.sql").plan)
+    assert hintplan.dumps(done.plan) == hintplan.dumps(compile_script(SQL, file="job.sql").plan)
 
 
 @pytest.mark.parametrize("key", REFUSED)

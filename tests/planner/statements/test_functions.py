@@ -11,18 +11,18 @@ from typing import Any
 
 import pytest
 
-import plans
-from planner import compile_sql
-from planner.compile import compile_script
-from planner.execute_statement import execute_statement
-from planner.session import Session
-from planner.user_functions import read_declaration
-from plans.cli import main
-from plans.client import actions
-from plans.declarations.classes import ClassRefusal
-from plans.declarations.tables import Column, Function
-from plans.errors import SqlError
-from plans.operators import Correlate
+import hintplan
+from hintplan import compile_sql
+from hintplan.planner.compile import compile_script
+from hintplan.planner.execute_statement import execute_statement
+from hintplan.planner.session import Session
+from hintplan.planner.user_functions import read_declaration
+from hintplan.plans.cli import main
+from hintplan.plans.client import actions
+from hintplan.plans.declarations.classes import ClassRefusal
+from hintplan.plans.declarations.tables import Column, Function
+from hintplan.plans.errors import SqlError
+from hintplan.plans.operators import Correlate
 from tests.planner import declared
 
 TABLES = """CREATE TABLE t (id BIGINT, c STRING) WITH ('connector' = 'datagen');
@@ -40,8 +40,8 @@ def create(class_name: str, rest: str = " LANGUAGE PYTHON") -> str:
     return f"{TABLES}CREATE FUNCTION f AS '{class_name}'{rest};\n{QUERY}"
 
 
-def refused(script: str, *modules: str, **options: str) -> plans.Diagnostic:
-    with pytest.raises(plans.SqlError) as caught:
+def refused(script: str, *modules: str, **options: str) -> hintplan.Diagnostic:
+    with pytest.raises(hintplan.SqlError) as caught:
         compile_sql(script, allow_modules=modules, **options)  # type: ignore[arg-type]
     (found,) = caught.value.diagnostics
     return found
@@ -76,7 +76,7 @@ def test_the_plan_has_the_function_as_its_class_declares_it() -> None:
             output=(Column(name="lat", type="DOUBLE"), Column(name="lon", type="DOUBLE")),
         )
     }
-    assert plans.loads(plans.dumps(plan)) == plan
+    assert hintplan.loads(hintplan.dumps(plan)) == plan
 
 
 def test_only_functions_that_are_called_stand_in_the_plan() -> None:
@@ -134,7 +134,7 @@ def test_a_function_is_registered_from_python_by_class_or_name(given: type | str
     ],
 )
 def test_a_class_that_a_run_could_not_load_is_not_registered(given: type | str, message: str) -> None:
-    with pytest.raises(plans.SqlError, match="function 'f': ") as caught:
+    with pytest.raises(hintplan.SqlError, match="function 'f': ") as caught:
         compile_sql(TABLES + QUERY, functions={"f": given})
     assert message in str(caught.value)
 
@@ -323,13 +323,13 @@ def test_settings_of_calls_are_overridden_by_name_or_synonym() -> None:
 
 def test_two_names_of_one_setting_on_the_command_line_are_refused() -> None:
     both = {"table.exec.async-table.max-attempts": "2", "table.exec.async-table.max-retries": "2"}
-    with pytest.raises(plans.SqlError, match="are two names of one setting"):
+    with pytest.raises(hintplan.SqlError, match="are two names of one setting"):
         compile_sql(TABLES, both)
 
 
 def test_the_same_script_gives_the_same_bytes_with_functions() -> None:
     script = create("tests.planner.declared.Words")
-    once, twice = (plans.dumps(compile_sql(script, allow_modules=("tests",))) for _ in range(2))
+    once, twice = (hintplan.dumps(compile_sql(script, allow_modules=("tests",))) for _ in range(2))
     assert once == twice
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from planner import compile_sql
-from planner.compile import compile_script
-from plans.errors import SqlError
+from hintplan import compile_sql
+from hintplan.planner.compile import compile_script
+from hintplan.plans.errors import SqlError
 
 TABLES = """
 CREATE TABLE o (k INT, s STRING, ts TIMESTAMP(3), f ROW<a INT>, p AS PROCTIME())

@@ -8,22 +8,22 @@ from typing import Any
 
 import pytest
 
-import planner
-from plans.analysis.fingerprints import meaning
-from plans.analysis.validate import validate
-from plans.declarations.tables import TableColumn
-from plans.errors import SqlError
-from plans.files.codec import dumps, loads
-from plans.model.plan import Plan
-from plans.operators import Scan, Sink
-from plans.show.explain import explain
+import hintplan
+from hintplan.plans.analysis.fingerprints import meaning
+from hintplan.plans.analysis.validate import validate
+from hintplan.plans.declarations.tables import TableColumn
+from hintplan.plans.errors import SqlError
+from hintplan.plans.files.codec import dumps, loads
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Scan, Sink
+from hintplan.plans.show.explain import explain
 
 FILES = "WITH ('connector' = 'filesystem', 'path' = 'data/t', 'format' = 'json')"
 PRINT = "WITH ('connector' = 'print')"
 
 
 def read(columns: str, selected: str = "x") -> Plan:
-    return planner.compile_sql(
+    return hintplan.compile_sql(
         f"CREATE TABLE t ({columns}) {FILES}; CREATE TABLE s (x STRING) {PRINT};"
         f"INSERT INTO s SELECT CAST({selected} AS STRING) FROM t;"
     )
@@ -31,7 +31,7 @@ def read(columns: str, selected: str = "x") -> Plan:
 
 def refused(script: str) -> str:
     with pytest.raises(SqlError) as error:
-        planner.compile_sql(script)
+        hintplan.compile_sql(script)
     return str(error.value)
 
 
@@ -92,7 +92,7 @@ def test_what_the_connector_does_not_have_is_refused_at_the_column(column: str, 
     assert message in found
     assert "line 1:27" in found
     like = f"{declared} CREATE TABLE u LIKE t (EXCLUDING METADATA); INSERT INTO s SELECT a FROM u;"
-    assert "t" not in planner.compile_sql(like).tables
+    assert "t" not in hintplan.compile_sql(like).tables
 
 
 def test_connectors_without_any_say_so() -> None:
@@ -103,7 +103,7 @@ def test_connectors_without_any_say_so() -> None:
 
 def test_a_sink_does_not_write_virtual_columns() -> None:
     script = f"CREATE TABLE t (p STRING METADATA FROM 'file.name' VIRTUAL, a STRING, b AS UPPER(a)) {FILES};"
-    plan = planner.compile_sql(f"{script} INSERT INTO t VALUES ('a');")
+    plan = hintplan.compile_sql(f"{script} INSERT INTO t VALUES ('a');")
     (sink,) = [operator for operator in plan.operators if isinstance(operator, Sink)]
     assert sink.table == "t"
     assert not validate(plan)
@@ -152,7 +152,7 @@ def test_what_messages_do_not_tell_or_take_is_refused(column: str, message: str)
 
 def test_headers_are_written_and_no_virtual_column() -> None:
     columns = "id INT, `offset` BIGINT METADATA VIRTUAL, h MAP<STRING NOT NULL, BYTES> NOT NULL METADATA FROM 'headers'"
-    plan = planner.compile_sql(
+    plan = hintplan.compile_sql(
         f"CREATE TABLE t ({columns}) {TOPIC}; CREATE TABLE u WITH ('topic' = 'u') LIKE t;"
         "INSERT INTO t SELECT CAST(`offset` AS INT), h FROM u;"
     )
@@ -162,7 +162,7 @@ def test_headers_are_written_and_no_virtual_column() -> None:
 def test_like_takes_them_over_unless_told_otherwise() -> None:
     base = f"CREATE TABLE base (a STRING, p STRING METADATA FROM 'file.name') {FILES};"
     sink = f"CREATE TABLE s (x STRING) {PRINT};"
-    plan = planner.compile_sql(f"{base}{sink} CREATE TABLE t LIKE base; INSERT INTO s SELECT p FROM t;")
+    plan = hintplan.compile_sql(f"{base}{sink} CREATE TABLE t LIKE base; INSERT INTO s SELECT p FROM t;")
     assert plan.tables["t"].columns[1].metadata == "file.name"
     without = f"{base}{sink} CREATE TABLE t LIKE base (EXCLUDING METADATA); INSERT INTO s SELECT p FROM t;"
     assert "unknown column 'p'" in refused(without)

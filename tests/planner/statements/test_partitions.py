@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import pytest
 
-import plans
-from planner import compile_sql
-from plans.compare.diff import diff
-from plans.errors import SqlError
-from plans.lint.loss_rules import overwriting_sinks
-from plans.operators import kind_of
+import hintplan
+from hintplan import compile_sql
+from hintplan.plans.compare.diff import diff
+from hintplan.plans.errors import SqlError
+from hintplan.plans.lint.loss_rules import overwriting_sinks
+from hintplan.plans.operators import kind_of
 
 FILES = "WITH ('connector' = 'filesystem', 'path' = '/{}', 'format' = 'json')"
 SOURCE = f"CREATE TABLE s (a INT, p STRING, r INT) {FILES.format('s')};\n"
@@ -39,12 +39,12 @@ def selected(insert: str) -> dict[str, str | None]:
 def test_the_partitions_of_a_table_are_a_fact_of_the_plan() -> None:
     plan = compile_sql(SOURCE + SINK + "INSERT INTO q SELECT a, p, 1, r FROM s;", name="job")
     assert plan.tables["q"].partitioned_by == ("p", "r")
-    text = plans.dumps(plan)
-    assert plans.loads(text).tables == plan.tables
+    text = hintplan.dumps(plan)
+    assert hintplan.loads(text).tables == plan.tables
     unknown = text.replace(b'"partitioned-by": ["p", "r"]', b'"partitioned-by": ["p", "rr"]')
     assert unknown != text
-    with pytest.raises(plans.PlanError, match="unknown column 'rr'"):
-        plans.loads(unknown)
+    with pytest.raises(hintplan.PlanError, match="unknown column 'rr'"):
+        hintplan.loads(unknown)
 
 
 @pytest.mark.parametrize(
@@ -151,16 +151,16 @@ def test_an_overwriting_sink_is_in_the_plan_and_in_what_is_said_of_it(by: str, e
     script = f"{BATCH}{SOURCE}CREATE TABLE x (v INT, p INT) {by} {files};\nINSERT OVERWRITE x SELECT 1, 2 FROM s;"
     plan = compile_sql(script, name="job")
     assert plan.sinks[0].overwrite == expected
-    assert plans.loads(plans.dumps(plan)) == plan
+    assert hintplan.loads(hintplan.dumps(plan)) == plan
     where = "table 'x'" if expected == "table" else "the partitions of 'x' that it writes to"
     assert f"OVERWRITES all rows of {where}" in kind_of(plan.sinks[0]).describe(plan.sinks[0], plan)
     found = list(overwriting_sinks(plan))
     assert [each.path for each in found] == ["operators.sink_x.overwrite"]
     assert f"all rows of {where} are taken away by each run" in found[0].message
     other = {"table": "partitions", "partitions": "table"}[expected]
-    text = plans.dumps(plan).replace(f'"overwrite": "{expected}"'.encode(), f'"overwrite": "{other}"'.encode())
-    with pytest.raises(plans.PlanError):
-        plans.loads(text)
+    text = hintplan.dumps(plan).replace(f'"overwrite": "{expected}"'.encode(), f'"overwrite": "{other}"'.encode())
+    with pytest.raises(hintplan.PlanError):
+        hintplan.loads(text)
     appends = compile_sql(script.replace("OVERWRITE", "INTO"), name="job")
     (change,) = diff(appends, plan)
     assert (change.path, change.after) == ("sink_x.overwrite", expected)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-import planner
-from planner.syntax.reserved import LIKE_NAMES, RESERVED
-from plans.errors import SqlError
+import hintplan
+from hintplan.planner.syntax.reserved import LIKE_NAMES, RESERVED
+from hintplan.plans.errors import SqlError
 
 RECORDED = Path(__file__).parents[2] / "flink" / "reserved.txt"
 DECLARED = """
@@ -25,16 +25,16 @@ def test_they_are_those_that_flink_refuses() -> None:
 @pytest.mark.parametrize("query", ["SELECT {word} FROM t", "SELECT b FROM t WHERE {word} > 3"])
 def test_a_query_that_cannot_be_read_for_one_says_to_quote_it(word: str, query: str) -> None:
     with pytest.raises(SqlError) as error:
-        planner.compile_sql(f"{DECLARED} INSERT INTO s {query};".format(word=word))
+        hintplan.compile_sql(f"{DECLARED} INSERT INTO s {query};".format(word=word))
     assert f"'{word}' is a word of the language: as the name of a column, write `{word}`" in str(error.value)
     quoted = query.format(word=f"`{word}`")
-    assert planner.compile_sql(f"{DECLARED.format(word=word)} INSERT INTO s {quoted};")
+    assert hintplan.compile_sql(f"{DECLARED.format(word=word)} INSERT INTO s {quoted};")
 
 
 @pytest.mark.parametrize("query", ["SELECT b FROM WHERE b > 3", "SELECT b, FROM t", "SELECT b FROM t ORDER BY"])
 def test_words_of_clauses_are_not_taken_for_names(query: str) -> None:
     with pytest.raises(SqlError) as error:
-        planner.compile_sql(f"{DECLARED} INSERT INTO s {query};".format(word="a"))
+        hintplan.compile_sql(f"{DECLARED} INSERT INTO s {query};".format(word="a"))
     assert "is a word of the language" not in str(error.value)
 
 

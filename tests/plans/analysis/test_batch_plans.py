@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-import plans
-from plans.analysis.fingerprints import meaning
-from plans.compare.diff import diff
-from plans.compare.report import report_text
-from plans.declarations.tables import Table, TableColumn
-from plans.edit.edit import set_value
-from plans.files.rewrite import rewrite
-from plans.model.plan import Plan
-from plans.operators import Scan, Sink, Sort, SortKey, Union
-from plans.settings.cached import CACHED
-from plans.show.explain import explain, explain_json
+import hintplan
+from hintplan.plans.analysis.fingerprints import meaning
+from hintplan.plans.compare.diff import diff
+from hintplan.plans.compare.report import report_text
+from hintplan.plans.declarations.tables import Table, TableColumn
+from hintplan.plans.edit.edit import set_value
+from hintplan.plans.files.rewrite import rewrite
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Scan, Sink, Sort, SortKey, Union
+from hintplan.plans.settings.cached import CACHED
+from hintplan.plans.show.explain import explain, explain_json
 from tests.groups import cached_result
 
 ORDERS = Table(
@@ -56,7 +56,7 @@ def batch() -> Plan:
 
 def edited(plan: Plan, **changes: Any) -> str:
     """What loading says of the plan with other values in its JSON: ``sort_orders__limit=-1``."""
-    document = json.loads(plans.dumps(plan))
+    document = json.loads(hintplan.dumps(plan))
     for place, value in changes.items():
         *path, last = place.split("__")
         found = document
@@ -64,8 +64,8 @@ def edited(plan: Plan, **changes: Any) -> str:
             by_id = {operator["id"]: operator for operator in document["operators"]}
             found = by_id[part] if part in by_id else found[part]
         found[last] = value
-    with pytest.raises(plans.PlanError) as caught:
-        plans.loads(json.dumps(document), allow_fact_edits=True)
+    with pytest.raises(hintplan.PlanError) as caught:
+        hintplan.loads(json.dumps(document), allow_fact_edits=True)
     return str(caught.value)
 
 
@@ -73,8 +73,8 @@ def test_a_batch_plan_reads_back_as_it_was_written(batch: Plan) -> None:
     cached = cached_result({"hint": {"enabled": True}, "statement": {"storage-level": "DISK_ONLY"}}, {"enabled": False})
     scan, sort, *sinks = batch.operators
     whole = replace(batch, operators=(scan, replace(sort, settings=cached), *sinks))
-    assert plans.loads(plans.dumps(whole)) == whole
-    assert plans.dumps(plans.loads(plans.dumps(whole))) == plans.dumps(whole)
+    assert hintplan.loads(hintplan.dumps(whole)) == whole
+    assert hintplan.dumps(hintplan.loads(hintplan.dumps(whole))) == hintplan.dumps(whole)
 
 
 def test_a_sort_names_columns_of_its_input(batch: Plan) -> None:
@@ -109,8 +109,8 @@ def test_a_stream_caches_no_results(plan: Plan, patched: Callable[..., str], ref
     on = '"cached": { "enabled": true, "storage-level": "DISK_ONLY", "origin": {} }'
     assert "results are cached in batch mode only" in refusal(patched((cached, f"{cached}, {on}")))
     off = on.replace("true", "false")
-    assert plans.loads(patched((cached, f"{cached}, {off}"))).operators
-    with pytest.raises(plans.PlanError, match="batch mode only"):
+    assert hintplan.loads(patched((cached, f"{cached}, {off}"))).operators
+    with pytest.raises(hintplan.PlanError, match="batch mode only"):
         set_value(plan, "calc_o.cached.enabled", "true")
 
 
@@ -125,9 +125,9 @@ def test_a_source_that_never_ends_is_refused_in_batch(batch: Plan) -> None:
     message = edited(batch, tables__orders=endless | {"options": {"connector": "datagen"}})
     assert "table 'orders' never ends" in message
     ended = endless | {"options": {"connector": "datagen", "number-of-rows": "5"}}
-    document = json.loads(plans.dumps(batch))
+    document = json.loads(hintplan.dumps(batch))
     document["tables"]["orders"] = ended
-    assert plans.loads(json.dumps(document), allow_fact_edits=True).mode == "batch"
+    assert hintplan.loads(json.dumps(document), allow_fact_edits=True).mode == "batch"
 
 
 @pytest.mark.parametrize("operator", ["scan_orders", "sort_orders"])
@@ -138,19 +138,19 @@ def test_any_operator_but_a_sink_can_be_cached_by_an_edit(batch: Plan, operator:
     assert (settings.enabled, settings.storage_level) == (True, "MEMORY_AND_DISK")
     (change,) = changes
     assert (change.path, change.before, change.after) == (f"{operator}.cached.enabled", "false", "true")
-    assert plans.loads(plans.dumps(cached)) == cached
+    assert hintplan.loads(hintplan.dumps(cached)) == cached
     assert set_value(cached, f"{operator}.cached.enabled", "false")[0] == batch
 
 
 def test_a_storage_level_is_one_of_sparks(batch: Plan) -> None:
-    with pytest.raises(plans.PlanError, match="expected one of DISK_ONLY"):
+    with pytest.raises(hintplan.PlanError, match="expected one of DISK_ONLY"):
         set_value(batch, "sort_orders.cached.storage-level", "NONE")
-    with pytest.raises(plans.PlanError, match="'cached' has no setting 'storagelevel'"):
+    with pytest.raises(hintplan.PlanError, match="'cached' has no setting 'storagelevel'"):
         set_value(batch, "sort_orders.cached.storagelevel", "DISK_ONLY")
 
 
 def test_a_sink_has_no_result_to_cache(batch: Plan) -> None:
-    with pytest.raises(plans.PlanError, match="no result to cache"):
+    with pytest.raises(hintplan.PlanError, match="no result to cache"):
         set_value(batch, "sink_all.cached.enabled", "true")
 
 
@@ -174,7 +174,7 @@ def test_config_caches_what_is_read_more_than_once(batch: Plan) -> None:
     assert explain(cached).startswith("top · batch · 4 operators, 1 cached")
     level, _ = set_value(cached, "config.table.exec.cached-results.storage-level", "DISK_ONLY")
     assert level.operators[1].cached.storage_level == "DISK_ONLY"  # type: ignore[union-attr]
-    assert plans.loads(plans.dumps(level)) == level
+    assert hintplan.loads(hintplan.dumps(level)) == level
     off, _ = set_value(level, "sort_orders.cached.enabled", "false")
     assert "off" in explain(off)
     assert "edit · config true" in explain(off)
@@ -183,19 +183,19 @@ def test_config_caches_what_is_read_more_than_once(batch: Plan) -> None:
 
 def test_config_and_origins_out_of_step_are_told_with_the_mending_edit(batch: Plan) -> None:
     key = "table.exec.cached-results.enabled"
-    document = json.loads(plans.dumps(batch))
+    document = json.loads(hintplan.dumps(batch))
     document["config"][key] = "true"
-    with pytest.raises(plans.PlanError) as caught:
-        plans.loads(json.dumps(document))
+    with pytest.raises(hintplan.PlanError) as caught:
+        hintplan.loads(json.dumps(document))
     message = str(caught.value)
     assert "nothing was said of 'enabled'" in message
     assert f"hintplan set plan.json config.{key}='true'" in message
 
 
 def test_a_cached_result_is_no_fact_so_a_hand_edit_passes(batch: Plan) -> None:
-    document = json.loads(plans.dumps(batch))
+    document = json.loads(hintplan.dumps(batch))
     document["operators"][0]["cached"] = {"enabled": True, "storage-level": "DISK_ONLY", "origin": {}}
-    found = plans.loads(json.dumps(document))
+    found = hintplan.loads(json.dumps(document))
     assert found.operators[0].cached.storage_level == "DISK_ONLY"  # type: ignore[union-attr]
     assert [change.path for change in diff(batch, found)] == [
         "scan_orders.cached.enabled",
@@ -224,10 +224,10 @@ def test_a_change_of_mode_is_an_incompatible_plan(batch: Plan) -> None:
 
 
 def test_an_edit_keeps_the_layout_of_the_file(batch: Plan) -> None:
-    data = json.dumps(json.loads(plans.dumps(batch))).encode()
+    data = json.dumps(json.loads(hintplan.dumps(batch))).encode()
     cached, _ = set_value(batch, "scan_orders.cached.enabled", "true")
     written = rewrite(data, batch, cached)
-    assert plans.loads(written) == cached
+    assert hintplan.loads(written) == cached
     assert written.startswith(data[: data.index(b'"columns": ["id", "total"]}')])
     assert written.endswith(data[data.index(b'{"id": "sort_orders"') :])
 

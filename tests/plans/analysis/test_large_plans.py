@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-import plans
-from plans.analysis.repeated import MOST_TIMES, times_computed
-from plans.analysis.run_limits import MAX_DEPTH, check_nesting, nesting
-from plans.commands.root import root
-from plans.declarations.tables import Table, TableColumn
-from plans.format.schema import schema_text
-from plans.model.plan import Plan
-from plans.operators import BY_OP as OPS
-from plans.operators import (
+import hintplan as api
+from hintplan.plans.analysis.repeated import MOST_TIMES, times_computed
+from hintplan.plans.analysis.run_limits import MAX_DEPTH, check_nesting, nesting
+from hintplan.plans.commands.root import root
+from hintplan.plans.declarations.tables import Table, TableColumn
+from hintplan.plans.format.schema import schema_text
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import BY_OP as OPS
+from hintplan.plans.operators import (
     Argument,
     Calc,
     Correlate,
@@ -99,16 +99,16 @@ def unions(number: int) -> Plan:
 
 
 def reasons(number: int) -> bytes:
-    document = json.loads(plans.dumps(chain(1)))
+    document = json.loads(api.dumps(chain(1)))
     return json.dumps({**document, "reasons": {f"x{i}": "r" for i in range(number)}}).encode()
 
 
 PLANS = {
-    "20,000 columns": lambda: plans.dumps(many_columns(20_000)),
-    "20,000 unknown columns": lambda: plans.dumps(unknown_columns(20_000)),
-    "9,997 calcs, one below the other": lambda: plans.dumps(chain(9_997)),
+    "20,000 columns": lambda: api.dumps(many_columns(20_000)),
+    "20,000 unknown columns": lambda: api.dumps(unknown_columns(20_000)),
+    "9,997 calcs, one below the other": lambda: api.dumps(chain(9_997)),
     "800,000 reasons": lambda: reasons(800_000),
-    "40 unions of two calcs each": lambda: plans.dumps(unions(40)),
+    "40 unions of two calcs each": lambda: api.dumps(unions(40)),
 }
 
 
@@ -126,30 +126,30 @@ def test_no_small_plan_takes_long(what: str, tmp_path: Path, monkeypatch: pytest
 
 
 def test_an_object_of_too_many_keys_is_refused_where_it_starts() -> None:
-    with pytest.raises(plans.PlanError, match=r"an object with more than 100,000 keys") as caught:
-        plans.loads(reasons(100_001))
+    with pytest.raises(api.PlanError, match=r"an object with more than 100,000 keys") as caught:
+        api.loads(reasons(100_001))
     (problem,) = caught.value.diagnostics
     assert (problem.line, problem.column is not None) == (1, True)
-    with pytest.raises(plans.PlanError, match="reasons: expected at most 10000 keys, found 100000"):
-        plans.loads(reasons(100_000))
+    with pytest.raises(api.PlanError, match="reasons: expected at most 10000 keys, found 100000"):
+        api.loads(reasons(100_000))
 
 
 def test_paths_to_sinks_are_counted_and_limited() -> None:
     # Each union doubles the paths.
     assert [times_computed(unions(n))["scan_t"] for n in (0, 1, 2, 9)] == [1, 2, 4, 512]
-    assert plans.loads(plans.dumps(unions(9)))
-    with pytest.raises(plans.PlanError, match="'scan_t' would be computed 2,048 times") as caught:
-        plans.loads(plans.dumps(unions(11)))
+    assert api.loads(api.dumps(unions(9)))
+    with pytest.raises(api.PlanError, match="'scan_t' would be computed 2,048 times") as caught:
+        api.loads(api.dumps(unions(11)))
     assert "operators.scan_t" in str(caught.value)
     assert MOST_TIMES == 1_000
 
 
 def test_a_path_is_at_most_as_deep_as_spark_can_walk_it() -> None:
     # A scan, calcs and a sink.
-    assert plans.loads(plans.dumps(chain(MAX_DEPTH - 2)))
+    assert api.loads(api.dumps(chain(MAX_DEPTH - 2)))
     message = f"more than {MAX_DEPTH} operators stand on one path from a source to 'sink_s'"
-    with pytest.raises(plans.PlanError, match=message):
-        plans.loads(plans.dumps(chain(MAX_DEPTH - 1)))
+    with pytest.raises(api.PlanError, match=message):
+        api.loads(api.dumps(chain(MAX_DEPTH - 1)))
 
 
 EXPRESSIONS = [
@@ -236,7 +236,7 @@ def test_validate_refuses_what_a_run_refuses_for_its_size(tmp_path: Path, expres
     found = plan([Scan(id="scan_t", table="t", columns=("a",)), calc("calc_t", "scan_t", "a")], "a")
     large = replace(found.operators[1], filter=f"({expression}) IS NOT NULL")
     written = replace(found, operators=(found.operators[0], large, *found.operators[2:]))
-    plans.dump(written, tmp_path / "plan.json")
+    api.dump(written, tmp_path / "plan.json")
     done = hintplan("validate", "plan.json", "--allow-fact-edits", folder=tmp_path)
     assert done.returncode == (0 if said is None else 1), done.stderr
     assert ("operators.calc_t.filter: " in done.stderr) is (said is not None)

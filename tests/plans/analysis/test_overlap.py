@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from planner.compile import compile_sql
-from plans.analysis.validate import validate
-from plans.errors import Diagnostic, SqlError
+from hintplan.planner.compile import compile_sql
+from hintplan.plans.analysis.validate import validate
+from hintplan.plans.errors import Diagnostic, SqlError
 
 FILES = "'connector' = 'filesystem', 'format' = 'json', 'path' = "
 DATABASE = "'connector' = 'jdbc', 'url' = 'jdbc:sqlite:x.db', 'table-name' = "

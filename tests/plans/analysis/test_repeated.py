@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-import plans
-from plans.analysis.repeated import one_sided_changes, one_sided_edits, repeated, times_computed
-from plans.edit.edit import set_value
+import hintplan as api
+from hintplan.plans.analysis.repeated import one_sided_changes, one_sided_edits, repeated, times_computed
+from hintplan.plans.edit.edit import set_value
 from tests.plans.in_process import hintplan
 from tests.plans.lint.lint_examples import BRANCHES
 
@@ -19,7 +19,7 @@ ONE, OTHER = "lookup_r", "lookup_r_in_priced"
 @pytest.fixture
 def plan_file(tmp_path: Path) -> Path:
     path = tmp_path / "plan.json"
-    path.write_bytes(plans.dumps(BRANCHES))
+    path.write_bytes(api.dumps(BRANCHES))
     return path
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from planner import compile_sql
-from plans.analysis.row_order import ordered_by_scan, read_in_order
+from hintplan import compile_sql
+from hintplan.plans.analysis.row_order import ordered_by_scan, read_in_order
 
 TABLES = """
 CREATE TABLE o (k BIGINT, v STRING) WITH ('connector' = 'filesystem', 'format' = 'json', 'path' = 'o');

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-import planner
-from plans.analysis.streaming_queries import Query, queries, tops
-from plans.model.plan import Plan
+import hintplan
+from hintplan.plans.analysis.streaming_queries import Query, queries, tops
+from hintplan.plans.model.plan import Plan
 
 TABLES = "".join(
     f"CREATE TABLE {name} (k BIGINT, v BIGINT) WITH ('connector' = 'filesystem', 'format' = 'json', 'path' = '{name}');"
@@ -16,7 +16,7 @@ SUMS = "SELECT k, SUM(v) FROM {} GROUP BY k"
 
 
 def compiled(**inserts: str) -> Plan:
-    return planner.compile_sql(TABLES + "".join(f"INSERT INTO {name} {query};" for name, query in inserts.items()))
+    return hintplan.compile_sql(TABLES + "".join(f"INSERT INTO {name} {query};" for name, query in inserts.items()))
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-import plans
-from plans.analysis.validate import validate
-from plans.declarations.tables import Table, TableColumn
-from plans.model.plan import Plan
-from plans.operators import Calc, Join, Operator, Scan, SelectItem, Sink, Union
+import hintplan
+from hintplan.plans.analysis.validate import validate
+from hintplan.plans.declarations.tables import Table, TableColumn
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Calc, Join, Operator, Scan, SelectItem, Sink, Union
 
 Patched = Callable[..., str]
 
@@ -150,8 +150,8 @@ def test_the_sample_plan_is_valid(plan: Plan) -> None:
     ],
 )
 def test_what_does_not_fit_together_is_refused(patched: Patched, edit: tuple[str, str], answer: str) -> None:
-    with pytest.raises(plans.PlanError) as caught:
-        plans.loads(patched(edit), allow_fact_edits=True)
+    with pytest.raises(hintplan.PlanError) as caught:
+        hintplan.loads(patched(edit), allow_fact_edits=True)
     found = [str(replace(problem, line=None, column=None)) for problem in caught.value.diagnostics]
     assert answer in found
 
@@ -270,8 +270,8 @@ def test_updates_that_an_append_only_sink_cannot_take_are_refused_with_their_pro
 
 
 def test_a_changelog_that_hides_deletions_is_refused(patched: Patched) -> None:
-    with pytest.raises(plans.PlanError) as caught:
-        plans.loads(patched(('"changelog": ["+I", "-D"]', '"changelog": ["+I"]')), allow_fact_edits=True)
+    with pytest.raises(hintplan.PlanError) as caught:
+        hintplan.loads(patched(('"changelog": ["+I", "-D"]', '"changelog": ["+I"]')), allow_fact_edits=True)
     first, *_ = caught.value.diagnostics
     assert str(replace(first, line=None, column=None)) == (
         "operators.join_o_c.changelog: the changelog says +I, but it must be +I, -D"

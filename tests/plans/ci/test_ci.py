@@ -15,8 +15,8 @@ from xml.etree import ElementTree
 import pytest
 from ruamel.yaml import YAML
 
-import plans
-from plans.edit.edit import set_value
+import hintplan as api
+from hintplan.plans.edit.edit import set_value
 from tests.plans.commands.test_diff_command import SQL as SCRIPT
 from tests.plans.commands.test_diff_command import git, modelled
 from tests.plans.in_process import Done, hintplan
@@ -35,8 +35,8 @@ Run = Callable[..., Done]
 def repository(tmp_path: Path, plan_text: str) -> Path:
     """A clone on a branch of its own, with a plan written by hand and one compiled from the script beside it."""
     (tmp_path / "plans").mkdir()
-    plan, _ = set_value(plans.loads(plan_text), "aggregate_t.groupAggregateState.ttl", "30 d")
-    plans.dump(plan, tmp_path / "plans" / "revenue.json")
+    plan, _ = set_value(api.loads(plan_text), "aggregate_t.groupAggregateState.ttl", "30 d")
+    api.dump(plan, tmp_path / "plans" / "revenue.json")
     (tmp_path / "plans" / "job.sql").write_text(SQL)
     (tmp_path / "package.json").write_text('{"name": "no plan", "config": {}}')
     done = hintplan("compile", "job.sql", "-o", "job.json", folder=tmp_path / "plans")
@@ -61,7 +61,7 @@ def ci(repository: Path) -> Run:
 
 
 def edit(file: Path, path: str, value: str, reason: str | None = None) -> None:
-    plans.dump(set_value(plans.load(file), path, value, reason=reason)[0], file)
+    api.dump(set_value(api.load(file), path, value, reason=reason)[0], file)
 
 
 def test_plans_that_have_not_changed_pass(ci: Run) -> None:
@@ -104,7 +104,7 @@ def test_a_comment_stays_below_what_a_review_page_takes(ci: Run, repository: Pat
     document = json.loads((repository / "plans" / "revenue.json").read_text())
     for number in range(40):
         file = repository / "plans" / f"p{number:02}.json"
-        plans.dump(plans.loads(json.dumps(document)), file)
+        api.dump(api.loads(json.dumps(document)), file)
     commit(repository)
     git(repository, "branch", "-f", "main")
     for number in range(40):
@@ -328,7 +328,7 @@ def test_the_steps_of_the_example_workflow_do_what_they_say(repository: Path, tm
     tools = clone.parent / "bin"
     tools.mkdir()
     for name, text in {
-        "hintplan": f'exec {sys.executable} -m plans.cli "$@"',
+        "hintplan": f'exec {sys.executable} -m hintplan "$@"',
         "gh": f'printf "%s\\n" "$@" > {clone.parent / "gh"}',
         "pip": "exit 0",
     }.items():

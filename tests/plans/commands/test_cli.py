@@ -27,7 +27,7 @@ def run() -> Run:
 @pytest.fixture
 def process() -> Run:
     def start(*arguments: str | Path, stdin: str | None = None) -> Done:
-        command = [sys.executable, "-m", "plans.cli", *map(str, arguments)]
+        command = [sys.executable, "-m", "hintplan", *map(str, arguments)]
         done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=60, check=False)
         return Done(returncode=done.returncode, stdout=done.stdout, stderr=done.stderr)
 
@@ -206,7 +206,7 @@ def test_escape_sequences_in_names_do_not_reach_the_terminal(run: Run, plan_file
 
 
 def test_a_reader_that_goes_away_is_no_traceback(plan_file: Path) -> None:
-    command = [sys.executable, "-m", "plans.cli", "schema"]
+    command = [sys.executable, "-m", "hintplan", "schema"]
     reading, writing = os.pipe()
     os.close(reading)
     done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
@@ -217,13 +217,13 @@ def test_a_reader_that_goes_away_is_no_traceback(plan_file: Path) -> None:
 def test_an_unexpected_error_is_one_line_with_a_hint(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import plans.commands.explain
-    from plans.cli import main
+    import hintplan.plans.commands.explain
+    from hintplan.plans.cli import main
 
     def fail(path: str, **options: bool) -> None:
         raise ZeroDivisionError("first line\nsecond line")
 
-    monkeypatch.setattr(plans.commands.explain, "read_plan", fail)
+    monkeypatch.setattr(hintplan.plans.commands.explain, "read_plan", fail)
     with pytest.raises(SystemExit) as caught:
         main(["explain", "plan.json"])
     assert caught.value.code == 1
@@ -233,13 +233,13 @@ def test_an_unexpected_error_is_one_line_with_a_hint(
 
 
 def test_an_interrupt_exits_with_130(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    import plans.commands.explain
-    from plans.cli import main
+    import hintplan.plans.commands.explain
+    from hintplan.plans.cli import main
 
     def interrupt(path: str, **options: bool) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(plans.commands.explain, "read_plan", interrupt)
+    monkeypatch.setattr(hintplan.plans.commands.explain, "read_plan", interrupt)
     with pytest.raises(SystemExit) as caught:
         main(["explain", "plan.json"])
     assert caught.value.code == 130
@@ -258,7 +258,7 @@ def test_commands_on_plans_start_without_heavy_libraries(arguments: list[str], p
     words = [*arguments, *map(str, extra.get(arguments[0], []))]
     program = (
         "import sys\n"
-        "from plans.cli import main\n"
+        "from hintplan.plans.cli import main\n"
         f"try:\n    main({words!r})\n"
         "except SystemExit as end:\n    assert not end.code, end.code\n"
         f"loaded = [name for name in {HEAVY!r} if name in sys.modules]\n"

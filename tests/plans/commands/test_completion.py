@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from plans.commands.completion import complete
-from plans.commands.completion_paths import assignments, operators, setting_paths
-from plans.commands.root import COMMANDS
-from plans.edit.edit import set_value
-from plans.model.plan import Plan
+from hintplan.plans.commands.completion import complete
+from hintplan.plans.commands.completion_paths import assignments, operators, setting_paths
+from hintplan.plans.commands.root import COMMANDS
+from hintplan.plans.edit.edit import set_value
+from hintplan.plans.model.plan import Plan
 
 pytestmark = pytest.mark.slow
 
@@ -30,7 +30,7 @@ def environment(folder: Path) -> dict[str, str]:
     """An environment in which ``hintplan`` is this source."""
     command = folder / "bin" / "hintplan"
     command.parent.mkdir(exist_ok=True)
-    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m plans.cli "$@"\n')
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m hintplan "$@"\n')
     command.chmod(0o755)
     return {**os.environ, "PATH": f"{command.parent}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
 
@@ -202,9 +202,9 @@ def test_a_file_that_is_no_plan_offers_nothing_and_complains_not(tmp_path: Path,
 def test_completion_does_not_load_what_it_does_not_need(tmp_path: Path, plan_text: str) -> None:
     (tmp_path / "plan.json").write_text(plan_text)
     program = (
-        "import sys\nfrom plans.commands.completion import complete\nimport plans.cli\n"
+        "import sys\nfrom hintplan.plans.commands.completion import complete\nimport hintplan.plans.cli\n"
         "assert complete(['set', 'plan.json'], 'join')\n"
-        "heavy = ('plans.model.plan', 'plans.files.codec', 'sqlglot', 'pyspark')\n"
+        "heavy = ('hintplan.plans.model.plan', 'hintplan.plans.files.codec', 'sqlglot', 'pyspark')\n"
         "print([name for name in heavy if name in sys.modules])"
     )
     done = subprocess.run(

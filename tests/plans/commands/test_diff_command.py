@@ -14,15 +14,15 @@ import pytest
 from pydantic import BaseModel
 from sarif_pydantic import Sarif
 
-import plans
-from plans.compare.diff import diff
-from plans.edit.edit import set_value
-from plans.model.plan import Plan
-from plans.review.annotations import DIFF_RULES, Remark
-from plans.review.diff_html import report_html
-from plans.review.github import github
-from plans.review.junit import junit
-from plans.review.sarif import sarif
+import hintplan as api
+from hintplan.plans.compare.diff import diff
+from hintplan.plans.edit.edit import set_value
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.review.annotations import DIFF_RULES, Remark
+from hintplan.plans.review.diff_html import report_html
+from hintplan.plans.review.github import github
+from hintplan.plans.review.junit import junit
+from hintplan.plans.review.sarif import sarif
 from tests.plans.in_process import Done
 from tests.plans.in_process import hintplan as command
 
@@ -57,7 +57,7 @@ def repository(tmp_path: Path, plan_text: str) -> Path:
     git(tmp_path, "init", "-q", "-b", "main")
     git(tmp_path, "add", ".")
     git(tmp_path, "commit", "-q", "-m", "one")
-    plans.dump(set_value(plans.loads(plan_text), TTL, "5 d", reason="late payments")[0], file)
+    api.dump(set_value(api.loads(plan_text), TTL, "5 d", reason="late payments")[0], file)
     return tmp_path
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-import plans
-from planner import compile_sql
-from plans.edit.edit import set_value
+import hintplan as api
+from hintplan import compile_sql
+from hintplan.plans.edit.edit import set_value
 from tests.plans.in_process import hintplan
 from tests.plans.merge.test_rebase import SQL, value
 
@@ -37,12 +37,12 @@ class Repository:
             (folder / name).mkdir(parents=True)
         script = folder / "bin" / "hintplan"
         # -P: as with an installed command, the folder plans/ of the repository is not taken for the package.
-        script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -P -m plans.cli "$@"\n')
+        script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -P -m hintplan "$@"\n')
         script.chmod(0o755)
         self.git("init", "-q", "-b", "main")
         self.git("config", "user.email", "a@example.org")
         self.git("config", "user.name", "A")
-        plans.dump(compile_sql(SQL, name="orders"), self.plan)
+        api.dump(compile_sql(SQL, name="orders"), self.plan)
 
     @property
     def plan(self) -> Path:
@@ -72,7 +72,7 @@ class Repository:
 
     def edit(self, assignment: str) -> None:
         path, _, text = assignment.partition("=")
-        plans.dump(set_value(plans.load(self.plan), path, text)[0], self.plan)
+        api.dump(set_value(api.load(self.plan), path, text)[0], self.plan)
         self.commit(assignment)
 
     def branches(self, ours: str, theirs: str) -> None:
@@ -106,21 +106,21 @@ def test_plain_git_conflicts_where_two_ttls_stand_next_to_each_other(plain: Repo
 def test_edits_of_two_ttls_next_to_each_other_merge(repository: Repository) -> None:
     repository.branches(f"{LEFT}=3 d", f"{RIGHT}=30 d")
     repository.git("merge", "topic", "-m", "merge")
-    merged = plans.load(repository.plan)
+    merged = api.load(repository.plan)
     assert (value(merged, LEFT), value(merged, RIGHT)) == ("3 d", "30 d")
-    assert plans.dumps(merged) == repository.plan.read_bytes()
+    assert api.dumps(merged) == repository.plan.read_bytes()
 
 
 def test_a_branch_with_an_edit_rebases_onto_a_recompiled_plan(repository: Repository) -> None:
     repository.git("checkout", "-qb", "topic")
     repository.edit(f"{LEFT}=3 d")
     repository.git("checkout", "-q", "main")
-    plans.dump(compile_sql(SQL.replace("'1 d'", "'2 d'").replace("'1 h'", "'5 h'"), name="orders"), repository.plan)
+    api.dump(compile_sql(SQL.replace("'1 d'", "'2 d'").replace("'1 h'", "'5 h'"), name="orders"), repository.plan)
     repository.commit("hint")
     repository.git("checkout", "-q", "topic")
     said = repository.git("rebase", "main")
     assert f"{PLAN}: {LEFT}: 3 d is kept over hint 2 d; it was over hint 1 d" in said
-    rebased = plans.load(repository.plan)
+    rebased = api.load(repository.plan)
     assert (value(rebased, LEFT), value(rebased, RIGHT)) == ("3 d", "5 h")
 
 
@@ -145,7 +145,7 @@ def test_two_values_for_one_ttl_conflict_with_a_clear_text(repository: Repositor
     # One side is chosen, as in any other file.
     repository.plan.write_text("\n".join(lines[:start] + lines[start + 3 : start + 4] + lines[start + 5 :]) + "\n")
     repository.commit("merge")
-    assert value(plans.load(repository.plan), LEFT) == "5 d"
+    assert value(api.load(repository.plan), LEFT) == "5 d"
 
 
 def test_with_conflict_style_diff3_the_base_stands_between(repository: Repository) -> None:
@@ -236,7 +236,7 @@ def test_the_driver_is_found_where_no_environment_is_active(repository: Reposito
     repository.environment["PATH"] = "/usr/bin:/bin"
     repository.branches(f"{LEFT}=3 d", f"{RIGHT}=30 d")
     repository.git("merge", "topic", "-m", "merge")
-    merged = plans.load(repository.plan)
+    merged = api.load(repository.plan)
     assert (value(merged, LEFT), value(merged, RIGHT)) == ("3 d", "30 d")
     assert f"+{LEFT} = 3 d   (edit · hint 1 d · config 1 h)" in repository.git("show", "HEAD^1", "--textconv")
 
@@ -291,7 +291,7 @@ def test_after_a_conflict_over_merged_sql_the_edits_of_both_sides_are_kept(repos
     assert f"{RIGHT}: both sides changed it: ours 9 h (edit over config 1 h), theirs 30 d (edit" in said
     repository.hintplan("set", "side3.json", f"{RIGHT}=9 h")
     repository.hintplan("merge", "side1.json", "side2.json", "side3.json", "-o", PLAN)
-    merged = plans.load(repository.plan)
+    merged = api.load(repository.plan)
     assert (value(merged, LEFT), value(merged, RIGHT)) == ("3 d", "9 h")
     assert (
         merged.operators

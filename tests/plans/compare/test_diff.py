@@ -11,18 +11,18 @@ from importlib.resources import files
 import jsonschema
 import pytest
 
-import plans
-from planner import compile_sql
-from plans.compare.change import Change
-from plans.compare.diff import diff
-from plans.compare.json_report import report_json
-from plans.compare.report import report_text
-from plans.declarations.tables import Table
-from plans.edit.edit import set_value
-from plans.format.digest import plan_digests
-from plans.model.plan import Plan
-from plans.review.diff_markdown import mermaid_of, report_markdown
-from plans.settings.effects import UNREADABLE
+import hintplan
+from hintplan import compile_sql
+from hintplan.plans.compare.change import Change
+from hintplan.plans.compare.diff import diff
+from hintplan.plans.compare.json_report import report_json
+from hintplan.plans.compare.report import report_text
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.edit.edit import set_value
+from hintplan.plans.format.digest import plan_digests
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.review.diff_markdown import mermaid_of, report_markdown
+from hintplan.plans.settings.effects import UNREADABLE
 
 Patched = Callable[..., str]
 
@@ -36,11 +36,11 @@ def lines(before: Plan, after: Plan) -> list[str]:
 
 
 def accept(text: str) -> Plan:
-    return plans.loads(text, allow_fact_edits=True, check_meaning=False)
+    return hintplan.loads(text, allow_fact_edits=True, check_meaning=False)
 
 
 def test_the_same_plan_in_another_layout_has_no_differences(plan_text: str, plan: Plan) -> None:
-    other = plans.loads(json.dumps(json.loads(plan_text), sort_keys=True).replace('"20 d"', '"480 h"'))
+    other = hintplan.loads(json.dumps(json.loads(plan_text), sort_keys=True).replace('"20 d"', '"480 h"'))
     assert diff(plan, other) == ()
     assert report_text(()) == "no differences"
 
@@ -54,7 +54,7 @@ def test_a_ttl_edit_is_one_calm_line(plan: Plan) -> None:
 
 
 def test_a_changed_hint_below_an_edit_has_no_effect(plan: Plan, patched: Patched) -> None:
-    assert lines(plan, plans.loads(patched(('"hint": "1 d"', '"hint": "2 d"'))))[0] == (
+    assert lines(plan, hintplan.loads(patched(('"hint": "1 d"', '"hint": "2 d"'))))[0] == (
         "~ join_o_c.leftState.origin.hint | 1 d → 2 d | 3 d stays, from edit | no effect"
     )
 
@@ -233,7 +233,7 @@ def test_many_states_that_follow_config_are_one_line_unless_all_are_asked_for(pl
 
 def test_full_says_why_and_concise_one_line_an_operator(plan: Plan, patched: Patched) -> None:
     edits = (('"ttl": "3 d"', '"ttl": "4 d"'), ('"ttl": "20 d"', '"ttl": "30 d"'))
-    changes = diff(plan, plans.loads(patched(*edits)))
+    changes = diff(plan, hintplan.loads(patched(*edits)))
     full = report_text(changes, detail="full").splitlines()
     assert full[1].strip().startswith("ttl: each row of state keeps the time of its last write")
     assert full[2].strip() == "layers: config 1 h · hint 1 d"
@@ -244,7 +244,7 @@ def test_full_says_why_and_concise_one_line_an_operator(plan: Plan, patched: Pat
 
 
 def test_concise_counts_what_it_leaves_out(plan: Plan, patched: Patched) -> None:
-    changes = diff(plan, plans.loads(patched(('"hint": "1 d"', '"hint": "2 d"'))))
+    changes = diff(plan, hintplan.loads(patched(('"hint": "1 d"', '"hint": "2 d"'))))
     assert report_text(changes, detail="concise").splitlines()[0] == "1 change without effect not shown"
 
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-import plans
-from plans.compare.diff import diff
-from plans.model.config import KEYS
-from plans.model.settings import plan_settings
-from plans.operators import KINDS
-from plans.settings.cached import CACHED as CACHED
-from plans.settings.effects import LEVELS, MEANING
+import hintplan
+from hintplan.plans.compare.diff import diff
+from hintplan.plans.model.config import KEYS
+from hintplan.plans.model.settings import plan_settings
+from hintplan.plans.operators import KINDS
+from hintplan.plans.settings.cached import CACHED as CACHED
+from hintplan.plans.settings.effects import LEVELS, MEANING
 
 FOLDER = Path(__file__).parents[1]
 SAMPLES = sorted(path for path in FOLDER.glob("*.json") if '"operators"' in path.read_text())
@@ -31,7 +31,7 @@ def test_every_setting_that_there_is_has_an_effect() -> None:
 def test_every_setting_of_the_sample_plans_has_an_effect() -> None:
     assert len(SAMPLES) >= 2
     for path in SAMPLES:
-        for setting in plan_settings(plans.load(path)):
+        for setting in plan_settings(hintplan.load(path)):
             assert setting.effect.because
 
 
@@ -63,10 +63,10 @@ def other(value: Any) -> Iterator[Any]:
         yield from ("TIMED", "FIXED_RATE", "BIGINT", "STRING", "COUNT", f"{value}x", None, "l.a > r.b", "+U", "right.a")
 
 
-def changed_plans(path: Path) -> Iterator[tuple[str, plans.Plan, plans.Plan]]:
+def changed_plans(path: Path) -> Iterator[tuple[str, hintplan.Plan, hintplan.Plan]]:
     """The plan of ``path`` with one value changed, for every value and everything that can stand there."""
     document = json.loads(path.read_text())
-    before = plans.load(path)
+    before = hintplan.load(path)
     for leaf in leaves(document):
         if leaf[0] in ("format", "digests", "source"):
             continue
@@ -76,8 +76,8 @@ def changed_plans(path: Path) -> Iterator[tuple[str, plans.Plan, plans.Plan]]:
             edited = deepcopy(document)
             leaf_value(edited, leaf[:-1])[leaf[-1]] = value
             try:
-                after = plans.loads(json.dumps(edited), allow_fact_edits=True, check_meaning=False)
-            except plans.PlanError:
+                after = hintplan.loads(json.dumps(edited), allow_fact_edits=True, check_meaning=False)
+            except hintplan.PlanError:
                 continue
             if after != before:
                 yield ".".join(map(str, leaf)), before, after

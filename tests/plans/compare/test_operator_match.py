@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from plans.compare.match import match
-from plans.model.plan import Plan
-from plans.operators import Calc, Operator, Scan, SelectItem, Sink
+from hintplan.plans.compare.match import match
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Calc, Operator, Scan, SelectItem, Sink
 
 
 def scan(name: str, table: str = "t") -> Scan:

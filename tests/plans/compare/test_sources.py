@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from plans.compare.carryover import in_order
-from plans.compare.query_record import QueryRecord
-from plans.compare.sources import SourceRecord, continued_sources, order_under
+from hintplan.plans.compare.carryover import in_order
+from hintplan.plans.compare.query_record import QueryRecord
+from hintplan.plans.compare.sources import SourceRecord, continued_sources, order_under
 
 
 def source(text: str) -> SourceRecord:

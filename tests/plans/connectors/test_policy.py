@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from plans.connectors.check import check_table
-from plans.connectors.policy import KEYS, OPEN, Policy, policy_for, read_policy, refuse_reach
-from plans.connectors.table import CONNECTORS, places
-from plans.declarations.tables import Table, TableColumn
-from plans.errors import PlanError, RunError
+from hintplan.plans.connectors.check import check_table
+from hintplan.plans.connectors.policy import KEYS, OPEN, Policy, policy_for, read_policy, refuse_reach
+from hintplan.plans.connectors.table import CONNECTORS, places
+from hintplan.plans.declarations.tables import Table, TableColumn
+from hintplan.plans.errors import PlanError, RunError
 
 COLUMNS = (TableColumn(name="k", type="STRING"), TableColumn(name="v", type="STRING"))
 

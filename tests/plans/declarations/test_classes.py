@@ -7,7 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from plans.declarations.classes import FUNCTIONS, LOOKUPS, ClassRefusal, importable_from, is_allowed, load_named_class
+from hintplan.plans.declarations.classes import (
+    FUNCTIONS,
+    LOOKUPS,
+    ClassRefusal,
+    importable_from,
+    is_allowed,
+    load_named_class,
+)
 
 
 def refused(name: str, *modules: str) -> ClassRefusal:
@@ -68,7 +75,9 @@ def test_entry_points_allow_classes_of_their_own_group_only(monkeypatch: pytest.
     from importlib.metadata import EntryPoint
 
     entry = EntryPoint(name="rates", value="shop.rates:Rates", group=LOOKUPS)
-    monkeypatch.setattr("plans.declarations.classes.entry_points", lambda group: [entry] if group == LOOKUPS else [])
+    monkeypatch.setattr(
+        "hintplan.plans.declarations.classes.entry_points", lambda group: [entry] if group == LOOKUPS else []
+    )
     assert is_allowed("shop.rates.Rates", (), group=LOOKUPS)
     assert not is_allowed("shop.rates.Rates", (), group=FUNCTIONS)
     assert not is_allowed("shop.rates.Other", (), group=LOOKUPS)

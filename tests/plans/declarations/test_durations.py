@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plans.declarations.durations import DurationError, format_duration, parse_duration
+from hintplan.plans.declarations.durations import DurationError, format_duration, parse_duration
 
 HOUR, DAY = 3_600_000, 86_400_000
 

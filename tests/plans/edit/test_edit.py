@@ -6,14 +6,14 @@ import json
 
 import pytest
 
-import plans
-from plans.analysis.validate import validate
-from plans.edit.edit import remove_value, set_value
-from plans.errors import PlanError
-from plans.files.rewrite import rewrite
-from plans.model.plan import Plan
-from plans.operators import Join, state_of
-from plans.settings.state import StateEntry, source
+import hintplan
+from hintplan.plans.analysis.validate import validate
+from hintplan.plans.edit.edit import remove_value, set_value
+from hintplan.plans.errors import PlanError
+from hintplan.plans.files.rewrite import rewrite
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Join, state_of
+from hintplan.plans.settings.state import StateEntry, source
 
 
 def entry(plan: Plan, operator_id: str, name: str) -> StateEntry:
@@ -28,7 +28,7 @@ def changed_lines(before: bytes, after: bytes) -> list[tuple[str, str]]:
 
 def test_a_ttl_edit_changes_one_line_and_leaves_the_origin_alone(plan: Plan) -> None:
     edited, changes = set_value(plan, "join_o_c.state.rightState.ttl", "36000s")
-    ((before, after),) = changed_lines(plans.dumps(plan), plans.dumps(edited))
+    ((before, after),) = changed_lines(hintplan.dumps(plan), hintplan.dumps(edited))
     assert before == (
         '{ "index": 1, "name": "rightState", "input": "c", "ttl": "20 d", '
         '"origin": { "config": "1 h", "hint": "20 d" } }'
@@ -70,8 +70,8 @@ def test_a_new_config_ttl_moves_what_follows_config_and_keeps_hints_and_edits(pl
 
 def test_a_first_config_ttl_takes_the_place_of_the_default(plan: Plan) -> None:
     base, _ = set_value(plan, "aggregate_t.groupAggregateState.ttl", "0 ms")
-    text = plans.dumps(base).decode().replace('"config": "1 h"', '"default": "0 ms"')
-    base = plans.loads(text.replace('"table.exec.state.ttl": "1 h"', ""))
+    text = hintplan.dumps(base).decode().replace('"config": "1 h"', '"default": "0 ms"')
+    base = hintplan.loads(text.replace('"table.exec.state.ttl": "1 h"', ""))
     edited, _ = set_value(base, "config.table.exec.state.ttl", "2 h")
     aggregate = entry(edited, "aggregate_t", "groupAggregateState")
     assert (aggregate.ttl, aggregate.origin) == ("2 h", {"config": "2 h"})
@@ -80,7 +80,7 @@ def test_a_first_config_ttl_takes_the_place_of_the_default(plan: Plan) -> None:
 
 def test_setting_config_repairs_a_plan_whose_config_was_edited_alone(plan_text: str) -> None:
     text = plan_text.replace('"table.exec.state.ttl": "1 h"', '"table.exec.state.ttl": "2 h"')
-    broken = plans.loads(text, check_meaning=False)
+    broken = hintplan.loads(text, check_meaning=False)
     assert validate(broken)
     edited, _ = set_value(broken, "config.table.exec.state.ttl", "2 h")
     assert validate(edited) == ()
@@ -184,7 +184,7 @@ RECOMPILE = "change the SQL and compile it again"
     ],
 )
 def test_what_cannot_be_set_says_why_and_what_can(plan: Plan, path: str, value: str, answer: str) -> None:
-    with pytest.raises(plans.PlanError) as caught:
+    with pytest.raises(hintplan.PlanError) as caught:
         set_value(plan, path, value)
     assert str(caught.value) == answer
 
@@ -194,7 +194,7 @@ def test_a_file_in_another_layout_keeps_it(plan_text: str, plan: Plan) -> None:
     edited, _ = set_value(plan, "join_o_c.state.leftState.ttl", "5 d")
     written = rewrite(data, plan, edited)
     assert changed_lines(data, written) == [('"ttl": "3 d",', '"ttl": "5 d",')]
-    assert plans.loads(written) == edited
+    assert hintplan.loads(written) == edited
 
 
 def test_a_setting_that_is_new_in_a_file_of_another_layout_is_added_to_it(plan_text: str, plan: Plan) -> None:

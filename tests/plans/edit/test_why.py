@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from planner import compile_sql
-from plans import dump, load
-from plans.commands.why import why_command
-from plans.edit.edit import set_value
+from hintplan import compile_sql, dump, load
+from hintplan.plans.commands.why import why_command
+from hintplan.plans.edit.edit import set_value
 
 ROOT = Path(__file__).parents[3]
 SQL = """SET 'table.exec.state.ttl' = '1 h';

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import plans
-from plans.files.fmt import formatted
+import hintplan as api
+from hintplan.plans.files.fmt import formatted
 from tests.plans.in_process import hintplan
 
 PLANS = sorted(Path(__file__).parents[1].glob("*.json"))
@@ -36,8 +36,8 @@ def test_a_fact_changed_by_hand_keeps_the_digest_that_tells() -> None:
     path = next(path for path in PLANS if path.stem == "revenue_by_country")
     changed = path.read_text().replace('"filter": "o_total > 0"', '"filter": "o_total > 1"')
     assert formatted(changed.encode()).decode() == changed
-    with pytest.raises(plans.PlanError, match="its facts were changed by hand"):
-        plans.loads(formatted(changed.encode()))
+    with pytest.raises(api.PlanError, match="its facts were changed by hand"):
+        api.loads(formatted(changed.encode()))
 
 
 def test_digests_that_are_missing_are_not_made_up(plan_text: str) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-import plans
-from plans.operators import Join
+import hintplan
+from hintplan.plans.operators import Join
 
 Patched = Callable[..., str]
 Refusal = Callable[..., str]
@@ -24,17 +24,17 @@ FREE = (
 
 
 def test_a_ttl_is_edited_by_changing_its_value(patched: Patched) -> None:
-    plan = plans.loads(patched(('"ttl": "20 d"', '"ttl": "36000s"')))
+    plan = hintplan.loads(patched(('"ttl": "20 d"', '"ttl": "36000s"')))
     join = plan.operator("join_o_c")
     assert isinstance(join, Join)
     assert join.state[1].ttl == "10 h"
     assert join.state[1].origin == {"config": "1 h", "hint": "20 d"}
 
 
-def test_formatting_and_key_order_do_not_matter(plan_text: str, plan: plans.Plan) -> None:
+def test_formatting_and_key_order_do_not_matter(plan_text: str, plan: hintplan.Plan) -> None:
     document = json.loads(plan_text)
     document["operators"] = [dict(reversed(operator.items())) for operator in document["operators"]]
-    assert plans.loads(json.dumps(document, indent=None)) == plan
+    assert hintplan.loads(json.dumps(document, indent=None)) == plan
 
 
 @pytest.mark.parametrize(
@@ -225,8 +225,8 @@ def test_a_truncated_file_is_refused_where_it_ends(plan_text: str, refusal: Refu
 def test_no_prefix_of_a_plan_is_a_plan(plan_text: str) -> None:
     complete = len(plan_text.rstrip())
     for length in range(0, complete, 7):
-        with pytest.raises(plans.PlanError):
-            plans.loads(plan_text[:length])
+        with pytest.raises(hintplan.PlanError):
+            hintplan.loads(plan_text[:length])
 
 
 def test_text_after_the_plan_is_refused(plan_text: str, refusal: Refusal) -> None:
@@ -234,7 +234,7 @@ def test_text_after_the_plan_is_refused(plan_text: str, refusal: Refusal) -> Non
 
 
 def test_a_byte_order_mark_is_taken_and_moves_no_column(plan_text: str, refusal: Refusal) -> None:
-    assert plans.loads(b"\xef\xbb\xbf" + plan_text.encode()) == plans.loads(plan_text)
+    assert hintplan.loads(b"\xef\xbb\xbf" + plan_text.encode()) == hintplan.loads(plan_text)
     assert refusal(b"\xef\xbb\xbf" + b"[]") == refusal("[]")
 
 
@@ -256,8 +256,8 @@ def test_a_file_of_100_mb_is_refused_without_reading_it(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     with path.open("wb") as stream:
         stream.truncate(100_000_000)
-    with pytest.raises(plans.PlanError) as caught:
-        plans.load(path)
+    with pytest.raises(hintplan.PlanError) as caught:
+        hintplan.load(path)
     assert str(caught.value) == f"{path}: the file has 100,000,000 bytes, more than 16 MiB"
 
 
@@ -273,8 +273,8 @@ def test_json_that_is_no_object_is_no_plan(refusal: Refusal, text: str) -> None:
 
 
 def test_a_missing_file_is_an_error_that_names_it(tmp_path: Path) -> None:
-    with pytest.raises(plans.PlanError) as caught:
-        plans.load(tmp_path / "none.json")
+    with pytest.raises(hintplan.PlanError) as caught:
+        hintplan.load(tmp_path / "none.json")
     assert str(caught.value) == f"{tmp_path / 'none.json'}: cannot be read: No such file or directory"
 
 
@@ -340,12 +340,12 @@ def test_a_changed_fact_is_refused_with_the_operator_named(patched: Patched, ref
 
 def test_a_changed_fact_can_be_accepted(patched: Patched) -> None:
     text = patched(('"filter": "o_total > 0"', '"filter": "o_total > 1"'))
-    plan = plans.loads(text, allow_fact_edits=True)
-    assert plans.loads(plans.dumps(plan)) == plan
+    plan = hintplan.loads(text, allow_fact_edits=True)
+    assert hintplan.loads(hintplan.dumps(plan)) == plan
 
 
 def test_another_connector_is_a_changed_fact_and_another_path_is_not(patched: Patched, refusal: Refusal) -> None:
-    moved = plans.loads(patched(('"path": "data/orders"', '"path": "elsewhere"')))
+    moved = hintplan.loads(patched(('"path": "data/orders"', '"path": "elsewhere"')))
     assert moved.tables["orders"].options["path"] == "elsewhere"
     assert "table 'result': its facts were changed by hand" in refusal(
         patched(('"connector": "print"', '"connector": "blackhole"'))
@@ -365,7 +365,7 @@ def test_missing_digests_are_refused_unless_fact_edits_are_allowed(plan_text: st
         "plan.json:1:1: the plan has no digests, so it cannot be told whether its facts were changed by hand\n"
         "  hint: --allow-fact-edits accepts the plan as it is"
     )
-    assert plans.loads(json.dumps(document), allow_fact_edits=True) == plans.loads(plan_text)
+    assert hintplan.loads(json.dumps(document), allow_fact_edits=True) == hintplan.loads(plan_text)
 
 
 def test_several_mistakes_are_reported_at_once_in_the_order_of_the_file(patched: Patched, refusal: Refusal) -> None:

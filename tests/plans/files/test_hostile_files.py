@@ -10,21 +10,21 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import plans
-from plans.analysis.run_limits import MAX_DEPTH
-from plans.model.plan import Plan
-from plans.operators import Join
-from plans.text.jsontext import JsonText
+import hintplan
+from hintplan.plans.analysis.run_limits import MAX_DEPTH
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Join
+from hintplan.plans.text.jsontext import JsonText
 
 FRAGMENTS = st.sampled_from(
     [*'"\\{}[],:-0 \n\x00é\ufeff', "null", "NaN", "1e999", "\\u", "\\ud800", '"id"', "true", "//", "9" * 30, '"a":1,']
 )
 
 
-def refusal(data: str | bytes) -> plans.PlanError | None:
+def refusal(data: str | bytes) -> hintplan.PlanError | None:
     try:
-        plans.loads(data, file="plan.json")
-    except plans.PlanError as error:
+        hintplan.loads(data, file="plan.json")
+    except hintplan.PlanError as error:
         return error
     return None
 
@@ -115,10 +115,10 @@ def _large(plan: Plan, number: int) -> Plan:
 
 @pytest.mark.slow
 def test_a_plan_of_ten_thousand_operators_loads_in_seconds(plan: Plan) -> None:
-    written = plans.dumps(_large(plan, 10_000))
+    written = hintplan.dumps(_large(plan, 10_000))
     assert len(json.loads(written)["operators"]) == 10_000
     started = time.perf_counter()
-    plans.loads(written)
+    hintplan.loads(written)
     # About 1.5 s on two idle cores; the bound only has to tell linear from quadratic.
     assert time.perf_counter() - started < 15
 
@@ -139,9 +139,11 @@ def test_a_flood_of_unknown_names_is_refused_quickly(plan_text: str) -> None:
 
 def test_an_error_about_long_names_can_be_read() -> None:
     name = "x" * 70_000
-    problem = plans.PlanError(f"unknown key '{name}'", file="plan.json", line=3, column=7, path=f"a.{name}", hint=name)
+    problem = hintplan.PlanError(
+        f"unknown key '{name}'", file="plan.json", line=3, column=7, path=f"a.{name}", hint=name
+    )
     assert len(str(problem)) < 16_000
     assert str(problem).startswith("plan.json:3:7: a.xxx")
-    many = plans.PlanError(diagnostics=problem.diagnostics * 100)
+    many = hintplan.PlanError(diagnostics=problem.diagnostics * 100)
     assert len(str(many)) < 64 << 10
     assert str(many).endswith("more")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import plans
+import hintplan as api
 from tests.plans.in_process import hintplan
 from tests.plans.merge.test_rebase import LEFT, SQL, value
 
@@ -51,7 +51,7 @@ def test_the_command_that_is_named_takes_the_change_back_and_keeps_the_edits(fol
     command = said.splitlines()[-1].removeprefix("to take it back: hintplan ")
     assert hintplan(*shlex.split(command), folder=folder).returncode == 0
     assert (folder / "plan.json").read_bytes() == before
-    assert value(plans.load(folder / "plan.json"), LEFT) == "3 d"
+    assert value(api.load(folder / "plan.json"), LEFT) == "3 d"
 
 
 def test_without_the_script_the_plan_that_git_has_is_the_original(folder: Path) -> None:

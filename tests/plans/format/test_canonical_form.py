@@ -15,13 +15,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import plans
-from plans.declarations.durations import format_duration
-from plans.declarations.tables import Column, Table, TableColumn, Watermark
-from plans.format.document import table_document
-from plans.format.printer import print_value
-from plans.model.plan import Plan
-from plans.operators import (
+import hintplan
+from hintplan.plans.declarations.durations import format_duration
+from hintplan.plans.declarations.tables import Column, Table, TableColumn, Watermark
+from hintplan.plans.format.document import table_document
+from hintplan.plans.format.printer import print_value
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import (
     Aggregate,
     AggregateCall,
     Calc,
@@ -41,36 +41,36 @@ from plans.operators import (
     Unnest,
     Values,
 )
-from plans.operators.aggregate import AGGREGATE
-from plans.operators.lookup_join import LOOKUP_JOIN
-from plans.operators.scan import SCAN
-from plans.settings.group import Group
-from plans.settings.layers import Settings
-from plans.settings.setting import Setting
-from plans.settings.state import StateEntry
+from hintplan.plans.operators.aggregate import AGGREGATE
+from hintplan.plans.operators.lookup_join import LOOKUP_JOIN
+from hintplan.plans.operators.scan import SCAN
+from hintplan.plans.settings.group import Group
+from hintplan.plans.settings.layers import Settings
+from hintplan.plans.settings.setting import Setting
+from hintplan.plans.settings.state import StateEntry
 
 
 def test_a_plan_written_by_hand_in_canonical_form_comes_back_byte_by_byte(plan_text: str) -> None:
-    assert plans.dumps(plans.loads(plan_text)).decode() == plan_text
+    assert hintplan.dumps(hintplan.loads(plan_text)).decode() == plan_text
 
 
 def test_any_layout_of_the_same_plan_becomes_canonical(plan_text: str) -> None:
     document = json.loads(plan_text)
     for indent in (None, 0, 7):
-        assert plans.dumps(plans.loads(json.dumps(document, indent=indent))).decode() == plan_text
+        assert hintplan.dumps(hintplan.loads(json.dumps(document, indent=indent))).decode() == plan_text
 
 
 def test_options_keep_the_order_of_the_sql_after_the_connector(plan: Plan) -> None:
     options = {"path": "a", "format": "json", "connector": "filesystem"}
     table = replace(plan.tables["orders"], options=options)
-    written = json.loads(plans.dumps(replace(plan, tables={**plan.tables, "orders": table})))
+    written = json.loads(hintplan.dumps(replace(plan, tables={**plan.tables, "orders": table})))
     assert list(written["tables"]["orders"]["options"]) == ["connector", "path", "format"]
 
 
 def test_config_and_tables_are_sorted(plan: Plan) -> None:
     config = {"table.local-time-zone": "UTC", "parallelism.default": "2", **plan.config}
     tables = dict(reversed(plan.tables.items()))
-    written = json.loads(plans.dumps(replace(plan, config=config, tables=tables)))
+    written = json.loads(hintplan.dumps(replace(plan, config=config, tables=tables)))
     assert list(written["config"]) == ["parallelism.default", "table.exec.state.ttl", "table.local-time-zone"]
     assert list(written["tables"]) == ["customers", "orders", "result"]
 
@@ -88,7 +88,7 @@ def test_what_a_terminal_would_not_show_is_escaped() -> None:
 
 
 def test_digests_cover_facts_only(plan: Plan) -> None:
-    before = json.loads(plans.dumps(plan))["digests"]
+    before = json.loads(hintplan.dumps(plan))["digests"]
     join = plan.operator("join_o_c")
     assert isinstance(join, Join)
     state = tuple(replace(entry, ttl="9 d", origin={"default": "0 ms"}) for entry in join.state)
@@ -96,7 +96,7 @@ def test_digests_cover_facts_only(plan: Plan) -> None:
     orders = plan.tables["orders"]
     tables = {**plan.tables, "orders": replace(orders, options={**orders.options, "path": "elsewhere"})}
     edited = replace(plan, name="other", config={}, operators=operators, tables=tables)
-    assert json.loads(plans.dumps(edited))["digests"] == before
+    assert json.loads(hintplan.dumps(edited))["digests"] == before
 
 
 def test_a_digest_is_sha256_over_sorted_compact_json_of_the_facts(plan_text: str) -> None:
@@ -115,34 +115,36 @@ def test_a_digest_is_sha256_over_sorted_compact_json_of_the_facts(plan_text: str
 def test_the_bytes_are_the_same_in_every_process(plan_text: str, tmp_path: Path) -> None:
     source = tmp_path / "plan.json"
     source.write_text(json.dumps(json.loads(plan_text), sort_keys=True), encoding="utf-8")
-    program = "import sys, plans; sys.stdout.buffer.write(plans.dumps(plans.loads(open(sys.argv[1], 'rb').read())))"
+    program = (
+        "import sys, plans; sys.stdout.buffer.write(hintplan.dumps(hintplan.loads(open(sys.argv[1], 'rb').read())))"
+    )
     for seed in ("0", "1", "4242"):
         environment = {**os.environ, "PYTHONHASHSEED": seed}
         command = [sys.executable, "-c", program, str(source)]
         written = subprocess.run(command, env=environment, capture_output=True, check=True).stdout
         # sort_keys has also sorted the options, whose order is kept as it was written.
         assert json.loads(written) == json.loads(plan_text)
-        assert hashlib.sha256(written).hexdigest() == hashlib.sha256(plans.dumps(plans.load(source))).hexdigest()
+        assert hashlib.sha256(written).hexdigest() == hashlib.sha256(hintplan.dumps(hintplan.load(source))).hexdigest()
 
 
 def test_dump_replaces_the_file_in_one_step_and_keeps_its_mode(plan: Plan, tmp_path: Path) -> None:
     target, link = tmp_path / "plan.json", tmp_path / "link.json"
     target.write_text("old")
     target.chmod(0o640)
-    plans.dump(plan, target)
+    hintplan.dump(plan, target)
     link.symlink_to(target)
     before = target.read_bytes()
-    with pytest.raises(plans.PlanError, match="is a symbolic link, which is not followed"):
-        plans.dump(plan, link)
+    with pytest.raises(hintplan.PlanError, match="is a symbolic link, which is not followed"):
+        hintplan.dump(plan, link)
     assert (link.is_symlink(), target.read_bytes()) == (True, before)
     assert target.stat().st_mode & 0o777 == 0o640
-    assert plans.load(target) == plan
+    assert hintplan.load(target) == plan
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link.json", "plan.json"]
 
 
 def test_dump_into_a_missing_folder_is_an_error_that_names_the_file(plan: Plan, tmp_path: Path) -> None:
-    with pytest.raises(plans.PlanError, match=r"none/plan\.json: cannot be written: No such file or directory"):
-        plans.dump(plan, tmp_path / "none" / "plan.json")
+    with pytest.raises(hintplan.PlanError, match=r"none/plan\.json: cannot be written: No such file or directory"):
+        hintplan.dump(plan, tmp_path / "none" / "plan.json")
 
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
@@ -308,9 +310,9 @@ PLANS = st.builds(
 @given(PLANS)
 @pytest.mark.slow
 def test_what_is_written_is_read_back(plan: Plan) -> None:
-    written = plans.dumps(plan)
-    assert plans.loads(written, check_meaning=False) == plan
-    assert plans.dumps(plans.loads(written, check_meaning=False)) == written
+    written = hintplan.dumps(plan)
+    assert hintplan.loads(written, check_meaning=False) == plan
+    assert hintplan.dumps(hintplan.loads(written, check_meaning=False)) == written
     assert json.loads(written)["name"] == plan.name
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 
-import plans
-from planner import compile_sql
-from plans.edit.edit import set_value
+import hintplan
+from hintplan import compile_sql
+from hintplan.plans.edit.edit import set_value
 
 SQL = """
 SET 'table.exec.state.ttl' = '1 h';
@@ -22,8 +22,8 @@ FROM o JOIN r FOR SYSTEM_TIME AS OF o.pt AS r ON o.id = r.id;
 """
 
 
-def settings(plan: plans.Plan) -> dict[str, str]:
-    found: dict[str, str] = json.loads(plans.dumps(plan))["digests"]["settings"]
+def settings(plan: hintplan.Plan) -> dict[str, str]:
+    found: dict[str, str] = json.loads(hintplan.dumps(plan))["digests"]["settings"]
     return found
 
 
@@ -46,7 +46,7 @@ def test_an_edit_leaves_the_digests_of_what_was_compiled_alone() -> None:
         ("lookup_r.retry", "off"),
     ):
         edited, _ = set_value(edited, path, value)
-    assert settings(plans.loads(plans.dumps(edited))) == settings(plan)
+    assert settings(hintplan.loads(hintplan.dumps(edited))) == settings(plan)
 
 
 def test_an_option_that_is_added_by_an_edit_has_no_digest() -> None:

@@ -11,11 +11,11 @@ from typing import Any
 import jsonschema
 import pytest
 
-from plans.connectors.table import CONNECTORS
-from plans.declarations.durations import parse_duration
-from plans.declarations.tables import Table, TableColumn
-from plans.format.editor_schema import editor_schema
-from plans.model.config import KEYS
+from hintplan.plans.connectors.table import CONNECTORS
+from hintplan.plans.declarations.durations import parse_duration
+from hintplan.plans.declarations.tables import Table, TableColumn
+from hintplan.plans.format.editor_schema import editor_schema
+from hintplan.plans.model.config import KEYS
 
 SCHEMA = editor_schema()
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
@@ -189,7 +189,7 @@ def test_options_are_checked_by_their_connector() -> None:
 
 
 def test_what_hintplan_accepts_of_an_option_the_editor_accepts(patched: Callable[..., str]) -> None:
-    from plans.connectors.check import check_table
+    from hintplan.plans.connectors.check import check_table
 
     for spec in CONNECTORS.values():
         for option in spec.options:

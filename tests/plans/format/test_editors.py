@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from plans.commands.init import PATTERNS, URL, init_command
-from plans.errors import HintplanError
-from plans.format.editor_schema import editor_schema
+from hintplan.plans.commands.init import PATTERNS, URL, init_command
+from hintplan.plans.errors import HintplanError
+from hintplan.plans.format.editor_schema import editor_schema
 
 
 def init(*arguments: str | Path) -> Result:

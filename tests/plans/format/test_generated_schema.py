@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from plans.format.generate import schema_file_text
-from plans.format.schema import schema_text
+from hintplan.plans.format.generate import schema_file_text
+from hintplan.plans.format.schema import schema_text
 
 
 def test_the_schema_is_fresh() -> None:
-    assert schema_text() == schema_file_text(), "python -m plans.format.generate writes it"
+    assert schema_text() == schema_file_text(), "python -m hintplan.plans.format.generate writes it"

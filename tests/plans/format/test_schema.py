@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plans.format.schema import ENOUGH, check, schema_text
-from plans.format.schema_findings import ORDER
-from plans.operators import BY_OP as OPS
+from hintplan.plans.format.schema import ENOUGH, check, schema_text
+from hintplan.plans.format.schema_findings import ORDER
+from hintplan.plans.operators import BY_OP as OPS
 
 SCHEMA = json.loads(schema_text())
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import plans
-from planner import compile_sql
-from plans.edit.edit import set_value
+import hintplan
+from hintplan import compile_sql
+from hintplan.plans.edit.edit import set_value
 
 SQL = """
 SET 'table.exec.state.ttl' = '1 d';
@@ -51,20 +51,20 @@ def edited(*edits: tuple[str, str]) -> str:
     plan = GOOD
     for path, value in edits:
         plan, _ = set_value(plan, path, value)
-    return plans.dumps(plan).decode()
+    return hintplan.dumps(plan).decode()
 
 
 def patched(change: Callable[[Any], None]) -> str:
     """The plan after someone has changed its JSON in an editor, and ``--allow-fact-edits`` has blessed the facts."""
-    document = json.loads(plans.dumps(GOOD))
+    document = json.loads(hintplan.dumps(GOOD))
     change(document)
     text = json.dumps(document)
-    plan = plans.loads(text, allow_fact_edits=True, check_meaning=False)
-    return plans.dumps(plan).decode()
+    plan = hintplan.loads(text, allow_fact_edits=True, check_meaning=False)
+    return hintplan.dumps(plan).decode()
 
 
 def respelled() -> str:
-    text = plans.dumps(GOOD).decode()
+    text = hintplan.dumps(GOOD).decode()
     assert text.count('"ttl": "20 d"') == 1
     return text.replace('"ttl": "20 d"', '"ttl": "480 h"')
 
@@ -129,7 +129,7 @@ def branches(*operators: str) -> str:
     plan = BRANCHES
     for operator in operators:
         plan, _ = set_value(plan, f"{operator}.async.capacity", "50")
-    return plans.dumps(plan).decode()
+    return hintplan.dumps(plan).decode()
 
 
 LEFT, RIGHT = "join_o_c.state.leftState.ttl", "join_o_c.state.rightState.ttl"
@@ -141,16 +141,16 @@ def writing(how: str) -> str:
     table = "(k INT) WITH ('connector' = 'filesystem', 'path' = '/{0}', 'format' = 'json');"
     tables = "".join(f"CREATE TABLE {name} {table.format(name)}" for name in ("o", "r"))
     script = f"SET 'execution.runtime-mode' = 'batch';{tables}INSERT {how} r SELECT k FROM o;"
-    return plans.dumps(compile_sql(script, name="written")).decode()
+    return hintplan.dumps(compile_sql(script, name="written")).decode()
 
 
 EXAMPLES = {
     "HP000": Example(bad=edited().replace('"join-type": "left"', '"join-type": "inner"', 1), good=edited()),
     "HP101": Example(bad=edited((RIGHT, "1 d")), good=edited((RIGHT, "2 d"))),
-    "HP102": Example(bad=plans.dumps(SAME).decode(), good=edited()),
+    "HP102": Example(bad=hintplan.dumps(SAME).decode(), good=edited()),
     "HP104": Example(
         bad=patched(with_reason),
-        good=plans.dumps(set_value(GOOD, LEFT, "2 d", reason="late payments")[0]).decode(),
+        good=hintplan.dumps(set_value(GOOD, LEFT, "2 d", reason="late payments")[0]).decode(),
     ),
     "HP105": Example(bad=patched(with_table), good=edited()),
     "HP106": Example(

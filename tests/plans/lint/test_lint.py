@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-import plans
-from planner import compile_sql
-from plans.edit.edit import set_value
-from plans.lint.check import Found, check, fixed
-from plans.lint.registry import RULES, rule_called
-from plans.lint.run import lint
+import hintplan as api
+from hintplan import compile_sql
+from hintplan.plans.edit.edit import set_value
+from hintplan.plans.lint.check import Found, check, fixed
+from hintplan.plans.lint.registry import RULES, rule_called
+from hintplan.plans.lint.run import lint
 from tests.plans.in_process import hintplan
 from tests.plans.lint.lint_examples import EXAMPLES, LEFT, RIGHT, SQL, edited, respelled
 
@@ -50,7 +50,7 @@ def test_a_plan_that_breaks_a_rule_is_found_as_its_section_says(rule: str) -> No
 @pytest.mark.parametrize("rule", EXAMPLES)
 def test_a_plan_that_keeps_a_rule_is_not_found(rule: str) -> None:
     assert findings(EXAMPLES[rule].good, rule) == []
-    assert plans.loads(EXAMPLES[rule].good)
+    assert api.loads(EXAMPLES[rule].good)
 
 
 @pytest.mark.parametrize("rule", [rule for rule in EXAMPLES if RULES[rule].fixable and rule != "HP101"])
@@ -59,7 +59,7 @@ def test_what_a_fix_mends_is_not_found_again_and_runs_as_before(rule: str) -> No
     data, mended = fixed(checked, facts=True)
     assert [one.rule.id for one in mended] == [rule]
     assert findings(data.decode(), rule) == []
-    assert plans.loads(data)
+    assert api.loads(data)
     before, after = EXAMPLES[rule].bad.splitlines(), data.decode().splitlines()
     assert len(set(before) ^ set(after)) < 20
 
@@ -101,7 +101,7 @@ def test_sides_of_an_outer_join_are_lopsided_from_a_thousandfold_on(left: str, r
 def test_an_inner_join_may_have_sides_of_any_length() -> None:
     inner = compile_sql(SQL.replace("LEFT JOIN customers", "JOIN customers"), name="revenue")
     lopsided, _ = set_value(inner, LEFT, "1 s")
-    assert findings(plans.dumps(lopsided).decode(), "HP203") == []
+    assert findings(api.dumps(lopsided).decode(), "HP203") == []
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_an_aggregate_must_last_as_long_as_the_preserved_side_of_an_outer_join(
 def test_an_inner_join_lasts_as_long_as_the_shorter_of_its_sides(aggregate: str, found: bool) -> None:
     plan = compile_sql(SQL.replace("LEFT JOIN customers", "JOIN customers"), name="revenue")
     plan, _ = set_value(plan, "aggregate_t.state.groupAggregateState.ttl", aggregate)
-    assert bool(findings(plans.dumps(plan).decode(), "HP202")) is found
+    assert bool(findings(api.dumps(plan).decode(), "HP202")) is found
 
 
 def test_a_global_aggregate_of_one_row_may_keep_it_forever() -> None:
@@ -133,7 +133,7 @@ def test_a_global_aggregate_of_one_row_may_keep_it_forever() -> None:
     for call, kind, found in (("SUM(total)", "DOUBLE", 0), ("COUNT(DISTINCT customer)", "BIGINT", 1)):
         query = f"INSERT INTO totals SELECT COUNT(*), {call} FROM orders;"
         plan = compile_sql(script.replace("{type}", kind) + query)
-        assert len(findings(plans.dumps(plan).decode(), "HP201")) == found
+        assert len(findings(api.dumps(plan).decode(), "HP201")) == found
 
 
 def test_no_two_rules_share_a_name_and_both_names_are_known() -> None:
@@ -212,7 +212,7 @@ def test_an_ignore_for_another_plan_is_neither_used_nor_idle(folder: Path) -> No
 )
 def test_mistakes_in_the_file_of_ignores_are_errors(folder: Path, lines: list[str], message: str) -> None:
     ignoring(folder, *lines)
-    with pytest.raises(plans.PlanError, match=re.escape(message)):
+    with pytest.raises(api.PlanError, match=re.escape(message)):
         found_in(folder)
 
 
@@ -280,9 +280,9 @@ def test_wrong_usage_is_told(folder: Path) -> None:
 @pytest.mark.slow
 def test_a_large_plan_is_checked_laid_out_and_merged() -> None:
     # Ten thousand operators take seconds each; these are enough to notice what is not linear.
-    from plans.files.fmt import formatted
-    from plans.merge.flat import flat_lines
-    from plans.merge.merge import merge
+    from hintplan.plans.files.fmt import formatted
+    from hintplan.plans.merge.flat import flat_lines
+    from hintplan.plans.merge.merge import merge
 
     document = json.loads(edited())
     chains = []
@@ -296,14 +296,14 @@ def test_a_large_plan_is_checked_laid_out_and_merged() -> None:
             chains.append(copy)
     document["operators"] = chains
     del document["digests"]["settings"]["lookup_r.retry"]
-    base = plans.loads(json.dumps(document), allow_fact_edits=True)
+    base = api.loads(json.dumps(document), allow_fact_edits=True)
     assert len(base.operators) == 2_000
-    data = plans.dumps(base)
+    data = api.dumps(base)
     ours, _ = set_value(base, "join_o_c_7.state.leftState.ttl", "0 ms")
     theirs, _ = set_value(base, "join_o_c_9.state.rightState.ttl", "9 d")
     done = merge(base, ours, theirs).plan
     assert done is not None
-    merged = plans.dumps(done)
+    merged = api.dumps(done)
     assert formatted(merged) == merged
     assert [one.rule.id for one in check(merged, file="plan.json").found] == ["HP201", "HP203", "HP202"]
     assert len(set(merged.splitlines()) ^ set(data.splitlines())) == 2
@@ -311,7 +311,7 @@ def test_a_large_plan_is_checked_laid_out_and_merged() -> None:
 
 
 def test_of_a_rule_that_finds_much_the_first_are_listed_and_the_others_counted(tmp_path: Path) -> None:
-    document = json.loads(plans.dumps(plans.loads(EXAMPLES["HP201"].good)))
+    document = json.loads(api.dumps(api.loads(EXAMPLES["HP201"].good)))
     document["tables"] |= {
         f"unused_{n}": {"columns": [{"name": "id", "type": "BIGINT"}], "options": {"connector": "blackhole"}}
         for n in range(30)
@@ -344,4 +344,4 @@ def test_a_join_whose_input_only_grows_takes_nothing_back() -> None:
     )
     for kind, found in (("", False), ("LEFT", True)):
         plan, _ = set_value(compile_sql(sql.format(kind)), "join_a_b_c.leftState.ttl", "1 d")
-        assert bool(findings(plans.dumps(plan).decode(), "HP202")) is found
+        assert bool(findings(api.dumps(plan).decode(), "HP202")) is found

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
-import plans
-from plans.merge.conflict_text import marked, sides_of
-from plans.merge.decompose import NO_EDIT, Parts, put_together, settings_in, take_apart
-from plans.merge.merge import conflict_sides, merge
-from plans.merge.three_way import merged_order, merged_units
-from plans.model.plan import Plan
-from plans.operators import Join, LookupJoin, state_of
+import hintplan
+from hintplan.plans.merge.conflict_text import marked, sides_of
+from hintplan.plans.merge.decompose import NO_EDIT, Parts, put_together, settings_in, take_apart
+from hintplan.plans.merge.merge import conflict_sides, merge
+from hintplan.plans.merge.three_way import merged_order, merged_units
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Join, LookupJoin, state_of
 from tests.plans.format.test_canonical_form import PLANS as ANY_PLAN
 from tests.plans.merge.versions import VERSIONS, compiled, edited
 
@@ -44,8 +44,8 @@ def merged(base: Plan, ours: Plan, theirs: Plan) -> Plan:
 
 @pytest.mark.parametrize("path", PLANS, ids=lambda path: path.stem)
 def test_a_plan_taken_apart_and_put_together_is_the_same_to_the_byte(path: Path) -> None:
-    plan = plans.load(path)
-    assert plans.dumps(put_together(take_apart(plan))) == plans.dumps(plan)
+    plan = hintplan.load(path)
+    assert hintplan.dumps(put_together(take_apart(plan))) == hintplan.dumps(plan)
 
 
 @QUICK
@@ -53,7 +53,7 @@ def test_a_plan_taken_apart_and_put_together_is_the_same_to_the_byte(path: Path)
 def test_any_plan_survives_being_taken_apart(plan: Plan) -> None:
     # Two states of one name are refused before anything is merged.
     assume(all(len({entry.name for entry in state_of(o)}) == len(state_of(o)) for o in plan.operators))
-    assert plans.dumps(put_together(take_apart(plan))) == plans.dumps(plan)
+    assert hintplan.dumps(put_together(take_apart(plan))) == hintplan.dumps(plan)
 
 
 def test_edits_of_two_states_of_one_operator_are_both_there() -> None:
@@ -160,11 +160,11 @@ def test_conflict_markers_stand_only_where_the_versions_disagree() -> None:
     lines = text[start:end].splitlines()
     assert [line.split('"ttl": ')[1][:5] for line in lines if "ttl" in line] == ['"3 d"', '"1 d"', '"5 d"']
     for kept, side in zip(("3 d", "5 d"), sides_of(text) or (), strict=True):
-        chosen = plans.loads(side)
+        chosen = hintplan.loads(side)
         assert ttls(chosen) == [kept, "30 d"]
         assert lookup(chosen).async_.capacity == 10
-    with pytest.raises(plans.PlanError, match="the file has merge conflicts"):
-        plans.loads(text)
+    with pytest.raises(hintplan.PlanError, match="the file has merge conflicts"):
+        hintplan.loads(text)
 
 
 def bare(base: Plan, ours: Plan, theirs: Plan) -> Plan:
@@ -180,7 +180,12 @@ def bare(base: Plan, ours: Plan, theirs: Plan) -> Plan:
 @QUICK
 @given(VERSIONS, VERSIONS)
 def test_what_one_side_left_alone_is_as_the_other_has_it(x: Plan, y: Plan) -> None:
-    assert plans.dumps(bare(x, x, y)) == plans.dumps(bare(x, y, x)) == plans.dumps(bare(x, y, y)) == plans.dumps(y)
+    assert (
+        hintplan.dumps(bare(x, x, y))
+        == hintplan.dumps(bare(x, y, x))
+        == hintplan.dumps(bare(x, y, y))
+        == hintplan.dumps(y)
+    )
     assert merge(x, x, y).plan == merge(x, y, x).plan == merge(x, y, y).plan == y
 
 
@@ -191,7 +196,7 @@ def test_it_does_not_matter_who_merges_whom(base: Plan, ours: Plan, theirs: Plan
     assert (first.plan is None) == (second.plan is None)
     assert {conflict.key for conflict in first.conflicts} == {conflict.key for conflict in second.conflicts}
     if first.plan is not None and second.plan is not None:
-        assert plans.dumps(first.plan) == plans.dumps(second.plan)
+        assert hintplan.dumps(first.plan) == hintplan.dumps(second.plan)
 
 
 @QUICK
@@ -199,7 +204,7 @@ def test_it_does_not_matter_who_merges_whom(base: Plan, ours: Plan, theirs: Plan
 def test_a_merged_plan_is_valid_and_merging_again_changes_nothing(base: Plan, ours: Plan, theirs: Plan) -> None:
     done = merge(base, ours, theirs).plan
     if done is not None:
-        assert plans.loads(plans.dumps(done)) == done
+        assert hintplan.loads(hintplan.dumps(done)) == done
         assert merge(base, done, theirs).plan == done
         assert merge(base, ours, done).plan == done
 

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import plans
-from planner import compile_sql
-from plans.edit.edit import set_value
-from plans.merge.decompose import NO_EDIT, settings_in, take_apart
-from plans.merge.merge_text import path_of
-from plans.merge.rebase import Rebased, rebase
-from plans.merge.rebase_report import obstacles, report_text
-from plans.model.plan import Plan
-from plans.model.settings import setting_at
+import hintplan as api
+from hintplan import compile_sql
+from hintplan.plans.edit.edit import set_value
+from hintplan.plans.merge.decompose import NO_EDIT, settings_in, take_apart
+from hintplan.plans.merge.merge_text import path_of
+from hintplan.plans.merge.rebase import Rebased, rebase
+from hintplan.plans.merge.rebase_report import obstacles, report_text
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.model.settings import setting_at
 from tests.plans.in_process import hintplan
 from tests.plans.merge.versions import EDIT_LISTS, VARIANTS, compiled, edited
 
@@ -60,7 +60,7 @@ def test_without_edits_the_result_is_the_new_plan() -> None:
 def test_with_the_same_sql_the_result_is_the_old_plan() -> None:
     old = edited(compiled(), (LEFT, "3 d"), ("config.table.exec.state.ttl", "2 h"), ("lookup_r.retry", "off"))
     done = rebase(compiled(), old)
-    assert plans.dumps(done.plan or compiled()) == plans.dumps(old)
+    assert api.dumps(done.plan or compiled()) == api.dumps(old)
     assert len(done.kept) == 3
     assert done.changed_underneath == ()
 
@@ -97,7 +97,7 @@ def test_an_edited_config_reaches_every_operator_of_the_new_plan() -> None:
     old = edited(compiled(), ("config.table.exec.state.ttl", "3 h"))
     done = rebase(compiled("config"), old)
     assert value(done.plan, "config.table.exec.state.ttl") == "3 h"
-    assert plans.loads(plans.dumps(done.plan or old)) == done.plan
+    assert api.loads(api.dumps(done.plan or old)) == done.plan
 
 
 def test_a_retry_that_was_taken_away_stays_away() -> None:
@@ -211,7 +211,7 @@ def test_a_reason_goes_with_its_edit() -> None:
     ],
 )
 def test_a_wrong_mapping_is_refused(mapping: dict[str, str], message: str) -> None:
-    with pytest.raises(plans.PlanError, match=message):
+    with pytest.raises(api.PlanError, match=message):
         rebase(compiled(), compiled(), mapping)
 
 
@@ -224,7 +224,7 @@ def test_every_edit_is_kept_or_accounted_for(before: str, after: str, edits: lis
         assert texts(done)
         done = rebase(new, old, drop_orphans=True)
     assert done.plan is not None
-    assert plans.loads(plans.dumps(done.plan)) == done.plan
+    assert api.loads(api.dumps(done.plan)) == done.plan
     dropped = {edit.path for edit in done.dropped}
     now = {path_of(key): setting for key, setting in settings_in(take_apart(done.plan).units).items()}
     for key, setting in settings_in(take_apart(old).units).items():
@@ -253,7 +253,7 @@ def test_compile_keeps_the_edits_of_the_file_it_replaces(folder: Path) -> None:
         "1 edit kept, changed underneath\n"
         f"  {LEFT}   3 d   over hint 2 d; it was over hint 1 d\n"
     )  # fmt: skip
-    assert value(plans.load(folder / "plan.json"), LEFT) == "3 d"
+    assert value(api.load(folder / "plan.json"), LEFT) == "3 d"
 
 
 def test_an_orphan_leaves_the_file_as_it_was_and_exits_with_1(folder: Path) -> None:
@@ -269,7 +269,7 @@ def test_an_orphan_leaves_the_file_as_it_was_and_exits_with_1(folder: Path) -> N
     assert sorted(path.name for path in folder.iterdir()) == ["job.sql", "plan.json"]
     words = ("compile", "job.sql", "-o", "plan.json", "--keep-edits", "plan.json", "--map", "join_o_c=join_x_c")
     assert hintplan(*words, folder=folder).returncode == 0
-    assert value(plans.load(folder / "plan.json"), "join_x_c.state.leftState.ttl") == "3 d"
+    assert value(api.load(folder / "plan.json"), "join_x_c.state.leftState.ttl") == "3 d"
 
 
 def test_rebase_reports_as_json(folder: Path) -> None:
@@ -344,7 +344,7 @@ def test_moves_that_the_project_keeps_need_no_map(folder: Path) -> None:
     project.write_text(both + MOVED.format("join_o_c", "join_z_c", "other.json"))
     done = hintplan(*keep, folder=folder)
     assert (done.returncode, done.stdout) == (0, "")
-    assert value(plans.load(folder / "plan.json"), "join_x_c.state.leftState.ttl") == "3 d"
+    assert value(api.load(folder / "plan.json"), "join_x_c.state.leftState.ttl") == "3 d"
     # What was followed says nothing any more.
     assert hintplan(*keep, folder=folder).returncode == 0
 

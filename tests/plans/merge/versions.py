@@ -6,11 +6,11 @@ from functools import cache
 
 from hypothesis import strategies as st
 
-import plans
-from planner import compile_sql
-from plans.edit.edit import set_value
-from plans.errors import PlanError
-from plans.model.plan import Plan
+import hintplan
+from hintplan import compile_sql
+from hintplan.plans.edit.edit import set_value
+from hintplan.plans.errors import PlanError
+from hintplan.plans.model.plan import Plan
 
 TABLES = """
 CREATE TABLE orders (id BIGINT, customer BIGINT, currency STRING, total DOUBLE, pt AS PROCTIME())
@@ -92,7 +92,7 @@ def edited(plan: Plan, *edits: tuple[str, str]) -> Plan:
         except PlanError:
             continue  # such as the cache settings of a lookup.cache that an earlier edit has changed
     try:
-        return plans.loads(plans.dumps(plan))
+        return hintplan.loads(hintplan.dumps(plan))
     except PlanError:
         return compiled()
 

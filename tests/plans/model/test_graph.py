@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 
-from plans.model.graph import dependency_order
-from plans.model.plan import Plan
-from plans.operators import Calc, Scan, Sink
+from hintplan.plans.model.graph import dependency_order
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Calc, Scan, Sink
 
 LENGTH = 20_000
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-import plans
-from plans.edit.edit import set_value
-from plans.format.digest import plan_digests
-from plans.model.plan import Plan
-from plans.show.explain import explain, explain_json
+import hintplan
+from hintplan.plans.edit.edit import set_value
+from hintplan.plans.format.digest import plan_digests
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.show.explain import explain, explain_json
 
 Refusal = Callable[..., str]
 TTL = "join_o_c.state.leftState.ttl"
@@ -24,12 +24,12 @@ def with_reasons(plan_text: str, reasons: dict[str, str]) -> str:
 
 def test_a_reason_stands_between_operators_and_digests_and_is_no_fact(plan: Plan) -> None:
     edited, _ = set_value(plan, "join_o_c.leftState.ttl", "5 d", reason="  late payments, see RFC 12 ")
-    text = plans.dumps(edited).decode()
+    text = hintplan.dumps(edited).decode()
     assert (
         '  ],\n  "reasons": {\n    "join_o_c.state.leftState.ttl": "late payments, see RFC 12"\n  },\n  "digests"'
         in text
     )
-    assert plans.loads(text) == edited
+    assert hintplan.loads(text) == edited
     assert plan_digests(edited) == plan_digests(plan)
 
 
@@ -41,7 +41,7 @@ def test_a_reason_goes_when_the_edit_is_undone(plan: Plan) -> None:
 
 
 def test_a_reason_needs_an_edit(plan: Plan) -> None:
-    with pytest.raises(plans.PlanError, match="this is what the hint says"):
+    with pytest.raises(hintplan.PlanError, match="this is what the hint says"):
         set_value(plan, TTL, "1 d", reason="because")
 
 
@@ -65,26 +65,26 @@ def test_a_reason_has_one_to_a_thousand_characters(plan_text: str, refusal: Refu
 
 
 def test_explain_lists_reasons_below_the_tree_without_control_characters(plan_text: str) -> None:
-    plan = plans.loads(with_reasons(plan_text, {TTL: "late\x1b[2K\npayments"}))
+    plan = hintplan.loads(with_reasons(plan_text, {TTL: "late\x1b[2K\npayments"}))
     assert explain(plan).endswith("\n\nreasons\njoin_o_c.state.leftState.ttl  late\\x1b[2K payments")
     assert explain_json(plan)["reasons"] == {TTL: "late\x1b[2K\npayments"}
 
 
 def test_set_keeps_the_reason_in_the_file_whatever_its_layout(plan_text: str, tmp_path: Path) -> None:
-    from plans.files.rewrite import rewrite
+    from hintplan.plans.files.rewrite import rewrite
 
     data = json.dumps(json.loads(plan_text)).encode()
-    plan = plans.loads(data)
+    plan = hintplan.loads(data)
     edited, _ = set_value(plan, TTL, "5 d", reason="late payments")
     written = rewrite(data, plan, edited)
-    assert plans.loads(written) == edited
+    assert hintplan.loads(written) == edited
     assert b"\n" not in written
 
 
 def test_the_source_of_a_plan_is_read_and_written_and_no_difference(plan_text: str, plan: Plan) -> None:
-    from plans.compare.diff import diff
+    from hintplan.plans.compare.diff import diff
 
-    other = plans.loads(json.dumps({**json.loads(plan_text), "source": "job.sql"}))
+    other = hintplan.loads(json.dumps({**json.loads(plan_text), "source": "job.sql"}))
     assert other.source == "job.sql"
-    assert json.loads(plans.dumps(other))["source"] == "job.sql"
+    assert json.loads(hintplan.dumps(other))["source"] == "job.sql"
     assert diff(plan, other) == ()

@@ -10,20 +10,20 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-import plans
-from plans.analysis.changelog import output_kinds
-from plans.analysis.fingerprints import meaning
-from plans.compare.diff import diff
-from plans.compare.report import report_text
-from plans.edit.edit import set_value
-from plans.files.rewrite import rewrite
-from plans.format.schema import schema_text
-from plans.model.plan import Plan
-from plans.model.settings import operator_settings
-from plans.operators import Correlate
-from plans.settings.setting import shown
-from plans.settings.views import CallRetry, CallSettings
-from plans.show.explain import explain, explain_json
+import hintplan
+from hintplan.plans.analysis.changelog import output_kinds
+from hintplan.plans.analysis.fingerprints import meaning
+from hintplan.plans.compare.diff import diff
+from hintplan.plans.compare.report import report_text
+from hintplan.plans.edit.edit import set_value
+from hintplan.plans.files.rewrite import rewrite
+from hintplan.plans.format.schema import schema_text
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.model.settings import operator_settings
+from hintplan.plans.operators import Correlate
+from hintplan.plans.settings.setting import shown
+from hintplan.plans.settings.views import CallRetry, CallSettings
+from hintplan.plans.show.explain import explain, explain_json
 
 PLAN_FILE = Path(__file__).parents[1] / "located_orders.json"
 
@@ -37,7 +37,7 @@ def text() -> str:
 
 @pytest.fixture
 def plan(text: str) -> Plan:
-    return plans.loads(text)
+    return hintplan.loads(text)
 
 
 def call(plan: Plan, operator: str = "correlate_locate") -> Correlate:
@@ -60,7 +60,7 @@ def patched(text: str, *edits: tuple[str, str]) -> str:
 
 
 def test_the_file_written_by_hand_is_canonical_and_valid_to_the_standard_validator(text: str, plan: Plan) -> None:
-    assert plans.dumps(plan).decode() == text
+    assert hintplan.dumps(plan).decode() == text
     jsonschema.Draft202012Validator(json.loads(schema_text())).validate(json.loads(text))
 
 
@@ -91,7 +91,7 @@ def test_row_kinds_pass_through_a_call(plan: Plan) -> None:
     ],
 )
 def test_settings_of_calls_are_free_to_edit_by_hand(text: str, edit: tuple[str, str]) -> None:
-    assert call(plans.loads(patched(text, edit))) != call(plans.loads(text))
+    assert call(hintplan.loads(patched(text, edit))) != call(hintplan.loads(text))
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_settings_of_calls_can_be_set(plan: Plan, path: str, value: str, expecte
     new = call(edited(plan, (f"correlate_locate.{path}", value)))
     group = new.async_ if path.startswith("async") else new.retry
     assert getattr(group, expected[0]) == expected[1]
-    assert plans.loads(plans.dumps(edited(plan, (f"correlate_locate.{path}", value))))
+    assert hintplan.loads(hintplan.dumps(edited(plan, (f"correlate_locate.{path}", value))))
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_settings_of_calls_can_be_set(plan: Plan, path: str, value: str, expecte
     ],
 )  # fmt: skip
 def test_set_refuses_what_is_no_setting_or_no_value(plan: Plan, path: str, value: str, message: str, hint: str) -> None:
-    with pytest.raises(plans.PlanError) as caught:
+    with pytest.raises(hintplan.PlanError) as caught:
         set_value(plan, path, value)
     (found,) = caught.value.diagnostics
     assert (found.path, found.hint) == (path, found.hint)
@@ -204,7 +204,7 @@ def test_set_refuses_what_is_no_setting_or_no_value(plan: Plan, path: str, value
 def test_what_goes_with_a_retry_is_refused_where_there_is_none(plan: Plan, name: str, value: str) -> None:
     without = edited(plan, ("correlate_locate.retry", "off"))
     with pytest.raises(
-        plans.PlanError, match=f"'{name}' has no effect here: the 'retry-strategy' is no_retry"
+        hintplan.PlanError, match=f"'{name}' has no effect here: the 'retry-strategy' is no_retry"
     ) as caught:
         set_value(without, f"correlate_locate.retry.{name}", value)
     assert "set correlate_locate.retry='<attempts> x <delay>'" in str(caught.value)
@@ -226,7 +226,7 @@ def test_a_new_config_moves_what_follows_it_and_leaves_edits_alone(plan: Plan, n
         "default": {"retry-strategy": "fixed_delay", "max-attempts": 3},
         "config": {"fixed-delay": "100 ms"},
     }
-    assert plans.loads(plans.dumps(new)) == new
+    assert hintplan.loads(hintplan.dumps(new)) == new
 
 
 def test_the_config_of_scalar_functions_leaves_table_functions_alone(plan: Plan) -> None:
@@ -262,7 +262,7 @@ def test_explain_shows_calls_their_settings_and_the_worst_delay(plan: Plan) -> N
 
 def test_explain_of_a_scalar_function_names_its_column(text: str) -> None:
     scalar = patched(text, ('"kind": "table"', '"kind": "scalar"'))
-    assert "word = words(city)" in explain(plans.loads(scalar, allow_fact_edits=True))
+    assert "word = words(city)" in explain(hintplan.loads(scalar, allow_fact_edits=True))
 
 
 def test_explain_json_lists_every_setting(plan: Plan) -> None:
@@ -289,8 +289,8 @@ def test_the_list_of_settings_is_what_can_be_set(plan: Plan) -> None:
 
 
 def test_calls_of_another_class_under_the_same_name_do_not_mean_the_same(text: str) -> None:
-    other = plans.loads(patched(text, ("geo.functions.Locate", "geo.maps.Locate")), allow_fact_edits=True)
-    renamed = plans.loads(text.replace('"locate"', '"find"'), allow_fact_edits=True)
-    mine = meaning(plans.loads(text), "correlate_locate")
+    other = hintplan.loads(patched(text, ("geo.functions.Locate", "geo.maps.Locate")), allow_fact_edits=True)
+    renamed = hintplan.loads(text.replace('"locate"', '"find"'), allow_fact_edits=True)
+    mine = meaning(hintplan.loads(text), "correlate_locate")
     assert meaning(other, "correlate_locate") != mine
     assert meaning(renamed, "correlate_locate") == mine

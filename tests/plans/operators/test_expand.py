@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-import plans
-from plans.analysis.changelog import output_kinds
-from plans.analysis.columns import check_columns, output_columns
-from plans.compare.diff import diff
-from plans.compare.report import report_text
-from plans.errors import PlanError
-from plans.model.plan import Plan
-from plans.operators import Expand
-from plans.show.explain import explain
+import hintplan
+from hintplan.plans.analysis.changelog import output_kinds
+from hintplan.plans.analysis.columns import check_columns, output_columns
+from hintplan.plans.compare.diff import diff
+from hintplan.plans.compare.report import report_text
+from hintplan.plans.errors import PlanError
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Expand
+from hintplan.plans.show.explain import explain
 
 PLAN_FILE = Path(__file__).parents[1] / "rolled_up_orders.json"
 
@@ -27,7 +27,7 @@ def text() -> str:
 
 @pytest.fixture
 def plan(text: str) -> Plan:
-    return plans.loads(text)
+    return hintplan.loads(text)
 
 
 def with_expand(plan: Plan, **changes: object) -> Plan:
@@ -96,5 +96,5 @@ def test_sets_that_make_no_sense_are_refused(plan: Plan, changes: dict[str, obje
 def test_hand_edits_that_are_refused(text: str, old: str, new: str, message: str) -> None:
     assert old in text
     with pytest.raises(PlanError, match=r"expand_orders") as caught:
-        plans.loads(text.replace(old, new, 1))
+        hintplan.loads(text.replace(old, new, 1))
     assert message in str(caught.value)

@@ -10,20 +10,20 @@ from typing import Any
 
 import pytest
 
-import plans
-from plans.analysis.validate import validate
-from plans.compare.diff import diff
-from plans.compare.report import report_text
-from plans.edit.edit import set_value
-from plans.files.rewrite import rewrite
-from plans.format.schema import schema_text
-from plans.model.plan import Plan
-from plans.operators import LookupJoin
-from plans.settings.lookup import SETTINGS
-from plans.settings.lookup_layers import layered_cache, resolve
-from plans.settings.setting import SettingError, Value, parse_value
-from plans.settings.views import RetrySettings
-from plans.show.explain import explain, explain_json
+import hintplan
+from hintplan.plans.analysis.validate import validate
+from hintplan.plans.compare.diff import diff
+from hintplan.plans.compare.report import report_text
+from hintplan.plans.edit.edit import set_value
+from hintplan.plans.files.rewrite import rewrite
+from hintplan.plans.format.schema import schema_text
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import LookupJoin
+from hintplan.plans.settings.lookup import SETTINGS
+from hintplan.plans.settings.lookup_layers import layered_cache, resolve
+from hintplan.plans.settings.setting import SettingError, Value, parse_value
+from hintplan.plans.settings.views import RetrySettings
+from hintplan.plans.show.explain import explain, explain_json
 
 PLAN_FILE = Path(__file__).parents[1] / "enriched_orders.json"
 ROWS = "lookup.partial-cache.max-rows"
@@ -41,7 +41,7 @@ def text() -> str:
 
 @pytest.fixture
 def plan(text: str) -> Plan:
-    return plans.loads(text)
+    return hintplan.loads(text)
 
 
 def lookup(plan: Plan) -> LookupJoin:
@@ -64,7 +64,7 @@ def patched(text: str, *edits: tuple[str, str]) -> str:
 
 
 def test_the_file_written_by_hand_is_canonical(text: str, plan: Plan) -> None:
-    assert plans.dumps(plan).decode() == text
+    assert hintplan.dumps(plan).decode() == text
 
 
 def test_the_digest_covers_the_facts_and_no_setting(text: str) -> None:
@@ -77,7 +77,7 @@ def test_the_digest_covers_the_facts_and_no_setting(text: str) -> None:
 
 
 def test_a_setting_is_one_line_of_the_file(text: str, plan: Plan) -> None:
-    new = plans.dumps(edited(plan, ("lookup_rates.async.capacity", "50"))).decode()
+    new = hintplan.dumps(edited(plan, ("lookup_rates.async.capacity", "50"))).decode()
     lines = [(a, b) for a, b in zip(text.splitlines(), new.splitlines(), strict=True) if a != b]
     assert lines == [('        "capacity": 20,', '        "capacity": 50,')]
 
@@ -97,7 +97,7 @@ def test_a_setting_is_one_line_of_the_file(text: str, plan: Plan) -> None:
     ],
 )
 def test_settings_are_free_to_edit_by_hand(text: str, edit: tuple[str, str]) -> None:
-    assert lookup(plans.loads(patched(text, edit))) != lookup(plans.loads(text))
+    assert lookup(hintplan.loads(patched(text, edit))) != lookup(hintplan.loads(text))
 
 
 PREFIX = "operators.lookup_rates."
@@ -154,7 +154,7 @@ def test_a_hand_edit_that_makes_no_sense_is_refused_where_it_stands(
 ) -> None:
     new = patched(text, *edits)
     if message is None:
-        plans.loads(new)
+        hintplan.loads(new)
         return
     found = refusal(new)
     assert message in found
@@ -188,7 +188,7 @@ def test_a_wrong_value_in_config_or_options_is_refused_where_it_stands(
     "edit", [('"inputs": ["scan_orders"]', '"inputs": ["scan_x"]'), ('"table": "rates"', '"table": "ratez"')]
 )
 def test_a_broken_plan_is_explained_and_compared_and_takes_edits(text: str, edit: tuple[str, str]) -> None:
-    broken = plans.loads(patched(text, edit), allow_fact_edits=True, check_meaning=False)
+    broken = hintplan.loads(patched(text, edit), allow_fact_edits=True, check_meaning=False)
     assert "LOOKUP JOIN" in explain(broken)
     new, _ = set_value(broken, "config.lookup.max-retries", "7")
     assert new.config["lookup.max-retries"] == "7"
@@ -229,7 +229,7 @@ def test_set_writes_one_setting_in_its_canonical_form(plan: Plan, path: str, val
     assert (str(setting["value"]), setting["set-by"]) == (shown, "edit")
     assert [change.path for change in changes] == [f"lookup_rates.{path}"]
     assert validate(new) == ()
-    assert lookup(plans.loads(rewrite(plans.dumps(plan), plan, new))) == lookup(new)
+    assert lookup(hintplan.loads(rewrite(hintplan.dumps(plan), plan, new))) == lookup(new)
 
 
 @pytest.mark.parametrize(
@@ -247,7 +247,7 @@ def test_set_writes_one_setting_in_its_canonical_form(plan: Plan, path: str, val
     ],
 )  # fmt: skip
 def test_set_refuses_what_is_no_setting_or_no_value(plan: Plan, path: str, value: str, message: str, hint: str) -> None:
-    with pytest.raises(plans.PlanError) as caught:
+    with pytest.raises(hintplan.PlanError) as caught:
         set_value(plan, f"lookup_rates.{path}", value)
     (found,) = caught.value.diagnostics
     assert found.path == f"lookup_rates.{path}"
@@ -258,7 +258,7 @@ def test_set_refuses_what_is_no_setting_or_no_value(plan: Plan, path: str, value
 def test_retry_is_switched_off_and_on(plan: Plan) -> None:
     off = edited(plan, ("lookup_rates.retry", "off"))
     assert lookup(off).retry is None
-    with pytest.raises(plans.PlanError, match="does not retry, so there is no 'max-attempts' to set"):
+    with pytest.raises(hintplan.PlanError, match="does not retry, so there is no 'max-attempts' to set"):
         set_value(off, "lookup_rates.retry.max-attempts", "5")
     on = edited(off, ("lookup_rates.retry", "5 x 30s"))
     assert lookup(on).retry == RetrySettings(fixed_delay="30 s", max_attempts=5, mode="inline")

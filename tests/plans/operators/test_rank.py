@@ -6,11 +6,10 @@ import json
 
 import pytest
 
-import planner
-import plans
-from plans.errors import PlanError
-from plans.operators import Rank
-from plans.show.explain import explain
+import hintplan
+from hintplan.plans.errors import PlanError
+from hintplan.plans.operators import Rank
+from hintplan.plans.show.explain import explain
 
 SQL = """
 CREATE TABLE o (id BIGINT, k INT, s STRING) WITH ('connector' = 'filesystem', 'path' = 'o', 'format' = 'json');
@@ -29,7 +28,7 @@ SELECT id, k FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY s ORDER BY k, p DES
 
 @pytest.fixture(scope="module")
 def text() -> bytes:
-    return plans.dumps(planner.compile_sql(SQL))
+    return hintplan.dumps(hintplan.compile_sql(SQL))
 
 
 def edited(text: bytes, end: object) -> str:
@@ -41,10 +40,10 @@ def edited(text: bytes, end: object) -> str:
 
 
 def test_a_column_is_read_as_it_is_written(text: bytes) -> None:
-    plan = plans.loads(text.decode())
+    plan = hintplan.loads(text.decode())
     (rank,) = (operator for operator in plan.operators if isinstance(operator, Rank))
     assert rank.rank_end == "k"
-    assert plans.dumps(plan) == text
+    assert hintplan.dumps(plan) == text
 
 
 def test_a_batch_job_has_no_last_arrival(text: bytes) -> None:
@@ -53,18 +52,18 @@ def test_a_batch_job_has_no_last_arrival(text: bytes) -> None:
         if operator["op"] == "rank":
             operator |= {"arrival": "last", "state": [], "changelog": ["+I"]}
     with pytest.raises(PlanError, match=r"rank_o\.arrival: rows of a batch job have no order of arrival"):
-        plans.loads(json.dumps(document))
+        hintplan.loads(json.dumps(document))
 
 
 def test_explain_says_the_last_arrival() -> None:
-    plan = planner.compile_sql(LAST)
+    plan = hintplan.compile_sql(LAST)
     (line,) = (line for line in explain(plan).splitlines() if "rank_o" in line)
     assert line.split("rank_o")[1].strip() == "ROW 2 OF EACH s BY k ASC NULLS FIRST, ARRIVAL DESC"
-    assert plans.loads(plans.dumps(plan).decode()) == plan
+    assert hintplan.loads(hintplan.dumps(plan).decode()) == plan
 
 
 def test_explain_says_the_column(text: bytes) -> None:
-    (line,) = (line for line in explain(plans.loads(text.decode())).splitlines() if "rank_o" in line)
+    (line,) = (line for line in explain(hintplan.loads(text.decode())).splitlines() if "rank_o" in line)
     assert line.split("rank_o")[1].strip() == "FIRST k OF EACH s, k BY id ASC NULLS FIRST"
 
 
@@ -82,6 +81,6 @@ def test_explain_says_the_column(text: bytes) -> None:
 )
 def test_another_end_is_refused(text: bytes, end: object, message: str) -> None:
     with pytest.raises(PlanError) as caught:
-        plans.loads(edited(text, end))
+        hintplan.loads(edited(text, end))
     assert message in str(caught.value)
     assert "rank-end" in str(caught.value)

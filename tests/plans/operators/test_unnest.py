@@ -6,14 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-import planner
-import plans
-from plans.analysis.changelog import output_kinds
-from plans.analysis.columns import check_columns, output_columns
-from plans.errors import PlanError
-from plans.model.plan import Plan
-from plans.operators import JoinColumn, Unnest
-from plans.show.explain import explain
+import hintplan
+from hintplan.plans.analysis.changelog import output_kinds
+from hintplan.plans.analysis.columns import check_columns, output_columns
+from hintplan.plans.errors import PlanError
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import JoinColumn, Unnest
+from hintplan.plans.show.explain import explain
 
 SQL = """
 CREATE TABLE t (id BIGINT, s STRING, xs ARRAY<STRING>, m MAP<STRING, INT>, rs ARRAY<ROW<a INT, ordinality INT>>)
@@ -25,7 +24,7 @@ INSERT INTO r SELECT id, x, n, s FROM t LEFT JOIN UNNEST(xs) WITH ORDINALITY AS 
 
 @pytest.fixture(scope="module")
 def plan() -> Plan:
-    return planner.compile_sql(SQL, name="unnested")
+    return hintplan.compile_sql(SQL, name="unnested")
 
 
 def with_unnest(plan: Plan, **changes: object) -> Plan:
@@ -99,8 +98,8 @@ def test_what_makes_no_sense_is_refused(plan: Plan, changes: dict[str, object], 
     ],
 )
 def test_hand_edits_that_are_refused(plan: Plan, old: str, new: str, message: str) -> None:
-    text = plans.dumps(plan).decode()
+    text = hintplan.dumps(plan).decode()
     assert old in text
     with pytest.raises(PlanError, match=r"unnest_t") as caught:
-        plans.loads(text.replace(old, new, 1).encode())
+        hintplan.loads(text.replace(old, new, 1).encode())
     assert message in str(caught.value)

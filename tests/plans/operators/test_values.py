@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from planner.compile import compile_sql
-from plans.analysis.changelog import output_kinds
-from plans.analysis.columns import check_columns, output_columns
-from plans.analysis.streaming_queries import queries
-from plans.compare.carryover import carried
-from plans.compare.query_record import query_records
-from plans.model.plan import Plan
-from plans.operators import GivenColumn, Values
-from plans.show.explain import explain
+from hintplan.planner.compile import compile_sql
+from hintplan.plans.analysis.changelog import output_kinds
+from hintplan.plans.analysis.columns import check_columns, output_columns
+from hintplan.plans.analysis.streaming_queries import queries
+from hintplan.plans.compare.carryover import carried
+from hintplan.plans.compare.query_record import query_records
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import GivenColumn, Values
+from hintplan.plans.show.explain import explain
 
 X = GivenColumn(name="x", type="BIGINT")
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-import plans
-from plans.commands.root import root
-from plans.connectors.check import check_table
-from plans.connectors.table import CONNECTORS
-from plans.declarations.tables import Table, TableColumn
+import hintplan
+from hintplan.plans.commands.root import root
+from hintplan.plans.connectors.check import check_table
+from hintplan.plans.connectors.table import CONNECTORS
+from hintplan.plans.declarations.tables import Table, TableColumn
 
 CANARY = "canary-hunter2-7f3a"
 COLUMNS = (TableColumn(name="k", type="BIGINT"), TableColumn(name="v", type="STRING"))
@@ -159,8 +159,8 @@ def test_no_command_shows_a_secret_that_was_written_out(project: Path, connector
     text = Path("plan.json").read_text().replace(f'"connector": "{connector}"', f'"connector": "{connector}",\n'
                                                  f'        "{option}": "{CANARY}"')  # fmt: skip
     (project / "plan.json").write_text(text)
-    with pytest.raises(plans.PlanError):
-        plans.load("plan.json", allow_fact_edits=True)
+    with pytest.raises(hintplan.PlanError):
+        hintplan.load("plan.json", allow_fact_edits=True)
     for words in COMMANDS:
         done = run(*words)
         assert CANARY not in done.output + str(done.exception), words

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from plans.errors import Diagnostic
-from plans.text.findings import rendered
+from hintplan.plans.errors import Diagnostic
+from hintplan.plans.text.findings import rendered
 
 
 def test_of_a_long_line_the_place_is_shown() -> None:

@@ -21,13 +21,13 @@ from random import Random
 
 import pytest
 
-import plans
-from planner import compile_sql
-from plans.commands.diff import FORMATS as DIFFS
-from plans.commands.show import FORMATS as SHOWS
-from plans.declarations.tables import Table
-from plans.edit.edit import set_value
-from plans.operators import Operator, Union
+import hintplan
+from hintplan import compile_sql
+from hintplan.plans.commands.diff import FORMATS as DIFFS
+from hintplan.plans.commands.show import FORMATS as SHOWS
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.edit.edit import set_value
+from hintplan.plans.operators import Operator, Union
 from tests.plans.commands.test_diff_command import git
 from tests.sample import gate_seed
 
@@ -54,9 +54,9 @@ sys.addaudithook(hook)
 # Runs each command of its standard input in a copy of itself, which writes to the files `out` and `err`.
 SERVER = """
 import json, os, pkgutil, sys, traceback
-import plans.cli, plans.commands
-for module in pkgutil.iter_modules(plans.commands.__path__):
-    __import__("plans.commands." + module.name)
+import hintplan.plans.cli, hintplan.plans.commands
+for module in pkgutil.iter_modules(hintplan.plans.commands.__path__):
+    __import__("hintplan.plans.commands." + module.name)
 for line in sys.stdin:
     words, out, err = json.loads(line)
     child = os.fork()
@@ -65,7 +65,7 @@ for line in sys.stdin:
             os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
         code = 1
         try:
-            plans.cli.main(words)
+            hintplan.plans.cli.main(words)
         except SystemExit as request:
             code = request.code or 0
         except BaseException:
@@ -103,7 +103,7 @@ class PullRequest:
         return said
 
     def _in_an_interpreter(self, words: tuple[str, ...]) -> tuple[int, str]:
-        command = [sys.executable, "-P", "-m", "plans.cli", *words]
+        command = [sys.executable, "-P", "-m", "hintplan", *words]
         done = subprocess.run(
             command, cwd=self.folder, env=self.environment, capture_output=True, timeout=SECONDS, check=False
         )
@@ -166,7 +166,7 @@ def hostile(port: int) -> dict[str, str]:
         "runs.json": replace(plan, source="runs.sql"),
         "doubles.json": replace(plan, operators=bomb),
     }
-    return {**{name: plans.dumps(one).decode() for name, one in made.items()}, "nested.json": "[" * 200_000}
+    return {**{name: hintplan.dumps(one).decode() for name, one in made.items()}, "nested.json": "[" * 200_000}
 
 
 PLANS = (*hostile(0), "linked_plan.json")
@@ -183,7 +183,7 @@ def pull_request(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PullReque
     (watch / "sitecustomize.py").write_text(WATCH)
     server = socket.create_server(("127.0.0.1", 0))
     server.setblocking(False)
-    plans.dump(compile_sql(SQL, name="orders"), folder / "plans" / "orders.json")
+    hintplan.dump(compile_sql(SQL, name="orders"), folder / "plans" / "orders.json")
     git(folder, "init", "-q", "-b", "main")
     git(folder, "add", ".")
     git(folder, "commit", "-q", "-m", "main")

@@ -9,14 +9,14 @@ from itertools import product
 
 import pytest
 
-from planner.compile import compile_sql
-from plans.compare.diff import diff
-from plans.connectors.table import can_lookup
-from plans.edit.edit import set_value
-from plans.errors import PlanError
-from plans.model.plan import Plan
-from plans.operators import LookupJoin
-from plans.settings.lookup import GROUPS, SETTINGS
+from hintplan.planner.compile import compile_sql
+from hintplan.plans.compare.diff import diff
+from hintplan.plans.connectors.table import can_lookup
+from hintplan.plans.edit.edit import set_value
+from hintplan.plans.errors import PlanError
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import LookupJoin
+from hintplan.plans.settings.lookup import GROUPS, SETTINGS
 
 VALUES = {"bool": ("true", "false"), "int": ("7", "8"), "duration": ("7 s", "8 s"), "class": ("m:A", "m:B")}
 VALUES["time"] = ("10:15", "11:15")

@@ -8,16 +8,16 @@ from dataclasses import replace
 
 import pytest
 
-import plans
-from planner.compile import compile_script
-from plans.compare.diff import diff
-from plans.edit.edit import remove_value, set_value
-from plans.edit.why import why
-from plans.format.digest import operator_facts
-from plans.merge.merge import merge
-from plans.model.plan import Plan
-from plans.operators import Aggregate
-from plans.show.explain import explain
+import hintplan
+from hintplan.planner.compile import compile_script
+from hintplan.plans.compare.diff import diff
+from hintplan.plans.edit.edit import remove_value, set_value
+from hintplan.plans.edit.why import why
+from hintplan.plans.format.digest import operator_facts
+from hintplan.plans.merge.merge import merge
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Aggregate
+from hintplan.plans.show.explain import explain
 
 KEY = "table.optimizer.agg-phase-strategy"
 TABLES = """
@@ -41,7 +41,7 @@ def total() -> Plan:
 
 def test_a_plan_says_nothing_of_phases_unless_somebody_spoke(total: Plan) -> None:
     assert phases_of(total) is None
-    assert b"phases" not in plans.dumps(total)
+    assert b"phases" not in hintplan.dumps(total)
     assert "phases" not in explain(total)
 
 
@@ -60,13 +60,13 @@ def test_an_edit_is_stronger_than_config_and_survives_it(total: Plan) -> None:
     assert "TWO_PHASE (edit · config ONE_PHASE)" in explain(edited)
     edited, _ = remove_value(edited, f"config.{KEY}")
     assert phases_of(edited) == ("TWO_PHASE", {"default": {"agg-phase-strategy": "AUTO"}})
-    assert plans.loads(plans.dumps(edited)) == edited
+    assert hintplan.loads(hintplan.dumps(edited)) == edited
 
 
 def test_an_edit_that_is_taken_back_leaves_the_plan_as_it_was(total: Plan) -> None:
     edited, _ = set_value(total, "aggregate_o.agg-phase-strategy", "TWO_PHASE")
     back, _ = set_value(edited, "aggregate_o.phases.agg-phase-strategy", "AUTO")
-    assert plans.dumps(back) == plans.dumps(total)
+    assert hintplan.dumps(back) == hintplan.dumps(total)
 
 
 def test_phases_are_no_fact_and_applied_at_the_next_start(total: Plan) -> None:
@@ -115,7 +115,7 @@ def test_explain_says_which_aggregate_cannot_follow() -> None:
     ],
 )
 def test_what_cannot_be_set_is_refused(total: Plan, path: str, value: str, answer: str) -> None:
-    with pytest.raises(plans.PlanError) as caught:
+    with pytest.raises(hintplan.PlanError) as caught:
         set_value(total, path, value)
     assert answer in str(caught.value)
 
@@ -124,12 +124,12 @@ def test_a_batch_plan_has_no_phases(total: Plan, refusal: Callable[..., str]) ->
     tables = TABLES.replace("'datagen'", "'datagen', 'number-of-rows' = '9'")
     done = compile_script(tables + QUERY.format("SUM(v)"), {"execution.runtime-mode": "batch", KEY: "TWO_PHASE"})
     assert phases_of(done.plan) is None
-    with pytest.raises(plans.PlanError, match="Spark decides itself"):
+    with pytest.raises(hintplan.PlanError, match="Spark decides itself"):
         set_value(done.plan, "aggregate_o.agg-phase-strategy", "TWO_PHASE")
     edited = set_value(total, "aggregate_o.agg-phase-strategy", "TWO_PHASE")[0].operator("aggregate_o")
     operators = tuple(edited if o.id == edited.id else o for o in done.plan.operators)
     aggregate = replace(edited, state=(), changelog=("+I",))  # type: ignore[arg-type]
-    text = plans.dumps(replace(done.plan, operators=tuple(aggregate if o is edited else o for o in operators)))
+    text = hintplan.dumps(replace(done.plan, operators=tuple(aggregate if o is edited else o for o in operators)))
     assert "Spark decides itself" in refusal(text)
 
 
@@ -141,7 +141,7 @@ def test_a_config_without_an_aggregate_has_no_effect_and_says_so() -> None:
 
 
 def test_origins_out_of_step_with_config_are_refused(total: Plan, refusal: Callable[..., str]) -> None:
-    document = json.loads(plans.dumps(total))
+    document = json.loads(hintplan.dumps(total))
     document["config"][KEY] = "TWO_PHASE"
     assert f"hintplan set plan.json config.{KEY}='TWO_PHASE' brings all origins in step" in refusal(
         json.dumps(document)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from plans.format.printer import print_value
-from plans.model.config import keys_of
-from plans.operators import KINDS
-from plans.operators.join import JOIN
-from plans.settings.effects import restarts
-from plans.settings.group import Group, specs
-from plans.settings.layers import edits_of, set_by
-from plans.settings.lookup import CACHING
-from plans.settings.setting import Setting
+from hintplan.plans.format.printer import print_value
+from hintplan.plans.model.config import keys_of
+from hintplan.plans.operators import KINDS
+from hintplan.plans.operators.join import JOIN
+from hintplan.plans.settings.effects import restarts
+from hintplan.plans.settings.group import Group, specs
+from hintplan.plans.settings.layers import edits_of, set_by
+from hintplan.plans.settings.lookup import CACHING
+from hintplan.plans.settings.setting import Setting
 
 
 def limit(side: str) -> Setting:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from plans.declarations.tables import Table
-from plans.model.plan import Plan
-from plans.operators import Aggregate, AggregateCall, Calc, Join, Scan, SelectItem, Sink, Union, state_of
-from plans.settings.state import StateEntry
-from plans.show.explain import explain, explain_json
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Aggregate, AggregateCall, Calc, Join, Scan, SelectItem, Sink, Union, state_of
+from hintplan.plans.settings.state import StateEntry
+from hintplan.plans.show.explain import explain, explain_json
 
 
 def test_the_tree_shows_every_state_and_who_set_it(plan: Plan) -> None:

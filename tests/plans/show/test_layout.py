@@ -8,7 +8,7 @@ from itertools import combinations, pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plans.show.layout import Link, Placed, place
+from hintplan.plans.show.layout import Link, Placed, place
 
 Sizes = list[tuple[float, float]]
 

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-import plans
-from plans.compare.diff import diff
-from plans.declarations.tables import Table
-from plans.edit.edit import set_value
-from plans.model.plan import Plan
-from plans.operators import Calc, Scan, SelectItem, Sink, Union
-from plans.show.graph_text import MERMAID_EDGES, MERMAID_TEXT, dot, mermaid
-from plans.show.picture import Picture, around, folded, picture
+import hintplan
+from hintplan.plans.compare.diff import diff
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.edit.edit import set_value
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Calc, Scan, SelectItem, Sink, Union
+from hintplan.plans.show.graph_text import MERMAID_EDGES, MERMAID_TEXT, dot, mermaid
+from hintplan.plans.show.picture import Picture, around, folded, picture
 
 HOSTILE = 'x"]; end --> y</script><b>`%%{init}%%` #quot; \\ \x1b[2J \u202egnp.\n|{}'
 
@@ -188,7 +188,7 @@ def test_a_cycle_is_drawn_as_it_is() -> None:
 
 
 def test_the_picture_is_the_same_in_any_process(plan: Plan, plan_text: str) -> None:
-    assert mermaid(picture(plan)) == mermaid(picture(plans.loads(plan_text)))
+    assert mermaid(picture(plan)) == mermaid(picture(hintplan.loads(plan_text)))
 
 
 def test_an_operator_that_only_has_another_id_is_not_removed_and_added(plan: Plan) -> None:
@@ -223,7 +223,7 @@ def test_an_operator_that_reads_from_another_that_was_there_has_moved() -> None:
 
 
 def test_a_retry_is_told_as_it_is_set() -> None:
-    plan = plans.load(Path(__file__).parents[1] / "enriched_orders.json")
+    plan = hintplan.load(Path(__file__).parents[1] / "enriched_orders.json")
     (lookup,) = [box for box in picture(plan).boxes if box.id == "lookup_rates"]
     assert [(row.label, row.value) for row in lookup.rows] == [
         ("async", "capacity 20, timeout 3 min"),

@@ -9,10 +9,10 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-import plans
-from plans.commands.show import show_command
-from plans.errors import HintplanError
-from plans.show.explain import explain
+import hintplan
+from hintplan.plans.commands.show import show_command
+from hintplan.plans.errors import HintplanError
+from hintplan.plans.show.explain import explain
 
 SQL = """\
 SET 'table.exec.state.ttl' = '1 h';
@@ -35,7 +35,7 @@ def plan_file(plan_text: str, tmp_path: Path) -> Path:
     return path
 
 
-def test_without_a_file_and_a_format_a_tree_is_shown(plan_file: Path, plan: plans.Plan) -> None:
+def test_without_a_file_and_a_format_a_tree_is_shown(plan_file: Path, plan: hintplan.Plan) -> None:
     assert run(plan_file).output == explain(plan) + "\n"
 
 
@@ -93,10 +93,10 @@ def test_what_does_not_go_together_is_wrong_usage(plan_file: Path, arguments: li
 @pytest.fixture
 def job(tmp_path: Path) -> Path:
     """A script with its plan beside it; the path of the plan."""
-    from planner import compile_sql
+    from hintplan import compile_sql
 
     (tmp_path / "job.sql").write_text(SQL)
-    plans.dump(compile_sql(SQL, file="job.sql"), tmp_path / "job.json")
+    hintplan.dump(compile_sql(SQL, file="job.sql"), tmp_path / "job.json")
     return tmp_path / "job.json"
 
 

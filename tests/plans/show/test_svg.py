@@ -7,12 +7,12 @@ import re
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 
-import plans
-from plans.model.plan import Plan
-from plans.operators import Join
-from plans.show.palette import PALETTE
-from plans.show.picture import picture
-from plans.show.svg import asset, draw, standalone
+import hintplan
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Join
+from hintplan.plans.show.palette import PALETTE
+from hintplan.plans.show.picture import picture
+from hintplan.plans.show.svg import asset, draw, standalone
 from tests.plans.show.test_picture import chain, hostile
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
@@ -112,7 +112,7 @@ def test_long_names_are_cut_to_their_box(plan: Plan) -> None:
 
 
 def test_the_same_plan_gives_the_same_bytes(plan: Plan, plan_text: str) -> None:
-    assert standalone(picture(plan)) == standalone(picture(plans.loads(plan_text)))
+    assert standalone(picture(plan)) == standalone(picture(hintplan.loads(plan_text)))
 
 
 def test_a_notebook_shows_a_picture_and_the_states(plan: Plan) -> None:

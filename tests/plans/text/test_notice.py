@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from plans.text.notice import notice
+from hintplan.plans.text.notice import notice
 
 
 class Timer:

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plans.errors import Diagnostic
-from plans.text.findings import rendered
-from plans.text.redaction import redacted, variables_in, without_json_literals, without_literals
+from hintplan.plans.errors import Diagnostic
+from hintplan.plans.text.findings import rendered
+from hintplan.plans.text.redaction import redacted, variables_in, without_json_literals, without_literals
 
 SECRET = "pä ss/w+rd&'\"=\\x%41"
 FORMS: dict[str, Callable[[str], str]] = {

@@ -9,10 +9,10 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from plans.declarations.tables import Column
-from plans.errors import RunError
-from plans.operators import Calc, SelectItem
-from runtime.build.calc import calc_in_arrow
+from hintplan.plans.declarations.tables import Column
+from hintplan.plans.errors import RunError
+from hintplan.plans.operators import Calc, SelectItem
+from hintplan.runtime.build.calc import calc_in_arrow
 
 COLUMNS = (
     Column(name="a", type="BIGINT"),

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-import plans
-from planner import compile_sql
-from plans.commands.root import root
-from runtime.bundle.program import program_text
+import hintplan
+from hintplan import compile_sql
+from hintplan.plans.commands.root import root
+from hintplan.runtime.bundle.program import program_text
 
 ORDERS = """
 CREATE TABLE orders (id BIGINT, customer BIGINT)
@@ -44,7 +44,7 @@ Bundle = Callable[..., Result]
 def bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bundle:
     """``bundle("--", "--once")`` bundles ``counts.json`` of the directory that the test is in."""
     monkeypatch.chdir(tmp_path)
-    plans.dump(compile_sql(ORDERS + COUNTS, name="counts of orders"), "counts.json")
+    hintplan.dump(compile_sql(ORDERS + COUNTS, name="counts of orders"), "counts.json")
 
     def run(*words: str, plan: str = "counts.json") -> Result:
         return CliRunner().invoke(root, ["bundle", plan, *words])
@@ -102,7 +102,7 @@ def test_topics_need_a_package_of_spark(bundle: Bundle) -> None:
     topic = "'connector' = 'kafka', 'topic' = 'orders', 'properties.bootstrap.servers' = 'localhost:9092'"
     declared = f"WITH ({topic}, 'format' = 'json', 'scan.startup.mode' = 'earliest-offset');"
     sql = ORDERS.partition("WITH")[0] + declared + COUNTS
-    plans.dump(compile_sql(sql, name="counts"), "counts.json")
+    hintplan.dump(compile_sql(sql, name="counts"), "counts.json")
     said = bundle().stdout
     assert "spark-submit --master URL --name counts --packages org.apache.spark:spark-sql-kafka-0-10_2.13:4." in said
 
@@ -115,7 +115,7 @@ def test_a_file_with_a_definition_goes_along_and_other_files_are_named(bundle: B
         "'properties.ssl.truststore.type' = 'PEM', 'properties.security.protocol' = 'SSL'"
     )
     sql = ORDERS.partition("WITH")[0] + f"WITH ({topic});" + COUNTS
-    plans.dump(compile_sql(sql, name="counts"), "counts.json")
+    hintplan.dump(compile_sql(sql, name="counts"), "counts.json")
     refused = bundle()
     assert refused.exit_code == 1
     place = "tables.orders.options.protobuf.descriptor-file"
@@ -132,7 +132,7 @@ def test_a_file_with_a_definition_goes_along_and_other_files_are_named(bundle: B
     # What was packed is read, whatever has become of the file.
     Path("defined/orders.desc").unlink()
     shutil.unpack_archive("counts.zip", "unpacked")
-    code = "from runtime.code_files import read_definition; print(read_definition('defined/orders.desc'))"
+    code = "from hintplan.runtime.code_files import read_definition; print(read_definition('defined/orders.desc'))"
     read = subprocess.run([sys.executable, "-c", code], cwd="unpacked", env={**os.environ, "PYTHONPATH": ""},
                           capture_output=True, text=True, timeout=60, check=True)  # fmt: skip
     assert read.stdout == "b'defined'\n"
@@ -146,7 +146,7 @@ def test_a_file_with_a_definition_goes_along_and_other_files_are_named(bundle: B
 def test_drivers_in_python_go_along_and_compiled_ones_are_named(
     bundle: Bundle, options: str, goes_along: set[str], named: str
 ) -> None:
-    plans.dump(compile_sql(ORDERS + CUSTOMERS.format(options=options), name="named"), "counts.json")
+    hintplan.dump(compile_sql(ORDERS + CUSTOMERS.format(options=options), name="named"), "counts.json")
     hosts = ("--allow-host", "cache.example.com:6379", "--allow-host", "db.example.com:5432")
     done = bundle("--", *hosts)
     assert done.exit_code == 0, done.output
@@ -217,14 +217,14 @@ def test_a_plan_that_is_none_or_of_another_format_is_refused(bundle: Bundle) -> 
 
 
 def test_a_run_that_may_not_reach_what_it_reads_is_refused(bundle: Bundle) -> None:
-    plans.dump(compile_sql(ORDERS + CUSTOMERS.format(options=REDIS), name="named"), "counts.json")
+    hintplan.dump(compile_sql(ORDERS + CUSTOMERS.format(options=REDIS), name="named"), "counts.json")
     assert "--allow-host cache.example.com" in str(bundle().exception)
 
 
 @pytest.mark.slow
 def test_the_program_refuses_another_plan_than_that_of_its_digest(bundle: Bundle) -> None:
     assert bundle("--", "--checkpoint", "state").exit_code == 0
-    other = plans.dumps(compile_sql(ORDERS + COUNTS, config={"table.exec.state.ttl": "1 d"}))
+    other = hintplan.dumps(compile_sql(ORDERS + COUNTS, config={"table.exec.state.ttl": "1 d"}))
     with zipfile.ZipFile("counts.zip") as old, zipfile.ZipFile("other.zip", "w") as new:
         for name in old.namelist():
             new.writestr(name, other if name == "counts.json" else old.read(name))

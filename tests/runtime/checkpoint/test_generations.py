@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from plans.checkpoint.record import CheckpointRecord
-from plans.compare.query_record import QueryRecord
-from plans.compare.sources import Order, SourceRecord
-from plans.errors import RunError
-from runtime.checkpoint.files import local_files
-from runtime.checkpoint.generations import begin_generation, end_generations, old_logs
-from runtime.storage.files import files_at
+from hintplan.plans.checkpoint.record import CheckpointRecord
+from hintplan.plans.compare.query_record import QueryRecord
+from hintplan.plans.compare.sources import Order, SourceRecord
+from hintplan.plans.errors import RunError
+from hintplan.runtime.checkpoint.files import local_files
+from hintplan.runtime.checkpoint.generations import begin_generation, end_generations, old_logs
+from hintplan.runtime.storage.files import files_at
 
 HEAD = 'v1\n{"batchTimestampMs":7}'
 

@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from plans.errors import RunError, Unavailable
-from runtime.checkpoint import held_lease, lease_stores, run_lock
-from runtime.checkpoint.files import local_files
-from runtime.checkpoint.heartbeat import Heartbeat
-from runtime.checkpoint.lease import LEASES, Lease, Seen, Waiting, claim, lease_seconds, look, run_out
-from runtime.checkpoint.lease_stores import DirectoryStore, directory_store
-from runtime.checkpoint.lock_owner import LockOwner, birth_of, is_here, ourselves
-from runtime.checkpoint.run_lock import is_held, is_held_in, lock_directory, refuse_held
+from hintplan.plans.errors import RunError, Unavailable
+from hintplan.runtime.checkpoint import held_lease, lease_stores, run_lock
+from hintplan.runtime.checkpoint.files import local_files
+from hintplan.runtime.checkpoint.heartbeat import Heartbeat
+from hintplan.runtime.checkpoint.lease import LEASES, Lease, Seen, Waiting, claim, lease_seconds, look, run_out
+from hintplan.runtime.checkpoint.lease_stores import DirectoryStore, directory_store
+from hintplan.runtime.checkpoint.lock_owner import LockOwner, birth_of, is_here, ourselves
+from hintplan.runtime.checkpoint.run_lock import is_held, is_held_in, lock_directory, refuse_held
 
 ELSEWHERE = LockOwner(host="etl-7", pid=4711, since="2026-01-02 03:04:05 UTC")
 

@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
-from plans.errors import RunError
-from runtime.checkpoint import lease as lease_module
-from runtime.checkpoint.lease import RENEWALS, Lease, Waiting, claim, run_out
-from runtime.checkpoint.lock_owner import LockOwner
+from hintplan.plans.errors import RunError
+from hintplan.runtime.checkpoint import lease as lease_module
+from hintplan.runtime.checkpoint.lease import RENEWALS, Lease, Waiting, claim, run_out
+from hintplan.runtime.checkpoint.lock_owner import LockOwner
 
 SECONDS = 60.0
 END = 3_000.0

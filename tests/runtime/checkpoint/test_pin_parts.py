@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from plans.compare.query_record import QueryRecord
-from runtime.checkpoint.files import local_files
-from runtime.checkpoint.pin_parts import pin_damages
-from runtime.storage.files import files_at
-from runtime.storage.pins import BatchPins, Pin, PinPlace, RememberedPins, question_of
+from hintplan.plans.compare.query_record import QueryRecord
+from hintplan.runtime.checkpoint.files import local_files
+from hintplan.runtime.checkpoint.pin_parts import pin_damages
+from hintplan.runtime.storage.files import files_at
+from hintplan.runtime.storage.pins import BatchPins, Pin, PinPlace, RememberedPins, question_of
 
 QUERY = QueryRecord(id="sink_r", sinks=("sink_r",), sources=(), states=())
 ANSWER = Pin(

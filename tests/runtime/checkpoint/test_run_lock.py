@@ -18,20 +18,20 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from plans.errors import RunError
-from runtime.checkpoint import living_run, local_lock, run_lock
-from runtime.checkpoint.lease import Waiting
-from runtime.checkpoint.local_lock import LOCK, lock_local
-from runtime.checkpoint.lock_owner import birth_of, lock_owner_of
-from runtime.checkpoint.run_lock import refuse_held
-from runtime.run.command import run_command
+from hintplan.plans.errors import RunError
+from hintplan.runtime.checkpoint import living_run, local_lock, run_lock
+from hintplan.runtime.checkpoint.lease import Waiting
+from hintplan.runtime.checkpoint.local_lock import LOCK, lock_local
+from hintplan.runtime.checkpoint.lock_owner import birth_of, lock_owner_of
+from hintplan.runtime.checkpoint.run_lock import refuse_held
+from hintplan.runtime.run.command import run_command
 
 DEADLINE_SECONDS = 180
 ROOT = Path(__file__).parents[3]
 HOLD = """
 import sys
 from pathlib import Path
-from runtime.checkpoint.local_lock import lock_local
+from hintplan.runtime.checkpoint.local_lock import lock_local
 lock_local(sys.argv[1], Path(sys.argv[1]))
 print("held", flush=True)
 sys.stdin.read()

@@ -11,13 +11,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from plans.compare.query_record import QueryRecord, StateRecord
-from plans.errors import RunError
-from runtime.checkpoint.files import local_files
-from runtime.checkpoint.state_parts import state_damages
-from runtime.storage.files import files_at
-from runtime.storage.partition import open_partition
-from runtime.storage.place import Place, Scale
+from hintplan.plans.compare.query_record import QueryRecord, StateRecord
+from hintplan.plans.errors import RunError
+from hintplan.runtime.checkpoint.files import local_files
+from hintplan.runtime.checkpoint.state_parts import state_damages
+from hintplan.runtime.storage.files import files_at
+from hintplan.runtime.storage.partition import open_partition
+from hintplan.runtime.storage.place import Place, Scale
 
 JOIN = StateRecord(operator="join_o_c", lineage="a", place="join_o_c.1", begun=True)
 QUERY = QueryRecord(id="sink_r", sinks=("sink_r",), sources=(), states=(JOIN,), begun=True, scales=((2, 0),))

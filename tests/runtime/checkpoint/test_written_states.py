@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import planner
-from plans.checkpoint.continuation import continuation, record_after, record_of_written
-from plans.checkpoint.record import CheckpointRecord, parse_record, record_line
-from plans.model.plan import Plan
+import hintplan
+from hintplan.plans.checkpoint.continuation import continuation, record_after, record_of_written
+from hintplan.plans.checkpoint.record import CheckpointRecord, parse_record, record_line
+from hintplan.plans.model.plan import Plan
 
 TABLES = """
 CREATE TABLE o (k BIGINT, v BIGINT) WITH ('connector' = 'filesystem', 'path' = 'o', 'format' = 'json');
@@ -15,7 +15,7 @@ CREATE TABLE r (k BIGINT, t BIGINT, PRIMARY KEY (k) NOT ENFORCED)
 
 
 def compiled(query: str) -> Plan:
-    return planner.compile_sql(f"{TABLES}INSERT INTO r {query};")
+    return hintplan.compile_sql(f"{TABLES}INSERT INTO r {query};")
 
 
 def after(record: CheckpointRecord | None, plan: Plan) -> CheckpointRecord:

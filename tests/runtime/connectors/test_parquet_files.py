@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from plans.errors import RunError
-from runtime.connectors.filesystem.parquet_files import read_file
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.filesystem.parquet_files import read_file
 
 UTC = pa.timestamp("us", tz="UTC")
 

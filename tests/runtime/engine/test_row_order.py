@@ -6,7 +6,7 @@ from itertools import permutations
 
 import pyarrow as pa
 
-from runtime.engine.row_order import ROW_ORDER, in_order
+from hintplan.runtime.engine.row_order import ROW_ORDER, in_order
 
 
 def test_rows_stand_in_their_order_wherever_their_piece_was_read() -> None:

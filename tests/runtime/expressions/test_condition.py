@@ -8,8 +8,8 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from plans.errors import RunError
-from runtime.expressions.condition import compile_filter, compile_value
+from hintplan.plans.errors import RunError
+from hintplan.runtime.expressions.condition import compile_filter, compile_value
 from tests.runtime.integers import BITS, ROWS, number
 
 INT = (

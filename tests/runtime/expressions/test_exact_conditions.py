@@ -13,16 +13,16 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from planner.compile import compile_sql
-from plans.analysis.columns import output_columns
-from plans.errors import RunError
-from plans.model.plan import Plan
-from plans.operators import Join
-from runtime.build.join import with_condition_above
-from runtime.build.stream import conditions_above
-from runtime.expressions.condition import compile_condition
-from runtime.expressions.exact import Split, split_condition
-from runtime.state.memory import MemoryStore
+from hintplan.planner.compile import compile_sql
+from hintplan.plans.analysis.columns import output_columns
+from hintplan.plans.errors import RunError
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Join
+from hintplan.runtime.build.join import with_condition_above
+from hintplan.runtime.build.stream import conditions_above
+from hintplan.runtime.expressions.condition import compile_condition
+from hintplan.runtime.expressions.exact import Split, split_condition
+from hintplan.runtime.state.memory import MemoryStore
 from tests.runtime.changelog import delta, events_of, fold
 from tests.runtime.operators.test_join_operator import join
 from tests.runtime.pipeline import Pipeline

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from planner.compile import compile_sql
-from plans.errors import RunError, SqlError
-from plans.operators import Calc, Join
+from hintplan.planner.compile import compile_sql
+from hintplan.plans.errors import RunError, SqlError
+from hintplan.plans.operators import Calc, Join
 from tests.runtime.pipeline import Pipeline
 
 COLUMNS = "id BIGINT, k BIGINT, g BIGINT, kind STRING, s STRING"

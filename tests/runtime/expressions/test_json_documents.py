@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 from sqlglot import exp, parse_one
 
-from plans.declarations.json_functions import JSON_FUNCTIONS
-from runtime.expressions import json_documents, json_reader
-from runtime.expressions.exact import exact_value
-from runtime.expressions.json_calls import FUNCTIONS, rows_at_once
-from runtime.operators.calc import ArrowCalc, Chosen, Computed
+from hintplan.plans.declarations.json_functions import JSON_FUNCTIONS
+from hintplan.runtime.expressions import json_documents, json_reader
+from hintplan.runtime.expressions.exact import exact_value
+from hintplan.runtime.expressions.json_calls import FUNCTIONS, rows_at_once
+from hintplan.runtime.operators.calc import ArrowCalc, Chosen, Computed
 from tests.flink.function_values import FAILS, TABLES
 from tests.flink.test_function_values import compiled
 from tests.flink.test_functions import same

@@ -13,18 +13,18 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-import planner
-from plans.edit.edit import set_value
-from plans.errors import RunError
-from plans.model.plan import Plan
-from runtime import read_state
-from runtime.checkpoint import local_lock, run_lock
-from runtime.checkpoint.lease import WAITS, claim
-from runtime.checkpoint.lease_stores import directory_store
-from runtime.checkpoint.lock_owner import ourselves
-from runtime.inspect.command import state_command
-from runtime.inspect.compact import compact_state
-from runtime.inspect.snapshot import take_snapshot
+import hintplan
+from hintplan import read_state
+from hintplan.plans.edit.edit import set_value
+from hintplan.plans.errors import RunError
+from hintplan.plans.model.plan import Plan
+from hintplan.runtime.checkpoint import local_lock, run_lock
+from hintplan.runtime.checkpoint.lease import WAITS, claim
+from hintplan.runtime.checkpoint.lease_stores import directory_store
+from hintplan.runtime.checkpoint.lock_owner import ourselves
+from hintplan.runtime.inspect.command import state_command
+from hintplan.runtime.inspect.compact import compact_state
+from hintplan.runtime.inspect.snapshot import take_snapshot
 from tests.operator_kinds import compiled, expected
 from tests.runtime.changelog import Event, fold
 from tests.runtime.inspect.test_snapshots import HOUR, STATEFUL, batch, counting, files, left_by, one
@@ -220,7 +220,7 @@ def goes_on(plan: Plan, checkpoint: Path) -> StoredQuery:
 def test_state_that_the_last_plan_does_not_read_is_swept_only(tmp_path: Path) -> None:
     checkpoint = tmp_path / "checkpoint"
     for name in ("l", "m"):
-        plan = planner.compile_sql(
+        plan = hintplan.compile_sql(
             "CREATE TABLE l (k BIGINT) WITH ('connector' = 'datagen');"
             f"CREATE TABLE {name}_r (k BIGINT, n BIGINT) WITH ('connector' = 'blackhole');"
             f"INSERT INTO {name}_r SELECT k, COUNT(*) FROM l GROUP BY k;",

@@ -11,16 +11,15 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-import planner
-import plans
-from plans.edit.edit import set_value
-from plans.errors import PlanError, RunError
-from plans.model.plan import Plan
-from runtime import read_state
-from runtime.inspect import command, opening
-from runtime.inspect.contents import Amount, CheckpointState, EntryState, UnderEdit
-from runtime.inspect.entries import Entry, choice
-from runtime.inspect.report import state_text
+import hintplan
+from hintplan import read_state
+from hintplan.plans.edit.edit import set_value
+from hintplan.plans.errors import PlanError, RunError
+from hintplan.plans.model.plan import Plan
+from hintplan.runtime.inspect import command, opening
+from hintplan.runtime.inspect.contents import Amount, CheckpointState, EntryState, UnderEdit
+from hintplan.runtime.inspect.entries import Entry, choice
+from hintplan.runtime.inspect.report import state_text
 from tests.runtime.stored import run_on
 
 HOUR, MINUTE = 3_600_000, 60_000
@@ -53,12 +52,12 @@ SECOND = [(2, "a3"), (4, "a4")]
 @pytest.fixture
 def kept(tmp_path: Path) -> Plan:
     """Two batches at ``tmp_path/checkpoint``, an hour apart."""
-    plan = planner.compile_sql(script(), name="kept")
+    plan = hintplan.compile_sql(script(), name="kept")
     queries = run_on(plan, tmp_path / "checkpoint").values()
     for query in queries:
         query.batch({"l": FIRST, "r": [(3, "b0")]}, OLD)
         query.batch({"l": SECOND}, NEW)
-    plans.dump(plan, tmp_path / "plan.json")
+    hintplan.dump(plan, tmp_path / "plan.json")
     return plan
 
 
@@ -121,7 +120,7 @@ def test_a_batch_that_is_not_committed_does_not_count(kept: Plan, tmp_path: Path
 
 def test_state_that_a_plan_does_not_read_is_told_from_the_manifests(kept: Plan, tmp_path: Path) -> None:
     changed = script(columns="k BIGINT, a STRING, c STRING", of="c", counted="r")
-    found = read_state(planner.compile_sql(changed, name="changed"), str(tmp_path / "checkpoint"), at=NEW)
+    found = read_state(hintplan.compile_sql(changed, name="changed"), str(tmp_path / "checkpoint"), at=NEW)
     states = {
         (query.id, query.batch, state.id, state.status): {each.name: each.amount.rows for each in state.entries}
         for query in found.queries
@@ -140,14 +139,16 @@ def test_state_that_a_plan_does_not_read_is_told_from_the_manifests(kept: Plan, 
 
 
 def test_state_follows_an_operator_that_is_called_otherwise(kept: Plan, tmp_path: Path) -> None:
-    renamed = planner.compile_sql(script().replace("FROM l JOIN r ON l.k", "FROM l AS x JOIN r ON x.k"), name="renamed")
+    renamed = hintplan.compile_sql(
+        script().replace("FROM l JOIN r ON l.k", "FROM l AS x JOIN r ON x.k"), name="renamed"
+    )
     found = read_state(renamed, str(tmp_path / "checkpoint"), at=NEW)
     assert entry(found, "join_x_r", "leftState").amount.rows == 4
     assert "join_x_r  (stored as join_l_r)" in state_text(found)
 
 
 def test_a_plan_that_has_nothing_to_do_with_the_checkpoint_is_refused(kept: Plan, tmp_path: Path) -> None:
-    stranger = planner.compile_sql(
+    stranger = hintplan.compile_sql(
         "CREATE TABLE x (a INT) WITH ('connector' = 'datagen');"
         "CREATE TABLE y (a INT) WITH ('connector' = 'blackhole');"
         "INSERT INTO y SELECT a FROM x;",
@@ -168,7 +169,7 @@ def test_state_of_several_operators_in_a_checkpoint_with_an_odd_name_that_is_giv
         INSERT INTO both SELECT z.b, x.n + y.n
         FROM sums AS x JOIN sums AS y ON x.k = y.k JOIN (SELECT k, MAX(b) AS b FROM r GROUP BY k) AS z ON x.k = z.k"""
     )
-    plan = planner.compile_sql(text)
+    plan = hintplan.compile_sql(text)
     checkpoint = tmp_path / "state [1] {a,b}*?%20"
     (query,) = run_on(plan, checkpoint).values()
     query.batch({"l": [(1, "x"), (2, "x")], "r": [(1, "y")]}, NEW)
@@ -252,7 +253,7 @@ def test_the_command_needs_no_pyspark(kept: Plan, tmp_path: Path) -> None:
     program = (
         "import sys\n"
         "sys.modules.update(dict.fromkeys(('pyspark', 'py4j')))\n"  # an import of them fails
-        "from plans.cli import main\n"
+        "from hintplan.plans.cli import main\n"
         "sys.argv = ['hintplan', 'state', 'plan.json', '--checkpoint', 'checkpoint', '--json']\n"
         "main()\n"
     )

@@ -13,26 +13,26 @@ from typing import Any
 
 import pytest
 
-import planner
-from plans.checkpoint.record import local_record
-from plans.errors import RunError
-from plans.model.plan import Plan
-from plans.operators import KINDS
-from runtime import read_state
-from runtime.build.bound import KERNELS
-from runtime.checkpoint import run_lock
-from runtime.checkpoint.files import local_files
-from runtime.checkpoint.lease import WAITS, claim, look
-from runtime.checkpoint.lease_stores import arrow_store
-from runtime.checkpoint.lock_owner import ourselves
-from runtime.checkpoint.parts import damages
-from runtime.checkpoint.run_lock import lock_stored
-from runtime.inspect import snapshot, snapshot_parts
-from runtime.inspect.compact import compact_state
-from runtime.inspect.snapshot import take_snapshot
-from runtime.run.checked import check
-from runtime.storage import local_files as on_disk
-from runtime.storage.remote_files import remote_files
+import hintplan
+from hintplan import read_state
+from hintplan.plans.checkpoint.record import local_record
+from hintplan.plans.errors import RunError
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import KINDS
+from hintplan.runtime.build.bound import KERNELS
+from hintplan.runtime.checkpoint import run_lock
+from hintplan.runtime.checkpoint.files import local_files
+from hintplan.runtime.checkpoint.lease import WAITS, claim, look
+from hintplan.runtime.checkpoint.lease_stores import arrow_store
+from hintplan.runtime.checkpoint.lock_owner import ourselves
+from hintplan.runtime.checkpoint.parts import damages
+from hintplan.runtime.checkpoint.run_lock import lock_stored
+from hintplan.runtime.inspect import snapshot, snapshot_parts
+from hintplan.runtime.inspect.compact import compact_state
+from hintplan.runtime.inspect.snapshot import take_snapshot
+from hintplan.runtime.run.checked import check
+from hintplan.runtime.storage import local_files as on_disk
+from hintplan.runtime.storage.remote_files import remote_files
 from tests.operator_kinds import BATCHES, PROGRAMS, compiled, expected
 from tests.runtime.changelog import Event, fold
 from tests.runtime.stored import StoredQuery, run_on
@@ -92,7 +92,7 @@ def counted(tmp_path: Path) -> Plan:
 
 
 def counting(ttl: str = "0 s") -> Plan:
-    return planner.compile_sql(
+    return hintplan.compile_sql(
         f"SET 'table.exec.state.ttl' = '{ttl}';"
         "CREATE TABLE l (k BIGINT, a STRING) WITH ('connector' = 'datagen');"
         "CREATE TABLE r (k BIGINT, n BIGINT) WITH ('connector' = 'blackhole');"
@@ -351,7 +351,7 @@ def test_a_crash_at_any_operation_leaves_nothing_that_looks_whole(
 def test_the_command_says_what_it_made(counted: Plan, tmp_path: Path) -> None:
     from click.testing import CliRunner
 
-    from runtime.inspect.command import state_command
+    from hintplan.runtime.inspect.command import state_command
 
     here = str(tmp_path / "checkpoint")
     done = CliRunner().invoke(
@@ -370,7 +370,7 @@ def test_the_command_says_what_it_made(counted: Plan, tmp_path: Path) -> None:
 def test_a_plan_or_a_choice_with_a_snapshot_is_wrong_usage(counted: Plan, tmp_path: Path) -> None:
     from click.testing import CliRunner
 
-    from runtime.inspect.command import state_command
+    from hintplan.runtime.inspect.command import state_command
 
     def said(*arguments: str) -> str:
         done = CliRunner().invoke(state_command, list(arguments))

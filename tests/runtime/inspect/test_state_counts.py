@@ -12,19 +12,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plans.errors import RunError
-from runtime.inspect import counts as counts_module
-from runtime.inspect.counts import HOUR, Under, count_parked, count_rows
-from runtime.inspect.partition import Kept, count_parked_rows, count_tables
-from runtime.operators.lookup_retry import ATTEMPTS
-from runtime.state.layout import COUNT, HASH, WRITE, StateLayout, prefixed_hash
-from runtime.state.manifest import SegmentEntry, StateTable, write_manifest
-from runtime.storage.committed import manifests_in_force
-from runtime.storage.files import Files, files_at
-from runtime.storage.manifest import Manifest
-from runtime.storage.partition import open_partition
-from runtime.storage.place import Place
-from runtime.storage.read import read_manifest_file
+from hintplan.plans.errors import RunError
+from hintplan.runtime.inspect import counts as counts_module
+from hintplan.runtime.inspect.counts import HOUR, Under, count_parked, count_rows
+from hintplan.runtime.inspect.partition import Kept, count_parked_rows, count_tables
+from hintplan.runtime.operators.lookup_retry import ATTEMPTS
+from hintplan.runtime.state.layout import COUNT, HASH, WRITE, StateLayout, prefixed_hash
+from hintplan.runtime.state.manifest import SegmentEntry, StateTable, write_manifest
+from hintplan.runtime.storage.committed import manifests_in_force
+from hintplan.runtime.storage.files import Files, files_at
+from hintplan.runtime.storage.manifest import Manifest
+from hintplan.runtime.storage.partition import open_partition
+from hintplan.runtime.storage.place import Place
+from hintplan.runtime.storage.read import read_manifest_file
 
 MINUTE = 60_000
 LAYOUT = StateLayout(
@@ -204,7 +204,7 @@ def test_parked_rows_are_found_by_the_columns_that_a_lookup_asks_with(tmp_path: 
 
 
 def test_the_hash_is_no_part_of_a_row_that_is_read() -> None:
-    from runtime.inspect.rows import rows_json, rows_text
+    from hintplan.runtime.inspect.rows import rows_json, rows_text
 
     rows = segment([(1, "a\x1b", 2, 1_000)])
     cells = rows_text(rows, ("k",), "Europe/Berlin", lambda write: f"after {write}")

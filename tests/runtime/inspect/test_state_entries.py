@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planner import compile_sql
-from plans.checkpoint.continuation import continuation
-from plans.edit.edit import set_value
-from plans.model.plan import Plan
-from plans.operators import KINDS, op_name
-from runtime.inspect.entries import entries_of, fits
-from runtime.inspect.state_owner import owned_states
-from runtime.state.manifest import SegmentEntry, StateTable, write_manifest
-from runtime.storage.manifest import Manifest
+from hintplan import compile_sql
+from hintplan.plans.checkpoint.continuation import continuation
+from hintplan.plans.edit.edit import set_value
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import KINDS, op_name
+from hintplan.runtime.inspect.entries import entries_of, fits
+from hintplan.runtime.inspect.state_owner import owned_states
+from hintplan.runtime.state.manifest import SegmentEntry, StateTable, write_manifest
+from hintplan.runtime.storage.manifest import Manifest
 
 SCRIPT = """
 SET 'table.exec.state.ttl' = '1 h';

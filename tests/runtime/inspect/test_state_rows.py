@@ -8,9 +8,9 @@ import duckdb
 import pytest
 
 import hintplan
-from plans.errors import PlanError, RunError
-from plans.model.plan import Plan
-from runtime.inspect import counts
+from hintplan.plans.errors import PlanError, RunError
+from hintplan.plans.model.plan import Plan
+from hintplan.runtime.inspect import counts
 from tests.runtime.stored import run_on
 
 HOUR, MINUTE = 3_600_000, 60_000

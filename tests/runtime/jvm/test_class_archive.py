@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.jvm import class_archive
+from hintplan.runtime.jvm import class_archive
 
 
 @pytest.fixture
@@ -232,7 +232,7 @@ def test_the_maker_in_the_background_has_neither_the_terminal_nor_the_pipes(
     """A shell that reads the output of a run to its end does not wait for the maker, which sleeps here."""
     program = (
         "import subprocess, sys\n"
-        "from runtime.jvm import class_archive\n"
+        "from hintplan.runtime.jvm import class_archive\n"
         "start = subprocess.Popen\n"
         "def asleep(command, **how):\n"
         "    global made\n"

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from pyspark.errors import PySparkRuntimeError
 
-from runtime.jvm import class_archive
-from runtime.jvm.launch import Launch, launch
+from hintplan.runtime.jvm import class_archive
+from hintplan.runtime.jvm.launch import Launch, launch
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def test_an_interrupt_ends_the_jvm_that_is_waited_for(home: Path, monkeypatch: p
     def interrupts(seconds: float) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("runtime.jvm.launch.time.sleep", interrupts)
+    monkeypatch.setattr("hintplan.runtime.jvm.launch.time.sleep", interrupts)
     with pytest.raises(KeyboardInterrupt):
         launched.gateway()
     assert launched.process.wait(50) == -9

@@ -21,11 +21,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import planner
-from plans.errors import RunError
-from runtime.kernels.floats import normal_floats
-from runtime.state.manifest import SegmentEntry, StateTable, write_manifest
-from runtime.state.memory import MemoryStore
+import hintplan
+from hintplan.plans.errors import RunError
+from hintplan.runtime.kernels.floats import normal_floats
+from hintplan.runtime.state.manifest import SegmentEntry, StateTable, write_manifest
+from hintplan.runtime.state.memory import MemoryStore
 from tests.runtime.aggregates import Run, aggregate, call
 from tests.runtime.changelog import delta, events_of
 from tests.runtime.pipeline import Pipeline
@@ -76,7 +76,7 @@ QUERIES: dict[str, tuple[str, str]] = {
 def plan_of(kinds: str, query: str):
     columns = ", ".join(f"c{i} {KINDS[kind]}" for i, kind in enumerate(kinds))
     text = f"{TABLES} CREATE TABLE r ({columns}) WITH ('connector' = 'blackhole'); INSERT INTO r {query};"
-    return planner.compile_sql(text, name="q")
+    return hintplan.compile_sql(text, name="q")
 
 
 PLANS = {name: plan_of(*query) for name, query in QUERIES.items()}
@@ -188,7 +188,7 @@ def rounded(value: Any, kind: str) -> Any:
 @pytest.mark.parametrize("most", [1, 2, 9])
 def test_rows_that_replace_each_other_by_a_key_of_double(most: int) -> None:
     """Upserts by a key of -0.0, 0.0 and NaN into a sink with another such key; by hand, the last row of each key."""
-    plan = planner.compile_sql(
+    plan = hintplan.compile_sql(
         "CREATE TABLE u (d DOUBLE, v BIGINT, f FLOAT, PRIMARY KEY (d) NOT ENFORCED) WITH ('connector' = 'filesystem', "
         "'path' = 'u', 'format' = 'json', 'source.changelog' = 'upsert');"
         "CREATE TABLE r (f FLOAT, v BIGINT, d DOUBLE, PRIMARY KEY (f) NOT ENFORCED) WITH ('connector' = 'jdbc', "

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from plans.errors import RunError
-from runtime.expressions.condition import compile_value
+from hintplan.plans.errors import RunError
+from hintplan.runtime.expressions.condition import compile_value
 from tests.sample import sampled
 
 ADDRESS = pa.struct([("city", pa.string()), ("zip", pa.int32())])

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runtime.kernels.xxhash import hash_rows
-from runtime.state.nested_values import numbered
+from hintplan.runtime.kernels.xxhash import hash_rows
+from hintplan.runtime.state.nested_values import numbered
 
 INTEGERS = st.none() | st.integers(0, 2)
 KINDS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from plans.operators import SortKey
-from runtime.kernels.sorting import sorted_rows
+from hintplan.plans.operators import SortKey
+from hintplan.runtime.kernels.sorting import sorted_rows
 
 ASCENDING: dict[str, tuple[list[Any], pa.DataType]] = {
     "boolean": ([False, True], pa.bool_()),

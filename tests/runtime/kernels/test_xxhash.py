@@ -14,7 +14,7 @@ import xxhash
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runtime.kernels.xxhash import hash_rows
+from hintplan.runtime.kernels.xxhash import hash_rows
 
 
 def xxh64(data: bytes, seed: int = 42) -> int:

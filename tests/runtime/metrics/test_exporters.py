@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from plans.errors import NotInstalled, RunError
-from plans.model.plan import Plan
-from runtime.metrics.exporter import destination
-from runtime.metrics.metrics import Metrics, open_metrics
-from runtime.metrics.table import METRICS
+from hintplan.plans.errors import NotInstalled, RunError
+from hintplan.plans.model.plan import Plan
+from hintplan.runtime.metrics.exporter import destination
+from hintplan.runtime.metrics.metrics import Metrics, open_metrics
+from hintplan.runtime.metrics.table import METRICS
 from tests.runtime.metrics.receiver import receiver
 from tests.runtime.metrics.scraped import of, scrape
 from tests.runtime.metrics.test_measure import BATCH, QUERIES

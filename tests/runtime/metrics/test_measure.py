@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 
 import hintplan
-from plans.files.codec import fingerprint
-from plans.model.plan import Plan
-from runtime.functions.metrics import FunctionCounters
-from runtime.lookup.metrics import LookupCounters
-from runtime.metrics import table
-from runtime.metrics.measure import FUNCTION_METRICS, LOOKUP_METRICS
-from runtime.metrics.measurements import Measurements
-from runtime.metrics.metrics import Metrics
-from runtime.metrics.table import METRICS, Metric
-from runtime.progress import BatchProgress, OperatorProgress
-from runtime.sources import SourceProgress
+from hintplan.plans.files.codec import fingerprint
+from hintplan.plans.model.plan import Plan
+from hintplan.runtime.functions.metrics import FunctionCounters
+from hintplan.runtime.lookup.metrics import LookupCounters
+from hintplan.runtime.metrics import table
+from hintplan.runtime.metrics.measure import FUNCTION_METRICS, LOOKUP_METRICS
+from hintplan.runtime.metrics.measurements import Measurements
+from hintplan.runtime.metrics.metrics import Metrics
+from hintplan.runtime.metrics.table import METRICS, Metric
+from hintplan.runtime.progress import BatchProgress, OperatorProgress
+from hintplan.runtime.sources import SourceProgress
 from tests.spark.programs import revenue_plan
 
 ROOT = Path(__file__).parents[3]

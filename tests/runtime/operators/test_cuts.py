@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runtime.engine.process import joined
-from runtime.state.memory import MemoryStore
+from hintplan.runtime.engine.process import joined
+from hintplan.runtime.state.memory import MemoryStore
 from tests.runtime.aggregates import Run, aggregate, call
 from tests.runtime.changelog import Event, delta, events_of
 from tests.runtime.operators.test_join_operator import KINDS, join

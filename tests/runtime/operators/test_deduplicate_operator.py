@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runtime.operators.deduplicate import DeduplicateOperator
-from runtime.state.memory import MemoryStore
+from hintplan.runtime.operators.deduplicate import DeduplicateOperator
+from hintplan.runtime.state.memory import MemoryStore
 from tests.runtime.changelog import Event, colliding_hash, delta, events_of, net, stable_hash
 from tests.runtime.flink_model import DeduplicateModel
 

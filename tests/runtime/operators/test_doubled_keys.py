@@ -13,12 +13,12 @@ from collections import Counter
 import pyarrow as pa
 import pytest
 
-import planner
-from plans.operators import Join
-from runtime.kernels.xxhash import hash_rows
-from runtime.operator import KIND, hash_column
-from runtime.operators.join import JoinOperator
-from runtime.state.memory import MemoryStore
+import hintplan
+from hintplan.plans.operators import Join
+from hintplan.runtime.kernels.xxhash import hash_rows
+from hintplan.runtime.operator import KIND, hash_column
+from hintplan.runtime.operators.join import JoinOperator
+from hintplan.runtime.state.memory import MemoryStore
 from tests.runtime.changelog import KINDS, events_of, fold
 from tests.runtime.pipeline import Pipeline
 
@@ -63,7 +63,7 @@ QUERIES |= {
 
 def plan_of(query: str):
     text = f"{TABLES} CREATE TABLE r (p BIGINT, q BIGINT) WITH ('connector' = 'blackhole'); INSERT INTO r {query};"
-    return planner.compile_sql(text, name="q")
+    return hintplan.compile_sql(text, name="q")
 
 
 def rows_of(dice: random.Random) -> list[tuple[str, tuple]]:

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plans.operators import Join, JoinColumn
-from runtime.expressions.condition import compile_condition
-from runtime.operators.join import JoinOperator
-from runtime.state.memory import MemoryStore
+from hintplan.plans.operators import Join, JoinColumn
+from hintplan.runtime.expressions.condition import compile_condition
+from hintplan.runtime.operators.join import JoinOperator
+from hintplan.runtime.state.memory import MemoryStore
 from tests.runtime.changelog import Event, colliding_hash, delta, events_of, fold, stable_hash
 from tests.runtime.flink_model import JoinModel
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plans.operators import SortKey
-from runtime.kernels.numbering import Numbering
-from runtime.operators.first_rows import FirstRowsOperator
-from runtime.operators.rank import RankOperator
-from runtime.state.memory import MemoryStore
+from hintplan.plans.operators import SortKey
+from hintplan.runtime.kernels.numbering import Numbering
+from hintplan.runtime.operators.first_rows import FirstRowsOperator
+from hintplan.runtime.operators.rank import RankOperator
+from hintplan.runtime.state.memory import MemoryStore
 from tests.runtime.changelog import Event, colliding_hash, delta, events_of, fold, stable_hash
 
 COLUMNS = pa.schema([("k", pa.string()), ("a", pa.int64()), ("b", pa.float64()), ("c", pa.string())])

@@ -9,14 +9,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from plans.operators import SortKey
-from runtime.kernels.numbering import Numbering
-from runtime.operators.first_rows import FirstRowsOperator
-from runtime.operators.rank import RankOperator
-from runtime.state.layout import SUFFIX_MASK, WRITE
-from runtime.state.memory import MemoryStore
-from runtime.state.tables import open_tables
-from runtime.state.under_keys import stored_under
+from hintplan.plans.operators import SortKey
+from hintplan.runtime.kernels.numbering import Numbering
+from hintplan.runtime.operators.first_rows import FirstRowsOperator
+from hintplan.runtime.operators.rank import RankOperator
+from hintplan.runtime.state.layout import SUFFIX_MASK, WRITE
+from hintplan.runtime.state.memory import MemoryStore
+from hintplan.runtime.state.tables import open_tables
+from hintplan.runtime.state.under_keys import stored_under
 from tests.runtime.changelog import Event, delta, events_of, stable_hash
 
 COLUMNS = pa.schema([("k", pa.string()), ("a", pa.int64()), ("c", pa.string())])

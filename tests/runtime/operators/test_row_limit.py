@@ -10,10 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hintplan
-import plans
-from planner.compile import compile_sql
-from plans.lint.loss_rules import lossy_settings
-from runtime.state.layout import prefixed_hash
+from hintplan.planner.compile import compile_sql
+from hintplan.plans.lint.loss_rules import lossy_settings
+from hintplan.runtime.state.layout import prefixed_hash
 from tests.runtime.changelog import Event, fold, stable_hash
 from tests.runtime.flink_model import JoinModel
 from tests.runtime.operators.test_join_operator import KINDS, Run, join
@@ -147,7 +146,7 @@ def test_config_limits_both_sides_and_an_edit_one(edits: dict[str, int], left: s
     plan = compile_sql(SCRIPT)
     for side, limit in edits.items():
         plan = hintplan.set(plan, f"join_o_c.max-rows-per-key.{side}", limit)
-    pipeline = Pipeline(plans.loads(plans.dumps(plan)))
+    pipeline = Pipeline(hintplan.loads(hintplan.dumps(plan)))
     pipeline.batch({"o": [(1, 7), (2, 7), (3, 7)]})
     pipeline.batch({"c": [(7, "x")]})
     assert +pipeline.result == {(number, "x"): 1 for number in left}
@@ -159,12 +158,12 @@ def test_it_is_explained_and_linted_where_it_is_set_and_absent_where_not() -> No
     assert "max-rows-per-key             left 2 (config) · right 0 (edit · config 2)" in shown
     assert [found.path for found in lossy_settings(limited_plan)] == ["operators.join_o_c.max-rows-per-key.left"]
     plan = compile_sql(SCRIPT.replace("SET 'table.exec.join.max-rows-per-key' = '2';", ""))
-    assert "max-rows-per-key" not in plans.dumps(plan).decode()
+    assert "max-rows-per-key" not in hintplan.dumps(plan).decode()
     assert list(lossy_settings(plan)) == []
 
 
 def test_a_batch_plan_has_none() -> None:
     batch = "SET 'execution.runtime-mode' = 'batch';" + SCRIPT
     assert "max-rows-per-key" not in str(hintplan.explain(compile_sql(batch)).text().partition("\n\n")[2])
-    with pytest.raises(plans.PlanError, match="a batch job keeps no state"):
+    with pytest.raises(hintplan.PlanError, match="a batch job keeps no state"):
         hintplan.set(compile_sql(batch), "join_o_c.max-rows-per-key.left", 3)

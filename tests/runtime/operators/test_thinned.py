@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plans.operators import SortKey
-from runtime.kernels.numbering import Numbering
-from runtime.operators.deduplicate import DeduplicateOperator
-from runtime.operators.first_rows import FirstRowsOperator
-from runtime.operators.thinned import Thinned
-from runtime.state.memory import MemoryStore
+from hintplan.plans.operators import SortKey
+from hintplan.runtime.kernels.numbering import Numbering
+from hintplan.runtime.operators.deduplicate import DeduplicateOperator
+from hintplan.runtime.operators.first_rows import FirstRowsOperator
+from hintplan.runtime.operators.thinned import Thinned
+from hintplan.runtime.state.memory import MemoryStore
 from tests.runtime.changelog import colliding_hash, delta, events_of, stable_hash
 
 COLUMNS = pa.schema([("k", pa.string()), ("at", pa.timestamp("us")), ("v", pa.int64())])

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plans.operators import Aggregate, AggregateCall
-from plans.operators.aggregate import one_phase_because
-from runtime.engine.process import joined
-from runtime.kernels.partial import ROWS, WEIGHT
-from runtime.operators.aggregate import AggregateOperator
-from runtime.state.memory import MemoryStore
+from hintplan.plans.operators import Aggregate, AggregateCall
+from hintplan.plans.operators.aggregate import one_phase_because
+from hintplan.runtime.engine.process import joined
+from hintplan.runtime.kernels.partial import ROWS, WEIGHT
+from hintplan.runtime.operators.aggregate import AggregateOperator
+from hintplan.runtime.state.memory import MemoryStore
 from tests.runtime.changelog import Event, colliding_hash, delta, events_of, stable_hash
 
 COLUMNS = pa.schema([("k", pa.string()), ("v", pa.int64()), ("m", pa.decimal128(10, 2)), ("f", pa.bool_())])

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.compile import compile_sql
-from runtime.inspect.entries import entries_of
-from runtime.operator import StatefulOperator
-from runtime.operators.changelog_normalize import ChangelogNormalizeOperator
-from runtime.operators.sink_materialize import SinkMaterializeOperator
-from runtime.state.memory import MemoryStore
+from hintplan.planner.compile import compile_sql
+from hintplan.runtime.inspect.entries import entries_of
+from hintplan.runtime.operator import StatefulOperator
+from hintplan.runtime.operators.changelog_normalize import ChangelogNormalizeOperator
+from hintplan.runtime.operators.sink_materialize import SinkMaterializeOperator
+from hintplan.runtime.state.memory import MemoryStore
 from tests.runtime.changelog import Event, colliding_hash, delta, events_of, fold, net, stable_hash
 from tests.runtime.flink_model import MaterializeModel, NormalizeModel
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runtime.engine.process import joined
-from runtime.state.memory import MemoryStore
+from hintplan.runtime.engine.process import joined
+from hintplan.runtime.state.memory import MemoryStore
 from tests.runtime.aggregates import Run, aggregate, call, inserts
 from tests.runtime.changelog import Event, delta, events_of
 

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-import planner
-import plans
-import plans.checkpoint.record
-from plans.checkpoint.continuation import continuation, record_after
-from plans.checkpoint.record import record_line
-from plans.edit.edit import set_value
-from plans.model.plan import Plan
+import hintplan as api
+import hintplan.plans.checkpoint.record
+from hintplan.plans.checkpoint.continuation import continuation, record_after
+from hintplan.plans.checkpoint.record import record_line
+from hintplan.plans.edit.edit import set_value
+from hintplan.plans.model.plan import Plan
 from tests.plans.in_process import hintplan
 
 TABLES = """
@@ -27,7 +26,7 @@ TOTALS = "INSERT INTO r SELECT c.name, SUM(o.v) FROM o JOIN c ON o.k = c.k GROUP
 
 
 def compiled(insert: str) -> Plan:
-    return planner.compile_sql(TABLES + insert, name="totals")
+    return api.compile_sql(TABLES + insert, name="totals")
 
 
 @pytest.fixture
@@ -49,7 +48,7 @@ def write_record(folder: Path, plan: Plan) -> None:
 
 
 def check(folder: Path, plan: Plan, *options: str) -> tuple[int, str]:
-    plans.dump(plan, folder / "plan.json")
+    api.dump(plan, folder / "plan.json")
     done = hintplan("check", "plan.json", "--checkpoint", "checkpoint", *options, folder=folder)
     assert done.stderr == ""
     return done.returncode, done.stdout
@@ -166,14 +165,14 @@ def test_a_renamed_operator_is_called_by_both_names(folder: Path) -> None:
 
 
 def test_a_new_checkpoint_has_nothing_to_lose(folder: Path) -> None:
-    plans.dump(compiled(TOTALS), folder / "plan.json")
+    api.dump(compiled(TOTALS), folder / "plan.json")
     done = hintplan("check", "plan.json", "--checkpoint", "elsewhere", "--exit-code", folder=folder)
     assert (done.returncode, done.stdout.splitlines()[0]) == (0, "totals · new checkpoint")
     assert done.stdout.splitlines()[-1] == "there is no directory elsewhere yet: a run would make it"
 
 
 def test_a_mistyped_checkpoint_is_not_taken_for_new_without_a_word(folder: Path) -> None:
-    plans.dump(compiled(TOTALS), folder / "plan.json")
+    api.dump(compiled(TOTALS), folder / "plan.json")
     said = "there is no directory chekpoint yet: a run would make it; did you mean checkpoint?"
     done = hintplan("check", "plan.json", "--checkpoint", "chekpoint", folder=folder)
     assert done.stdout.splitlines()[-1] == said
@@ -185,7 +184,7 @@ def test_a_mistyped_checkpoint_is_not_taken_for_new_without_a_word(folder: Path)
 
 
 def test_the_line_of_the_last_run_counts(folder: Path) -> None:
-    before = plans.checkpoint.record.local_record(str(folder / "checkpoint"))
+    before = hintplan.plans.checkpoint.record.local_record(str(folder / "checkpoint"))
     changed = compiled(TOTALS.replace("SUM(o.v)", "MAX(o.v)"))
     later = record_after(continuation(before, changed), before, changed, partitions=4, spark="4.3.0")
     assert later is not None
@@ -206,7 +205,7 @@ def test_the_line_of_the_last_run_counts(folder: Path) -> None:
 )
 def test_a_record_that_cannot_be_read_is_an_error(folder: Path, text: str, said: str) -> None:
     (folder / "checkpoint" / "hintplan" / "part-00000-x.txt").write_text(text, encoding="utf-8")
-    plans.dump(compiled(TOTALS), folder / "plan.json")
+    api.dump(compiled(TOTALS), folder / "plan.json")
     done = hintplan("check", "plan.json", "--checkpoint", "checkpoint", folder=folder)
     assert done.returncode == 1
     assert said in done.stderr
@@ -223,7 +222,7 @@ def test_a_record_that_cannot_be_read_is_an_error(folder: Path, text: str, said:
 )
 def test_a_checkpoint_of_an_older_layout_is_refused_with_what_to_do(folder: Path, line: str) -> None:
     (folder / "checkpoint" / "hintplan" / "part-00000-x.txt").write_text(line + "\n", encoding="utf-8")
-    plans.dump(compiled(TOTALS), folder / "plan.json")
+    api.dump(compiled(TOTALS), folder / "plan.json")
     layout = json.loads(line)["layout"]
     for command in ("check", "run"):
         done = hintplan(command, "plan.json", "--checkpoint", "checkpoint", folder=folder)
@@ -258,8 +257,8 @@ def test_states_that_come_and_go_in_a_query_are_named(folder: Path) -> None:
 
 
 def test_a_batch_plan_has_no_checkpoint(folder: Path) -> None:
-    batch = planner.compile_sql("SET 'execution.runtime-mode' = 'batch';" + TABLES + TOTALS, name="totals")
-    plans.dump(batch, folder / "plan.json")
+    batch = api.compile_sql("SET 'execution.runtime-mode' = 'batch';" + TABLES + TOTALS, name="totals")
+    api.dump(batch, folder / "plan.json")
     done = hintplan("check", "plan.json", "--checkpoint", "checkpoint", folder=folder)
     assert done.returncode == 64
     assert "totals is a batch plan: it keeps no state, so it has no checkpoint" in done.stderr

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from runtime.checkpoint.lease import Waited
-from runtime.checkpoint.lock_owner import ourselves
-from runtime.progress import BatchProgress, JobProgress
-from runtime.run.report import JsonReport
-from runtime.running import Restart, RunningBatch, StuckBatch
+from hintplan.runtime.checkpoint.lease import Waited
+from hintplan.runtime.checkpoint.lock_owner import ourselves
+from hintplan.runtime.progress import BatchProgress, JobProgress
+from hintplan.runtime.run.report import JsonReport
+from hintplan.runtime.running import Restart, RunningBatch, StuckBatch
 
 PAGE = Path(__file__).parents[3] / "docs" / "operations.md"
 AT_WORK = RunningBatch(sinks=("sink_r",), batch=1, running_ms=5000, stages=())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runtime.run.patience import Patience
+from hintplan.runtime.run.patience import Patience
 
 
 def looked_at(patience: Patience, *times: float, ended: int = 7) -> list[float]:

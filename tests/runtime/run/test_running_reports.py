@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import pytest
 
-from runtime.progress import BatchProgress, OperatorProgress
-from runtime.run.report import JsonReport, LineReport, TableReport
-from runtime.run.running_text import running_text, stuck_text
-from runtime.running import RunningBatch, RunningStage, RunningTask, StuckBatch
-from runtime.sources import SourceProgress
+from hintplan.runtime.progress import BatchProgress, OperatorProgress
+from hintplan.runtime.run.report import JsonReport, LineReport, TableReport
+from hintplan.runtime.run.running_text import running_text, stuck_text
+from hintplan.runtime.running import RunningBatch, RunningStage, RunningTask, StuckBatch
+from hintplan.runtime.sources import SourceProgress
 
 PACKED = RunningStage(stage=30, operators=("scan_o",), tasks=2, done=2, failed=0, rows_read=1200, waiting=())
 JOINED = RunningStage(

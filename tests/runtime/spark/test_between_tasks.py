@@ -13,8 +13,8 @@ from zipfile import ZipFile
 import pyarrow as pa
 import pytest
 
-from runtime.spark import between_tasks
-from runtime.spark.between_tasks import as_task
+from hintplan.runtime.spark import between_tasks
+from hintplan.runtime.spark.between_tasks import as_task
 
 
 @pytest.fixture(autouse=True)

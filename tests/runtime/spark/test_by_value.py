@@ -9,10 +9,10 @@ from pathlib import Path
 import pyspark
 from pyspark import cloudpickle
 
-from runtime.connectors.print_sink import PrintBatch
-from runtime.spark.by_value import Carried
-from runtime.spark.shipping import archive
-from runtime.spark.waking import WakingReader
+from hintplan.runtime.connectors.print_sink import PrintBatch
+from hintplan.runtime.spark.by_value import Carried
+from hintplan.runtime.spark.shipping import archive
+from hintplan.runtime.spark.waking import WakingReader
 
 BARE = """
 import importlib.util, json, pickle, sys
@@ -77,8 +77,8 @@ def test_a_process_that_has_other_code_of_that_name_gets_what_is_carried(tmp_pat
 PICKLING = """
 import sys, pathlib
 from pyspark import cloudpickle
-from runtime.spark.by_value import Carried
-from runtime.spark.shipping import own_code
+from hintplan.runtime.spark.by_value import Carried
+from hintplan.runtime.spark.shipping import own_code
 sys.path.insert(1, sys.argv[1])
 import shop
 sys.stdout.buffer.write(cloudpickle.dumps(Carried(shop.version, own_code(["shop"], pathlib.Path(sys.argv[1])))))

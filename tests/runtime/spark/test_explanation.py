@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from runtime.spark.explanation import explained, failed
-from runtime.spark.failure import root_cause
+from hintplan.runtime.spark.explanation import explained, failed
+from hintplan.runtime.spark.failure import root_cause
 
 READING = "SparkException: [FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:///in/my%20orders/9"
 
@@ -86,7 +86,7 @@ def test_what_a_worker_says_of_damaged_state_is_told_without_the_way_it_came() -
         "FileNotFoundError: [Errno 2] No such file or directory: '/ck/sink_r/state/join_o_c.1/0/1/7.1.arrow'\n\n"
         "The above exception was the direct cause of the following exception:\n\nTraceback (most recent call last):\n"
         '  File "runtime/engine/process.py", line 90, in _call\n    raise RunError(\n'
-        f"plans.errors.RunError: {said}\n  hint: restore it\n\n\tat org.apache.spark.api.python.BasePythonRunner"
+        f"hintplan.plans.errors.RunError: {said}\n  hint: restore it\n\n\tat org.apache.spark.api.python.BasePythonRunner"
     )
     error = failed("the query of sink_r failed", RuntimeError(text), lambda file: None)
     assert str(error) == f"the query of sink_r failed: RunError: {said}\n  hint: restore it"
@@ -140,7 +140,7 @@ def test_a_known_fault_is_told_through_a_sink_in_python_too(case: str) -> None:
             "JVM stacktrace:\norg.apache.spark.SparkRuntimeException\n",
             "SparkRuntimeException: [USER_RAISED_EXCEPTION] a row has the op +X",
         ),
-        ("plans.errors.RunError: SQLite refused to write", "RunError: SQLite refused to write"),
+        ("hintplan.plans.errors.RunError: SQLite refused to write", "RunError: SQLite refused to write"),
         (
             f"{FROM_JAVA}SparkException: Job aborted\n\tat a.b(C.scala:1)\n"
             "Caused by: org.apache.spark.api.python.PythonException: Traceback (most recent call last):\n"

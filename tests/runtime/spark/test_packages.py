@@ -8,8 +8,8 @@ import pyspark
 import pytest
 from pyspark import SparkContext
 
-from runtime.spark.packages import with_packages
-from runtime.spark.versions import VERSIONS, package_version
+from hintplan.runtime.spark.packages import with_packages
+from hintplan.runtime.spark.versions import VERSIONS, package_version
 
 TOPICS = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 

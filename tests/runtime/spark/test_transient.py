@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from plans.errors import PlanError, RunError, Unavailable
-from runtime.spark.explanation import failed
-from runtime.spark.failure import is_transient
+from hintplan.plans.errors import PlanError, RunError, Unavailable
+from hintplan.runtime.spark.explanation import failed
+from hintplan.runtime.spark.failure import is_transient
 
 WORKER = "An exception was thrown from the Python worker. Traceback (most recent call last):\n  File ...\n"
 
 PASSES = {
-    "a lookup": WORKER + "plans.errors.Unavailable: operator lookup_r: looking up key (1,) failed 4 times: ...",
-    "an older lookup": WORKER + "runtime.lookup.sources.failures.SourceUnavailable: the server answered 503",
+    "a lookup": WORKER
+    + "hintplan.plans.errors.Unavailable: operator lookup_r: looking up key (1,) failed 4 times: ...",
+    "an older lookup": WORKER + "hintplan.runtime.lookup.sources.failures.SourceUnavailable: the server answered 503",
     "topic": "org.apache.kafka.common.errors.TimeoutException: Topic t not present in metadata after 60000 ms.",
     "admin": "Timed out waiting for a node assignment. Call: describeTopics",
     "leader": "org.apache.kafka.common.errors.NotLeaderOrFollowerException: For requests intended only for the leader",
@@ -26,7 +27,8 @@ PASSES = {
 STAYS = {
     "data": "[MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION] Malformed records are detected: Connection refused",
     "expression": "[DIVIDE_BY_ZERO] Division by zero. Use `try_divide` to tolerate divisor being 0",
-    "state": WORKER + "runtime.storage.manifest.DamagedFile: 7.1.manifest is cut off; java.net.ConnectException: x",
+    "state": WORKER
+    + "hintplan.runtime.storage.manifest.DamagedFile: 7.1.manifest is cut off; java.net.ConnectException: x",
     "other run": "CONCURRENT_STREAM_LOG_UPDATE ... org.apache.kafka.common.errors.TimeoutException: x",
     "disk": "java.io.IOException: No space left on device",
     "rights": "org.apache.hadoop.security.AccessControlException: Permission denied: user=x",
@@ -35,7 +37,8 @@ STAYS = {
     "lost messages": "[KAFKA_DATA_LOSS.COULD_NOT_READ_OFFSET_RANGE] Some data may have been lost; Connection refused",
     "worker's Python": WORKER + "ModuleNotFoundError: No module named 'pyarrow'",
     "code": WORKER + "TypeError: unsupported operand type(s)",
-    "a refused row": WORKER + "plans.errors.RunError: PostgreSQL refused to write to table 't': value too long",
+    "a refused row": WORKER
+    + "hintplan.plans.errors.RunError: PostgreSQL refused to write to table 't': value too long",
 }
 
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from runtime.spark.waking import WakingReader
-from runtime.storage.manifest import Manifest, encode
-from runtime.storage.remote_files import remote_files
+from hintplan.runtime.spark.waking import WakingReader
+from hintplan.runtime.storage.manifest import Manifest, encode
+from hintplan.runtime.storage.remote_files import remote_files
 from tests.object_store.server import ObjectStore, running_store
 
 

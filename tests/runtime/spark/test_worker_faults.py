@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from runtime.spark.explanation import failed
-from runtime.spark.worker_faults import worker_fault
+from hintplan.runtime.spark.explanation import failed
+from hintplan.runtime.spark.worker_faults import worker_fault
 
 MISMATCH = (
     "pyspark.errors.exceptions.base.PySparkRuntimeError: [PYTHON_VERSION_MISMATCH] Python in worker has different "

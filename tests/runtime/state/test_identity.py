@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runtime.state.identity import hashed_groups
+from hintplan.runtime.state.identity import hashed_groups
 from tests.runtime.changelog import stable_hash
 
 ROWS = st.lists(st.tuples(st.sampled_from([None, 1, 2]), st.sampled_from(["x", "y", None])), max_size=30)

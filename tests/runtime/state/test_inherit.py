@@ -11,16 +11,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from plans.operators import AggregateCall
-from runtime.engine.pack import hashed
-from runtime.operator import INSERT, KIND, UPDATE_AFTER, StatefulOperator, hash_column
-from runtime.operators.aggregate import AggregateOperator
-from runtime.operators.join import JoinOperator
-from runtime.storage import partition as partition_module
-from runtime.storage.files import Files
-from runtime.storage.local_files import LocalFiles
-from runtime.storage.partition import Remembered, open_partition
-from runtime.storage.place import Place, Scale, partitions_of
+from hintplan.plans.operators import AggregateCall
+from hintplan.runtime.engine.pack import hashed
+from hintplan.runtime.operator import INSERT, KIND, UPDATE_AFTER, StatefulOperator, hash_column
+from hintplan.runtime.operators.aggregate import AggregateOperator
+from hintplan.runtime.operators.join import JoinOperator
+from hintplan.runtime.storage import partition as partition_module
+from hintplan.runtime.storage.files import Files
+from hintplan.runtime.storage.local_files import LocalFiles
+from hintplan.runtime.storage.partition import Remembered, open_partition
+from hintplan.runtime.storage.place import Place, Scale, partitions_of
 
 EVENTS = pa.schema([("k", pa.int64()), ("v", pa.int64())])
 SUMS = AggregateOperator(

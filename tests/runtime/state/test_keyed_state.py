@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plans.errors import RunError
-from runtime.inspect.counts import count_rows
-from runtime.state import keyed
-from runtime.state.keyed import KeyedState
-from runtime.state.layout import COUNT, HASH, WRITE, StateLayout, prefixed_hash
-from runtime.state.manifest import StateTable, read_manifest, write_manifest
-from runtime.state.memory import MemoryStore
+from hintplan.plans.errors import RunError
+from hintplan.runtime.inspect.counts import count_rows
+from hintplan.runtime.state import keyed
+from hintplan.runtime.state.keyed import KeyedState
+from hintplan.runtime.state.layout import COUNT, HASH, WRITE, StateLayout, prefixed_hash
+from hintplan.runtime.state.manifest import StateTable, read_manifest, write_manifest
+from hintplan.runtime.state.memory import MemoryStore
 
 LAYOUT = StateLayout(
     name="t",

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from runtime.operator import SegmentStore
-from runtime.storage.partition import PartitionStore
+from hintplan.runtime.operator import SegmentStore
+from hintplan.runtime.storage.partition import PartitionStore
 
 Row = tuple[int, int | None]
 """A key and its value; None takes the key away."""

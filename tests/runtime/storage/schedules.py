@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from runtime.storage import partition as protocol
-from runtime.storage.partition import Remembered
+from hintplan.runtime.storage import partition as protocol
+from hintplan.runtime.storage.partition import Remembered
 from tests.runtime.storage.stepped_files import Task
 
 

@@ -18,13 +18,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from plans.errors import RunError
-from runtime.storage import partition as protocol
-from runtime.storage.committed import manifests_in_force
-from runtime.storage.opened import Opened
-from runtime.storage.partition import PartitionStore, Remembered, open_partition
-from runtime.storage.place import Place, Scale, folder_of
-from runtime.storage.rewritten import remove_the_rest, rewrite_partition
+from hintplan.plans.errors import RunError
+from hintplan.runtime.storage import partition as protocol
+from hintplan.runtime.storage.committed import manifests_in_force
+from hintplan.runtime.storage.opened import Opened
+from hintplan.runtime.storage.partition import PartitionStore, Remembered, open_partition
+from hintplan.runtime.storage.place import Place, Scale, folder_of
+from hintplan.runtime.storage.rewritten import remove_the_rest, rewrite_partition
 from tests.runtime.storage.folding import Output, Row, compact, expected, process, read_state
 from tests.runtime.storage.schedules import (
     Attempt,

@@ -16,12 +16,12 @@ from itertools import count
 import numpy as np
 import pyarrow as pa
 
-from plans.errors import RunError
-from runtime.kernels.found_rows import KeyedRows
-from runtime.lookup.pinned import TaskPins, merged
-from runtime.storage.partition import Remembered
-from runtime.storage.pins import BatchPins, PinPlace, RememberedPins, heeded_pins, question_of
-from runtime.storage.place import Place
+from hintplan.plans.errors import RunError
+from hintplan.runtime.kernels.found_rows import KeyedRows
+from hintplan.runtime.lookup.pinned import TaskPins, merged
+from hintplan.runtime.storage.partition import Remembered
+from hintplan.runtime.storage.pins import BatchPins, PinPlace, RememberedPins, heeded_pins, question_of
+from hintplan.runtime.storage.place import Place
 from tests.runtime.storage.folding import Output, Row
 from tests.runtime.storage.schedules import Attempt, Violation
 from tests.runtime.storage.simulate import Schedule, simulate

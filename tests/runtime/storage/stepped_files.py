@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeVar
 import pyarrow as pa
 from greenlet import greenlet
 
-from runtime.storage.files import Files
+from hintplan.runtime.storage.files import Files
 
 Order = Literal["go on", "crash before", "crash after", "fail before", "fail after"]
 T = TypeVar("T")

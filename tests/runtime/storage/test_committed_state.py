@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from plans.errors import RunError
-from runtime.storage.committed import manifests_in_force
-from runtime.storage.files import files_at
-from runtime.storage.partition import open_partition
-from runtime.storage.place import Place, Scale
-from runtime.storage.read import read_manifest_file
+from hintplan.plans.errors import RunError
+from hintplan.runtime.storage.committed import manifests_in_force
+from hintplan.runtime.storage.files import files_at
+from hintplan.runtime.storage.partition import open_partition
+from hintplan.runtime.storage.place import Place, Scale
+from hintplan.runtime.storage.read import read_manifest_file
 
 
 def write(root: Path, batch: int, run: int, rows: int, scales: Sequence[Scale] = (Scale(2),)) -> None:

@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from plans.errors import RunError
-from runtime.storage.files import Files
-from runtime.storage.local_files import LocalFiles
-from runtime.storage.partition import Remembered, open_partition
-from runtime.storage.place import Place
-from runtime.storage.remote_files import remote_files
+from hintplan.plans.errors import RunError
+from hintplan.runtime.storage.files import Files
+from hintplan.runtime.storage.local_files import LocalFiles
+from hintplan.runtime.storage.partition import Remembered, open_partition
+from hintplan.runtime.storage.place import Place
+from hintplan.runtime.storage.remote_files import remote_files
 
 
 @pytest.fixture(params=["local", "s3"])

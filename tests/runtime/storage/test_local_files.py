@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from runtime.storage.files import files_at
-from runtime.storage.local_files import LocalFiles
+from hintplan.runtime.storage.files import files_at
+from hintplan.runtime.storage.local_files import LocalFiles
 
 
 @pytest.fixture

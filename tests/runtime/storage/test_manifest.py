@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from plans.errors import RunError
-from runtime.storage.manifest import FORMAT, Manifest, SegmentRef, body_start, decode, encode, offsets
+from hintplan.plans.errors import RunError
+from hintplan.runtime.storage.manifest import FORMAT, Manifest, SegmentRef, body_start, decode, encode, offsets
 
 INLINE = (b"first", b"", b"x" * 64, b"last one")
 WHOLE = Manifest(

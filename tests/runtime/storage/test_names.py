@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runtime.storage.names import DRAFT, MANIFEST, SEGMENT, WRITTEN, Name, named, newest, parsed
+from hintplan.runtime.storage.names import DRAFT, MANIFEST, SEGMENT, WRITTEN, Name, named, newest, parsed
 
 
 @pytest.mark.parametrize(

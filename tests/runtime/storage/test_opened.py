@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from runtime.storage.opened import Opened
+from hintplan.runtime.storage.opened import Opened
 
 
 def table(rows: int = 1000) -> pa.Table:

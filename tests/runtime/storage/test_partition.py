@@ -9,13 +9,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from plans.errors import RunError
-from runtime.storage import partition as protocol
-from runtime.storage.files import Files
-from runtime.storage.local_files import LocalFiles
-from runtime.storage.manifest import Manifest
-from runtime.storage.partition import KEPT_BATCHES, Known, PartitionStore, Remembered, open_partition
-from runtime.storage.place import Place, Scale
+from hintplan.plans.errors import RunError
+from hintplan.runtime.storage import partition as protocol
+from hintplan.runtime.storage.files import Files
+from hintplan.runtime.storage.local_files import LocalFiles
+from hintplan.runtime.storage.manifest import Manifest
+from hintplan.runtime.storage.partition import KEPT_BATCHES, Known, PartitionStore, Remembered, open_partition
+from hintplan.runtime.storage.place import Place, Scale
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from plans.errors import RunError
-from runtime.storage.files import files_at
-from runtime.storage.pins import (
+from hintplan.plans.errors import RunError
+from hintplan.runtime.storage.files import files_at
+from hintplan.runtime.storage.pins import (
     BatchPins,
     Pin,
     PinPlace,

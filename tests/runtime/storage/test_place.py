@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from runtime.state.layout import SUFFIX_MASK
-from runtime.storage.place import END, Place, Scale, bounds, partitions_of
+from hintplan.runtime.state.layout import SUFFIX_MASK
+from hintplan.runtime.storage.place import END, Place, Scale, bounds, partitions_of
 
 LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1
 COUNTS = (1, 2, 3, 4, 5, 7, 8, 16, 31, 64, 100, 127, 200, 255, 256, 333, 500, 999, 1000)

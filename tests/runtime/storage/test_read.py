@@ -11,14 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from plans.errors import RunError
-from runtime.storage import partition as writing
-from runtime.storage.local_files import LocalFiles
-from runtime.storage.manifest import SegmentRef
-from runtime.storage.opened import Opened
-from runtime.storage.partition import open_partition
-from runtime.storage.place import END, Place, bounds
-from runtime.storage.read import read_manifest_file, read_segment
+from hintplan.plans.errors import RunError
+from hintplan.runtime.storage import partition as writing
+from hintplan.runtime.storage.local_files import LocalFiles
+from hintplan.runtime.storage.manifest import SegmentRef
+from hintplan.runtime.storage.opened import Opened
+from hintplan.runtime.storage.partition import open_partition
+from hintplan.runtime.storage.place import END, Place, bounds
+from hintplan.runtime.storage.read import read_manifest_file, read_segment
 
 LOWEST = -END
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from runtime.lookup import pinned
-from runtime.storage.names import batch_of
-from runtime.storage.pins import BatchPins, Pin
+from hintplan.runtime.lookup import pinned
+from hintplan.runtime.storage.names import batch_of
+from hintplan.runtime.storage.pins import BatchPins, Pin
 from tests.runtime.storage import simulate_pins
 from tests.runtime.storage.schedules import Violation
 from tests.runtime.storage.simulate_pins import AskingSchedule

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from runtime.storage import partition as protocol
-from runtime.storage.files import Files
-from runtime.storage.manifest import Manifest
-from runtime.storage.names import parsed
-from runtime.storage.partition import PartitionStore
-from runtime.storage.place import Place, Scale
+from hintplan.runtime.storage import partition as protocol
+from hintplan.runtime.storage.files import Files
+from hintplan.runtime.storage.manifest import Manifest
+from hintplan.runtime.storage.names import parsed
+from hintplan.runtime.storage.partition import PartitionStore
+from hintplan.runtime.storage.place import Place, Scale
 from tests.runtime.storage import simulate
 from tests.runtime.storage.schedules import Violation
 from tests.runtime.storage.simulate import Schedule

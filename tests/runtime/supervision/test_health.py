@@ -12,8 +12,8 @@ from urllib.error import HTTPError
 
 import pytest
 
-from plans.errors import RunError
-from runtime.supervision.health import RESTARTING, RUNNING, SILENT_SECONDS, WAITING, Health, address, served
+from hintplan.plans.errors import RunError
+from hintplan.runtime.supervision.health import RESTARTING, RUNNING, SILENT_SECONDS, WAITING, Health, address, served
 
 
 @dataclass

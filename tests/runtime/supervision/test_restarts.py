@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from planner import compile_sql
-from plans.declarations.durations import parse_duration
-from plans.errors import SqlError
-from plans.model.config import KEYS
-from plans.settings.restarting import RESTARTING, TYPE
-from runtime.supervision.restarts import NEVER, Restarts, Strategy, configured
+from hintplan import compile_sql
+from hintplan.plans.declarations.durations import parse_duration
+from hintplan.plans.errors import SqlError
+from hintplan.plans.model.config import KEYS
+from hintplan.plans.settings.restarting import RESTARTING, TYPE
+from hintplan.runtime.supervision.restarts import NEVER, Restarts, Strategy, configured
 
 KEYS_OF_FLINK = json.loads((Path(__file__).parents[2] / "flink" / "keys.json").read_text(encoding="utf-8"))
 

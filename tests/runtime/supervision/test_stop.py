@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from runtime.supervision.stop import Stop
+from hintplan.runtime.supervision.stop import Stop
 
 
 def told(*steps: str) -> Stop:

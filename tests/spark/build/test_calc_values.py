@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from plans.declarations.tables import Column
-from plans.operators import Calc, SelectItem
-from runtime.build.calc import calc_in_arrow, calc_in_spark
-from runtime.spark.session import prepare_session
-from runtime.types import to_arrow
+from hintplan.plans.declarations.tables import Column
+from hintplan.plans.operators import Calc, SelectItem
+from hintplan.runtime.build.calc import calc_in_arrow, calc_in_spark
+from hintplan.runtime.spark.session import prepare_session
+from hintplan.runtime.types import to_arrow
 from tests.spark.expressions.condition_values import TYPES, in_spark, pairs
 
 COLUMNS = tuple(Column(name=f"__{side}_{name}", type=kind) for side in "lr" for name, (kind, _) in TYPES.items())

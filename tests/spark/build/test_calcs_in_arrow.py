@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-import planner
-from plans.operators import Calc
-from runtime.build.edges import edges_of
-from runtime.build.stream import build
-from runtime.lookup.plan import LookupRun
-from runtime.storage.place import Place
+import hintplan
+from hintplan.plans.operators import Calc
+from hintplan.runtime.build.edges import edges_of
+from hintplan.runtime.build.stream import build
+from hintplan.runtime.lookup.plan import LookupRun
+from hintplan.runtime.storage.place import Place
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @pytest.mark.spark
 def test_a_filter_above_an_outer_join_passes_row_kinds_on(spark: SparkSession, tmp_path: Path) -> None:
     table = "CREATE TABLE {} (k BIGINT, v BIGINT) WITH ('connector' = 'filesystem', 'format' = 'json', 'path' = '{}');"
-    plan = planner.compile_sql(
+    plan = hintplan.compile_sql(
         f"{table.format('a', tmp_path)}{table.format('b', tmp_path)}"
         "CREATE TABLE s (k BIGINT, n BIGINT) WITH ('connector' = 'print');"
         "INSERT INTO s SELECT k, COUNT(*) FROM (SELECT a.k, b.v FROM a LEFT JOIN b ON a.k = b.k) AS t "
@@ -42,7 +42,7 @@ def test_a_filter_above_an_outer_join_passes_row_kinds_on(spark: SparkSession, t
 @pytest.mark.spark
 def test_fields_of_rows_are_read_where_the_rows_are(spark: SparkSession, tmp_path: Path) -> None:
     files = f"WITH ('connector' = 'filesystem', 'format' = 'json', 'path' = '{tmp_path}')"
-    plan = planner.compile_sql(
+    plan = hintplan.compile_sql(
         f"CREATE TABLE o (id BIGINT, customer ROW<id BIGINT, tags ARRAY<STRING>>, amount BIGINT) {files};"
         f"CREATE TABLE c (k BIGINT, w BIGINT) {files};"
         "CREATE TABLE s (k BIGINT, tag STRING, n BIGINT) WITH ('connector' = 'print');"

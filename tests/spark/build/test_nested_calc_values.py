@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from plans.declarations.tables import Column
-from plans.operators import Calc, SelectItem
-from runtime.build.calc import calc_in_arrow, calc_in_spark
-from runtime.spark.session import prepare_session
-from runtime.types import to_arrow, to_spark
+from hintplan.plans.declarations.tables import Column
+from hintplan.plans.operators import Calc, SelectItem
+from hintplan.runtime.build.calc import calc_in_arrow, calc_in_spark
+from hintplan.runtime.spark.session import prepare_session
+from hintplan.runtime.types import to_arrow, to_spark
 
 COLUMNS = tuple(
     Column(name=name, type=kind)

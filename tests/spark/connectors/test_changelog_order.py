@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-import planner
-from plans.connectors.policy import Policy
-from runtime.run.execute import execute
+import hintplan
+from hintplan.plans.connectors.policy import Policy
+from hintplan.runtime.run.execute import execute
 from tests.spark.programs import add_rows, changes
 
 pytestmark = pytest.mark.spark
@@ -54,7 +54,7 @@ def test_rows_are_taken_back_that_another_file_of_the_batch_inserts(spark: Spark
     add_rows(tmp_path, "more", [{"id": 99, "currency": "EUR", "amount": 9}])
     (tmp_path / "rates.json").write_text('{"code": "EUR", "rate": 1}\n{"code": "USD", "rate": 1}\n')
     rates = {"connector": "python", "class": "tests.lookup.rates.Rates"}
-    plan = planner.compile_sql(
+    plan = hintplan.compile_sql(
         table(
             "orders", "id BIGINT, currency STRING, amount INT, pt AS PROCTIME()",
             path=f"{tmp_path}/orders", **FILES, **{"source.changelog": "true"},

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-import planner
-from runtime.run.execute import execute
+import hintplan
+from hintplan.runtime.run.execute import execute
 
 pytestmark = pytest.mark.spark
 
@@ -56,7 +56,7 @@ def written(spark: SparkSession, folder: Path, file_format: str) -> list[Path]:
 def test_each_row_knows_its_file(spark: SparkSession, tmp_path: Path, file_format: str, mode: str) -> None:
     files = written(spark, tmp_path / "in put", file_format)
     script = SCRIPT.format(folder=tmp_path / "in put", result=tmp_path / "result", format=file_format, mode=mode)
-    plan = planner.compile_sql(script)
+    plan = hintplan.compile_sql(script)
     stream: dict[str, Any] = {} if mode == "batch" else {"checkpoint": str(tmp_path / "checkpoint"), "once": True}
     execution = execute(plan, spark, **stream)
     assert execution.await_termination(DEADLINE_SECONDS)

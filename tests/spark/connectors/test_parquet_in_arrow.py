@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from planner import compile_sql
-from plans.errors import RunError
-from runtime.connectors import table as connectors
-from runtime.run.execute import execute
-from runtime.run.execution import Execution
+from hintplan import compile_sql
+from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors import table as connectors
+from hintplan.runtime.run.execute import execute
+from hintplan.runtime.run.execution import Execution
 from tests.spark.programs import changes
 
 pytestmark = pytest.mark.spark

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from runtime.operator import KIND, InputSpec, Result, SegmentStore
+from hintplan.runtime.operator import KIND, InputSpec, Result, SegmentStore
 
 __all__ = ["CountingOperator", "counting"]
 

@@ -18,18 +18,18 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructField, StructType
 
 import tests.spark.engine.counting as counting_module
-from plans.declarations.types import parse_type
-from runtime.engine.arrow_rows import ArrowRows
-from runtime.engine.blobs import from_blob
-from runtime.engine.buckets import bucket_ids, murmur3
-from runtime.engine.pack import PACKED_DDL, TICK, Packing, hashed
-from runtime.engine.shared import shared
-from runtime.engine.stateful import apply_operator
-from runtime.operator import InputSpec, StatefulOperator
-from runtime.spark.failure import root_cause
-from runtime.spark.session import prepare_session
-from runtime.storage.place import Place, Scale
-from runtime.types import to_arrow, to_spark
+from hintplan.plans.declarations.types import parse_type
+from hintplan.runtime.engine.arrow_rows import ArrowRows
+from hintplan.runtime.engine.blobs import from_blob
+from hintplan.runtime.engine.buckets import bucket_ids, murmur3
+from hintplan.runtime.engine.pack import PACKED_DDL, TICK, Packing, hashed
+from hintplan.runtime.engine.shared import shared
+from hintplan.runtime.engine.stateful import apply_operator
+from hintplan.runtime.operator import InputSpec, StatefulOperator
+from hintplan.runtime.spark.failure import root_cause
+from hintplan.runtime.spark.session import prepare_session
+from hintplan.runtime.storage.place import Place, Scale
+from hintplan.runtime.types import to_arrow, to_spark
 from tests.spark.engine.counting import counting
 
 pytestmark = pytest.mark.spark

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.sql.types import StructField, StructType
 
-from runtime.types import to_arrow, to_spark
+from hintplan.runtime.types import to_arrow, to_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark.errors import ArithmeticException
 
-from plans.errors import RunError
-from runtime.expressions.allowed import check_expression
-from runtime.expressions.arithmetic import spark_expression, wrapping
+from hintplan.plans.errors import RunError
+from hintplan.runtime.expressions.allowed import check_expression
+from hintplan.runtime.expressions.arithmetic import spark_expression, wrapping
 from tests.runtime.integers import ROWS, number
 
 if TYPE_CHECKING:

@@ -11,17 +11,17 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
 
-from planner.compile import compile_sql
-from plans.analysis.columns import output_columns
-from plans.errors import RunError, SqlError
-from plans.operators import Join
-from runtime.expressions.allowed import check_expression
-from runtime.expressions.arithmetic import spark_expression
-from runtime.expressions.condition import compile_condition, compile_value
-from runtime.operators.join import JoinOperator
-from runtime.operators.schema import state_schema
-from runtime.spark.session import prepare_session
-from runtime.state.memory import MemoryStore
+from hintplan.planner.compile import compile_sql
+from hintplan.plans.analysis.columns import output_columns
+from hintplan.plans.errors import RunError, SqlError
+from hintplan.plans.operators import Join
+from hintplan.runtime.expressions.allowed import check_expression
+from hintplan.runtime.expressions.arithmetic import spark_expression
+from hintplan.runtime.expressions.condition import compile_condition, compile_value
+from hintplan.runtime.operators.join import JoinOperator
+from hintplan.runtime.operators.schema import state_schema
+from hintplan.runtime.spark.session import prepare_session
+from hintplan.runtime.state.memory import MemoryStore
 from tests.runtime.changelog import delta, events_of, fold
 from tests.spark.arrow_types import spark_sends
 from tests.spark.expressions.condition_values import COMPARISONS, ROWS, SCHEMA, TYPES, answers, column, in_spark, pairs

@@ -11,15 +11,15 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from plans.declarations.functions import ALLOWED_FUNCTIONS
-from plans.declarations.tables import Column
-from plans.errors import RunError
-from plans.model.plan import Plan
-from plans.operators import Calc, SelectItem
-from runtime.build.calc import calc_in_spark
-from runtime.build.edges import Edges
-from runtime.expressions.allowed import _SYMBOLS, _WORDS
-from runtime.lookup.plan import LookupRun
+from hintplan.plans.declarations.functions import ALLOWED_FUNCTIONS
+from hintplan.plans.declarations.tables import Column
+from hintplan.plans.errors import RunError
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Calc, SelectItem
+from hintplan.runtime.build.calc import calc_in_spark
+from hintplan.runtime.build.edges import Edges
+from hintplan.runtime.expressions.allowed import _SYMBOLS, _WORDS
+from hintplan.runtime.lookup.plan import LookupRun
 from tests.sample import sampled
 
 pytestmark = pytest.mark.spark
@@ -99,7 +99,7 @@ def of_odd_shape() -> list[str]:
 @pytest.fixture(scope="module")
 def row(spark: SparkSession) -> tuple[DataFrame, Edges]:
     """A row with a column of each type, and what a builder knows of it."""
-    from runtime.spark.session import prepare_session
+    from hintplan.runtime.spark.session import prepare_session
 
     own = prepare_session(spark, time_zone="UTC", once=True)
     columns = tuple(Column(name=name, type=kind) for name, (kind, _) in VALUES.items())

@@ -6,10 +6,10 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from plans.declarations.functions import ALLOWED_FUNCTIONS
-from plans.errors import RunError
-from runtime.expressions.allowed import MAX_LENGTH, check_expression
-from runtime.expressions.json_functions import register_called
+from hintplan.plans.declarations.functions import ALLOWED_FUNCTIONS
+from hintplan.plans.errors import RunError
+from hintplan.runtime.expressions.allowed import MAX_LENGTH, check_expression
+from hintplan.runtime.expressions.json_functions import register_called
 
 COLUMNS = {(name,): name for name in ("a", "b", "s", "ts", "arr", "m", "o", "two words", "back`tick", "select")}
 PATH = "operators.calc_t.filter"

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-import planner
-from runtime.run.execute import execute
+import hintplan
+from hintplan.runtime.run.execute import execute
 from tests.batch.programs import batch_plan
 from tests.runtime.kernels.test_float_values import KINDS, PLANS, QUERIES, TABLES, VALUES, rounded
 from tests.runtime.pipeline import Pipeline
@@ -93,7 +93,7 @@ def test_a_stream_over_files_gives_the_same_in_any_number_of_batches(spark: Spar
             f"'path' = '{directory}/a'", f"'source.max-files-per-trigger' = '1', 'path' = '{directory}/a'"
         )
         text = text.replace(f"'path' = '{directory}/r0'", f"'path' = '{directory}/r0', 'sink.changelog' = 'true'")
-        plan = planner.compile_sql(text, {"parallelism.default": "2"}, name="q")
+        plan = hintplan.compile_sql(text, {"parallelism.default": "2"}, name="q")
         execution = execute(plan, spark, checkpoint=str(directory / "checkpoint"), once=True)
         assert execution.await_termination(DEADLINE_SECONDS)
         left: Counter = Counter()

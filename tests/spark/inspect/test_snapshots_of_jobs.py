@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-import planner
-from plans.errors import RunError
-from plans.model.plan import Plan
-from runtime.inspect.compact import compact_state
-from runtime.inspect.snapshot import take_snapshot
-from runtime.run.checked import check
-from runtime.run.execute import execute
-from runtime.run.execution import Execution
+import hintplan
+from hintplan.plans.errors import RunError
+from hintplan.plans.model.plan import Plan
+from hintplan.runtime.inspect.compact import compact_state
+from hintplan.runtime.inspect.snapshot import take_snapshot
+from hintplan.runtime.run.checked import check
+from hintplan.runtime.run.execute import execute
+from hintplan.runtime.run.execution import Execution
 from tests.spark.programs import add_rows, changes
 
 pytestmark = pytest.mark.spark
@@ -37,7 +37,7 @@ def plan_of(directory: Path, sink: str) -> Plan:
         ),
     }[sink]
     (directory / "l").mkdir()
-    return planner.compile_sql(
+    return hintplan.compile_sql(
         "SET 'parallelism.default' = '2';"
         f"CREATE TABLE l (k BIGINT, a STRING) WITH ({files} = '{directory / 'l'}');"
         f"CREATE TABLE r (k BIGINT, n BIGINT, d BIGINT{key}) WITH ({options});"

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-import planner
-from plans.edit.edit import set_value
-from plans.model.plan import Plan
-from runtime import read_state, state_rows
-from runtime.inspect.contents import Amount, CheckpointState, EntryState, UnderEdit
-from runtime.run.execute import execute
+import hintplan
+from hintplan import read_state, state_rows
+from hintplan.plans.edit.edit import set_value
+from hintplan.plans.model.plan import Plan
+from hintplan.runtime.inspect.contents import Amount, CheckpointState, EntryState, UnderEdit
+from hintplan.runtime.run.execute import execute
 from tests.spark.programs import add_rows, changes
 
 pytestmark = pytest.mark.spark
@@ -73,7 +73,7 @@ def entry(found: CheckpointState, operator: str, name: str) -> EntryState:
 
 def test_state_is_counted_as_by_hand_and_as_a_restart_sees_it(spark: SparkSession, tmp_path: Path) -> None:
     checkpoint = tmp_path / "state [1] {a,b}*?"
-    plan = planner.compile_sql(script(tmp_path), name="kept")
+    plan = hintplan.compile_sql(script(tmp_path), name="kept")
     first = [(1, "a1"), (1, "a2"), (2, "a3"), (2, "a3"), (None, "x")]
     add_rows(tmp_path, "l", [{"k": k, "a": a} for k, a in first])
     add_rows(tmp_path, "r", [{"k": 3, "b": "b0"}])

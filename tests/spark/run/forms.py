@@ -11,8 +11,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from planner import compile_sql
-from plans.model.plan import Plan
+from hintplan import compile_sql
+from hintplan.plans.model.plan import Plan
 from tests.functions.aggregates import WeightedAverage
 from tests.spark.programs import add_rows, changes
 

@@ -6,7 +6,7 @@ import pytest
 from pyspark import SparkConf
 from pyspark.sql import SparkSession
 
-from runtime.spark.session import plan_batches_as_a_whole, prepare_session
+from hintplan.runtime.spark.session import plan_batches_as_a_whole, prepare_session
 
 pytestmark = pytest.mark.spark
 

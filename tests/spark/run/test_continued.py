@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-import planner
-from plans.checkpoint.continuation import continuation
-from plans.checkpoint.record import local_record
-from plans.edit.edit import set_value
-from plans.errors import RunError
-from plans.model.plan import Plan
-from runtime.checkpoint.record import read_record
-from runtime.run.execute import execute
+import hintplan
+from hintplan.plans.checkpoint.continuation import continuation
+from hintplan.plans.checkpoint.record import local_record
+from hintplan.plans.edit.edit import set_value
+from hintplan.plans.errors import RunError
+from hintplan.plans.model.plan import Plan
+from hintplan.runtime.checkpoint.record import read_record
+from hintplan.runtime.run.execute import execute
 from tests.spark.programs import add_rows
 
 pytestmark = pytest.mark.spark
@@ -46,7 +46,7 @@ def compiled(directory: Path, inserts: str) -> Plan:
         url = f"jdbc:sqlite:{directory / 'result.db'}"
         return f"CREATE TABLE {name} ({columns}) WITH ('connector' = 'jdbc', 'url' = '{url}', 'table-name' = '{name}');"
 
-    return planner.compile_sql(
+    return hintplan.compile_sql(
         "SET 'parallelism.default' = '2';"
         + files("o", "k BIGINT, v BIGINT")
         + files("c", "k BIGINT, name STRING")

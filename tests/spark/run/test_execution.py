@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from plans.checkpoint.continuation import continuation, record_after
-from plans.errors import PlanError, RunError
-from plans.model.plan import Plan
-from plans.operators import Operator
-from runtime.checkpoint.record import write_record
-from runtime.run.execute import execute
-from runtime.run.execution import Execution
-from runtime.spark import session as session_module
+from hintplan.plans.checkpoint.continuation import continuation, record_after
+from hintplan.plans.errors import PlanError, RunError
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Operator
+from hintplan.runtime.checkpoint.record import write_record
+from hintplan.runtime.run.execute import execute
+from hintplan.runtime.run.execution import Execution
+from hintplan.runtime.spark import session as session_module
 from tests.spark.programs import CUSTOMER_ROWS, add_rows, changes, expected, fold, revenue_plan, sample
 
 pytestmark = pytest.mark.spark

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-import plans
-from plans.connectors.policy import Policy
-from runtime.run.execute import execute
+import hintplan
+from hintplan.plans.connectors.policy import Policy
+from hintplan.runtime.run.execute import execute
 from tests.sample import in_turn
 from tests.spark.run import forms
 
@@ -36,9 +36,9 @@ def test_each_form_gives_its_rows_after_a_restart(spark: SparkSession, tmp_path:
 @pytest.mark.integration
 @pytest.mark.usefixtures("connect_port")
 def test_each_form_gives_its_rows_on_spark_connect(tmp_path: Path) -> None:
-    plans.dump(forms.plan_of(tmp_path), tmp_path / "plan.json")
+    hintplan.dump(forms.plan_of(tmp_path), tmp_path / "plan.json")
     modules = [argument for module in forms.MODULES for argument in ("--allow-module", module)]
-    command = ["-m", "plans.cli", "run", "plan.json", "--once", "--checkpoint", "state", "--remote", "local[2]"]
+    command = ["-m", "hintplan", "run", "plan.json", "--once", "--checkpoint", "state", "--remote", "local[2]"]
     for add in (forms.add_first, forms.add_second):
         add(tmp_path)
         done = subprocess.run(

@@ -20,9 +20,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import hintplan
-import planner
-import plans
-from plans.errors import RunError
+from hintplan.plans.errors import RunError
 from tests.examples.test_monitoring import expressions
 from tests.runtime.metrics.prometheus_server import running_prometheus
 from tests.runtime.metrics.receiver import Received, receiver
@@ -95,7 +93,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     folder = tmp_path_factory.mktemp("metrics")
     add_rows(folder, "customers", [{"name": "ann", "country": "DE"}, {"name": "eve", "country": "FR"}])
     add_rows(folder, "orders", ORDERS)
-    plans.dump(planner.compile_sql(SCRIPT, name="job"), folder / "job.json")
+    hintplan.dump(hintplan.compile_sql(SCRIPT, name="job"), folder / "job.json")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     options = ["--json", "--trigger", "100 ms", "--checkpoint", "checkpoint", "--metrics", "prometheus=:0"]
@@ -222,7 +220,7 @@ def test_at_the_end_a_collector_knows_all_and_that_it_is_the_end(running: Run) -
 
 def test_a_port_in_use_ends_a_run_before_spark_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "none"))  # a run that goes on says so
-    plans.dump(planner.compile_sql(SCRIPT, name="job"), tmp_path / "job.json")
+    hintplan.dump(hintplan.compile_sql(SCRIPT, name="job"), tmp_path / "job.json")
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         done = run(tmp_path, "job.json", "--once", "--metrics", f"prometheus=:{port}")

@@ -10,17 +10,17 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.classic.dataframe import DataFrame
 
-import planner
-from plans.analysis.changelog import with_changelogs
-from plans.analysis.streaming_queries import single_queries
-from plans.checkpoint import continuation as continuation_module
-from plans.checkpoint.continuation import continuation, record_after
-from plans.checkpoint.record import local_record
-from plans.errors import RunError
-from plans.model.plan import Plan
-from runtime.checkpoint.record import read_record, write_record
-from runtime.run.execute import execute
-from runtime.run.execution import Execution
+import hintplan
+from hintplan.plans.analysis.changelog import with_changelogs
+from hintplan.plans.analysis.streaming_queries import single_queries
+from hintplan.plans.checkpoint import continuation as continuation_module
+from hintplan.plans.checkpoint.continuation import continuation, record_after
+from hintplan.plans.checkpoint.record import local_record
+from hintplan.plans.errors import RunError
+from hintplan.plans.model.plan import Plan
+from hintplan.runtime.checkpoint.record import read_record, write_record
+from hintplan.runtime.run.execute import execute
+from hintplan.runtime.run.execution import Execution
 from tests.spark.programs import add_rows
 
 pytestmark = pytest.mark.spark
@@ -38,7 +38,7 @@ def plan_of(directory: Path) -> Plan:
             f"'url' = 'jdbc:sqlite:{directory / 'result.db'}', 'table-name' = '{name}');"
         )
 
-    return planner.compile_sql(
+    return hintplan.compile_sql(
         f"CREATE TABLE o (k BIGINT, v BIGINT) "
         f"WITH ('connector' = 'filesystem', 'format' = 'json', 'path' = '{directory / 'o'}');"
         + jdbc("totals", ", PRIMARY KEY (k) NOT ENFORCED")
@@ -173,7 +173,7 @@ def test_rows_that_sinks_drop_are_counted_where_they_are_made_and_kept_nowhere(
     def counted(text: str, where: str) -> dict[str, int | None]:
         return {
             name: batch.rows_out
-            for name, batch in run(planner.compile_sql(text), spark, tmp_path / where).progress.items()
+            for name, batch in run(hintplan.compile_sql(text), spark, tmp_path / where).progress.items()
         }
 
     kept: list[object] = []

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-import planner
-from plans.errors import RunError
-from plans.model.plan import Plan
-from runtime.run.execute import execute
-from runtime.run.execution import Execution
+import hintplan
+from hintplan.plans.errors import RunError
+from hintplan.plans.model.plan import Plan
+from hintplan.runtime.run.execute import execute
+from hintplan.runtime.run.execution import Execution
 from tests.spark.programs import add_rows
 
 pytestmark = pytest.mark.spark
@@ -65,7 +65,7 @@ def plan_of(directory: Path, *without: str) -> Plan:
         "INSERT INTO hole SELECT name, v FROM j;",
     ]
     kept = [line for line in script if not line.startswith(tuple(f"INSERT INTO {name} " for name in without))]
-    return planner.compile_sql("\n".join(kept if without else script), name="one")
+    return hintplan.compile_sql("\n".join(kept if without else script), name="one")
 
 
 def run(plan: Plan, spark: SparkSession, directory: Path, *, drops: bool = False) -> Execution:

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from plans.errors import RunError, Unavailable
-from runtime.checkpoint import run_lock
-from runtime.checkpoint.heartbeat import StopSwitch
-from runtime.checkpoint.lease import Waiting, claim, look, run_out
-from runtime.checkpoint.lease_stores import directory_store, hadoop_store
-from runtime.checkpoint.local_lock import LOCK
-from runtime.checkpoint.lock_owner import ourselves
-from runtime.run.execute import execute
-from runtime.spark.stopping import stop_query
+from hintplan.plans.errors import RunError, Unavailable
+from hintplan.runtime.checkpoint import run_lock
+from hintplan.runtime.checkpoint.heartbeat import StopSwitch
+from hintplan.runtime.checkpoint.lease import Waiting, claim, look, run_out
+from hintplan.runtime.checkpoint.lease_stores import directory_store, hadoop_store
+from hintplan.runtime.checkpoint.local_lock import LOCK
+from hintplan.runtime.checkpoint.lock_owner import ourselves
+from hintplan.runtime.run.execute import execute
+from hintplan.runtime.spark.stopping import stop_query
 from tests.spark.programs import CUSTOMER_ROWS, add_rows, changes, expected, fold, revenue_plan, sample
 
 pytestmark = pytest.mark.spark

@@ -23,14 +23,14 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-import planner
-from plans.connectors.table import CONNECTORS
-from plans.model.plan import Plan
-from runtime.connectors import table as connectors
-from runtime.connectors.micro_batch import MicroBatch
-from runtime.operator import KIND
-from runtime.run import writers
-from runtime.run.execute import execute
+import hintplan
+from hintplan.plans.connectors.table import CONNECTORS
+from hintplan.plans.model.plan import Plan
+from hintplan.runtime.connectors import table as connectors
+from hintplan.runtime.connectors.micro_batch import MicroBatch
+from hintplan.runtime.operator import KIND
+from hintplan.runtime.run import writers
+from hintplan.runtime.run.execute import execute
 from tests.connectors.lakes.lakes import DeltaLake, IcebergLake
 from tests.messages.broker import jars
 from tests.spark.programs import add_rows
@@ -247,7 +247,7 @@ def test_changes_of_a_join_reach_all_sinks_of_a_query_in_their_order(
         f"INSERT INTO {name} SELECT id, {chosen} FROM j;" for name, chosen in zip(sinks, cycle(CHOSEN), strict=False)
     ]
     script = "\n".join([SOURCES.format(source, 1), *sinks.values(), view, *inserts])
-    execution = run(planner.compile_sql(script), spark, tmp_path)
+    execution = run(hintplan.compile_sql(script), spark, tmp_path)
     assert list(execution.queries) == ["join_o_c"]
     for name in FORMATS:
         batches = list(pieces_of(tmp_path, name, ("id", "n")))
@@ -288,7 +288,7 @@ def test_changes_that_no_operator_with_state_has_put_in_order_arrive_as_they_wer
     sinks = {name: text for name, text in tables(tmp_path, "id BIGINT, k BIGINT") if name in ("json", "seen")}
     source = SOURCES.format(tmp_path, 9).replace(", PRIMARY KEY (id) NOT ENFORCED", key)
     inserts = [f"INSERT INTO {name} SELECT id, k FROM o WHERE id >= 0;" for name in sinks]
-    execution = run(planner.compile_sql("\n".join([source, *sinks.values(), *inserts])), spark, tmp_path)
+    execution = run(hintplan.compile_sql("\n".join([source, *sinks.values(), *inserts])), spark, tmp_path)
     assert execution.progress["sink_json"].batch == 0, "all files are one micro-batch"
     batches = list(pieces_of(tmp_path, "json", ("id", "k")))
     assert folded(batches) == wanted

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from pyspark.sql import Row
 
-from runtime.amounts import human_bytes, human_duration
-from runtime.lookup.metrics import LOOKUP_METRICS, LookupCounters
-from runtime.progress import BatchProgress, OperatorProgress, batch_progress
-from runtime.run.report import JsonReport, LineReport, TableReport
-from runtime.spark.failure import root_cause
+from hintplan.runtime.amounts import human_bytes, human_duration
+from hintplan.runtime.lookup.metrics import LOOKUP_METRICS, LookupCounters
+from hintplan.runtime.progress import BatchProgress, OperatorProgress, batch_progress
+from hintplan.runtime.run.report import JsonReport, LineReport, TableReport
+from hintplan.runtime.spark.failure import root_cause
 
 METRICS = {
     "rows_in": 5,
@@ -162,7 +162,7 @@ Caused by: org.apache.spark.api.python.PythonException: Traceback (most recent c
 Traceback (most recent call last):
   File "process.py", line 9, in _load
     raise RunError(
-plans.errors.RunError: the state of operator join_a has format 2
+hintplan.plans.errors.RunError: the state of operator join_a has format 2
   hint: use a new checkpoint
  SQLSTATE: 39000
 \tat org.apache.spark.api.python.BasePythonRunner.handle(PythonRunner.scala:1)

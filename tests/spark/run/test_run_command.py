@@ -19,9 +19,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-import planner
-import plans
-from runtime.run.command import run_command
+import hintplan as api
+from hintplan.runtime.run.command import run_command
 from tests.plans.in_process import Done, hintplan
 from tests.sample import sampled
 from tests.spark.programs import CUSTOMER_ROWS, add_rows, expected, revenue_plan, sample
@@ -32,7 +31,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "plans.cli", "run", *arguments, "--master", "local[2]"]
+    return [sys.executable, "-m", "hintplan", "run", *arguments, "--master", "local[2]"]
 
 
 def digest_of(plan: Path) -> str:
@@ -90,7 +89,7 @@ def job(tmp_path: Path) -> Path:
     """A directory with a plan whose result goes to a print sink, and its input."""
     add_rows(tmp_path, "customers", CUSTOMER_ROWS)
     add_rows(tmp_path, "orders", sample(0, 30))
-    plans.dump(revenue_plan(tmp_path, sink={"connector": "print"}), tmp_path / "plan.json")
+    api.dump(revenue_plan(tmp_path, sink={"connector": "print"}), tmp_path / "plan.json")
     return tmp_path
 
 
@@ -147,10 +146,10 @@ def test_only_the_expected_plan_runs(job: Path, known: bool) -> None:
 
 
 def test_what_a_run_may_reach_is_asked_before_spark_starts(job: Path) -> None:
-    plan = plans.load(job / "plan.json")
+    plan = api.load(job / "plan.json")
     options = {**plan.tables["orders"].options, "path": "webhdfs://files.example.com:9870/orders"}
     orders = replace(plan.tables["orders"], options=options)
-    plans.dump(replace(plan, tables={**plan.tables, "orders": orders}), job / "plan.json")
+    api.dump(replace(plan, tables={**plan.tables, "orders": orders}), job / "plan.json")
     policy = refused(job, "plan.json", "--once")
     assert policy.returncode == 1
     assert "java" not in policy.stderr
@@ -178,7 +177,7 @@ def test_files_of_a_query_with_several_sinks_are_below_where_the_command_runs(tm
         CREATE TABLE q (k BIGINT) WITH ('connector' = 'print');
         INSERT INTO r SELECT k FROM o;
         INSERT INTO q SELECT k FROM o;"""
-    plans.dump(planner.compile_sql(script, name="several"), tmp_path / "plan.json")
+    api.dump(api.compile_sql(script, name="several"), tmp_path / "plan.json")
     add_rows(tmp_path, "o", [{"k": 1}])
     done = run(tmp_path, "plan.json", "--once")
     assert (done.returncode, done.stdout) == (0, "+I[1]\n"), done.stderr
@@ -216,7 +215,7 @@ def test_a_signal_stops_after_the_batch(job: Path, number: signal.Signals, code:
 
 
 NEVER_ENDS = """
-from runtime.functions import ScalarFunction
+from hintplan.runtime.functions import ScalarFunction
 
 
 class Wait(ScalarFunction):
@@ -245,7 +244,7 @@ def test_a_batch_that_never_ends_is_stopped_by_a_second_signal_or_after_the_grac
         INSERT INTO r SELECT wait(id) FROM o;""",
         encoding="utf-8",
     )
-    compiled = [sys.executable, "-m", "plans.cli", "compile", "job.sql", "--allow-module", "waits", "-o", "waits.json"]
+    compiled = [sys.executable, "-m", "hintplan", "compile", "job.sql", "--allow-module", "waits", "-o", "waits.json"]
     subprocess.run(compiled, cwd=job, env=environment(), check=True, capture_output=True)
 
     held: list[int] = []

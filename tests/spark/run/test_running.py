@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from plans.connectors.policy import Policy
-from plans.operators import Aggregate, AggregateCall, Sink
-from plans.settings.state import StateEntry
-from runtime.run.execute import execute
-from runtime.run.execution import Execution
-from runtime.run.running_text import running_json, stuck_json, stuck_text
-from runtime.run.watch import Watch
-from runtime.running import RunningBatch, StuckBatch
-from runtime.sources import lag_text
+from hintplan.plans.connectors.policy import Policy
+from hintplan.plans.operators import Aggregate, AggregateCall, Sink
+from hintplan.plans.settings.state import StateEntry
+from hintplan.runtime.run.execute import execute
+from hintplan.runtime.run.execution import Execution
+from hintplan.runtime.run.running_text import running_json, stuck_json, stuck_text
+from hintplan.runtime.run.watch import Watch
+from hintplan.runtime.running import RunningBatch, StuckBatch
+from hintplan.runtime.sources import lag_text
 from tests.functions.test_functions_on_spark import MODULES, job, table, texts
 
 pytestmark = pytest.mark.spark

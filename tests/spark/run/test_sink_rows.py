@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-import planner
-from plans.model.plan import Plan
-from runtime.run import writers
-from runtime.run.execute import execute
+import hintplan
+from hintplan.plans.model.plan import Plan
+from hintplan.runtime.run import writers
+from hintplan.runtime.run.execute import execute
 
 pytestmark = pytest.mark.spark
 
@@ -64,7 +64,7 @@ def plan_of(directory: Path, results: Path) -> Plan:
         ]
         sinks |= {f"{name}_{each}": {} for each in ("db", "seen", "hole")}
         script += [f"INSERT INTO {sink} SELECT {AS_IT_IS} FROM j{where};" for sink in sinks]
-    return planner.compile_sql("\n".join(script), name="rows")
+    return hintplan.compile_sql("\n".join(script), name="rows")
 
 
 def outcome(

@@ -15,16 +15,16 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-import planner
-from plans.checkpoint.continuation import continuation
-from plans.checkpoint.record import local_record
-from plans.errors import RunError
-from plans.model.plan import Plan
-from runtime.checkpoint.files import local_files
-from runtime.checkpoint.parts import refuse_damaged
-from runtime.inspect.snapshot import take_snapshot
-from runtime.run import execute as starting
-from runtime.run.execute import execute
+import hintplan
+from hintplan.plans.checkpoint.continuation import continuation
+from hintplan.plans.checkpoint.record import local_record
+from hintplan.plans.errors import RunError
+from hintplan.plans.model.plan import Plan
+from hintplan.runtime.checkpoint.files import local_files
+from hintplan.runtime.checkpoint.parts import refuse_damaged
+from hintplan.runtime.inspect.snapshot import take_snapshot
+from hintplan.runtime.run import execute as starting
+from hintplan.runtime.run.execute import execute
 from tests.sample import each_once
 from tests.spark.programs import add_rows
 
@@ -136,7 +136,7 @@ def compiled(directory: Path, query: str) -> Plan:
         for name in ROWS
     )
     url = f"jdbc:sqlite:{directory / 'result.db'}"
-    return planner.compile_sql(
+    return hintplan.compile_sql(
         f"SET 'parallelism.default' = '2'; SET 'table.exec.sink.upsert-materialize' = 'NONE'; {tables}"
         "CREATE TABLE r (k BIGINT, n BIGINT, PRIMARY KEY (k) NOT ENFORCED) "
         f"WITH ('connector' = 'jdbc', 'url' = '{url}', 'table-name' = 'r'); INSERT INTO r {query};",
@@ -282,7 +282,7 @@ DEFERRED = (
 
 
 def looked_up(tmp_path: Path, hint: str) -> Plan:
-    return planner.compile_sql(
+    return hintplan.compile_sql(
         f"""
         SET 'parallelism.default' = '2';
         CREATE TABLE o (k BIGINT, w BIGINT, at AS PROCTIME())

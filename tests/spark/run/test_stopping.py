@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from runtime.spark.session import prepare_session
-from runtime.spark.stopping import STOP_TIMEOUT, stop_query
+from hintplan.runtime.spark.session import prepare_session
+from hintplan.runtime.spark.stopping import STOP_TIMEOUT, stop_query
 
 pytestmark = pytest.mark.spark
 

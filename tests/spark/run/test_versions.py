@@ -18,10 +18,10 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-import plans
-from plans.errors import RunError
-from runtime.spark.session import prepare_session
-from runtime.spark.versions import VERSIONS, facts, require_pandas, version_notes
+import hintplan
+from hintplan.plans.errors import RunError
+from hintplan.runtime.spark.session import prepare_session
+from hintplan.runtime.spark.versions import VERSIONS, facts, require_pandas, version_notes
 from tests.cluster.jobs import check_run_and_restart
 from tests.spark.programs import CUSTOMER_ROWS, add_rows, changes, expected, fold, revenue_plan, sample
 
@@ -32,7 +32,7 @@ DEADLINE_SECONDS = 300
 def run_with(python: Path, directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """``hintplan run`` of the checkout, on the Spark that ``python`` has."""
     return subprocess.run(
-        [python, "-m", "plans.cli", "run", *arguments],
+        [python, "-m", "hintplan", "run", *arguments],
         cwd=directory,
         env={**os.environ, "PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1"},
         capture_output=True,
@@ -73,7 +73,7 @@ def test_versions_that_need_pandas_say_so(tmp_path: Path, spark: str, pandas: st
         (tmp_path / f"pandas-{pandas}.dist-info" / "METADATA").write_text(f"Name: pandas\nVersion: {pandas}\n")
     program = (
         f"import sys; sys.path += [{str(ROOT)!r}, {str(tmp_path)!r}]\n"
-        "from runtime.spark.versions import require_pandas\n"
+        "from hintplan.runtime.spark.versions import require_pandas\n"
         f"require_pandas({spark!r})\n"
     )
     # Without what is installed here.
@@ -118,7 +118,7 @@ def test_a_checkpoint_of_an_older_version_is_continued(tmp_path: Path) -> None:
     rows = sample(0, 40)
     add_rows(tmp_path, "customers", CUSTOMER_ROWS)
     add_rows(tmp_path, "orders", rows[:20])
-    plans.dump(revenue_plan(tmp_path), tmp_path / "plan.json")
+    hintplan.dump(revenue_plan(tmp_path), tmp_path / "plan.json")
     first = run_with(found[older], tmp_path, "plan.json", "--once", "--checkpoint", "state")
     assert first.returncode == 0, first.stderr
     assert fold(changes(tmp_path)) == expected(rows[:20])
