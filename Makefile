@@ -140,11 +140,13 @@ $(INSTALLED): pyproject.toml
 	echo "$(PYTHON) cannot make virtual environments; on Debian: apt-get install -y python3-venv" >&2; exit 1; }
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@$(BIN)/python .ci/links
 	@touch $@
 
 .spark%/.installed: pyproject.toml
 	$(PYTHON) -m venv .spark$*
 	.spark$*/bin/pip install --quiet --disable-pip-version-check -e '.[dev]' 'pyspark==$*.*'
+	@.spark$*/bin/python .ci/links
 	@touch $@
 
 clean:

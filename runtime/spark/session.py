@@ -28,7 +28,7 @@ from pyspark.sql import functions as F
 
 from hintplan.plans.errors import RunError
 from hintplan.plans.extras import IN_BUNDLE
-from hintplan.runtime.code_files import HOME
+from hintplan.runtime.code_files import HOME, PACKAGE
 from hintplan.runtime.spark.stopping import STOP_TIMEOUT
 from hintplan.runtime.spark.versions import facts, lacking_client, new_session, require_pandas
 
@@ -221,7 +221,7 @@ def _started(master: str | None, conf: Mapping[str, str], needs: SessionNeeds, n
         # A JVM that Python starts is a shell to Spark, which shows progress there.
         kept["spark.ui.showConsoleProgress"] = "false"
     session = _built(SparkSession.builder, {**defaults, **kept, **fixed})
-    if IN_BUNDLE or (_is_local(master) and "site-packages" not in HOME.parts):
+    if IN_BUNDLE or (_is_local(master) and "site-packages" not in HOME.parts and (HOME / PACKAGE).is_dir()):
         _tell_where_hintplan_is(session.sparkContext.environment)
     return session
 
