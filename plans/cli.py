@@ -106,7 +106,3 @@ def _say_usage(error: click.UsageError) -> None:
     say(f"error: {clipped(error.format_message())}")
     if error.ctx is not None:
         say(f"  hint: {error.ctx.command_path} --help")
-
-
-if __name__ == "__main__":
-    main()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from hintplan.plans.errors import NotInstalled
 
-IN_BUNDLE = Path(__file__).parents[1].joinpath("__main__.py").is_file()
+IN_BUNDLE = Path(__file__).parents[2].joinpath("__main__.py").is_file()
 """Whether this code has come in the archive of a bundle, whose program has unpacked it."""
 
 

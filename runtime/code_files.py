@@ -1,6 +1,6 @@
-"""Files of code by their paths in an archive: hintplan's packages and modules of the user's; and archives of them.
+"""Files of code by their paths in an archive: hintplan's package and modules of the user's; and archives of them.
 
->>> "spark/shipping.py" in dict(package_files(Path(__file__).parent))
+>>> "hintplan/runtime/spark/shipping.py" in own_package()
 True
 """
 
@@ -13,11 +13,22 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-PACKAGES = ("plans", "runtime")
-"""The packages of hintplan's that a run needs. The planner is not among them."""
+PACKAGE = "hintplan"
 
-HOME = Path(__file__).resolve().parents[1]
-"""Where they are."""
+_NEEDED = ("plans", "runtime")
+"""The parts of the package that a run needs. The planner is not among them."""
+
+
+def _folder(package: str) -> Path:
+    """The folder of a package, as Python finds it: in a checkout, the parts of hintplan may lie in several places."""
+    spec = importlib.util.find_spec(package)
+    assert spec is not None, package
+    assert spec.submodule_search_locations, package
+    return Path(spec.submodule_search_locations[0])
+
+
+HOME = _folder(PACKAGE).parent
+"""The folder that the package is in, as a wheel has it."""
 
 _DEFINITIONS = "hintplan_definitions"
 """The folder of a bundle with the files that only the driver reads."""
@@ -31,6 +42,14 @@ def package_files(root: Path) -> Iterator[tuple[str, bytes]]:
     for path in sorted(root.rglob("*")):
         if path.is_file() and "__pycache__" not in path.parts:
             yield path.relative_to(root).as_posix(), path.read_bytes()
+
+
+def own_package() -> dict[str, bytes]:
+    """Return the files of hintplan that a run needs, by their paths in an archive, in order."""
+    files = {f"{PACKAGE}/__init__.py": (_folder(PACKAGE) / "__init__.py").read_bytes()}
+    for part in _NEEDED:
+        files.update({f"{PACKAGE}/{part}/{path}": data for path, data in package_files(_folder(f"{PACKAGE}.{part}"))})
+    return {path: data for path, data in files.items() if not path.startswith(f"{PACKAGE}/plans/front_door/")}
 
 
 def own_files(name: str) -> Iterator[tuple[str, bytes]]:

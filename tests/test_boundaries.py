@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import pickle
+import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,12 +20,14 @@ from tests.operator_kinds import compiled
 from tests.runtime.pipeline import Pipeline
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = ("hintplan", "planner", "plans", "runtime")
+PACKAGES = ("planner", "plans", "plans/front_door", "runtime")
+OWN = tuple(f"hintplan.{name}" for name in ("planner", "plans", "runtime"))
+"""What imports call the three packages."""
 FORBIDDEN = {
-    "hintplan": {"pyspark", "pyarrow", "pandas", "numpy", "sqlglot"},
-    "planner": {"hintplan", "runtime", "pyspark", "pyarrow", "pandas", "numpy"},
-    "plans": {"hintplan", "planner", "runtime", "pyspark", "pyarrow", "pandas", "numpy", "sqlglot"},
-    "runtime": {"hintplan", "planner"},
+    "planner": {"hintplan", "hintplan.runtime", "pyspark", "pyarrow", "pandas", "numpy"},
+    "plans": {"hintplan", "hintplan.planner", "hintplan.runtime", "pyspark", "pyarrow", "pandas", "numpy", "sqlglot"},
+    "plans/front_door": {"pyspark", "pyarrow", "pandas", "numpy", "sqlglot"},
+    "runtime": {"hintplan", "hintplan.planner"},
 }
 # The runtime parses an expression that it is about to run: to check it against the allowed functions, and to evaluate a
 # join condition inside the operator.
@@ -37,17 +41,45 @@ SQLGLOT_IN_RUNTIME = {
 
 
 def modules(package: str) -> list[Path]:
-    return sorted((ROOT / package).rglob("*.py")) or [ROOT / f"{package}.py"]
+    front_door = ROOT / "plans" / "front_door"
+    paths = sorted((ROOT / package).rglob("*.py"))
+    return paths if package == "plans/front_door" else [path for path in paths if path.parent != front_door]
+
+
+def importable(path: Path) -> str:
+    """The name of the module in a file."""
+    return ".".join(("hintplan", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__")
 
 
 def imports(path: Path) -> Iterator[tuple[int, str]]:
-    """The line and the top-level package of every import, however deep it stands in the file."""
+    """Return the line and the package of every import, however deep it stands in the file."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            yield from ((node.lineno, alias.name.partition(".")[0]) for alias in node.names)
+            yield from ((node.lineno, package_of(alias.name)) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}:{node.lineno}: imports here are absolute"
-            yield node.lineno, (node.module or "").partition(".")[0]
+            yield from ((node.lineno, package_of(f"{node.module}.{alias.name}")) for alias in node.names)
+
+
+def package_of(module: str) -> str:
+    """The package that ``module``, or what is imported from it, belongs to."""
+    first, _, rest = module.partition(".")
+    own = f"{first}.{rest.partition('.')[0]}"
+    return own if own in OWN else first
+
+
+def test_packages_of_imports_are_told_apart(tmp_path: Path) -> None:
+    lines = ("import hintplan", "import hintplan.plans.errors", "from hintplan import runtime, load")
+    (tmp_path / "a.py").write_text("\n".join((*lines, "from pyspark.sql import Row")))
+    names = [name for _, name in imports(tmp_path / "a.py")]
+    assert names == ["hintplan", "hintplan.plans", "hintplan.runtime", "hintplan", "pyspark"]
+
+
+def test_no_import_leaves_out_the_name_of_the_package() -> None:
+    left_out = re.compile(r"^\s*(?:from|import) (?:planner|plans|runtime)\b", re.MULTILINE)
+    folders = (*PACKAGES, "tests", "benchmarks", "examples", "docs")
+    paths = [path for name in folders for path in (ROOT / name).rglob("*") if path.suffix in (".py", ".md")]
+    assert [path.relative_to(ROOT) for path in paths if left_out.search(path.read_text(encoding="utf-8"))] == []
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -68,9 +100,19 @@ def test_only_what_parses_expressions_in_the_runtime_imports_sqlglot() -> None:
     assert found <= SQLGLOT_IN_RUNTIME
 
 
+def test_the_wheel_has_every_folder_of_the_package() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
+    paths = [path for name in ("planner", "plans", "runtime") for path in modules(name)]
+    folders = {importable(path) for path in paths if path.name == "__init__.py"}
+    assert settings["packages"] == sorted(["hintplan", *folders])
+    assert settings["package-dir"] == {
+        "hintplan": "plans/front_door",
+        **{f"hintplan.{name}": name for name in ("planner", "plans", "runtime")},
+    }
+
+
 def test_every_module_of_plans_imports_without_heavy_libraries() -> None:
-    names = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in modules("plans")]
-    names = [name.removesuffix(".__init__") for name in names]
+    names = [importable(path) for path in modules("plans")]
     program = (
         "import importlib, sys\n"
         f"for name in {names!r}: importlib.import_module(name)\n"
@@ -81,19 +123,11 @@ def test_every_module_of_plans_imports_without_heavy_libraries() -> None:
     assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr
 
 
-def test_what_plans_exports_exists() -> None:
-    import hintplan
-
-    assert sorted(plans.__all__) == plans.__all__
-    for name in plans.__all__:
-        assert hasattr(plans, name)
-
-
 def test_workers_load_neither_the_sql_parser_nor_the_command_line() -> None:
     # Executors may lack sqlglot, and every second of start-up is paid once per Python worker.
     program = (
         "import sys, hintplan.runtime.engine.process\n"
-        "import hintplan.runtime.operators.aggregate, hintplan.runtime.operators.calc, hintplan.runtime.operators.join\n"
+        "from hintplan.runtime.operators import aggregate, calc, join\n"
         "print([name for name in ('sqlglot', 'pandas', 'rich', 'click') if name in sys.modules])\n"
     )
     done = subprocess.run(
@@ -120,12 +154,12 @@ def test_what_workers_run_needs_no_library_that_only_the_driver_has(tmp_path: Pa
     # hintplan what is shipped.
     folders = ("connectors", "engine", "functions", "kernels", "lookup", "operators", "results", "state", "worker")
     paths = [path for path in modules("runtime") if path.relative_to(ROOT / "runtime").parts[0] in folders]
-    names = [".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for path in paths]
+    names = [importable(path) for path in paths]
     program = (
         "import importlib, sys\n"
         f"sys.path.insert(0, {str(archive(tmp_path))!r})\n"
         f"for name in {names!r}: importlib.import_module(name)\n"
-        "assert '.zip' in sys.modules['plans'].__path__[0] and '.zip' in sys.modules['runtime'].__path__[0]\n"
+        "assert all('.zip' in sys.modules[name].__path__[0] for name in ('hintplan.plans', 'hintplan.runtime'))\n"
         "print([name for name in ('jsonschema_rs', 'prompt_toolkit', 'sqlglot') if name in sys.modules])\n"
     )
     done = subprocess.run(
@@ -157,7 +191,8 @@ def test_no_kernel_loads_the_connectors_of_plans_on_a_worker(tmp_path: Path) -> 
     program = (
         "import importlib, pathlib, pickle, sys\n"
         "def check(what):\n"
-        "    loaded = [name for name in sys.modules if name.startswith(('hintplan.plans.connectors', 'hintplan.plans.operators'))]\n"
+        "    kept_out = ('hintplan.plans.connectors', 'hintplan.plans.operators')\n"
+        "    loaded = [name for name in sys.modules if name.startswith(kept_out)]\n"
         "    if loaded: sys.exit(f'{what} loads {loaded[0]} and {len(loaded) - 1} more')\n"
         f"for path in sorted(pathlib.Path({str(tmp_path)!r}).glob('*.pickle')):\n"
         "    pickle.loads(path.read_bytes()); check(path.stem)\n"

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.links import link_package
+
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 OWN = ("plans", "planner", "runtime")
@@ -61,8 +63,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("contributing")
     for package in OWN:
         shutil.copytree(ROOT / package, root / package, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("hintplan.py", "hintplan_command.py", "pyproject.toml"):
-        shutil.copy(ROOT / name, root)
+    shutil.copy(ROOT / "pyproject.toml", root)
     for path, text in new_files().items():
         assert not (root / path).exists(), path
         (root / path).write_text(text, encoding="utf-8")
@@ -71,6 +72,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
             path, _, hunks = text.partition("\n")
             before = (root / path).read_text(encoding="utf-8")
             (root / path).write_text(changed(path, before, hunks), encoding="utf-8")
+    link_package(root / "site", root)
     launcher = root / "bin" / "hintplan"
     launcher.parent.mkdir()
     launcher.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m hintplan "$@"\n')
@@ -85,12 +87,12 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(root: Path, line: str) -> subprocess.CompletedProcess[str]:
     """A command in the copy, with what it prints and says in one text."""
-    path = os.pathsep.join([str(root / "bin"), os.environ["PATH"]])
+    path, site = os.pathsep.join([str(root / "bin"), os.environ["PATH"]]), str(root / "site")
     return subprocess.run(
         line,
         shell=True,
         cwd=root,
-        env={**os.environ, "PATH": path, "PYTHONPATH": str(root), "PYTHONUTF8": "1", "NO_COLOR": "1"},
+        env={**os.environ, "PATH": path, "PYTHONPATH": site, "MYPYPATH": site, "PYTHONUTF8": "1", "NO_COLOR": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

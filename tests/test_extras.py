@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from hintplan.plans.extras import EXTRAS
+from tests.links import link_package
 from tests.plans.in_process import hintplan
 
 ROOT = Path(__file__).parent.parent
@@ -56,7 +57,7 @@ def python(bare: Path, tmp_path: Path) -> Python:
     """``python(program, "run", ...)`` runs ``program`` with these arguments where a script and its plan are."""
     (tmp_path / "job.sql").write_text(SQL + SUMS)
     assert hintplan("compile", "job.sql", "-o", "plan.json", folder=tmp_path).returncode == 0
-    path = f"import sys; sys.path += [{str(bare)!r}, {str(ROOT)!r}]\n"
+    path = f"import sys; sys.path += [{str(bare)!r}, {str(link_package(tmp_path / 'own'))!r}]\n"
 
     def run(program: str, *words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

@@ -18,6 +18,7 @@ import pytest
 import hintplan
 import hintplan.plans.api
 from hintplan.plans.model.plan import Plan
+from tests.links import link_package
 from tests.plans.in_process import hintplan as command
 
 ROOT = Path(__file__).parent.parent
@@ -82,12 +83,14 @@ edited = hintplan.set(plan, {LEFT!r}, "5 d")
 print(hintplan.diff(plan, edited), hintplan.explain(plan), hintplan.rebase(edited, onto=plan), file=sys.stderr)
 hintplan.validate(edited), hintplan.check(edited, "nowhere"), plan._repr_html_()
 """
-    assert [name for name in loaded(program) if name in ("planner", "pyspark", "pyarrow", "sqlglot", "pandas")] == []
+    heavy = ("hintplan.planner", "pyspark", "pyarrow", "sqlglot", "pandas")
+    assert [name for name in loaded(program) if name in heavy] == []
 
 
 def loaded(program: str) -> list[str]:
     """Which packages ``program`` loads, of those that take a while."""
-    heavy = ("planner", "plans", "runtime", "pyspark", "pyarrow", "pandas", "numpy", "sqlglot", "click")
+    own = ("hintplan.planner", "hintplan.plans", "hintplan.runtime")
+    heavy = (*own, "pyspark", "pyarrow", "pandas", "numpy", "sqlglot", "click")
     program = f"import sys\n{program}\nprint(*(name for name in {heavy!r} if name in sys.modules))"
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
@@ -105,8 +108,7 @@ def test_a_type_checker_knows_the_types_of_what_is_installed(tmp_path: Path) -> 
     environment = tmp_path / "venv"
     venv.create(environment)
     (packages,) = environment.glob("lib/python3*/site-packages")
-    for name in ("hintplan.py", "planner", "plans", "runtime"):
-        (packages / name).symlink_to(ROOT / name)
+    link_package(packages)
     (tmp_path / "program.py").write_text(
         """import hintplan
 from hintplan import Plan, compile_sql
@@ -123,8 +125,7 @@ hintplan.expalin(Plan(name="a"))
 """
     )
     mypy = [sys.executable, "-m", "mypy", "--strict", "--python-executable", str(environment / "bin" / "python")]
-    # A module that is not a package can have no py.typed (PEP 561).
-    mypy += ["--follow-untyped-imports", "--cache-dir", str(ROOT / ".mypy_cache" / "front_door"), "program.py"]
+    mypy += ["--cache-dir", str(ROOT / ".mypy_cache" / "front_door"), "program.py"]
     done = subprocess.run(mypy, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
     plan_type = "hintplan.plans.model.plan.Plan"
     execution = "hintplan.runtime.run.execution.Execution | hintplan.runtime.batch.execution.BatchExecution"
@@ -266,13 +267,30 @@ def test_check_refuses_a_plan_without_state() -> None:
         hintplan.check(batch, "checkpoint")
 
 
-def test_a_command_called_hintplan_py_needs_nothing_of_the_package_it_hides(folder: Path, edited: Plan) -> None:
-    """As spark-submit starts it, by a link beside which nothing can import the package."""
-    (folder / "hintplan.py").write_text("from hintplan_command import main\n\nmain()\n")
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": "1", "PYTHONUTF8": "1"}
+def test_the_program_for_spark_submit_does_what_the_command_does(folder: Path, edited: Plan) -> None:
+    """As spark-submit starts it: the file of ``python -m hintplan``, by its path."""
+    program = Path(hintplan.__path__[0], "__main__.py")
+    environment = {**os.environ, "NO_COLOR": "1", "PYTHONUTF8": "1"}
     for words in (["explain", "edited.json"], ["check", "edited.json", "--checkpoint", "state"]):
-        program = [sys.executable, "hintplan.py", *words]
-        done = subprocess.run(
-            program, cwd=folder, env=environment, capture_output=True, encoding="utf-8", timeout=60, check=False
-        )
-        assert (done.returncode, done.stdout.rstrip("\n")) == (0, printed(folder, *words)), done.stderr
+        for start in (["-m", "hintplan"], [str(program)]):
+            done = subprocess.run(
+                [sys.executable, *start, *words],
+                cwd=folder, env=environment, capture_output=True, encoding="utf-8", timeout=60, check=False,
+            )  # fmt: skip
+            assert (done.returncode, done.stdout.rstrip("\n")) == (0, printed(folder, *words)), done.stderr
+
+
+def test_the_program_for_spark_submit_leaves_the_names_of_its_folder_to_the_user(tmp_path: Path) -> None:
+    (tmp_path / "plans.py").write_text("print('the plans of the user')\n")
+    code = "import runpy, sys; sys.path.insert(0, sys.argv[1]); sys.argv[1:] = ['--version']\n"
+    code += "try: runpy.run_path(sys.path[0] + '/__main__.py', run_name='__main__')\nexcept SystemExit: import plans"
+    done = subprocess.run(
+        [sys.executable, "-c", code, hintplan.__path__[0]],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout.endswith("the plans of the user\n"), done.stderr
+
+
+def test_it_has_no_second_name() -> None:
+    with pytest.raises(ImportError, match="this package is called hintplan"):
+        importlib.import_module("hintplan.plans.front_door")

@@ -122,8 +122,9 @@ def modules_of(package: str) -> dict[str, Path]:
     """The files of ``package`` by the names of their modules."""
     found = {}
     for path in sorted((ROOT / package).rglob("*.py")):
-        name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
-        found[name.removesuffix(".__init__")] = path
+        if path.parent.name != "front_door":  # the package hintplan itself, above all three
+            name = ".".join(("hintplan", *path.relative_to(ROOT).with_suffix("").parts))
+            found[name.removesuffix(".__init__")] = path
     return found
 
 
@@ -140,7 +141,7 @@ def imports_of(path: Path, modules: Mapping[str, Path]) -> Iterator[tuple[int, s
 
 def part_of(module: str) -> str:
     """The folder or root module of its package that ``module`` belongs to."""
-    return module.split(".")[1] if "." in module else "__init__"
+    return [*module.split("."), "__init__"][2]
 
 
 def running_up(package: str, order: tuple[str, ...]) -> list[str]:

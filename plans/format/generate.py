@@ -38,7 +38,9 @@ _ABSENT = {"never": "", "null": "; null if there are none", "left out": "; absen
 
 def generated_schema() -> Schema:
     """The schema of plans as a JSON value."""
-    schema: Schema = json.loads(files("plans").joinpath("format", "schema_base.json").read_text(encoding="utf-8"))
+    schema: Schema = json.loads(
+        files("hintplan.plans").joinpath("format", "schema_base.json").read_text(encoding="utf-8")
+    )
     keys = {name: key for name, key in KEYS.items() if key.in_config and not name.startswith("lookup.")}
     schema["properties"]["config"]["properties"] = {
         name: {"description": key.description, **_as_text(key)} for name, key in keys.items()
@@ -186,7 +188,9 @@ def _type(kind: Any) -> Schema:
 
 def _or_null(schema: Schema) -> Schema:
     """The schema, or null; a reference is written out, since null stands beside its type."""
-    base: Schema = json.loads(files("plans").joinpath("format", "schema_base.json").read_text(encoding="utf-8"))
+    base: Schema = json.loads(
+        files("hintplan.plans").joinpath("format", "schema_base.json").read_text(encoding="utf-8")
+    )
     if "$ref" in schema:
         schema = dict(base["$defs"][schema["$ref"].rpartition("/")[2]])
         schema.pop("description", None)

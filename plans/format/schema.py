@@ -62,7 +62,7 @@ _OPTIONS: dict[str, Any] = {
 
 def schema_text() -> str:
     """The schema file as it ships."""
-    data = get_data("plans", "format/plan.schema.json")
+    data = get_data("hintplan.plans", "format/plan.schema.json")
     assert data is not None  # the loaders of files and of archives can both read it
     return data.decode()
 

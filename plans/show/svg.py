@@ -100,7 +100,7 @@ def standalone(shown: Picture, *, kinds: Mapping[str, Sequence[str]] | None = No
 
 def asset(name: str) -> str:
     """The text of a file of the page, as it ships."""
-    return files("plans").joinpath("show", "page", name).read_text(encoding="utf-8")
+    return files("hintplan.plans").joinpath("show", "page", name).read_text(encoding="utf-8")
 
 
 def _width(box: Box) -> float:

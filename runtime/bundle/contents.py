@@ -16,7 +16,7 @@ from hintplan.plans.connectors.table import extras_of, places
 from hintplan.plans.errors import RunError
 from hintplan.plans.model.plan import Plan
 from hintplan.runtime.bundle.distributions import driver_files, extra_requirements, needed_by_runs
-from hintplan.runtime.code_files import HOME, PACKAGES, own_files, package_files, packed_path
+from hintplan.runtime.code_files import PACKAGE, own_files, own_package, packed_path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,10 +40,10 @@ def contents(plan: Plan, *, modules: Sequence[str], platform: str) -> Contents:
 
     RunError if one of these is not found here, or a file with a definition cannot be read.
     """
-    files = {f"{package}/{path}": data for package in PACKAGES for path, data in package_files(HOME / package)}
+    files = own_package()
     files.update(needed_by_runs(platform))
     installed = []
-    for name in sorted({module.partition(".")[0] for module in modules} - set(PACKAGES)):
+    for name in sorted({module.partition(".")[0] for module in modules} - {PACKAGE}):
         if find_spec(name) is None:
             raise RunError(
                 f"the module {name} is allowed, and there is none here that could go along",

@@ -5,7 +5,7 @@
     <checkpoint>/<query>/offsets/<n>             what batch n reads, written before it begins
     <checkpoint>/<query>/commits/<n>             batch n has ended
     <checkpoint>/<query>/sources/<s>/<n>         files that source s has found; every tenth has all before it
-    <checkpoint>/<query>/logs.<g>/               these four, written anew (:mod:`hintplan.runtime.checkpoint.generations`)
+    <checkpoint>/<query>/logs.<g>/               these four, anew (:mod:`hintplan.runtime.checkpoint.generations`)
     <checkpoint>/<query>/state/                  what operators keep (:mod:`hintplan.runtime.checkpoint.state_parts`)
     <checkpoint>/<query>/pins/                   what they were answered (:mod:`hintplan.runtime.checkpoint.pin_parts`)
 

@@ -31,7 +31,9 @@ _OF_SPARK = re.compile(
 _ADDRESS = re.compile(r"^(?:[\w$]+\.)+([\w$]+(?:Exception|Error)): ")
 
 TRANSIENT = {
-    "what a table is looked up in, or written to, is away": r"\b(?:plans\.errors\.Unavailable|SourceUnavailable): ",
+    "what a table is looked up in, or written to, is away": (
+        r"\b(?:hintplan\.plans\.errors\.Unavailable|SourceUnavailable): "
+    ),
     "the brokers of a topic do not answer, or elect a leader": (
         r"org\.apache\.kafka\.common\.errors\.(?:Timeout|Disconnect|Network|NotLeaderOrFollower|LeaderNotAvailable"
         r"|BrokerNotAvailable|CoordinatorNotAvailable|CoordinatorLoadInProgress|NotController|KafkaStorage"

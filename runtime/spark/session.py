@@ -26,7 +26,7 @@ from pyspark.sql import functions as F
 
 from hintplan.plans.errors import RunError
 from hintplan.plans.extras import IN_BUNDLE
-from hintplan.runtime.code_files import HOME
+from hintplan.runtime.code_files import HOME, PACKAGE
 from hintplan.runtime.jvm import class_archive
 from hintplan.runtime.jvm.java import require_java
 from hintplan.runtime.jvm.launch import Launch, launch
@@ -223,7 +223,7 @@ def _started(
         # A JVM that Python starts is a shell to Spark, which shows progress there.
         kept["spark.ui.showConsoleProgress"] = "false"
     session = _built(SparkSession.builder, {**defaults, **kept, **fixed})
-    if IN_BUNDLE or (_is_local(master) and "site-packages" not in HOME.parts):
+    if IN_BUNDLE or (_is_local(master) and "site-packages" not in HOME.parts and (HOME / PACKAGE).is_dir()):
         _tell_where_hintplan_is(session.sparkContext.environment)
     return session
 

@@ -1,4 +1,4 @@
-"""Brings code to workers that lack it: hintplan's packages, and modules of the user's, as zips that Spark distributes.
+"""Brings code to workers that lack it: hintplan's package, and modules of the user's, as zips that Spark distributes.
 
 Local workers run where the code already is. On a cluster and on Spark Connect, Python functions of a run are pickled by
 reference, so the modules they come from must be importable there; pyarrow and numpy must be installed with PySpark.
@@ -18,19 +18,21 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from hintplan.runtime.code_files import HOME, PACKAGES, own_files, package_files, write_zip
+from hintplan.runtime.code_files import PACKAGE, own_files, own_package, write_zip
 from hintplan.runtime.spark.by_value import Carried
 from hintplan.runtime.spark.session import is_remote, shares_machine
 
-_FOR_PEOPLE = frozenset({"ci", "client", "commands", "edit", "lint", "merge", "review", "show"})
-"""The folders of ``plans`` that only commands use."""
+_FOR_PEOPLE = tuple(
+    f"{PACKAGE}/plans/{folder}/" for folder in ("ci", "client", "commands", "edit", "lint", "merge", "review", "show")
+)
+"""The folders that only commands use."""
 _SUFFIXES = (".py", ".json")
 _shipped: dict[str, list[Path]] = {}
 """What was shipped to each session of Spark Connect, by its id."""
 
 
 def ship_code(spark: SparkSession, modules: Sequence[str] = ()) -> None:
-    """Add hintplan's packages to the Python path of the workers of ``spark``, unless they share this machine's.
+    """Add hintplan's package to the Python path of the workers of ``spark``, unless they share this machine's.
 
     So is the code of those ``modules`` that are the user's own (:func:`own_code`).
     """
@@ -56,7 +58,7 @@ def own_code(modules: Sequence[str], directory: Path) -> list[Path]:
     compiled parts, and belongs on the workers as pyarrow does. What is not found here may still be found there.
     """
     zips = []
-    for name in sorted({module.partition(".")[0] for module in modules} - set(PACKAGES)):
+    for name in sorted({module.partition(".")[0] for module in modules} - {PACKAGE}):
         files = dict(own_files(name))
         if files:
             zips.append(_write_zip(directory, name, files))
@@ -83,12 +85,11 @@ def _kept_archive() -> Path:
 def archive(directory: Path) -> Path:
     """Write what tasks need of hintplan to a zip in ``directory``; same code, same bytes, a name that says which."""
     files = {
-        f"{package}/{path}": data
-        for package in PACKAGES
-        for path, data in package_files(HOME / package)
-        if path.endswith(_SUFFIXES) and not (package == "plans" and path.partition("/")[0] in _FOR_PEOPLE)
+        path: data
+        for path, data in own_package().items()
+        if path.endswith(_SUFFIXES) and not path.startswith(_FOR_PEOPLE)
     }
-    return _write_zip(directory, "hintplan", files)
+    return _write_zip(directory, PACKAGE, files)
 
 
 def _write_zip(directory: Path, name: str, files: Mapping[str, bytes]) -> Path:

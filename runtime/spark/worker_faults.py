@@ -78,6 +78,6 @@ def _package(text: str) -> str | None:
     if module is None:
         return None
     top = module[1].partition(".")[0]
-    if top in ("plans", "runtime"):
-        return "hintplan"
+    if top == "hintplan":
+        return top
     return _DISTRIBUTIONS.get(module[1]) or _DISTRIBUTIONS.get(top)

@@ -49,7 +49,13 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """``run("plan.json", "--once")`` is ``hintplan run plan.json --once`` in ``tmp_path``, as it is installed."""
+    """``run("plan.json", "--once")`` is ``hintplan run plan.json --once`` in ``tmp_path``, as it is installed.
+
+    The user has packages there that are called as parts of hintplan are, and that nobody imports.
+    """
+    for name in ("plans", "planner", "runtime"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("raise SystemExit('a package of the user was imported')\n")
 
     def run(*arguments: str, hintplan: Path | None = None, **more: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

@@ -43,7 +43,6 @@ __all__ = [
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / ".integration"
 CODE = ("planner", "plans", "runtime")
-MODULES = ("hintplan.py", "hintplan_command.py")
 
 NEEDED_BY_WORKERS = ("numpy", "pyarrow")
 """What Python workers need beside the pyspark that comes with Spark; docs/deployment.md says so."""
@@ -198,7 +197,7 @@ def _wheel(directory: Path) -> Path:
     source = directory / "source"
     for name in CODE:
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in (*MODULES, "pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
     builder = _environment("builder", [*_project()["build-system"]["requires"], "pip"])
     arguments = ("--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(directory), str(source))
@@ -209,7 +208,7 @@ def _wheel(directory: Path) -> Path:
 
 def _digest() -> str:
     below = (path for name in CODE for path in sorted((ROOT / name).rglob("*")))
-    files = [ROOT / "pyproject.toml", *(ROOT / name for name in MODULES), *below]
+    files = [ROOT / "pyproject.toml", *below]
     digest = hashlib.sha256()
     for path in files:
         if path.is_file() and "__pycache__" not in path.parts:

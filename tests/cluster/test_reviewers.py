@@ -4,14 +4,11 @@ where something is missing, or where another distribution has packages of its na
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 import re
 import shutil
 import subprocess
 import sys
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,8 +17,6 @@ import pytest
 from hintplan.plans.commands.root import COMMANDS
 from tests.cluster.conftest import Run
 from tests.cluster.installed import environment, installed, installed_for_reviews
-from tests.cluster.linked import bare
-from tests.sample import sampled
 
 SQL = """\
 SET 'table.exec.state.ttl' = '1 d';
@@ -159,41 +154,18 @@ def test_reviewers_install_less_than_a_tenth_of_what_a_run_needs(packages: Path)
     assert size < 60 * MEGABYTE
 
 
-def wheel(folder: Path, name: str) -> Path:
-    """A wheel of the distribution ``strangers`` that has a package ``name``."""
-    content = b'"""Plans of another kind."""\nfrom strangers_own import everything\n'
-    digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
-    files = {
-        f"{name}/__init__.py": content.decode(),
-        "strangers-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: strangers\nVersion: 1.0\n",
-        "strangers-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-        "strangers-1.0.dist-info/RECORD": f"{name}/__init__.py,sha256={digest},{len(content)}\n",
-    }
-    with zipfile.ZipFile(folder / "strangers-1.0-py3-none-any.whl", "w") as archive:
-        for path, text in files.items():
-            archive.writestr(path, text)
-    return folder / "strangers-1.0-py3-none-any.whl"
+def test_one_name_is_installed_and_its_types_are_read(packages: Path, tmp_path: Path) -> None:
+    record = next(packages.glob("hintplan-*.dist-info")).joinpath("RECORD").read_text(encoding="utf-8")
+    tops = {line.partition(",")[0].partition("/")[0] for line in record.splitlines()}
+    assert {name for name in tops if not name.startswith(("..", "hintplan-"))} == {"hintplan"}
+    (tmp_path / "program.py").write_text("import hintplan\n\nreveal_type(hintplan.load('plan.json').name)\n")
+    mypy = [sys.executable, "-m", "mypy", "--strict", "--python-executable", python_beside(packages), "program.py"]
+    done = subprocess.run(mypy, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert 'Revealed type is "str"' in done.stdout
+    assert "Success: no issues found in 1 source file" in done.stdout
 
 
-@pytest.mark.parametrize("name", sampled(["plans", "planner", "runtime"], keep=1))
-def test_a_distribution_that_was_installed_over_it_is_named(packages: Path, tmp_path: Path, name: str) -> None:
-    """In a copy of what is installed, into which pip installs another's wheel."""
-    environment_ = tmp_path / "venv"
-    bare(environment_)
-    (site,) = environment_.glob("lib/python3*/site-packages")
-    shutil.copytree(packages, site, dirs_exist_ok=True)
-    python = environment_ / "bin" / "python"
-    command = [python, "-c", "from hintplan_command import main; main()", "--version"]
-
-    def run() -> subprocess.CompletedProcess[str]:
-        return subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
-
-    assert run().returncode == 0
-    to = ["--python", python, "install", "--quiet", "--no-deps", "--no-index"]
-    pip = [sys.executable, "-m", "pip", *to, wheel(tmp_path, name)]
-    subprocess.run(pip, cwd=tmp_path, env=environment(), check=True)
-    done = run()
-    assert (done.returncode, done.stdout) == (1, "")
-    first, hint = done.stderr.splitlines()
-    assert first == f"hintplan's package '{name}' in {site / name} was written over by strangers 1.0"
-    assert hint == "  hint: install hintplan in an environment of its own, with pipx install or uv tool install"
+def python_beside(packages: Path) -> Path:
+    """The Python whose site-packages these are."""
+    return packages.parents[2] / "bin" / "python"

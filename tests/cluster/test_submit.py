@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -23,9 +22,7 @@ Submit = Callable[..., subprocess.CompletedProcess[str]]
 @pytest.fixture
 def submit(tmp_path: Path) -> Submit:
     """``submit(["--master", ...], "plan.json", ...)`` runs the plan by the spark-submit of the installed pyspark."""
-    # spark-submit takes only what is called .py for a program in Python. This name hides the package hintplan, which
-    # the command does not need.
-    program = shutil.copy(installed().hintplan, tmp_path / "hintplan.py")
+    (program,) = installed().python.parents[1].glob("lib/python3*/site-packages/hintplan/__main__.py")
 
     def submit(options: list[str], *arguments: str) -> subprocess.CompletedProcess[str]:
         driver = ["--conf", f"spark.pyspark.driver.python={installed().python}"]

@@ -239,5 +239,8 @@ def test_what_can_be_read():
 
 
 def test_checking_options_loads_neither_spark_nor_arrow():
-    code = "import sys, hintplan.plans.connectors.table; print([m for m in sys.modules if m in ('pyspark', 'pyarrow', 'sqlglot')])"
+    code = (
+        "import sys, hintplan.plans.connectors.table\n"
+        "print([name for name in sys.modules if name in ('pyspark', 'pyarrow', 'sqlglot')])"
+    )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"

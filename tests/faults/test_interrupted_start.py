@@ -45,11 +45,8 @@ def started(directory: Path) -> subprocess.Popen[str]:
     """A run whose JVM has just begun."""
     hintplan.dump(revenue_plan(directory), directory / "plan.json")
     command = [sys.executable, "-m", "hintplan", "run", "plan.json", "--once", "--master", "local[1]"]
-    root = str(Path(plans.__file__).parents[1])
     with (directory / "said").open("w") as said:
-        return subprocess.Popen(
-            command, cwd=directory, stdout=said, stderr=said, text=True, env={**os.environ, "PYTHONPATH": root}
-        )
+        return subprocess.Popen(command, cwd=directory, stdout=said, stderr=said, text=True)
 
 
 def has_ended(pid: int) -> list[int]:

@@ -26,9 +26,7 @@ def test_the_commands_print_what_is_shown(tmp_path: Path) -> None:
     (tmp_path / "prices.sql").write_text(block("sql"), encoding="utf-8")
     launcher = tmp_path / "bin" / "hintplan"
     launcher.parent.mkdir()
-    launcher.write_text(
-        f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH:{ROOT}" exec {shlex.quote(sys.executable)} -m hintplan "$@"\n'
-    )
+    launcher.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m hintplan "$@"\n')
     launcher.chmod(0o755)
     path = os.pathsep.join([str(launcher.parent), os.environ["PATH"]])
     environment = {**os.environ, "PATH": path, "PYTHONPATH": "", "PYTHONUTF8": "1", "NO_COLOR": "1"}

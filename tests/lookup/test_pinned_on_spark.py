@@ -227,7 +227,7 @@ def test_a_task_that_fails_when_it_has_asked_does_not_ask_again(tmp_path: Path) 
     """
     (tmp_path / "job.sql").write_text(sql)
     program = (
-        "import sys; from pathlib import Path; import hintplan, planner;"
+        "import sys; from pathlib import Path; import hintplan;"
         "from hintplan.plans.connectors.policy import Policy; from hintplan.runtime.run.execute import execute;"
         "from hintplan.runtime.spark.session import start_session; here = Path(sys.argv[1]);"
         "policy = Policy(modules=('failing',));"

@@ -145,7 +145,7 @@ def test_compiling_needs_neither_spark_nor_arrow_nor_pandas(folder: Path) -> Non
         "from hintplan.plans.cli import main\n"
         "try: main()\n"
         "except SystemExit as done: assert done.code == 0, done.code\n"
-        "print(sorted({'pyspark', 'pyarrow', 'pandas', 'numpy', 'runtime'} & set(sys.modules)))"
+        "print(sorted({'pyspark', 'pyarrow', 'pandas', 'numpy', 'hintplan.runtime'} & set(sys.modules)))"
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(

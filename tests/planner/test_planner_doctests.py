@@ -8,9 +8,9 @@ import pkgutil
 
 import pytest
 
-import hintplan
+from hintplan import planner
 
-MODULES = sorted(m.name for m in pkgutil.walk_packages(planner.__path__, "planner."))
+MODULES = sorted(m.name for m in pkgutil.walk_packages(planner.__path__, "hintplan.planner."))
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -26,7 +26,7 @@ from hintplan.plans.settings.effects import UNREADABLE
 
 Patched = Callable[..., str]
 
-DIFF_SCHEMA = files("plans").joinpath("compare", "diff.schema.json")
+DIFF_SCHEMA = files("hintplan.plans").joinpath("compare", "diff.schema.json")
 
 
 def lines(before: Plan, after: Plan) -> list[str]:

@@ -116,7 +116,7 @@ def test_the_bytes_are_the_same_in_every_process(plan_text: str, tmp_path: Path)
     source = tmp_path / "plan.json"
     source.write_text(json.dumps(json.loads(plan_text), sort_keys=True), encoding="utf-8")
     program = (
-        "import sys, plans; sys.stdout.buffer.write(hintplan.dumps(hintplan.loads(open(sys.argv[1], 'rb').read())))"
+        "import sys, hintplan; sys.stdout.buffer.write(hintplan.dumps(hintplan.loads(open(sys.argv[1], 'rb').read())))"
     )
     for seed in ("0", "1", "4242"):
         environment = {**os.environ, "PYTHONHASHSEED": seed}

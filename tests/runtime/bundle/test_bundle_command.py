@@ -69,7 +69,7 @@ def test_the_archive_has_all_that_a_run_needs_and_neither_the_planner_nor_the_pr
     done = bundle()
     assert done.exit_code == 0, done.output
     assert names("counts.zip") == {
-        "__main__.py", "counts.json", "plans", "runtime",
+        "__main__.py", "counts.json", "hintplan",
         "click", "jsonschema_rs", "markdown_it", "mdurl", "pygments", "rich", "sqlglot",
     }  # fmt: skip
     with zipfile.ZipFile("counts.zip") as found:

@@ -16,7 +16,7 @@ from hintplan.runtime.spark.waking import WakingReader
 
 BARE = """
 import importlib.util, json, pickle, sys
-assert importlib.util.find_spec("runtime") is None and importlib.util.find_spec("plans") is None
+assert importlib.util.find_spec("hintplan") is None
 with open(sys.argv[1], "rb") as file:
     found = pickle.load(file)
 """

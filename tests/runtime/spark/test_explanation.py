@@ -86,7 +86,8 @@ def test_what_a_worker_says_of_damaged_state_is_told_without_the_way_it_came() -
         "FileNotFoundError: [Errno 2] No such file or directory: '/ck/sink_r/state/join_o_c.1/0/1/7.1.arrow'\n\n"
         "The above exception was the direct cause of the following exception:\n\nTraceback (most recent call last):\n"
         '  File "runtime/engine/process.py", line 90, in _call\n    raise RunError(\n'
-        f"hintplan.plans.errors.RunError: {said}\n  hint: restore it\n\n\tat org.apache.spark.api.python.BasePythonRunner"
+        f"hintplan.plans.errors.RunError: {said}\n  hint: restore it\n\n"
+        "\tat org.apache.spark.api.python.BasePythonRunner"
     )
     error = failed("the query of sink_r failed", RuntimeError(text), lambda file: None)
     assert str(error) == f"the query of sink_r failed: RunError: {said}\n  hint: restore it"

@@ -26,7 +26,7 @@ PANDAS = "[PACKAGE_NOT_INSTALLED] Pandas >= 2.2.0 must be installed; however, it
         ("ModuleNotFoundError: No module named 'google'", "has no 'protobuf'", "where the Spark Connect server runs"),
         ("ImportError: cannot import name 'descriptor' from 'google.protobuf' (unknown location)", "'protobuf'", ""),
         ("ModuleNotFoundError: No module named 'grpc'", "has no 'grpcio'", "where the Spark Connect server runs"),
-        ("ModuleNotFoundError: No module named 'runtime'", "has no 'hintplan'", "a table of generated rows"),
+        ("ModuleNotFoundError: No module named 'hintplan'", "has no 'hintplan'", "a table of generated rows"),
     ],
 )
 def test_what_workers_lack_is_named_with_what_to_install(text: str, cause: str, hint: str) -> None:

@@ -23,6 +23,7 @@ from hintplan.plans.errors import RunError
 from hintplan.runtime.spark.session import prepare_session
 from hintplan.runtime.spark.versions import VERSIONS, facts, require_pandas, version_notes
 from tests.cluster.jobs import check_run_and_restart
+from tests.links import link_package
 from tests.spark.programs import CUSTOMER_ROWS, add_rows, changes, expected, fold, revenue_plan, sample
 
 ROOT = Path(__file__).parents[3]
@@ -72,7 +73,7 @@ def test_versions_that_need_pandas_say_so(tmp_path: Path, spark: str, pandas: st
         (tmp_path / f"pandas-{pandas}.dist-info").mkdir()
         (tmp_path / f"pandas-{pandas}.dist-info" / "METADATA").write_text(f"Name: pandas\nVersion: {pandas}\n")
     program = (
-        f"import sys; sys.path += [{str(ROOT)!r}, {str(tmp_path)!r}]\n"
+        f"import sys; sys.path += [{str(link_package(tmp_path / 'own'))!r}, {str(tmp_path)!r}]\n"
         "from hintplan.runtime.spark.versions import require_pandas\n"
         f"require_pandas({spark!r})\n"
     )

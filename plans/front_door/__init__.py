@@ -8,12 +8,9 @@
     hintplan.execute(edited, checkpoint="state", once=True).await_termination()
 
 The functions do what the commands of the same names do, on :class:`Plan` values instead of files; what they return
-prints as the command does, and shows itself in a notebook. Nothing is loaded before it is used: importing this module
-takes some milliseconds, and only what runs plans waits for PySpark, which ``hintplan[spark]`` brings. Nothing in
-``plans``, ``planner`` and ``runtime`` imports it, so a program of the user's that is called ``hintplan.py`` hides it
-from that program alone.
-
-mypy reads the types of an installed module, which this is, only with ``follow_untyped_imports`` (PEP 561).
+prints as the command does, and shows itself in a notebook. Nothing is loaded before it is used: importing the package
+takes a millisecond, and only what runs plans waits for PySpark, which ``hintplan[spark]`` brings. Nothing in
+``hintplan.plans``, ``hintplan.planner`` and ``hintplan.runtime`` uses what is offered here.
 """
 
 from __future__ import annotations
@@ -111,6 +108,9 @@ _NAMES_IN = {
     "hintplan.runtime.run.execute": ("execute",),
     "hintplan.runtime.run.execution": ("Execution",),
 }
+if __name__ != "hintplan":  # of a checkout, where its folder is below plans/
+    raise ImportError("this package is called hintplan: import hintplan")
+
 _HOMES = {name: home for home, names in _NAMES_IN.items() for name in names}
 
 
@@ -119,10 +119,6 @@ if not TYPE_CHECKING:  # a type checker would take any misspelt name for one tha
     def __getattr__(name):
         if name not in _HOMES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from hintplan_command import stranger
-
-        if found := stranger():
-            raise ImportError(found)
         home = _HOMES[name]
         try:
             return getattr(import_module(home), name)
