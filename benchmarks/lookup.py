@@ -44,7 +44,7 @@ from hintplan.plans.operators import LookupJoin
 from hintplan.runtime.build.edges import Edges
 from hintplan.runtime.build.lookup_join import look_up
 from hintplan.runtime.lookup.plan import LookupRun
-from tests.lookup_sources.servers import PASSWORD, Postgres, postgres_server
+from tests.connectors.lookup_sources.servers import PASSWORD, Postgres, postgres_server
 
 DIMENSION_ROWS = 200_000
 HOT_KEYS = 10_000

@@ -30,7 +30,7 @@ from benchmarks.flink import HEAP, THROUGHPUT, Flink, flink_python
 from hintplan import compile_sql
 from hintplan.runtime.run.execute import execute
 from hintplan.runtime.spark.session import start_session
-from tests.messages.broker import Broker, running_broker, spark_conf
+from tests.connectors.messages.broker import Broker, running_broker, spark_conf
 
 PARTITIONS = 4
 CUSTOMERS = 50_000

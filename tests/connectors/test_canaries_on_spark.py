@@ -15,7 +15,7 @@ import pytest
 
 from hintplan import compile_sql, dump
 from hintplan.plans.connectors.table import CONNECTORS
-from tests.messages.broker import spark_conf
+from tests.connectors.messages.broker import spark_conf
 from tests.sample import each_once
 from tests.spark.commands import Commands, running_commands
 
