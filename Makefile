@@ -55,7 +55,7 @@ OLDEST := $(firstword $(SPARKS))
 test-spark: .spark$(SPARK)/.installed java servers kafka s3 iceberg
 	HINTPLAN_CLASS_ARCHIVE=off .spark$(SPARK)/bin/python -m pytest -n 2 --dist worksteal -m "spark and not integration" $(TESTS)
 	HINTPLAN_CLASS_ARCHIVE=off .spark$(SPARK)/bin/python -m pytest -n 2 -m "spark and integration" tests/test_operator_kinds.py \
-		tests/spark/run/test_versions.py
+		tests/runtime/run/test_versions.py
 
 test-sparks:
 	@for spark in $(SPARKS); do $(MAKE) test-spark SPARK=$$spark || failed="$$failed $$spark"; done; \
@@ -106,7 +106,7 @@ flink-goldens: $(INSTALLED) java kafka
 	.flink/bin/python tests/flink/record_ddl.py
 	.flink/bin/python tests/flink/record_reserved.py
 	.flink/bin/python tests/flink/record_keys.py
-	.flink/bin/python tests/messages/debezium/record_flink.py
+	.flink/bin/python tests/connectors/messages/debezium/record_flink.py
 	$(BIN)/python tests/flink/record_protobuf.py .flink/bin/python
 	.flink/bin/python tests/flink/record_files.py "$$($(BIN)/python -c 'import pyspark; print(pyspark.__path__[0] + "/jars")')"
 

@@ -44,7 +44,7 @@ from plans.operators import LookupJoin
 from runtime.build.edges import Edges
 from runtime.build.lookup_join import look_up
 from runtime.lookup.plan import LookupRun
-from tests.lookup_sources.servers import PASSWORD, Postgres, postgres_server
+from tests.connectors.lookup_sources.servers import PASSWORD, Postgres, postgres_server
 
 DIMENSION_ROWS = 200_000
 HOT_KEYS = 10_000

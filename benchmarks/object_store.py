@@ -33,8 +33,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import plans
 from planner import compile_sql
-from tests.object_store.jars import jars
-from tests.object_store.server import ObjectStore, Request, running_store
+from tests.connectors.object_store.jars import jars
+from tests.connectors.object_store.server import ObjectStore, Request, running_store
 
 ROWS = 20
 """In a batch."""

@@ -30,7 +30,7 @@ from benchmarks.flink import HEAP, THROUGHPUT, Flink, flink_python
 from planner import compile_sql
 from runtime.run.execute import execute
 from runtime.spark.session import start_session
-from tests.messages.broker import Broker, running_broker, spark_conf
+from tests.connectors.messages.broker import Broker, running_broker, spark_conf
 
 PARTITIONS = 4
 CUSTOMERS = 50_000

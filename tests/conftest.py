@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests import budget
-from tests.messages.broker import spark_conf
+from tests.connectors.messages.broker import spark_conf
 from tests.sample import VARIABLE, mark_rest, seed_text
 from tests.spark.quick import quick_jvms
 

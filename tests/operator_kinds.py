@@ -17,7 +17,7 @@ from plans.model.plan import Plan
 
 __all__ = ["BATCHES", "MODULES", "PROGRAMS", "Program", "compiled", "expected"]
 
-MODULES = ("tests.functions.samples",)
+MODULES = ("tests.runtime.functions.samples",)
 
 BATCHES: tuple[dict[str, list[dict[str, Any]]], ...] = (
     {

@@ -9,10 +9,10 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 import plans
-from tests.functions.test_functions_on_spark import TEXTS, texts
-from tests.functions.test_functions_on_spark import job as words_job
-from tests.lookup.test_lookups_on_spark import job as rates_job
-from tests.lookup.test_lookups_on_spark import orders, rate
+from tests.connectors.lookup.test_lookups_on_spark import job as rates_job
+from tests.connectors.lookup.test_lookups_on_spark import orders, rate
+from tests.runtime.functions.test_functions_on_spark import TEXTS, texts
+from tests.runtime.functions.test_functions_on_spark import job as words_job
 from tests.spark.programs import CUSTOMER_ROWS, add_rows, changes, expected, fold, revenue_plan, sample
 
 __all__ = ["check_run_and_restart", "prepare_rates", "prepare_words"]
@@ -39,7 +39,7 @@ def check_run_and_restart(run: Callable[..., CompletedProcess[str]], directory: 
 def prepare_words(directory: Path) -> str:
     """Texts and a plan that calls a function of the module that is returned, which lies in ``directory``/own."""
     texts(directory, *TEXTS)
-    _own_module(directory, ROOT / "tests" / "functions" / "samples.py", "words_of_text")
+    _own_module(directory, ROOT / "tests" / "runtime" / "functions" / "samples.py", "words_of_text")
     plan = words_job(directory, "AsyncWords")
     moved = replace(plan.functions["words"], class_name="words_of_text.AsyncWords")
     plans.dump(replace(plan, functions={"words": moved}), directory / "plan.json")
@@ -53,7 +53,7 @@ def prepare_rates(directory: Path, *, hint: str = "") -> str:
     package = directory / "own" / "shop"
     package.mkdir(parents=True)
     (package / "__init__.py").touch()
-    shutil.copy(ROOT / "tests" / "lookup" / "rates.py", package / "reading.py")
+    shutil.copy(ROOT / "tests" / "connectors" / "lookup" / "rates.py", package / "reading.py")
     (package / "rates.py").write_text(
         "from shop.reading import AsyncRates as _Rates\n\nclass AsyncRates(_Rates): ...\n"
     )

@@ -23,10 +23,10 @@ from tests.cluster.installed import NEEDED_BY_WORKERS, environment, installed, p
 from tests.cluster.jobs import prepare_words
 from tests.cluster.standalone import Cluster
 from tests.cluster.yarn import QUEUE, Yarn
+from tests.connectors.messages.broker import Broker, spark_conf
+from tests.connectors.messages.conftest import broker, compiled  # noqa: F401
 from tests.faults.processes import descendants
-from tests.functions.test_functions_on_spark import FOUND, tuples
-from tests.messages.broker import Broker, spark_conf
-from tests.messages.conftest import broker, compiled  # noqa: F401
+from tests.runtime.functions.test_functions_on_spark import FOUND, tuples
 from tests.sample import in_turn, sampled
 from tests.spark.programs import CUSTOMER_ROWS, add_rows, changes, expected, fold, revenue_plan, sample
 

@@ -13,14 +13,14 @@ import pytest
 
 import planner
 import plans
-from tests.batch.programs import batch_plan, read_rows, write_rows
 from tests.cluster.conftest import DEADLINE_SECONDS, Run
 from tests.cluster.installed import NEEDED_BY_SERVERS, environment, installed, python_with
 from tests.cluster.jobs import check_run_and_restart, prepare_rates, prepare_words
 from tests.cluster.standalone import running_connect_server
 from tests.connectors.lakes.lakes import LAKES, in_with
-from tests.functions.test_functions_on_spark import FOUND, tuples
-from tests.lookup.test_lookups_on_spark import DEFERRED, results
+from tests.connectors.lookup.test_lookups_on_spark import DEFERRED, results
+from tests.runtime.batch.programs import batch_plan, read_rows, write_rows
+from tests.runtime.functions.test_functions_on_spark import FOUND, tuples
 from tests.runtime.metrics.receiver import receiver
 from tests.sample import sampled
 

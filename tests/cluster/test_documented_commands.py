@@ -23,12 +23,12 @@ from tests.cluster.conftest import DEADLINE_SECONDS
 from tests.cluster.installed import environment, installed
 from tests.cluster.standalone import Cluster, free_port
 from tests.cluster.yarn import Yarn
-from tests.object_store.jars import jars
-from tests.object_store.server import ACCESS_KEY, SECRET_KEY, running_store
+from tests.connectors.object_store.jars import jars
+from tests.connectors.object_store.server import ACCESS_KEY, SECRET_KEY, running_store
+from tests.docs.test_docs import blocks, sessions
 from tests.runtime.metrics import scraped
 from tests.runtime.metrics.receiver import receiver
 from tests.sample import in_turn, sampled
-from tests.test_docs import blocks, sessions
 
 # A line more on a page wants a test more here.
 (

@@ -7,9 +7,9 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from tests.batch.programs import read_rows, write_rows
 from tests.cluster.installed import NEEDED_BY_WORKERS, environment, installed, python_with
 from tests.cluster.standalone import Cluster
+from tests.runtime.batch.programs import read_rows, write_rows
 from tests.sample import in_turn
 
 DEADLINE_SECONDS = 600

@@ -11,9 +11,9 @@ import pytest
 from tests.cluster.conftest import DEADLINE_SECONDS
 from tests.cluster.installed import environment, installed
 from tests.cluster.standalone import Cluster
-from tests.object_store.jars import jars
-from tests.object_store.job import Job
-from tests.object_store.server import SECRET_KEY, running_store
+from tests.connectors.object_store.jars import jars
+from tests.connectors.object_store.job import Job
+from tests.connectors.object_store.server import SECRET_KEY, running_store
 from tests.sample import in_turn
 
 

@@ -15,8 +15,8 @@ from tests.cluster.jobs import check_run_and_restart, prepare_rates, prepare_wor
 from tests.cluster.standalone import Cluster
 from tests.connectors.lakes.iceberg_reader import iceberg_rows
 from tests.connectors.lakes.readers import delta_rows
-from tests.functions.test_functions_on_spark import FOUND, tuples
-from tests.lookup.test_lookups_on_spark import results
+from tests.connectors.lookup.test_lookups_on_spark import results
+from tests.runtime.functions.test_functions_on_spark import FOUND, tuples
 from tests.sample import in_turn, sampled
 from tests.spark.programs import revenue_plan
 

@@ -23,8 +23,8 @@ import pytest
 
 import plans
 from tests.cluster.installed import environment, installed
+from tests.connectors.lookup_sources.servers import free_port
 from tests.faults.job import Feed, compiled, expected, rows_of
-from tests.lookup_sources.servers import free_port
 from tests.sample import in_turn, sampled
 
 DEADLINE_SECONDS = 240

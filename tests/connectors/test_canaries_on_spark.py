@@ -16,7 +16,7 @@ import pytest
 from planner import compile_sql
 from plans import dump
 from plans.connectors.table import CONNECTORS
-from tests.messages.broker import spark_conf
+from tests.connectors.messages.broker import spark_conf
 from tests.sample import each_once
 from tests.spark.commands import Commands, running_commands
 

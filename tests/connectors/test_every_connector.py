@@ -1,7 +1,7 @@
 """Every connector is complete, in its own files, and nothing outside of them knows it by its name.
 
 That editors offer all of them is tests/plans/format/test_editor_schema.py's, the defaults in their documentation
-tests/test_docs.py's.
+tests/docs/test_docs.py's.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.messages.broker import spark_conf
+from tests.connectors.messages.broker import spark_conf
 
 __all__ = ["DEADLINE_SECONDS", "KILLS", "running"]
 

@@ -18,11 +18,11 @@ import pytest
 
 import planner
 import plans
+from tests.connectors.lookup_sources.conftest import mariadb, postgres, redis
+from tests.connectors.lookup_sources.servers import Redis
+from tests.connectors.messages.broker import Broker, spark_conf
+from tests.connectors.messages.conftest import broker
 from tests.connectors.servers.databases import Database, MariadbDatabase, PostgresDatabase
-from tests.lookup_sources.conftest import mariadb, postgres, redis
-from tests.lookup_sources.servers import Redis
-from tests.messages.broker import Broker, spark_conf
-from tests.messages.conftest import broker
 from tests.sample import sampled
 from tests.spark.programs import add_rows
 

@@ -23,10 +23,10 @@ from plans.model.plan import Plan
 from tests.cluster.installed import NEEDED_BY_WORKERS, python_with
 from tests.connectors.lakes.lakes import DeltaLake, in_with
 from tests.connectors.lakes.rest_catalog import RestLake, jars, rest_catalog
+from tests.connectors.lookup_sources.servers import PASSWORD, postgres_server
+from tests.connectors.messages.broker import Broker, running_broker, spark_conf
 from tests.connectors.servers.databases import PostgresDatabase
 from tests.faults.jobs import Job, Row, difference, events_of
-from tests.lookup_sources.servers import PASSWORD, postgres_server
-from tests.messages.broker import Broker, running_broker, spark_conf
 
 __all__ = ["topics_job"]
 

@@ -75,7 +75,7 @@ def requests_in_flink() -> None:
 
 
 def main(python: str) -> None:
-    from tests.messages.broker import running_broker
+    from tests.connectors.messages.broker import running_broker
 
     with tempfile.TemporaryDirectory() as name, running_broker() as broker:
         assert broker is not None, "make kafka"

@@ -11,7 +11,7 @@ import pytest
 from tests.flink.aggregate_functions import PROGRAMS
 from tests.flink.test_programs import compiled, pieces, rows_of
 from tests.flink.values import plain
-from tests.functions.aggregates import Bag, Calls, WeightedAverage
+from tests.runtime.functions.aggregates import Bag, Calls, WeightedAverage
 from tests.runtime.pipeline import Pipeline
 
 RECORDED: dict[str, Any] = json.loads((Path(__file__).parent / "aggregates.json").read_text(encoding="utf-8"))

@@ -2,9 +2,10 @@
 
 Joins of all kinds with and without equalities, sub-queries (IN, NOT IN, EXISTS, ANY, ALL, scalar, correlated or not),
 GROUP BY with HAVING, DISTINCT and filtered aggregates, GROUPING SETS, MULTISETs, set operations, VALUES, UNNEST,
-numbers of rows, views, WITH, and for a batch job ORDER BY, LIMIT and functions of the rows around a row.
-Lookups and functions of the user's are left to their simulations (tests/lookup, tests/functions), aggregates that go by
-the order of rows to tests/runtime/operators/test_aggregate_in_order.py, but for what an array has in any order.
+numbers of rows, views, WITH, and for a batch job ORDER BY, LIMIT and functions of the rows around a row. Lookups and
+functions of the user's are left to their simulations (tests/connectors/lookup, tests/runtime/functions), aggregates
+that go by the order of rows to tests/runtime/operators/test_aggregate_in_order.py, but for what an array has in any
+order.
 """
 
 from __future__ import annotations

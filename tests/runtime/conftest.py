@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.object_store.server import running_store
+from tests.connectors.object_store.server import running_store
 
 
 @pytest.fixture(scope="module")

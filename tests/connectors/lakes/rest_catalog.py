@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.connectors.lakes.lakes import IcebergLake
-from tests.lookup_sources.servers import free_port, wait_for_port
+from tests.connectors.lookup_sources.servers import free_port, wait_for_port
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "hintplan" / "iceberg"
 LISTED = Path(__file__).parents[3] / ".ci" / "iceberg-jars"

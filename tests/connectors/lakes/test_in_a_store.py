@@ -23,7 +23,7 @@ from plans.errors import RunError
 from runtime.connectors.table import micro_batch_writer
 from tests.connectors.lakes.lakes import IcebergLake
 from tests.connectors.lakes.sinks import arrow, micro_batch
-from tests.lookup_sources.servers import PASSWORD, free_port, wait_for_port
+from tests.connectors.lookup_sources.servers import PASSWORD, free_port, wait_for_port
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.connectors.lookup_sources.conftest import mariadb, postgres
 from tests.connectors.servers.databases import Database, MariadbDatabase, PostgresDatabase
-from tests.lookup_sources.conftest import mariadb, postgres
 
 __all__ = ["mariadb", "postgres"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from tests.lookup_sources.servers import Mariadb, Postgres
+from tests.connectors.lookup_sources.servers import Mariadb, Postgres
 
 
 class Database(Protocol):

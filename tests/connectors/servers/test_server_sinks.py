@@ -19,9 +19,9 @@ from runtime.connectors.jdbc import server_write, staging
 from runtime.connectors.table import batch_writer, micro_batch_writer
 from runtime.run.execute import execute
 from runtime.types import to_spark
+from tests.connectors.lookup_sources.servers import Mariadb
 from tests.connectors.servers.databases import Database, MariadbDatabase
 from tests.faults.job import Feed, compiled, expected
-from tests.lookup_sources.servers import Mariadb
 
 pytestmark = pytest.mark.spark
 

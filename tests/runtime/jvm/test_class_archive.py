@@ -1,7 +1,7 @@
 """The class data archive: which one is taken, which is made anew, and that nothing else is ever mapped.
 
 Java is a shell script here, and the jobs that load the classes write a file. A JVM takes a real archive in
-tests/spark/run/test_class_archive_of_a_run.py.
+tests/runtime/run/test_class_archive_of_a_run.py.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import pytest
 from runtime.spark.waking import WakingReader
 from runtime.storage.manifest import Manifest, encode
 from runtime.storage.remote_files import remote_files
-from tests.object_store.server import ObjectStore, running_store
+from tests.connectors.object_store.server import ObjectStore, running_store
 
 
 @pytest.fixture(scope="module")

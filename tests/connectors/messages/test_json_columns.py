@@ -1,0 +1,190 @@
+"""JSON in Arrow, a batch at a time, beside JSON row by row, which is compared with Flink's answers."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from datetime import UTC, date, datetime
+from decimal import Decimal as D
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from plans.connectors.messages.formats import Part, value_part
+from runtime.connectors.messages.formats import batch_encoder, change_encoder, row_decoder, row_encoder
+from runtime.connectors.messages.json_columns import columns_reader
+from runtime.connectors.messages.rows import Messages
+from runtime.operator import DELETE, INSERT
+from runtime.types import to_arrow
+from tests.connectors.messages.test_formats import table
+
+TYPES = (
+    "TINYINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL(10, 2)", "DECIMAL(38, 18)", "DECIMAL(20, 0)",
+    "BOOLEAN", "STRING", "VARCHAR(3)", "DATE", "TIMESTAMP(3)", "TIMESTAMP(6)", "TIMESTAMP_LTZ(3)",
+)  # fmt: skip
+
+# What may stand behind "v": in a message.
+NUMBERS = (
+    "0", "-0", "1", "-1", "127", "128", "2147483647", "2147483648", "9223372036854775807", "9223372036854775808",
+    "1.0", "1.5", "-0.0", "0.1", "1e2", "1E+2", "1.239", "12.50", "1e-2", "1e400", "-1e400", "3.4028236e38", "1e39",
+    "0.3333333333333333333333333", "16777217", "123456789012345678901234567890", "NaN", "Infinity", "-Infinity",
+    "Inf", "01", "+1", ".5", "1.",
+)  # fmt: skip
+TEXTS = (
+    "", "1", " 1 ", "1.5", "true", "TRUE", "x", "NaN", r"\u00e9", "é", r"a\"b\\c\n", r"\u0000", r"\ud800",
+    r"\ud83d\ude00", "} {", ": NaN, ", "2020-02-29", "2021-02-29", "0000-01-01", "9999-12-31", "2020-1-1",
+    "2020-01-01 10:20:30", "2020-01-01 10:20:30.1", "2020-01-01 10:20:30.123456", "2020-01-01 10:20:30.1234567",
+    "2020-01-01T10:20:30", "2020-01-01 10:20:30Z", "2020-01-01 10:20:30.12Z", "2020-01-01 24:00:00",
+    "2020-01-01 10:20",
+)  # fmt: skip
+OTHERS = (
+    "null", "true", "false", "[]", "[1]", "{}", '{"v": 1}', "", "nul", "1 2", '1, "v": 2', '1, "w": 2, "w": 3',
+    '1, "w": [{"x": 1}, {"x": 2}]', '1, "w": [NaN, Inf]', "1} {", "1}}", "1 ,",
+)  # fmt: skip
+VALUES = (*NUMBERS, *(f'"{text}"' for text in TEXTS), *OTHERS)
+
+
+def by_row(part: Part, message: bytes) -> Any:
+    try:
+        found = row_decoder(part, ["v"])(message)
+    except ValueError:
+        return "refused"
+    return "skipped" if found is None else same(pa.array(found, to_arrow(part.columns[0].type)).to_pylist()[0])
+
+
+def same(value: Any) -> Any:
+    """A value that equals itself, and -0.0 is not 0.0."""
+    if isinstance(value, float):
+        return "NaN" if math.isnan(value) else (value, math.copysign(1, value))
+    return value
+
+
+@pytest.mark.parametrize("options", [{}, {"json__ignore_parse_errors": "true"}])
+@pytest.mark.parametrize("declared", TYPES)
+def test_a_batch_is_read_as_its_rows_are_or_left_to_them(declared: str, options: dict[str, str]) -> None:
+    part = value_part(table(f"v {declared}", format="json", **options))
+    read = columns_reader(part, ["v"])
+    assert read is not None
+    plain = 0
+    for value in VALUES:
+        message = f'{{"v": {value}}}'.encode()
+        found = read(pa.array([message, b"{}"], pa.binary()))
+        if found is not None:
+            plain += 1
+            assert [same(each) for each in found[0].to_pylist()] == [by_row(part, message), None], value
+    assert plain >= 3
+
+
+# Each is wrong, or more than one row, or left out; none may be told by how many rows there are in all.
+ODD = [
+    [b'{"v": [', b'{"w": 1}]}', b"{}{}"],
+    [b'{"v": 1', b"}", b"{}"],
+    [b"{}{}", b""],
+    [b"{} {}", b"null"],
+    [b'{"v": "\xff"}'],
+    [b' {"v": 1}'],
+    [b"[1]"],
+    [b'\xef\xbb\xbf{"v": 1}'],
+    ['{"v": 1}'.encode("utf-16-le")],
+    [b'{"w": ' + b"[" * 5000 + b"]" * 5000 + b"}"],
+    [b'{"w": ' * 5000 + b"1" + b"}" * 5000],
+    [b'{"v": 1}', b""],
+]
+
+
+@pytest.mark.parametrize("messages", ODD)
+def test_what_is_not_one_object_a_message_is_left_to_the_rows(messages: list[bytes]) -> None:
+    read = columns_reader(value_part(table("v INT", format="json")), ["v"])
+    assert read is not None
+    assert read(pa.array(messages, pa.binary())) is None
+
+
+@pytest.mark.parametrize(
+    ("columns", "options"),
+    [
+        (["v ARRAY<INT>"], {}),
+        (["v ROW<a INT>"], {}),
+        (["v BYTES"], {}),
+        (["v INT"], {"json__fail_on_missing_field": "true"}),
+    ],
+)
+def test_other_columns_are_read_row_by_row(columns: list[str], options: dict[str, str]) -> None:
+    assert columns_reader(value_part(table(*columns, format="json", **options)), ["v"]) is None
+
+
+def test_messages_become_the_same_rows_whatever_is_beside_them_in_a_batch() -> None:
+    chance = random.Random(5)
+    part = value_part(table("id BIGINT", "v DOUBLE", "t STRING", format="json"))
+    messages: list[bytes | None] = []
+    for number in range(400):
+        row = {"id": number, "v": chance.choice([None, 1.5, "2.5", 7]), "t": chance.choice(["x", None, 5])}
+        messages.append(None if number % 97 == 0 else json.dumps(row).encode())
+    whole = pa.record_batch(
+        {
+            "key": pa.nulls(400, pa.binary()), "value": pa.array(messages, pa.binary()), "topic": pa.array(["t"] * 400),
+            "partition": pa.array([0] * 400, pa.int32()), "offset": pa.array(range(400), pa.int64()),
+        }
+    )  # fmt: skip
+    columns = ("v", "id", "t")
+    read = Messages(table="t", columns=columns, key=None, value=part, upserts=False, changes=False, ordered=True)
+    at_once = pa.concat_tables(read.read([whole], []))
+    one_by_one = pa.concat_tables(read.read([whole.slice(n, 1) for n in range(400)], []))
+    assert at_once.equals(one_by_one)
+    assert at_once.num_rows == 400 - 5
+
+
+WRITTEN: dict[str, list[Any]] = {
+    "INT": [0, -1, 2**31 - 1], "BIGINT": [-(2**63)], "BOOLEAN": [True, False],
+    "DATE": [date(2020, 1, 2), date(1, 1, 1)],
+    "STRING": ["", "x", "é😀", 'a"b', "a\\b", "\n\t\x00\x1f\x7f", "\u2028", "</x>"],
+    "DOUBLE": [
+        0.0, -0.0, 1.0, 100.0, 0.001, 0.00099, 1e7, 9999999.0, 9999999.999, 123.456, 1e-300, 1e300, 0.1 + 0.2, 5e-324,
+        float("inf"), float("-inf"), float("nan"), -2.5, 1 / 3, 2.0**53,
+    ],
+    "FLOAT": [0.1, 1e10, 3.4028235e38],
+    "DECIMAL(38, 18)": [D("0.000000000000000001"), D("1"), D("100"), D("-120.500000000000000000"), D("0.000001")],
+    "DECIMAL(10, 2)": [D("0.00"), D("100.00"), D("12.50"), D("-0.10"), D("99999999.99"), D("20.00"), D("7")],
+    "DECIMAL(10, 0)": [D("0"), D("100"), D("101"), D("-7")],
+    "DECIMAL(12, 10)": [D("0.0000001"), D("0.0000010"), D("0.0000100"), D("1.0000000001")],
+    "TIMESTAMP(3)": [datetime(2020, 1, 1), datetime(2020, 1, 1, 1, 2, 3, 450000)],
+    "TIMESTAMP_LTZ(3)": [datetime(2020, 1, 1, 1, 2, 3, 450000, tzinfo=UTC)],
+    "BYTES": [b"\x00\xff"], "ARRAY<INT>": [[1, None]], "ROW<a INT, b STRING>": [{"a": 1, "b": None}],
+    "MAP<STRING, INT>": [[("k", 1)]],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("declared", WRITTEN)
+@pytest.mark.parametrize("options", [{}, {"json__encode__decimal_as_plain_number": "true"}])
+def test_a_batch_is_written_as_its_rows_are(declared: str, options: dict[str, str]) -> None:
+    part = value_part(table("id INT", f"v {declared}", format="json", **options))
+    values = [*WRITTEN[declared], None]
+    batch = pa.record_batch({"id": pa.array(range(len(values)), pa.int32()), "v": pa.array(values, to_arrow(declared))})
+    encode = row_encoder(part)
+    rows = zip(batch.column("id").to_pylist(), batch.column("v").to_pylist(), strict=True)
+    assert batch_encoder(part)(batch, [0] * len(values)).to_pylist() == [encode(row) for row in rows]
+
+
+@pytest.mark.parametrize("format_", ["json", "csv", "raw", "avro", "debezium-json", "canal-json"])
+def test_a_batch_of_any_format_is_written_as_its_rows_are(format_: str) -> None:
+    part = value_part(table("v STRING", format=format_))
+    batch = pa.record_batch({"v": pa.array(["a", 'b"', None])})
+    encode = change_encoder(part)
+    kinds = [INSERT, DELETE, INSERT]
+    expected = [encode(kind, [value]) for kind, value in zip(kinds, batch.column("v").to_pylist(), strict=True)]
+    assert batch_encoder(part)(batch, kinds).to_pylist() == expected
+
+
+def test_random_numbers_are_written_as_row_by_row() -> None:
+    chance = random.Random(3)
+    part = value_part(table("d DOUBLE", "c DECIMAL(14, 6)", format="json"))
+    doubles = [
+        chance.choice([1, 10, 1e-5]) * round(chance.uniform(-1e7, 1e7), chance.randint(0, 9)) for _ in range(3000)
+    ]
+    sizes = [10 ** chance.randint(1, 13) for _ in range(3000)]
+    decimals = [D(chance.randint(-size, size) * 10 ** chance.randint(0, 1)).scaleb(-6) for size in sizes]
+    batch = pa.record_batch({"d": pa.array(doubles, pa.float64()), "c": pa.array(decimals, pa.decimal128(14, 6))})
+    encode = row_encoder(part)
+    rows = zip(*(batch.column(name).to_pylist() for name in ("d", "c")), strict=True)
+    assert batch_encoder(part)(batch, [0] * 3000).to_pylist() == [encode(row) for row in rows]
