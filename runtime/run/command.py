@@ -182,8 +182,8 @@ def _run_on_spark(plan: Plan, options: RunOptions, health: Health, metrics: Any)
     with opened_session(options.spark, plan, options.checkpoint) as spark:
         from runtime.run.execute import execute
         from runtime.run.supervised import Supervision, run_plan
-        from runtime.spark.early_workers import start_workers
         from runtime.spark.session import shares_machine
+        from runtime.worker.early_workers import start_workers
 
         if shares_machine(spark):
             start_workers(spark)
