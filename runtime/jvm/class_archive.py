@@ -313,7 +313,10 @@ def _run_jobs(part: Path) -> None:
 
 
 def _is_usable(here: Environment, part: Path) -> bool:
-    """True if Java takes ``part``, with all of its checksums, and the other options. A crash writes its report to the working directory."""
+    """True if Java takes ``part``, with all of its checksums, and the other options.
+
+    A crash writes its report to the working directory.
+    """
     with tempfile.TemporaryDirectory(prefix="hintplan-classes-") as folder:
         checked = subprocess.run(
             [here.java, "-Xshare:on", f"-XX:SharedArchiveFile={part}", "-XX:+VerifySharedSpaces", *_LATE, "-version"],
