@@ -37,7 +37,7 @@ from plans.extras import require
 from plans.files.codec import fingerprint
 from plans.model.plan import Plan
 from plans.settings.restarting import TYPE
-from plans.text.notice import notice
+from plans.text.notice import ERASED, notice
 from plans.text.terminal import say
 from runtime.checkpoint.lease import Waited, Waiting, lease_seconds
 from runtime.jvm import class_archive
@@ -182,8 +182,8 @@ def _run_on_spark(plan: Plan, options: RunOptions, health: Health, metrics: Any)
     with opened_session(options.spark, plan, options.checkpoint) as spark:
         from runtime.run.execute import execute
         from runtime.run.supervised import Supervision, run_plan
-        from runtime.spark.early_workers import start_workers
         from runtime.spark.session import shares_machine
+        from runtime.worker.early_workers import start_workers
 
         if shares_machine(spark):
             start_workers(spark)
@@ -436,7 +436,8 @@ def _signals_kept(answer: str, log: SparkLog | None) -> Iterator[list[int]]:
         if len(received) > 1:
             os._exit(128 + number)
         if answer:
-            os.write(log.terminal if log else 2, f"{answer}\n".encode())
+            terminal = log.terminal if log else 2
+            os.write(terminal, f"{ERASED if os.isatty(terminal) else ''}{answer}\n".encode())
 
     if threading.current_thread() is not threading.main_thread():
         yield received  # which gets no signals
