@@ -49,7 +49,8 @@ class Launch:
                     raise PySparkRuntimeError(errorClass="JAVA_GATEWAY_EXITED", messageParameters={})
                 time.sleep(_POLL_SECONDS)
             with path.open("rb") as file:
-                port, secret = read_int(file), UTF8Deserializer().loads(file)
+                port = read_int(file)  # type: ignore[no-untyped-call]
+                secret = UTF8Deserializer().loads(file)  # type: ignore[no-untyped-call]
         except BaseException:  # an interrupt, too
             self.process.kill()
             raise
@@ -58,7 +59,7 @@ class Launch:
         # What PySpark connects to if the JVM is there already.
         os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = str(port), secret
         try:
-            gateway = launch_gateway()
+            gateway = launch_gateway()  # type: ignore[no-untyped-call]
         finally:
             del os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"]
         gateway.proc = self.process
