@@ -17,7 +17,8 @@ from typing import Any
 from hintplan.plans.text.terminal import clean
 
 _SECONDS = 1.0
-_ERASED = "\r\x1b[K"
+ERASED = "\r\x1b[K"
+"""Takes the line from a terminal, for whoever prints while a notice may be there."""
 
 
 @contextmanager
@@ -44,7 +45,7 @@ def notice(
         waiting.cancel()
         with writing:
             if told and on_terminal and not ended:
-                os.write(descriptor(), _ERASED.encode())
+                os.write(descriptor(), ERASED.encode())
             ended = True
 
     sys.stderr.flush()

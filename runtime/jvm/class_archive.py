@@ -47,6 +47,16 @@ _RETRY_SECONDS = 24 * 3600.0
 _LONGEST_SECONDS = 3600
 _NICENESS = 10
 
+_LATE = (
+    "-XX:Tier4InvocationThreshold=50000",
+    "-XX:Tier4MinInvocationThreshold=6000",
+    "-XX:Tier4CompileThreshold=150000",
+    "-XX:Tier4BackEdgeThreshold=400000",
+)
+"""Ten times what Java waits for until it optimises a method, which takes more of a short run than it gives back. A long
+run has called what matters as often in a moment.
+"""
+
 _SUBMIT_OPTIONS = "SPARK_SUBMIT_OPTS"
 """The variable with options of the JVM that Spark's launcher starts. Those of ``--conf`` come after them."""
 
@@ -95,13 +105,13 @@ class Environment:
 
 
 def options() -> list[str]:
-    """Return the options of a JVM that uses the archive of this environment; none if there is no archive."""
+    """Return the options of a JVM that uses the archive of this environment, and optimises later; none without one."""
     found = archive()
     if found is None:
         return []
     # Whatever is wrong with an archive, the JVM runs without it and prints nothing.
     quiet = [f"-Xlog:{tags}=off" for tags in ("cds", "cds+dynamic", "cds+heap")]
-    return ["-Xshare:auto", f"-XX:SharedArchiveFile={found}", *quiet]
+    return ["-Xshare:auto", f"-XX:SharedArchiveFile={found}", *quiet, *_LATE]
 
 
 def submit_options() -> dict[str, str]:
@@ -303,10 +313,13 @@ def _run_jobs(part: Path) -> None:
 
 
 def _is_usable(here: Environment, part: Path) -> bool:
-    """True if Java takes ``part``, with all of its checksums. A crash writes its report to the working directory."""
+    """True if Java takes ``part``, with all of its checksums, and the other options.
+
+    A crash writes its report to the working directory.
+    """
     with tempfile.TemporaryDirectory(prefix="hintplan-classes-") as folder:
         checked = subprocess.run(
-            [here.java, "-Xshare:on", f"-XX:SharedArchiveFile={part}", "-XX:+VerifySharedSpaces", "-version"],
+            [here.java, "-Xshare:on", f"-XX:SharedArchiveFile={part}", "-XX:+VerifySharedSpaces", *_LATE, "-version"],
             cwd=folder,
             stdin=subprocess.DEVNULL,
             capture_output=True,

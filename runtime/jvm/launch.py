@@ -49,7 +49,8 @@ class Launch:
                     raise PySparkRuntimeError(errorClass="JAVA_GATEWAY_EXITED", messageParameters={})
                 time.sleep(_POLL_SECONDS)
             with path.open("rb") as file:
-                port, secret = read_int(file), UTF8Deserializer().loads(file)  # type: ignore[no-untyped-call]
+                port = read_int(file)  # type: ignore[no-untyped-call]
+                secret = UTF8Deserializer().loads(file)  # type: ignore[no-untyped-call]
         except BaseException:  # an interrupt, too
             self.process.kill()
             raise

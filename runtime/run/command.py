@@ -38,7 +38,7 @@ from hintplan.plans.extras import require
 from hintplan.plans.files.codec import fingerprint
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.settings.restarting import TYPE
-from hintplan.plans.text.notice import notice
+from hintplan.plans.text.notice import ERASED, notice
 from hintplan.plans.text.terminal import say
 from hintplan.runtime.checkpoint.lease import Waited, Waiting, lease_seconds
 from hintplan.runtime.jvm import class_archive
@@ -183,8 +183,8 @@ def _run_on_spark(plan: Plan, options: RunOptions, health: Health, metrics: Any)
     with opened_session(options.spark, plan, options.checkpoint) as spark:
         from hintplan.runtime.run.execute import execute
         from hintplan.runtime.run.supervised import Supervision, run_plan
-        from hintplan.runtime.spark.early_workers import start_workers
         from hintplan.runtime.spark.session import shares_machine
+        from hintplan.runtime.worker.early_workers import start_workers
 
         if shares_machine(spark):
             start_workers(spark)
@@ -437,7 +437,8 @@ def _signals_kept(answer: str, log: SparkLog | None) -> Iterator[list[int]]:
         if len(received) > 1:
             os._exit(128 + number)
         if answer:
-            os.write(log.terminal if log else 2, f"{answer}\n".encode())
+            terminal = log.terminal if log else 2
+            os.write(terminal, f"{ERASED if os.isatty(terminal) else ''}{answer}\n".encode())
 
     if threading.current_thread() is not threading.main_thread():
         yield received  # which gets no signals

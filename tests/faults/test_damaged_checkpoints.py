@@ -24,6 +24,7 @@ from hintplan.runtime.inspect.command import state_command
 from hintplan.runtime.run.check import check_command
 from hintplan.runtime.run.command import run_command
 from hintplan.runtime.run.execute import execute
+from tests.sample import sampled
 from tests.spark.programs import CUSTOMER_ROWS, add_rows, changes, expected, fold, revenue_plan, sample
 
 pytestmark = pytest.mark.spark
@@ -175,9 +176,15 @@ def test_each_file_and_folder_that_is_missing_is_named_or_spare(spark: SparkSess
     requires_right_result(job, spark, delete, *found)
 
 
+SHARES = 6
+"""Into as many parts the spare parts of a checkpoint are divided, each of which takes a run."""
+
+
 @pytest.mark.integration
-def test_a_run_without_each_spare_part_is_right(spark: SparkSession, job: Path) -> None:
-    for part in unnoticed(job, delete, [part for part in parts(job / "checkpoint") if is_spare(part)]):
+@pytest.mark.parametrize("share", sampled(range(SHARES), keep=1))
+def test_a_run_without_each_spare_part_is_right(spark: SparkSession, job: Path, share: int) -> None:
+    spare = [part for part in parts(job / "checkpoint") if is_spare(part)]
+    for part in unnoticed(job, delete, spare[share::SHARES]):
         requires_right_result(job, spark, delete, part)
 
 

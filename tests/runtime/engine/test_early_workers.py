@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from hintplan.runtime.spark.early_workers import start_workers
 from hintplan.runtime.spark.map_in_arrow import map_in_arrow
+from hintplan.runtime.worker.early_workers import start_workers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,7 +40,7 @@ def test_workers_that_cannot_be_started_early_are_left_to_the_first_batch(
     def fails(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         raise ImportError("no module of this name")
 
-    monkeypatch.setattr("hintplan.runtime.spark.early_workers._nothing", fails)
+    monkeypatch.setattr("hintplan.runtime.worker.early_workers._nothing", fails)
     thread = start_workers(spark)
     thread.join(120)
     assert not thread.is_alive()
