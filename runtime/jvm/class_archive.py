@@ -319,7 +319,10 @@ def _is_usable(here: Environment, part: Path) -> bool:
     """
     with tempfile.TemporaryDirectory(prefix="hintplan-classes-") as folder:
         checked = subprocess.run(
-            [here.java, "-Xshare:on", f"-XX:SharedArchiveFile={part}", "-XX:+VerifySharedSpaces", *_LATE, "-version"],
+            [
+                *(here.java, "-Xshare:auto", f"-XX:SharedArchiveFile={part}", "-XX:+VerifySharedSpaces", *_LATE),
+                *("-cp", _class_path(here.jars), "-version"),
+            ],
             cwd=folder,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -327,6 +330,11 @@ def _is_usable(here: Environment, part: Path) -> bool:
             check=False,
         )
     return checked.returncode == 0
+
+
+def _class_path(jars: Path) -> str:
+    """The class path of Spark's launcher. Java looks into an archive only with the path that it was made with."""
+    return os.pathsep.join([f"{jars.parent / 'conf'}/", *map(str, jars.glob("slf4j-api-*.jar")), f"{jars}/*"])
 
 
 def _remove_parts(folder: Path) -> None:
