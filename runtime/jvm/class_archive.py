@@ -364,6 +364,13 @@ def quoted(option: str) -> str:
     return '"' + option.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-if __name__ == "__main__":
+def _step_back() -> None:
+    """Let all other processes go first: Linux weighs sessions against each other, and this process has its own."""
     os.nice(_NICENESS)
+    with contextlib.suppress(OSError):
+        Path("/proc/self/autogroup").write_text(f"{_NICENESS}\n", encoding="ascii")
+
+
+if __name__ == "__main__":
+    _step_back()
     make()
