@@ -117,7 +117,7 @@ def let_in(folder: Path, number: int) -> dict[str, Decimal]:
 
 
 def run(store: ObjectStore, folder: Path, name: str, batches: int, partitions: int, conf: Sequence[str]) -> Run:
-    command = [sys.executable, "-m", "hintplan_command"]
+    command = [sys.executable, "-m", "hintplan"]
     hintplan.dump(compile_sql(SQL.format(folder=folder, partitions=partitions)), folder / "job.json")
     store.asked.clear()
     settings = [f"spark.jars={','.join(map(str, jars()))}", *conf]

@@ -16,6 +16,9 @@ from pyspark.sql import SparkSession
 
 from hintplan.runtime.spark.map_in_arrow import map_in_arrow
 
+JOB = "start of the Python workers"
+"""The description of the job on Spark's pages."""
+
 _MOST = 4
 """More start when there are tasks for them."""
 
@@ -30,6 +33,7 @@ def start_workers(spark: SparkSession) -> threading.Thread:
 def _run_a_job(spark: SparkSession) -> None:
     """Run a job of one task per core. If it fails, the first batch fails for the same reason, and reports it."""
     with suppress(Py4JError, PySparkException, OSError):
+        spark.sparkContext.setJobDescription(JOB)  # of this thread's jobs
         tasks = min(spark.sparkContext.defaultParallelism, _MOST)
         map_in_arrow(spark.range(0, tasks, 1, tasks), _nothing, "id BIGINT").collect()
 

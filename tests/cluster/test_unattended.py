@@ -36,7 +36,7 @@ import hintplan.runtime.storage.mounts
 name = sys.argv.pop(1)
 socket.gethostname = lambda: name
 hintplan.runtime.storage.mounts._OF_ONE_MACHINE = frozenset()
-from hintplan_command import main
+from hintplan.plans.cli import main
 main()
 """
 

@@ -88,6 +88,8 @@ OTHER_MEANINGS = {
     ("plans/connectors/lakes/catalogs.py", "jdbc"): "a kind of catalog",
     ("plans/connectors/policy.py", "http"): "the scheme of a url",
     ("plans/connectors/reach.py", "http"): "the scheme of a url",
+    ("runtime/jvm/class_archive.py", "filesystem"): "in a script that is run",
+    ("runtime/jvm/class_archive.py", "print"): "in a script that is run",
     ("runtime/metrics/exporter.py", "http"): "the scheme of a url",
     ("runtime/stores.py", "http"): "the scheme of a url",
 }

@@ -28,7 +28,7 @@ DEADLINE_SECONDS = 180
 @contextmanager
 def running(directory: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:
     """``hintplan run plan.json`` in ``directory``, which prints into ``log`` there."""
-    command = [sys.executable, "-c", "from hintplan_command import main; main()", "run", "plan.json"]
+    command = [sys.executable, "-c", "from hintplan.plans.cli import main; main()", "run", "plan.json"]
     allowed = ["--checkpoint", "checkpoint", "--master", "local[2]", "--allow-env", "HINTPLAN_TEST_PASSWORD"]
     conf = [part for key, value in spark_conf().items() for part in ("--conf", f"{key}={value}")]
     with (directory / "log").open("ab") as log:

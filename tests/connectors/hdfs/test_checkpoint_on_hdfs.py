@@ -48,7 +48,7 @@ def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def hintplan(directory: Path, *words: str, code: int = 0) -> str:
     done = subprocess.run(
-        [sys.executable, "-m", "hintplan_command", *words],
+        [sys.executable, "-m", "hintplan", *words],
         cwd=directory,
         env={**os.environ, "PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1", "NO_COLOR": "1"},
         capture_output=True,

@@ -130,7 +130,7 @@ class Job:
     def command(self, *words: str) -> list[str]:
         spark = ["--conf", f"spark.driver.extraClassPath={':'.join(map(str, jars()))}"] if words[0] != "state" else []
         local = ["--master", "local[2]"] if spark and "--master" not in words else []
-        return [sys.executable, "-m", "hintplan_command", *words, *local, *spark]
+        return [sys.executable, "-m", "hintplan", *words, *local, *spark]
 
     def call(self, *words: str, **more: str) -> subprocess.CompletedProcess[str] | Done:
         """``hintplan WORDS``, in the directory of the job."""

@@ -157,9 +157,7 @@ def test_set_prints_json_on_request(run: Run, plan_file: Path) -> None:
     assert json.loads(done.stdout)["changes"][0]["after"] == "5 d"
 
 
-def test_diff_exits_with_2_only_when_asked_and_only_for_differences(
-    process: Run, plan_file: Path, tmp_path: Path
-) -> None:
+def test_diff_exits_with_2_only_when_asked_and_only_for_differences(run: Run, plan_file: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.json"
     other.write_text(plan_file.read_text().replace('"ttl": "3 d"', '"ttl": "5 d"'))
     assert run("diff", plan_file, other).returncode == 0

@@ -124,6 +124,6 @@ def test_a_batch_job_has_a_row_of_no_rows(spark: SparkSession, tmp_path: Path) -
 
 def test_a_class_that_is_not_allowed_is_refused_before_anything_starts(spark: SparkSession, tmp_path: Path) -> None:
     add_rows(tmp_path, "t", FIRST)
-    with pytest.raises(RunError, match=r"module tests\.functions\.aggregates is not allowed"):
+    with pytest.raises(RunError, match=r"module tests\.runtime\.functions\.aggregates is not allowed"):
         run(plan_of(tmp_path, QUERY, COLUMNS), spark, tmp_path, "shop")
     assert not (tmp_path / "result").exists()

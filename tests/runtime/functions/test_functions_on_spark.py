@@ -232,7 +232,7 @@ def test_a_class_that_is_not_allowed_or_has_changed_is_refused_before_anything_s
     plan = job(tmp_path, "Words", "table")
     with pytest.raises(RunError, match=r"(?s)functions\.words\.class.*Words may not be loaded.*--allow-module"):
         execute(plan, spark, once=True)
-    with pytest.raises(RunError, match=r"AsyncWords in module tests\.functions\.samples is no TableFunction"):
+    with pytest.raises(RunError, match=r"AsyncWords in module tests\.runtime\.functions\.samples is no TableFunction"):
         execute(job(tmp_path, "AsyncWords", "table"), spark, once=True, policy=Policy(modules=MODULES))
     function = replace(plan.functions["words"], output=(WORDS[0], replace(WORDS[1], type="BIGINT")))
     operators = tuple(

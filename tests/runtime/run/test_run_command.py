@@ -21,7 +21,7 @@ from click.testing import CliRunner
 
 import hintplan as api
 from hintplan.runtime.run.command import run_command
-from tests.plans.in_process import Done, hintplan
+from tests.plans.in_process import hintplan
 from tests.sample import sampled
 from tests.spark.programs import CUSTOMER_ROWS, add_rows, expected, revenue_plan, sample
 
@@ -39,11 +39,11 @@ def digest_of(plan: Path) -> str:
     return hashlib.sha256(plan.read_bytes()).hexdigest()[:16]
 
 
-def run(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run(directory: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command(*arguments),
         cwd=directory,
-        env=environment(),
+        env=environment(**more),
         capture_output=True,
         text=True,
         timeout=DEADLINE_SECONDS,
@@ -51,13 +51,16 @@ def run(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def refused(directory: Path, *arguments: str, java: str = "none") -> Done:
-    """What a run says that ends before Spark starts, in this process; one that goes on says that it misses Java."""
-    return hintplan("run", *arguments, folder=directory, environment={"JAVA_HOME": str(directory / java)})
+def refused(directory: Path, *arguments: str, java: str = "none") -> subprocess.CompletedProcess[str]:
+    """What a run says that ends before Spark starts; one that goes on says that it misses Java.
+
+    A process of its own: this one may have a session of Spark, which a run would use.
+    """
+    return run(directory, *arguments, JAVA_HOME=str(directory / java))
 
 
-def environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1"}
+def environment(**more: str) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1", **more}
 
 
 @contextmanager
