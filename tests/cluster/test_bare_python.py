@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from importlib.metadata import version
 from pathlib import Path
@@ -109,15 +108,14 @@ def test_the_wheel_asks_for_what_it_needs_and_takes_four_versions_of_spark() -> 
     }
 
 
-def test_programs_have_the_front_door_and_commands_of_its_name_do_without(tmp_path: Path) -> None:
+def test_programs_have_the_front_door_and_the_module_is_the_command(tmp_path: Path) -> None:
     found = installed()
     program = "import hintplan; print(hintplan.explain(hintplan.load('plan.json')))"
     hintplan.dump(revenue_plan(tmp_path), tmp_path / "plan.json")
-    shutil.copy(found.hintplan, tmp_path / "hintplan.py")
     said = [
         subprocess.run(
-            [found.python, *words], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True
+            [found.python, "-I", *words], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True
         )
-        for words in (("-I", "-c", program), ("hintplan.py", "explain", "plan.json"))
+        for words in (("-c", program), ("-m", "hintplan", "explain", "plan.json"))
     ]
     assert said[0].stdout == said[1].stdout
