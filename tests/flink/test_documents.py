@@ -18,7 +18,7 @@ from tests.flink.programs import DOCUMENTS, TABLES
 from tests.flink.test_programs import RECORDED, rows_of
 from tests.spark.programs import add_rows, changes
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.part(of=3, fixture="spark")]
 
 DEADLINE_SECONDS = 180
 READ = ("o", "g")
