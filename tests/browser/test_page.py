@@ -20,7 +20,7 @@ from hintplan.plans.show.page import plan_page
 from hintplan.plans.show.page_script import script_of
 from tests.plans.show.test_picture import chain, hostile
 
-pytestmark = pytest.mark.part(of=3)
+pytestmark = pytest.mark.part(of=4)
 
 Open = Callable[..., Page]
 

@@ -67,7 +67,7 @@ def test_there_is_an_answer_for_each_query_and_none_else() -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.part(of=3)
+@pytest.mark.part(of=4)
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_query_leaves_the_rows_that_flink_left(name: str, results: dict[str, Counter[str]]) -> None:
     assert results[name] == wanted(name)
