@@ -5,6 +5,8 @@
 @in_turn(0, of=3)                                                   # a test at a third of the commits; others have 1, 2
 @pytest.mark.sampled                                                 # of stacked axes and fixtures, each value once
 @pytest.mark.sampled(keep=5)                                         # or so many of their combinations
+pytestmark = pytest.mark.part(of=3)                                  # a third of a file's tests, and of each matrix
+pytestmark = pytest.mark.part(of=3, fixture="spark")                 # of those of its tests that ask for the fixture
 range(gate_seed() % 1000, ...)                                       # numbers for random cases
 
 A tuple is one value for each of several arguments, as in `parametrize`; a tuple for one argument is written
@@ -66,7 +68,12 @@ def in_turn(place: int, *, of: int) -> Any:
 
 
 def mark_rest(items: Sequence[pytest.Item]) -> None:
-    """Mark `nightly`, of each test with the mark `sampled`, the combinations that the seed does not draw."""
+    """Mark `nightly` what the seed does not draw of tests with the marks `sampled` and `part`."""
+    _mark_combinations(items)
+    _mark_parts(items)
+
+
+def _mark_combinations(items: Sequence[pytest.Item]) -> None:
     tests: dict[str, list[pytest.Item]] = {}
     for item in items:
         if item.get_closest_marker("sampled") is not None:
@@ -79,6 +86,22 @@ def mark_rest(items: Sequence[pytest.Item]) -> None:
         for item in drawn:
             if item not in kept:
                 item.add_marker("nightly")
+
+
+def _mark_parts(items: Sequence[pytest.Item]) -> None:
+    """Keep an nth, rounded up: of the combinations of each test that has some, and of the tests of a file without."""
+    groups: dict[tuple[str, int], list[Any]] = {}
+    for item in items:
+        mark = item.get_closest_marker("part")
+        if mark is None or item.get_closest_marker("nightly") is not None:
+            continue
+        if mark.kwargs.get("fixture") not in (None, *getattr(item, "fixturenames", ())):
+            continue
+        test, combination, _ = item.nodeid.partition("[")
+        groups.setdefault((test if combination else test.partition("::")[0], mark.kwargs["of"]), []).append(item)
+    for (name, of), tests in groups.items():
+        for item in Random(f"{seed_text()} {name}").sample(tests, len(tests))[-(-len(tests) // of) :]:
+            item.add_marker("nightly")
 
 
 def _covering(items: Sequence[Any]) -> list[Any]:

@@ -142,6 +142,52 @@ def test_the_mark_draws_from_stacked_axes_and_fixtures(
     assert len(samples) == 2
 
 
+FILE = (
+    """
+import pytest
+
+pytestmark = pytest.mark.part(of=3, fixture="costly")
+
+@pytest.fixture
+def costly():
+    pass
+
+@pytest.mark.parametrize("number", range(10))
+def test_some(costly, number):
+    pass
+
+@pytest.mark.sampled(keep=6)
+@pytest.mark.parametrize("number", range(12))
+def test_less(costly, number):
+    pass
+
+"""
+    + "".join(f"def test_{name}(costly):\n    pass\n\n" for name in "abcde")
+    + "def test_quick(): pass\n"
+)
+
+
+def test_a_part_of_a_file_is_drawn_of_each_matrix_and_of_the_tests_without(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytester.makepyfile(FILE)
+    pytester.makeconftest("from tests.sample import mark_rest\n\ndef pytest_collection_modifyitems(items):\n"
+                          "    mark_rest(items)\n")  # fmt: skip
+    pytester.makeini("[pytest]\nmarkers =\n    sampled\n    part\n    nightly\n")
+    samples = set()
+    for seed in range(3):
+        seeded(monkeypatch, str(seed))
+        items, _ = pytester.inline_genitems()
+        assert len(items) == 10 + 12 + 5 + 1
+        kept = {item.nodeid.partition("::")[2] for item in items if item.get_closest_marker("nightly") is None}
+        assert "test_quick" in kept
+        assert sum(name.startswith("test_some[") for name in kept) == 4
+        assert sum(name.startswith("test_less[") for name in kept) == 2
+        assert len(kept) == 4 + 2 + 2 + 1
+        samples.add(frozenset(kept))
+    assert len(samples) == 3
+
+
 def test_the_seed_is_the_commit_unless_one_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE)
     answer = subprocess.run(

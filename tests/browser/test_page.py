@@ -20,6 +20,8 @@ from hintplan.plans.show.page import plan_page
 from hintplan.plans.show.page_script import script_of
 from tests.plans.show.test_picture import chain, hostile
 
+pytestmark = pytest.mark.part(of=4)
+
 Open = Callable[..., Page]
 
 ROOT = Path(__file__).parent.parent.parent

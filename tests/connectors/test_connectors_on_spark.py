@@ -16,7 +16,7 @@ from hintplan.runtime.connectors.table import read, refuse_unbounded, writer
 from hintplan.runtime.operator import KIND
 from hintplan.runtime.spark.session import prepare_session
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.part(of=4, fixture="spark")]
 
 ORDERS = ("id BIGINT", "country STRING", "total DOUBLE", "ts TIMESTAMP(3)")
 

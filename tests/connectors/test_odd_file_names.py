@@ -19,7 +19,7 @@ from hintplan.plans.declarations.tables import Table, TableColumn
 from hintplan.plans.errors import RunError
 from hintplan.runtime.connectors.table import batch_writer, read, read_batch, read_in_arrow, writer
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.part(of=4, fixture="spark")]
 
 NAMES = (
     *(

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.links import link_package
+from tests.sample import in_turn
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -107,6 +108,7 @@ def like(shown: str) -> re.Pattern[str]:
     return re.compile("".join("(?:.*\n)*" if line == "...\n" else re.escape(line) for line in shown.splitlines(True)))
 
 
+@in_turn(0, of=2)
 def test_the_examples_are_typed_and_laid_out_as_the_code_is(copy: Path) -> None:
     for tool in ("ruff check -q", "ruff format -q --check", "mypy --no-error-summary"):
         done = run(copy, shlex.join([sys.executable, "-m", *tool.split()]))
@@ -128,6 +130,7 @@ def test_the_make_targets_are_some() -> None:
     assert [target for target in targets if f"\n{target}: " not in makefile] == []
 
 
+@in_turn(1, of=2)
 @pytest.mark.spark
 def test_the_commands_print_what_is_shown(copy: Path) -> None:
     """In order; some need Spark, and all of them together are one story."""

@@ -27,7 +27,7 @@ from hintplan.runtime.run.execute import execute
 from tests.sample import sampled
 from tests.spark.programs import CUSTOMER_ROWS, add_rows, changes, expected, fold, revenue_plan, sample
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.part(of=3, fixture="spark")]
 
 SPARE = {
     r"hintplan\.lock": "it only says who runs",

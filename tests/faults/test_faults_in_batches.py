@@ -18,7 +18,7 @@ from hintplan.runtime.run import building
 from hintplan.runtime.run.execute import execute
 from tests.spark.programs import CUSTOMER_ROWS, add_rows, changes, expected, fold, revenue_plan, sample
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.part(of=3, fixture="spark")]
 
 FIRST_ROWS = 60_000
 """So many that a segment of the join is larger than what is read of a checkpoint before a run."""

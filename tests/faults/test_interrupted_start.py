@@ -18,7 +18,7 @@ from tests.faults.processes import descendants
 from tests.sample import each_once
 from tests.spark.programs import revenue_plan
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.part(of=2)]
 
 DEADLINE_SECONDS = 120
 

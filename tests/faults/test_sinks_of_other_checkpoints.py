@@ -18,7 +18,7 @@ from hintplan.runtime.run.execute import execute
 from tests.connectors.lakes.lakes import IcebergLake
 from tests.connectors.lakes.readers import delta_rows
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.part(of=3, fixture="spark")]
 
 ID = (TableColumn(name="id", type="BIGINT"),)
 

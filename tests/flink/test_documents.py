@@ -16,14 +16,21 @@ from hintplan.plans.model.plan import Plan
 from hintplan.runtime.run.execute import execute
 from tests.flink.programs import DOCUMENTS, TABLES
 from tests.flink.test_programs import RECORDED, rows_of
+from tests.sample import sampled
 from tests.spark.programs import add_rows, changes
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.part(of=3, fixture="spark")]
 
 DEADLINE_SECONDS = 180
 READ = ("o", "g")
 IN_BATCH = [name for name, (_, query) in DOCUMENTS.items() if "FROM g" not in query and "FIRST_VALUE" not in query]
 """Batch jobs read no changelogs, and have no first row."""
+THIRDS = ["first", "second", "third"]
+
+
+def third(names: list[str], which: str) -> list[str]:
+    """Give every third of the programs: one job of all is large."""
+    return names[THIRDS.index(which) :: 3]
 
 
 def plan_of(directory: Path, names: list[str], mode: str) -> Plan:
@@ -64,22 +71,26 @@ def in_any_order(rows: list[list[Any]], name: str) -> Counter[tuple[Any, ...]]:
     return rows_of(rows, DOCUMENTS[name][0])
 
 
-def test_a_stream_leaves_the_documents_that_flink_left(spark: SparkSession, tmp_path: Path) -> None:
-    plan = plan_of(tmp_path, list(DOCUMENTS), "streaming")
+@pytest.mark.parametrize("which", sampled(THIRDS, keep=1))
+def test_a_stream_leaves_the_documents_that_flink_left(spark: SparkSession, tmp_path: Path, which: str) -> None:
+    names = third(list(DOCUMENTS), which)
+    plan = plan_of(tmp_path, names, "streaming")
     for part in (slice(5), slice(5, None)):
         add(tmp_path, part)
         run(plan, spark, tmp_path)
-    for place, name in enumerate(DOCUMENTS):
+    for place, name in enumerate(names):
         found = changes(tmp_path / f"r{place}")
         left = in_any_order(shown([row for row in found if row["op"] in ("+I", "+U")], name), name)
         left.subtract(in_any_order(shown([row for row in found if row["op"] not in ("+I", "+U")], name), name))
         assert +left == in_any_order(RECORDED[name]["rows"], name), name
 
 
-def test_a_batch_job_has_the_same_documents(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("which", sampled(THIRDS, keep=1))
+def test_a_batch_job_has_the_same_documents(spark: SparkSession, tmp_path: Path, which: str) -> None:
+    names = third(IN_BATCH, which)
     add(tmp_path, slice(None))
-    run(plan_of(tmp_path, IN_BATCH, "batch"), spark, tmp_path)
-    for place, name in enumerate(IN_BATCH):
+    run(plan_of(tmp_path, names, "batch"), spark, tmp_path)
+    for place, name in enumerate(names):
         files = (tmp_path / f"r{place}" / "result").glob("*.json")
         rows = [json.loads(line) for file in files for line in file.read_text().splitlines()]
         assert in_any_order(shown(rows, name), name) == in_any_order(RECORDED[name]["rows"], name), name

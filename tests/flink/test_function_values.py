@@ -26,6 +26,8 @@ from tests.flink.values import plain
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+pytestmark = pytest.mark.part(of=4, fixture="spark")
+
 RECORDED: dict[str, dict[str, Any]] = json.loads(
     (Path(__file__).parent / "functions_of_rows.json").read_text(encoding="utf-8")
 )

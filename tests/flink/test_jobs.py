@@ -108,6 +108,7 @@ def test_a_script_compiles_unedited_to_all_its_sinks(name: str) -> None:
 
 @pytest.mark.spark
 @pytest.mark.sampled
+@pytest.mark.part(of=3)
 @pytest.mark.parametrize("count", [1, 4])
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_each_sink_ends_with_the_rows_that_flink_left(name: str, count: int, spark: SparkSession) -> None:
@@ -122,6 +123,7 @@ def test_each_sink_ends_with_the_rows_that_flink_left(name: str, count: int, spa
 
 
 @pytest.mark.spark
+@pytest.mark.part(of=3)
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_a_batch_job_leaves_them_too(name: str, spark: SparkSession, tmp_path: Path) -> None:
     from hintplan.runtime.run.execute import execute

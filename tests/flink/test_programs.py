@@ -98,6 +98,7 @@ def plain_plan(name: str) -> Plan:
 
 
 @pytest.mark.sampled
+@pytest.mark.part(of=2)
 @pytest.mark.parametrize("count", [1, 3, 17])
 @pytest.mark.parametrize("name", ALL)
 def test_a_program_leaves_the_rows_that_flink_left(name: str, count: int) -> None:

@@ -68,6 +68,7 @@ def instead(name: str, one: DataType, other: DataType) -> tuple[str | None, ...]
     return ()
 
 
+@pytest.mark.part(of=2)
 @pytest.mark.parametrize("name", [*QUERIES, INSERT])
 def test_types_meet_as_in_flink(name: str) -> None:
     others: Counter[bool] = Counter()

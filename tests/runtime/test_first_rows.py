@@ -15,7 +15,7 @@ import hintplan
 from hintplan.runtime.run.execute import execute
 from tests.spark.programs import add_rows
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.part(of=2, fixture="spark")]
 
 ROWS: list[dict[str, Any]] = [
     {

@@ -17,7 +17,7 @@ import hintplan
 from hintplan.runtime.run.execute import execute
 from tests.spark.programs import add_rows
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.part(of=2, fixture="spark")]
 
 NESTED = "tags ARRAY<STRING>, at ROW<city STRING, place ROW<x DOUBLE>>, counts MAP<STRING, INT>"
 NAMES = ("tags", "at", "counts")

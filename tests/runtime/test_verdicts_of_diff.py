@@ -13,6 +13,8 @@ from hintplan.plans.checkpoint.record import CheckpointRecord, parse_record, rec
 from hintplan.plans.compare.diff import diff
 from tests.plans.compare.test_effects import SAMPLES, changed_plans
 
+pytestmark = pytest.mark.part(of=2)
+
 
 def written_by(plan: hintplan.Plan) -> CheckpointRecord | None:
     """What a checkpoint says of ``plan`` once it has run on it, read back."""

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 import hintplan
 from hintplan.plans.connectors.policy import Policy
 from hintplan.runtime.run.execute import execute
+from tests.sample import in_turn
 from tests.spark.programs import add_rows, changes
 
 pytestmark = pytest.mark.spark
@@ -46,6 +47,7 @@ def expected() -> dict[tuple[str, int], int]:
     return {row: count for row, count in rows.items() if count}
 
 
+@in_turn(1, of=2)
 def test_rows_are_taken_back_that_another_file_of_the_batch_inserts(spark: SparkSession, tmp_path: Path) -> None:
     for name in ("orders", "more", "result"):
         (tmp_path / name).mkdir()

@@ -27,7 +27,7 @@ from hintplan.runtime.operator import KIND
 from tests.flink.files import FORMATS as FLINK_FORMATS
 from tests.flink.files import TYPES as FLINK_TYPES
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.part(of=4, fixture="spark")]
 
 TYPES: dict[str, tuple[str, pa.DataType, Any]] = {
     "b": ("BOOLEAN", pa.bool_(), True),

@@ -13,7 +13,7 @@ from hintplan.plans.errors import PlanError, RunError
 from tests.connectors.overwriting import RECORDED, rows_of, run
 from tests.flink.files import BEFORE, OVERWRITES
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.part(of=4, fixture="spark")]
 
 
 def options(at: Path) -> str:

@@ -14,7 +14,7 @@ from hintplan.plans.declarations.tables import Table, TableColumn
 from hintplan.runtime.connectors.table import batch_writer, read, read_batch, writer
 from tests.flink.files import PARTITIONS
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.part(of=4, fixture="spark")]
 
 
 def table(path: Path, columns: dict[str, str], *by: str, **options: str) -> Table:

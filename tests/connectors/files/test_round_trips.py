@@ -23,7 +23,7 @@ from hintplan.runtime.lookup.api import LookupContext
 from hintplan.runtime.types import to_arrow, to_spark
 from tests.connectors.files.test_formats_on_spark import streamed
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.part(of=4, fixture="spark")]
 
 TEXTS = [
     "a", "", None, " a ", "\ta\t", " ", "\t", " \t ", '"', 'a"b', '"a"', '""', '",', ",", "a,b", "a\nb", "a\rb",

@@ -16,7 +16,7 @@ from tests.connectors.lakes.lakes import IcebergLake, lake_table
 from tests.connectors.lakes.rest_catalog import jars
 from tests.connectors.lakes.sinks import arrow, in_order, read_back, sink
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.part(of=4, fixture="spark")]
 COLUMNS = (("id", "INT"), ("p", "INT"), ("v", "STRING"))
 
 

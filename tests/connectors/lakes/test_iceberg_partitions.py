@@ -22,7 +22,7 @@ from hintplan.runtime.connectors.table import batch_overwriter
 from tests.connectors.lakes.lakes import IcebergLake, lake_table
 from tests.connectors.lakes.sinks import arrow, in_order, micro_batch, read_back, sink, written
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.part(of=3, fixture="spark")]
 
 COLUMNS = (("id", "INT"), ("n", "BIGINT"), ("s", "STRING"), ("b", "BYTES"), ("d", "DATE"), ("t", "TIMESTAMP(6)"),
            ("z", "TIMESTAMP_LTZ(6)"), ("c", "DECIMAL(12, 2)"), ("v", "STRING"))  # fmt: skip

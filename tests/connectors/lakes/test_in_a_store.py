@@ -25,7 +25,7 @@ from tests.connectors.lakes.lakes import IcebergLake
 from tests.connectors.lakes.sinks import arrow, micro_batch
 from tests.connectors.lookup_sources.servers import PASSWORD, free_port, wait_for_port
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.part(of=4, fixture="spark")]
 
 ID, KEY = "hintplan-id", os.environ.setdefault("HINTPLAN_TEST_PASSWORD", PASSWORD)
 """Workers have the environment that was when Spark started."""

@@ -17,7 +17,7 @@ from hintplan.plans.errors import RunError, SqlError
 from hintplan.runtime.run.execute import execute
 from tests.connectors.lakes.lakes import LAKES, Lake, in_with
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.part(of=3, fixture="spark")]
 
 SCRIPT = """
 CREATE TABLE orders (id BIGINT, customer STRING, total BIGINT)

@@ -15,7 +15,7 @@ from tests.connectors.lakes.lakes import LAKES, Lake, in_with, lake_table
 from tests.connectors.overwriting import RECORDED, rows_of, run
 from tests.flink.files import BEFORE, OVERWRITES
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.part(of=3, fixture="spark")]
 
 
 @pytest.fixture(params=LAKES)

@@ -16,9 +16,10 @@ from hintplan.plans.connectors.policy import Policy
 from hintplan.plans.errors import RunError
 from hintplan.plans.model.plan import Plan
 from hintplan.runtime.run.execute import execute
+from tests.sample import sampled
 from tests.spark.programs import add_rows, changes
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.part(of=3, fixture="spark")]
 
 DEADLINE_SECONDS = 180
 POLICY = Policy(modules=("tests.connectors.lookup.rates",))
@@ -55,6 +56,7 @@ CONDITIONS = [
     "t.k = d.code AND UPPER(d.name) IS NULL",
 ]
 LABELLED = list(enumerate(CONDITIONS))
+HALVES = sampled([pytest.param(LABELLED[::2]), pytest.param(LABELLED[1::2])], keep=1)
 MODES: dict[str, dict[str, str]] = {
     "sync": {"class": "tests.connectors.lookup.rates.Rates"},
     "async": {"async-class": "tests.connectors.lookup.rates.AsyncRates"},
@@ -124,11 +126,12 @@ def run(plan: Plan, spark: SparkSession, directory: Path) -> None:
     assert execution.await_termination(DEADLINE_SECONDS)
 
 
+@pytest.mark.parametrize("conditions", HALVES, ids=["even", "odd"])
 @pytest.mark.parametrize("mode", MODES)
 def test_a_row_without_a_match_that_satisfies_the_condition_is_padded(
-    spark: SparkSession, tmp_path: Path, mode: str
+    spark: SparkSession, tmp_path: Path, mode: str, conditions: list[tuple[int, str]]
 ) -> None:
-    conditions = LABELLED if mode == "sync" else LABELLED[:3]
+    conditions = conditions if mode == "sync" else conditions[:3]
     plan = job(tmp_path, conditions, MODES[mode])
     add_rows(tmp_path, "items", ITEMS)
     run(plan, spark, tmp_path)
@@ -147,9 +150,12 @@ def test_a_cache_keeps_the_rows_of_the_table_and_not_what_a_condition_left(spark
     assert result(tmp_path) == Counter([(0, 1, "x", 1.5), (0, 2, "Y", 2.5)])
 
 
-def test_updates_and_deletions_take_back_what_they_had_found(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("conditions", HALVES, ids=["even", "odd"])
+def test_updates_and_deletions_take_back_what_they_had_found(
+    spark: SparkSession, tmp_path: Path, conditions: list[tuple[int, str]]
+) -> None:
     options = {"source": ", 'source.changelog' = 'true'", "sink": ", 'sink.changelog' = 'true'"}
-    plan = job(tmp_path, LABELLED, MODES["sync"], **options)
+    plan = job(tmp_path, conditions, MODES["sync"], **options)
     add_rows(tmp_path, "items", [{**row, "op": "+I"} for row in ITEMS])
     run(plan, spark, tmp_path)
     changed = {**ITEMS[1], "x": "x", "n": 4}
@@ -161,16 +167,17 @@ def test_updates_and_deletions_take_back_what_they_had_found(spark: SparkSession
         weight = 1 if row["op"] in ("+I", "+U") else -1
         left[row["q"], row["id"], row.get("name"), row.get("rate")] += weight
     assert all(weight >= 0 for weight in left.values())
-    assert +left == expected(spark, LABELLED, [changed, ITEMS[2], *ITEMS[4:]])
+    assert +left == expected(spark, conditions, [changed, ITEMS[2], *ITEMS[4:]])
 
 
-def test_a_batch_job_gives_the_same(spark: SparkSession, tmp_path: Path) -> None:
-    plan = job(tmp_path, LABELLED, MODES["sync"], mode="batch")
+@pytest.mark.parametrize("conditions", HALVES, ids=["even", "odd"])
+def test_a_batch_job_gives_the_same(spark: SparkSession, tmp_path: Path, conditions: list[tuple[int, str]]) -> None:
+    plan = job(tmp_path, conditions, MODES["sync"], mode="batch")
     add_rows(tmp_path, "items", ITEMS)
     assert execute(plan, spark, policy=POLICY).await_termination(DEADLINE_SECONDS)
     rows = [json.loads(line) for path in (tmp_path / "result").glob("*.json") for line in path.open()]
     found = Counter((row["q"], row["id"], row.get("name"), row.get("rate")) for row in rows)
-    assert found == expected(spark, LABELLED, ITEMS)
+    assert found == expected(spark, conditions, ITEMS)
 
 
 def test_what_is_no_condition_is_refused_in_one_sentence(spark: SparkSession, tmp_path: Path) -> None:

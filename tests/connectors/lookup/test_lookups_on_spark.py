@@ -17,7 +17,7 @@ from hintplan.runtime.run.execute import execute
 from hintplan.runtime.run.execution import Execution
 from tests.spark.programs import add_rows, changes
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.part(of=4, fixture="spark")]
 
 DEADLINE_SECONDS = 180
 MODULES = ("tests.connectors.lookup.rates",)

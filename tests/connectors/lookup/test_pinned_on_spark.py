@@ -20,7 +20,7 @@ from hintplan.plans.model.plan import Plan
 from hintplan.runtime.run.execute import execute
 from tests.spark.programs import add_rows, changes
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.part(of=4, fixture="spark")]
 
 SINKS = {
     "files": "'connector' = 'filesystem', 'path' = '{0}/result', 'format' = 'json', 'sink.changelog' = 'true'",

@@ -26,6 +26,8 @@ from tests.connectors.lookup.simulation import (
     spec,
 )
 
+pytestmark = pytest.mark.part(of=2)
+
 SEEDS = 400
 KINDS = {"sync": SyncSource, "bulk": BulkSyncSource, "async": AsyncSource, "async bulk": BulkAsyncSource}
 HOUR = 3_600_000

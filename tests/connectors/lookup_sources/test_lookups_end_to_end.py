@@ -30,6 +30,8 @@ from hintplan.runtime.worker.event_loop import worker_event_loop
 from tests.connectors.lookup_sources.asking import context
 from tests.connectors.lookup_sources.servers import PASSWORD
 
+pytestmark = pytest.mark.part(of=4)
+
 PASSWORD_VARIABLE = "HINTPLAN_TEST_PASSWORD"
 POLICY = Policy(environment=(PASSWORD_VARIABLE,))
 RATES = {"code": "STRING", "rate": "DOUBLE"}

@@ -68,6 +68,7 @@ class TestLookups:
             found = ask(("USD",), ("none",), ("EUR",), ("XXX",))
         assert found == [[("USD", Decimal(1))], [], [("EUR", Decimal("1.08"))], [("XXX", None)]]
 
+    @pytest.mark.part(of=2)
     def test_a_query_that_finds_too_much_is_refused_by_name(self, server, mode):
         with asked(mode, context(options(server, "crowded"), {"k": "INT"}, keys=["k"])) as ask:
             assert [len(rows) for rows in ask((2,))] == [MOST_ROWS]

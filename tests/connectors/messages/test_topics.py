@@ -22,7 +22,7 @@ from hintplan.runtime.connectors.kafka.metadata import values as kafka_values
 from hintplan.runtime.run.execute import execute
 from tests.connectors.messages.broker import Broker
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.part(of=4, fixture="spark")]
 
 DEADLINE_SECONDS = 120
 

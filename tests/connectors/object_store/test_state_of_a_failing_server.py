@@ -9,6 +9,8 @@ import pytest
 from hintplan.runtime.storage.remote_files import RemoteFiles, remote_files
 from tests.connectors.object_store.server import Fault, ObjectStore, Request
 
+pytestmark = pytest.mark.part(of=2)
+
 TIMES = 2
 """How often each kind of request fails. Arrow waits half a second before it asks again, then twice as long."""
 

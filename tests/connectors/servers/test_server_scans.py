@@ -17,7 +17,7 @@ from hintplan.runtime.run.execute import execute
 from tests.connectors.servers.databases import Database
 from tests.connectors.servers.test_server_sinks import POLICY, TYPES, frame, table
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.part(of=3, fixture="spark")]
 
 
 def rows(found: Any) -> list[tuple[Any, ...]]:

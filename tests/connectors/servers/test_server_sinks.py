@@ -23,7 +23,7 @@ from tests.connectors.lookup_sources.servers import Mariadb
 from tests.connectors.servers.databases import Database, MariadbDatabase
 from tests.faults.job import Feed, compiled, expected
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.part(of=4, fixture="spark")]
 
 DEADLINE_SECONDS = 180
 POLICY = Policy(environment=("HINTPLAN_TEST_PASSWORD",))

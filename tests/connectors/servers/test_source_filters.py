@@ -26,7 +26,7 @@ from tests.connectors.servers.databases import Database
 from tests.connectors.servers.test_server_scans import ask
 from tests.connectors.servers.test_server_sinks import POLICY, table
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.part(of=4, fixture="spark")]
 
 COLUMNS = (
     ("id", "INT"), ("i1", "TINYINT"), ("i2", "SMALLINT"), ("i4", "INT"), ("i8", "BIGINT"), ("n", "DECIMAL(20, 4)"),

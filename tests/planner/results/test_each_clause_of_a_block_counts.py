@@ -197,6 +197,7 @@ def refused_in(place: str, mode: str) -> dict[str, str]:
     return found
 
 
+@pytest.mark.part(of=4)
 @pytest.mark.parametrize("mode", ["streaming", "batch"])
 @pytest.mark.parametrize("place", [p for p in PLACES if p not in (*SCALAR, *LATERAL)])
 def test_clauses_of_a_query_that_stands_for_itself(place: str, mode: str) -> None:

@@ -112,6 +112,7 @@ PLANS = {
 }
 
 
+@pytest.mark.part(of=3)
 @pytest.mark.parametrize("what", PLANS)
 def test_no_small_plan_takes_long(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

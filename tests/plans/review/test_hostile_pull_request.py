@@ -252,6 +252,7 @@ def test_the_build_server_fails_and_says_why(pull_request: PullRequest) -> None:
     says_nothing_for_others(commented[commented.index("| plan") :], "markdown")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", PLANS)
 @pytest.mark.parametrize("layout", SHOWS)
 def test_showing_a_hostile_plan_is_harmless(pull_request: PullRequest, name: str, layout: str) -> None:
@@ -261,6 +262,7 @@ def test_showing_a_hostile_plan_is_harmless(pull_request: PullRequest, name: str
     says_nothing_for_others(said, layout)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", PLANS)
 @pytest.mark.parametrize("layout", DIFFS)
 def test_comparing_a_hostile_plan_is_harmless(pull_request: PullRequest, name: str, layout: str) -> None:
@@ -270,6 +272,7 @@ def test_comparing_a_hostile_plan_is_harmless(pull_request: PullRequest, name: s
         pull_request.run(*words, "--sql")
 
 
+@pytest.mark.part(of=2)
 @pytest.mark.parametrize("name", PLANS)
 def test_looking_at_a_hostile_plan_is_harmless(pull_request: PullRequest, name: str) -> None:
     file = f"plans/{name}"

@@ -19,7 +19,7 @@ from hintplan.runtime.state.memory import MemoryStore
 from hintplan.runtime.types import to_arrow, to_spark
 from tests.runtime.changelog import delta, events_of
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.part(of=4, fixture="spark")]
 
 BIG = (1 << 63) - 1
 # Type, results of SUM and AVG (None: not for this type), values of which some groups get none.

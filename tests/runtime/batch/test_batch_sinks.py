@@ -19,7 +19,7 @@ from hintplan.runtime.run.execute import execute
 from tests.runtime.batch.programs import batch_plan, cached, read_rows, write_rows
 from tests.runtime.functions import test_functions_on_spark as calls
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.part(of=4, fixture="spark")]
 
 DEADLINE_SECONDS = 180
 FILES = "'connector' = 'filesystem', 'format' = 'json'"

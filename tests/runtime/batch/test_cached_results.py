@@ -20,7 +20,7 @@ from hintplan.runtime.batch.cache import _storage_level
 from tests.groups import cached_result
 from tests.runtime.batch.programs import batch_plan, cached, read_rows, write_rows
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.part(of=4, fixture="spark")]
 
 DEADLINE_SECONDS = 180
 FILES = "'connector' = 'filesystem', 'format' = 'json'"

@@ -15,6 +15,7 @@ import pytest
 
 from hintplan.runtime.run.execute import execute
 from tests.runtime.batch.programs import batch_plan
+from tests.sample import in_turn
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -80,6 +81,7 @@ def asked() -> list[tuple[str, list[bool | None]]]:
     return found
 
 
+@in_turn(0, of=2)
 def test_long_decimals_are_compared_exactly(spark: SparkSession, tmp_path: Path) -> None:
     written(tmp_path / "t")
     conditions = asked()

@@ -38,7 +38,7 @@ from tests.runtime.batch.programs import batch_plan, cached, read_rows, write_ro
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.part(of=4, fixture="spark")]
 
 ROOT = Path(__file__).parents[3]
 DEADLINE_SECONDS = 180

@@ -20,6 +20,8 @@ from hintplan import compile_sql
 from hintplan.plans.commands.root import root
 from hintplan.runtime.bundle.program import program_text
 
+pytestmark = pytest.mark.part(of=4, fixture="bundle")
+
 ORDERS = """
 CREATE TABLE orders (id BIGINT, customer BIGINT)
 WITH ('connector' = 'filesystem', 'path' = 'orders', 'format' = 'json');

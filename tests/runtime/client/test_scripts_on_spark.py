@@ -22,7 +22,7 @@ from hintplan.runtime.run.sql_client import Engine
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.part(of=4, fixture="spark")]
 
 DEADLINE_SECONDS = 180
 ORDERS = [

@@ -32,7 +32,7 @@ from hintplan.runtime.storage.place import Place, Scale
 from hintplan.runtime.types import to_arrow, to_spark
 from tests.runtime.engine.counting import counting
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.part(of=4, fixture="spark")]
 
 # Workers know hintplan, but not the folder of the tests.
 cloudpickle.register_pickle_by_value(counting_module)

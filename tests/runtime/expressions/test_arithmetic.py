@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.part(of=2, fixture="spark")
+
 COLUMNS = {(name,): name for name in "tsibxd"}
 
 

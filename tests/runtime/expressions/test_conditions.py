@@ -39,6 +39,8 @@ from tests.spark.arrow_types import spark_sends
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
+pytestmark = pytest.mark.part(of=2, fixture="spark")
+
 KINDS = ("inner", "left", "right", "full", "semi", "anti")
 COLUMNS = {(side, name): f"__{side}_{name}" for side in "lr" for name in SCHEMA.names}
 

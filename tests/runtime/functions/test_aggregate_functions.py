@@ -86,6 +86,7 @@ def modelled(rows: list[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
     return found
 
 
+@pytest.mark.part(of=3)
 @settings(deadline=None)
 @given(ROWS_OF_T, st.integers(1, 4))
 def test_any_cut_into_batches_leaves_what_a_model_does(rows: list[tuple[Any, ...]], size: int) -> None:
@@ -95,6 +96,7 @@ def test_any_cut_into_batches_leaves_what_a_model_does(rows: list[tuple[Any, ...
     assert pipeline.result == modelled(rows)
 
 
+@pytest.mark.part(of=3)
 @settings(deadline=None)
 @given(ROWS_OF_T, st.integers(0, 20), st.booleans())
 def test_rows_summed_up_beforehand_leave_the_same(rows: list[tuple[Any, ...]], cut: int, raw: bool) -> None:
@@ -117,6 +119,7 @@ def test_rows_summed_up_beforehand_leave_the_same(rows: list[tuple[Any, ...]], c
     assert +found == modelled(rows)
 
 
+@pytest.mark.part(of=3)
 @settings(deadline=None)
 @given(ROWS_OF_T, st.data(), st.integers(1, 5))
 def test_rows_that_go_leave_what_a_model_does(rows: list[tuple[Any, ...]], data: st.DataObject, size: int) -> None:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.sample import in_turn
+
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "aggregate-functions.md").read_text(encoding="utf-8")
 
@@ -20,6 +22,7 @@ def block(language: str) -> str:
     return str(found)
 
 
+@in_turn(1, of=2)
 @pytest.mark.spark
 def test_the_commands_print_what_is_shown(tmp_path: Path) -> None:
     (tmp_path / "shop.py").write_text(block("python"), encoding="utf-8")

@@ -37,6 +37,8 @@ from tests.operator_kinds import BATCHES, PROGRAMS, compiled, expected
 from tests.runtime.changelog import Event, fold
 from tests.runtime.stored import StoredQuery, run_on
 
+pytestmark = pytest.mark.part(of=4)
+
 HOUR = 3_600_000
 STATEFUL = sorted(kind.op for kind in KINDS if kind.cls in KERNELS)
 

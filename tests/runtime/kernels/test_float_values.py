@@ -154,6 +154,7 @@ def by_sqlite(query: str, rows: Sequence[tuple[str, tuple[Any, ...]]]) -> Counte
     return Counter() if without_a_row else found  # a stream has no row of no rows
 
 
+@pytest.mark.part(of=2)
 @pytest.mark.parametrize("name", QUERIES)
 def test_any_slicing_gives_what_sqlite_gives_at_once(name: str) -> None:
     kinds, query = QUERIES[name]

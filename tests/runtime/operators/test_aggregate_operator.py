@@ -282,6 +282,7 @@ def grouped(rows: Counter) -> Counter:
 
 
 @pytest.mark.parametrize("hasher", [stable_hash, colliding_hash])
+@pytest.mark.part(of=3)
 @settings(max_examples=150, deadline=None)
 @given(history=histories(), cuts=slicings)
 def test_any_slicing_folds_to_the_batch_aggregate(hasher, history, cuts):
@@ -294,6 +295,7 @@ def test_any_slicing_folds_to_the_batch_aggregate(hasher, history, cuts):
         assert output == grouped(input_rows)
 
 
+@pytest.mark.part(of=3)
 @settings(max_examples=100, deadline=None)
 @given(history=st.lists(rows, max_size=24), cuts=slicings)
 def test_insert_only_input_gives_the_same_without_remembering_values(history, cuts):
@@ -307,6 +309,7 @@ def test_insert_only_input_gives_the_same_without_remembering_values(history, cu
     assert len(run.operator.layouts) == 1
 
 
+@pytest.mark.part(of=3)
 @settings(max_examples=150, deadline=None)
 @given(
     events=st.lists(st.tuples(st.sampled_from(["+I", "-D"]), rows), max_size=20),
@@ -326,6 +329,7 @@ def test_record_by_record_it_emits_what_flinks_model_emits(events, ttl, steps):
         assert run.batch([event], now) == expected
 
 
+@pytest.mark.part(of=3)
 @settings(max_examples=150, deadline=None)
 @given(
     history=histories(),

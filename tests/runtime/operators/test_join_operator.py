@@ -239,6 +239,7 @@ def batch_join(kind: str, left: Counter, right: Counter) -> Counter:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("hasher", [stable_hash, colliding_hash])
+@pytest.mark.part(of=3)
 @settings(max_examples=60, deadline=None)
 @given(history=histories(), cuts=slicings)
 def test_any_slicing_folds_to_the_batch_join(kind, hasher, history, cuts):
@@ -254,6 +255,7 @@ def test_any_slicing_folds_to_the_batch_join(kind, hasher, history, cuts):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.part(of=3)
 @settings(max_examples=60, deadline=None)
 @given(
     history=histories(),
@@ -281,6 +283,7 @@ def test_with_a_ttl_every_batch_nets_to_what_flinks_model_emits(kind, history, c
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.part(of=3)
 @settings(max_examples=60, deadline=None)
 @given(
     history=histories(),
@@ -316,6 +319,7 @@ def test_a_row_that_is_taken_back_and_comes_again_has_only_partners_that_live():
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.part(of=3)
 @settings(max_examples=40, deadline=None)
 @given(history=histories(), cuts=slicings)
 def test_a_condition_counts_only_partners_that_satisfy_it(kind, history, cuts):

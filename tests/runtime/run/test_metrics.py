@@ -29,7 +29,7 @@ from tests.runtime.metrics.scraped import Samples, names, of, scrape
 from tests.runtime.run.test_run_command import run, started, wait_for
 from tests.spark.programs import add_rows
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.part(of=2, fixture="spark")]
 
 SCRIPT = """
 CREATE TABLE orders (id BIGINT, customer STRING, total BIGINT)

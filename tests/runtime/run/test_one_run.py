@@ -21,7 +21,7 @@ from hintplan.runtime.run.execute import execute
 from hintplan.runtime.spark.stopping import stop_query
 from tests.spark.programs import CUSTOMER_ROWS, add_rows, changes, expected, fold, revenue_plan, sample
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.part(of=3, fixture="spark")]
 
 DEADLINE_SECONDS = 180
 

@@ -35,7 +35,7 @@ from tests.connectors.lakes.lakes import DeltaLake, IcebergLake
 from tests.connectors.messages.broker import jars
 from tests.spark.programs import add_rows
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.part(of=3, fixture="spark")]
 
 DEADLINE_SECONDS = 180
 OPS = ("+I", "-U", "+U", "-D")

@@ -14,6 +14,7 @@ import hintplan
 from hintplan.plans.model.plan import Plan
 from hintplan.runtime.run import writers
 from hintplan.runtime.run.execute import execute
+from tests.sample import in_turn
 
 pytestmark = pytest.mark.spark
 
@@ -97,6 +98,7 @@ def outcome(
     return found
 
 
+@in_turn(0, of=2)
 def test_rows_that_come_to_the_driver_are_those_that_stay_in_spark(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -28,7 +28,7 @@ from hintplan.runtime.run.execute import execute
 from tests.sample import each_once
 from tests.spark.programs import add_rows
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.part(of=4, fixture="spark")]
 
 DEADLINE_SECONDS = 180
 

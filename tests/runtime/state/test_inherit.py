@@ -22,6 +22,8 @@ from hintplan.runtime.storage.local_files import LocalFiles
 from hintplan.runtime.storage.partition import Remembered, open_partition
 from hintplan.runtime.storage.place import Place, Scale, partitions_of
 
+pytestmark = pytest.mark.part(of=3)
+
 EVENTS = pa.schema([("k", pa.int64()), ("v", pa.int64())])
 SUMS = AggregateOperator(
     columns=EVENTS,

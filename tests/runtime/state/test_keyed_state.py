@@ -106,6 +106,7 @@ PIECES = {"in one piece": 1 << 28, "row by row": 1}
 
 @pytest.mark.parametrize("piece", PIECES.values(), ids=PIECES.keys())
 @pytest.mark.parametrize("hasher", HASHERS.values(), ids=HASHERS.keys())
+@pytest.mark.part(of=3)
 @settings(max_examples=60, deadline=None)
 @given(batches=st.lists(changes, max_size=14))
 def test_it_behaves_as_a_dictionary(hasher, piece, batches):
@@ -129,6 +130,7 @@ def test_it_behaves_as_a_dictionary(hasher, piece, batches):
 
 
 @pytest.mark.parametrize("piece", PIECES.values(), ids=PIECES.keys())
+@pytest.mark.part(of=3)
 @settings(max_examples=80, deadline=None)
 @given(
     batches=st.lists(st.tuples(st.integers(0, 30), changes), min_size=4, max_size=30),

@@ -16,6 +16,8 @@ from tests.runtime.storage import simulate_pins
 from tests.runtime.storage.schedules import Violation
 from tests.runtime.storage.simulate_pins import AskingSchedule
 
+pytestmark = pytest.mark.part(of=2)
+
 _TRIED = 400
 
 
