@@ -214,7 +214,7 @@ group.initial.rebalance.delay.ms=0
         identity = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         with (directory / "log").open("wb") as log:
             subprocess.run(
-                [*java, "kafka.tools.StorageTool", "format", "-t", identity, "-c", str(settings),
+                [*java, "kafka.tools.StorageTool", "format", f"--cluster-id={identity}", "-c", str(settings),
                  *(secured.storage if secured else ())],
                 stdout=log, stderr=log, check=True, timeout=180,
             )  # fmt: skip
