@@ -23,6 +23,8 @@ from tests.runtime.functions.test_functions_on_spark import FOUND, tuples
 from tests.runtime.metrics.receiver import receiver
 from tests.sample import sampled
 
+pytestmark = pytest.mark.part(of=2)
+
 FILES = "'connector' = 'filesystem', 'format' = 'json'"
 CHECKPOINT = ("--once", "--checkpoint", "state")
 
