@@ -9,6 +9,7 @@ The JVM ends with this process, whatever becomes of that: its input is closed th
 
 from __future__ import annotations
 
+import glob
 import os
 import shlex
 import shutil
@@ -27,6 +28,9 @@ _POLL_SECONDS = 0.01
 
 _OF_LAUNCHER = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Options of the JVM that puts the command line of the next one together, and lives for a moment."""
+
+_LAUNCHERS = ("spark-launcher_", "spark-common-utils-java_")
+"""The jars with the classes of that JVM. In the class path they come after a hundred others, which it would open."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +91,7 @@ def launch(settings: Mapping[str, str]) -> Launch:
         **os.environ,
         "SPARK_HOME": home,  # else a script would start another Python to find it
         "SPARK_CONNECT_MODE": "0",
-        "SPARK_LAUNCHER_OPTS": f"{_OF_LAUNCHER} {os.environ.get('SPARK_LAUNCHER_OPTS', '')}".rstrip(),
+        "SPARK_LAUNCHER_OPTS": " ".join([_OF_LAUNCHER, *_jars_first(home), os.environ.get("SPARK_LAUNCHER_OPTS", "")]),
         **class_archive.submit_options(),
         "_PYSPARK_DRIVER_CONN_INFO_PATH": str(folder / "connection"),
     }
@@ -97,6 +101,17 @@ def launch(settings: Mapping[str, str]) -> Launch:
         shutil.rmtree(folder, ignore_errors=True)
         raise
     return Launch(process=process, folder=folder)
+
+
+def _jars_first(home: str) -> list[str]:
+    """The option by which the JVM of Spark's launcher finds its classes first; none where they are in other jars.
+
+    The launcher's script splits it at blanks.
+    """
+    found = [glob.glob(f"{glob.escape(home)}/jars/{name}*.jar") for name in _LAUNCHERS]
+    if any(len(jars) != 1 for jars in found) or any(character.isspace() for character in home):
+        return []
+    return ["-Xbootclasspath/a:" + os.pathsep.join(jar for (jar,) in found)]
 
 
 def _outlive_sigint() -> None:

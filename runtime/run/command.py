@@ -44,6 +44,7 @@ from hintplan.runtime.checkpoint.lease import Waited, Waiting, lease_seconds
 from hintplan.runtime.jvm import class_archive
 from hintplan.runtime.jvm.java import java_version
 from hintplan.runtime.metrics.exporter import destination
+from hintplan.runtime.run.new_input import may_find_rows
 from hintplan.runtime.run.spark_options import SparkOptions, with_spark_options
 from hintplan.runtime.spark.quiet import SparkLog
 from hintplan.runtime.supervision.health import WAITING, Health, address, served
@@ -186,7 +187,7 @@ def _run_on_spark(plan: Plan, options: RunOptions, health: Health, metrics: Any)
         from hintplan.runtime.spark.session import shares_machine
         from hintplan.runtime.worker.early_workers import start_workers
 
-        if shares_machine(spark):
+        if shares_machine(spark) and (not options.once or may_find_rows(plan, options.checkpoint)):
             start_workers(spark)
 
         def start(waiting: Waiting) -> Any:
@@ -421,6 +422,9 @@ def _starting(options: SparkOptions) -> str:
 def _load_what_runs() -> None:
     """Import what a run needs, a second of work, while the JVM starts."""
     import hintplan.runtime.run.execute  # noqa: F401
+
+    with suppress(ImportError):  # which PySpark asks for at the first literal, and pandas with it
+        import pyspark.testing.utils  # noqa: F401
 
 
 @contextmanager

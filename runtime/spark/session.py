@@ -13,7 +13,9 @@ from __future__ import annotations
 import os
 import re
 import sys
+import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +30,7 @@ from hintplan.plans.errors import RunError
 from hintplan.plans.extras import IN_BUNDLE
 from hintplan.runtime.code_files import HOME, PACKAGE
 from hintplan.runtime.jvm import class_archive
+from hintplan.runtime.jvm.early_classes import load_early
 from hintplan.runtime.jvm.java import require_java
 from hintplan.runtime.jvm.launch import Launch, launch
 from hintplan.runtime.spark.stopping import STOP_TIMEOUT
@@ -188,7 +191,9 @@ def _started(
 ) -> SparkSession:
     require_pandas(pyspark.__version__)
     fixed = _fixed(pyspark.__version__)
+    starts = SparkContext._active_spark_context is None and starts_jvm()
     given = _configured(master, conf, jvm)
+    classes = load_early(SparkContext._jvm) if starts else None
     master = str(given.get("spark.master", "local[*]"))
     refused = {key: given.get(key) for key, wanted in fixed.items() if given.get(key, wanted) != wanted}
     for key, value in refused.items():
@@ -197,6 +202,8 @@ def _started(
         "spark.ui.enabled": "false" if _is_local(master) else "true",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
+        # PySpark notes the caller of each function, by four calls into the JVM, and no error of a run shows it.
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
         **_REDACTION,
         **needs.settings,
         **_worker_environment(master, needs),
@@ -222,7 +229,11 @@ def _started(
     if "spark.ui.showConsoleProgress" not in conf and not _is_submitted():
         # A JVM that Python starts is a shell to Spark, which shows progress there.
         kept["spark.ui.showConsoleProgress"] = "false"
-    session = _built(SparkSession.builder, {**defaults, **kept, **fixed})
+    wanted = {**defaults, **kept, **fixed}
+    SparkContext.getOrCreate(SparkConf().setAll(list(wanted.items())))
+    if classes is not None:
+        classes.join()
+    session = _built(SparkSession.builder, wanted)
     if IN_BUNDLE or (_is_local(master) and "site-packages" not in HOME.parts and (HOME / PACKAGE).is_dir()):
         _tell_where_hintplan_is(session.sparkContext.environment)
     return session
@@ -408,7 +419,22 @@ def stop_session(spark: SparkSession) -> None:
         client = own.client  # the stop() of a session would end a local server, under the others
         client.release_session()
         client.close()
+    if is_remote(spark):
+        spark.stop()
+        return
+    context = spark.sparkContext
+    accumulators, context._accumulatorServer = context._accumulatorServer, None  # type: ignore[assignment]
     spark.stop()
+    if accumulators is not None:
+        threading.Thread(target=_end, args=(accumulators,), name="hintplan-accumulators", daemon=True).start()
+        if isinstance(address := accumulators.server_address, str):
+            Path(address).unlink(missing_ok=True)
+
+
+def _end(server: Any) -> None:
+    """End PySpark's server of accumulators, which looks once a second whether it is to: nobody waits for that."""
+    with suppress(FileNotFoundError):
+        server.shutdown()
 
 
 def default_partitions(spark: SparkSession) -> int:

@@ -75,6 +75,40 @@ def test_the_archive_and_what_the_user_set_are_options_of_the_jvm(home: Path, mo
     assert os.environ["SPARK_SUBMIT_OPTS"] == "-Xss4m"
 
 
+def test_the_launcher_finds_its_classes_before_it_opens_a_hundred_jars(home: Path) -> None:
+    jars = [
+        home / "jars" / name for name in ("spark-launcher_2.13-4.3.0.jar", "spark-common-utils-java_2.13-4.3.0.jar")
+    ]
+    jars[0].parent.mkdir()
+    for jar in jars:
+        jar.touch()
+    started(home, "exit 0").abandon()
+    said = environment(home)["SPARK_LAUNCHER_OPTS"].split()
+    assert f"-Xbootclasspath/a:{jars[0]}:{jars[1]}" in said
+
+
+@pytest.mark.parametrize("name", ["spark-launcher_2.13-4.0.0.jar", "spark-common-utils_2.13-4.0.0.jar"])
+def test_a_launcher_whose_classes_are_in_other_jars_is_left_alone(home: Path, name: str) -> None:
+    (home / "jars").mkdir()
+    (home / "jars" / name).touch()
+    started(home, "exit 0").abandon()
+    assert "bootclasspath" not in environment(home)["SPARK_LAUNCHER_OPTS"]
+
+
+def test_a_launcher_below_a_directory_with_a_blank_is_left_alone(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark's script splits the options at blanks."""
+    other = tmp_path / "a b"
+    (other / "jars").mkdir(parents=True)
+    for name in ("spark-launcher_2.13-4.3.0.jar", "spark-common-utils-java_2.13-4.3.0.jar"):
+        (other / "jars" / name).touch()
+    (home / "bin").rename(other / "bin")
+    monkeypatch.setenv("SPARK_HOME", str(other))
+    started(other, "exit 0").abandon()
+    assert "bootclasspath" not in environment(other)["SPARK_LAUNCHER_OPTS"]
+
+
 def test_a_jvm_that_ends_instead_of_coming_up_is_the_error_of_pyspark(home: Path) -> None:
     with pytest.raises(PySparkRuntimeError, match="JAVA_GATEWAY_EXITED"):
         started(home, "exit 3").gateway()
