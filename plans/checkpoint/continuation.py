@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from hintplan.plans.analysis.streaming_queries import Query, queries, single_queries
-from hintplan.plans.checkpoint.record import CheckpointRecord, document_of, recorded_plan
+from hintplan.plans.checkpoint.record import CheckpointRecord, document_of, following, recorded_plan
 from hintplan.plans.compare.carryover import QueryVerdict, StateVerdict, after_run, carried, continued, in_order
 from hintplan.plans.compare.change import Change
 from hintplan.plans.compare.diff import diff
@@ -110,14 +110,14 @@ def record_after(
     wanted = CheckpointRecord(
         plan=plan.name,
         partitions=partitions,
-        run=1 if record is None else record.run,
         spark=spark,
         queries=found.records,
         document=document_of(plan),
     )
-    if record is None or wanted == record:
-        return None if record is not None else wanted
-    return replace(wanted, run=record.run + 1)
+    if record is None:
+        return wanted
+    is_said = replace(wanted, run=record.run, after=record.after, layout=record.layout) == record
+    return None if is_said else following(record, wanted)
 
 
 def record_of_begun(record: CheckpointRecord | None) -> CheckpointRecord | None:
@@ -125,7 +125,7 @@ def record_of_begun(record: CheckpointRecord | None) -> CheckpointRecord | None:
     if record is None or all(query.begun or query.parked for query in record.queries):
         return None
     queries = tuple(replace(query, begun=query.begun or not query.parked) for query in record.queries)
-    return replace(record, run=record.run + 1, queries=queries)
+    return following(record, replace(record, queries=queries))
 
 
 def record_of_written(record: CheckpointRecord, operators: Mapping[str, Collection[str]]) -> CheckpointRecord | None:
@@ -134,7 +134,7 @@ def record_of_written(record: CheckpointRecord, operators: Mapping[str, Collecti
         replace(query, states=tuple(_written(state, operators.get(query.id, ())) for state in query.states))
         for query in record.queries
     )
-    return None if queries == record.queries else replace(record, run=record.run + 1, queries=queries)
+    return None if queries == record.queries else following(record, replace(record, queries=queries))
 
 
 def _written(state: StateRecord, operators: Collection[str]) -> StateRecord:

@@ -1,17 +1,20 @@
 """What a checkpoint says of the plan that runs on it: one line of JSON for each plan that did, the last one counts.
 
-    {"layout": 4, "run": 1, "plan": "revenue", "partitions": 4, "queries": [...], "document": {...}}
+    {"layout": 5, "run": 1, "plan": "revenue", ..., "queries": [...], "document": {...}, "checksum": "9f2c51e07ab38d64"}
 
 ``queries`` decides what carries over (:mod:`hintplan.plans.compare.carryover`); ``document``, the whole plan, is for
 telling why, and for going back to it. Lines are added, never changed, so that a run which dies leaves one of them in
-force. Knows how lines are read and written as text; files are read here if they are local, and by Spark elsewhere.
+force. A line ends with the checksum of its text, which has the checksum of the line before, as ``after``: no line can
+change, be lost or be put before another without a word. Knows how lines are read and written as text; files are read here if they are local, and by Spark elsewhere.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +24,22 @@ from hintplan.plans.errors import PlanError, RunError
 from hintplan.plans.files.codec import dumps, loads
 from hintplan.plans.model.plan import Plan
 
-LAYOUT = 4
+LAYOUT = 5
 """Version of everything below a checkpoint that hintplan decides on: this record, and where state is. Through 3 it was
-in Spark's state store."""
+in Spark's state store, and through 4 lines had no checksums."""
+
+_WITHOUT_CHECKSUMS = 4
+"""The older layout that is read and gone on with. The first line of a newer one has the checksum of the last of these."""
+
+_CHECKSUM = ', "checksum": "'
+_FROM_BACKUP = "restore it, or the whole checkpoint, from a backup, then run again"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointRecord:
-    """The last line of a record. ``spark`` is the version of Spark that wrote it, ``document`` the text of the plan."""
+    """A line of a record. ``spark`` is the version of Spark that wrote it, ``document`` the text of the plan, and
+    ``after`` the checksum of the line before.
+    """
 
     plan: str
     partitions: int
@@ -36,7 +47,13 @@ class CheckpointRecord:
     spark: str | None = None
     queries: tuple[QueryRecord, ...] = ()
     document: str = "{}"
+    after: str | None = None
     layout: int = LAYOUT
+
+    @property
+    def checksum(self) -> str:
+        """The checksum of the text of the line."""
+        return _checksum(_text(self))
 
     @property
     def operators(self) -> frozenset[str]:
@@ -49,23 +66,54 @@ def record_path(checkpoint: str) -> str:
     return f"{checkpoint.rstrip('/')}/hintplan"
 
 
+def following(before: CheckpointRecord, record: CheckpointRecord) -> CheckpointRecord:
+    """``record`` as the line that follows that of ``before``."""
+    return replace(record, run=before.run + 1, after=before.checksum, layout=LAYOUT)
+
+
 def record_line(record: CheckpointRecord) -> str:
     """One line of JSON without the line break."""
+    text = _text(record)
+    return f'{text[:-1]}{_CHECKSUM}{_checksum(text)}"}}'
+
+
+def _text(record: CheckpointRecord) -> str:
+    """The line without its checksum."""
     found = asdict(record)
+    if record.layout == _WITHOUT_CHECKSUMS:
+        del found["after"]
     found["document"] = json.loads(record.document)
     return json.dumps({"layout": found.pop("layout"), **found})
 
 
+def _checksum(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
 def parse_record(lines: Sequence[str], checkpoint: str) -> CheckpointRecord | None:
-    """The record whose text has ``lines``, None if there are none; RunError if this hintplan cannot read it."""
-    records = [_parse(line, checkpoint) for line in lines if line.strip()]
-    runs = {record.run for record in records}
-    if lost := set(range(1, max(runs, default=0))) - runs:
+    """The record whose text has ``lines``, None if there are none.
+
+    RunError if this hintplan cannot read it, or if a line was changed or is lost.
+    """
+    records = {record.run: record for line in lines if line.strip() for record in [_parse(line, checkpoint)]}
+    if lost := set(range(1, max(records, default=0))) - set(records):
         raise RunError(
             f"{record_path(checkpoint)} has lost an entry: that of the plan that ran as number {min(lost)}",
-            hint="restore it, or the whole checkpoint, from a backup, then run again",
+            hint=_FROM_BACKUP,
         )
-    return max(records, key=lambda record: record.run, default=None)
+    in_order = [records[run] for run in sorted(records)]
+    for before, record in pairwise([None, *in_order]):
+        assert record is not None
+        if record.layout == LAYOUT:
+            follows = record.after == (before.checksum if before else None)
+        else:
+            follows = before is None or before.layout == record.layout
+        if not follows:
+            raise RunError(
+                f"{record_path(checkpoint)} was changed: its entry number {record.run} does not follow the one before",
+                hint=_FROM_BACKUP,
+            )
+    return in_order[-1] if in_order else None
 
 
 def is_local_path(checkpoint: str) -> bool:
@@ -122,11 +170,20 @@ def _parse(line: str, checkpoint: str) -> CheckpointRecord:
     try:
         found: dict[str, Any] = json.loads(line)
         layout = found["layout"]
-        if layout != LAYOUT:
+        if layout not in (LAYOUT, _WITHOUT_CHECKSUMS):
             raise RunError(
                 f"checkpoint {checkpoint} has layout {layout}, this version of hintplan reads layout {LAYOUT}",
                 hint="run the plan with the version of hintplan that wrote it, or use a new checkpoint directory",
             )
+        if layout == LAYOUT:
+            text, _, checksum = line.strip().rpartition(_CHECKSUM)
+            if _checksum(text + "}") != checksum.removesuffix('"}'):
+                raise RunError(
+                    f"{record_path(checkpoint)} was changed: an entry does not have its checksum", hint=_FROM_BACKUP
+                )
+            del found["checksum"]
+        elif not found.keys().isdisjoint(("after", "checksum")):
+            raise ValueError(f"an entry of layout {layout} has a checksum")
         document = found.pop("document")
         queries = tuple(
             QueryRecord(

@@ -126,7 +126,7 @@ def _files(one: Distribution) -> dict[str, bytes]:
 def _fetched(name: str, version: str, platform: str) -> dict[str, bytes]:
     """The files of the wheel of ``name`` for another platform, which pip fetches."""
     with tempfile.TemporaryDirectory() as directory:
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
+        command = [sys.executable, "-P", "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
         command += ["--only-binary=:all:", "--no-deps", "--python-version", "3.11", "--dest", directory]
         command += [word for tag in PLATFORMS[platform] for word in ("--platform", tag)]
         done = subprocess.run([*command, f"{name}=={version}"], capture_output=True, text=True, check=False)

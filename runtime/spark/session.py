@@ -85,6 +85,9 @@ _ON_COMMAND_LINES = re.compile(r"spark\.hadoop\.fs\.s3a\.(bucket\..+\.)?(access\
 
 _ADAPTIVE = "spark.sql.adaptive.enabled"
 
+SAFE_PATH = "PYTHONSAFEPATH"
+"""The variable with which Python does not look for modules in the directory where it starts."""
+
 _WORKER_DAEMON = "hintplan.runtime.worker.daemon"
 """What starts Python workers on the machine of the driver."""
 
@@ -182,6 +185,7 @@ def _connected(remote: str, conf: Mapping[str, str]) -> SparkSession:
         )
     if _is_local(remote):
         os.environ["PYSPARK_PYTHON"] = sys.executable
+        os.environ[SAFE_PATH] = "1"
         conf = {**_fixed(pyspark.__version__), **conf}
     return _built(SparkSession.builder.remote(remote), conf)
 
@@ -191,7 +195,8 @@ def _started(
 ) -> SparkSession:
     require_pandas(pyspark.__version__)
     fixed = _fixed(pyspark.__version__)
-    starts = SparkContext._active_spark_context is None and starts_jvm()
+    is_own = SparkContext._active_spark_context is None
+    starts = is_own and starts_jvm()
     given = _configured(master, conf, jvm)
     classes = load_early(SparkContext._jvm) if starts else None
     master = str(given.get("spark.master", "local[*]"))
@@ -234,6 +239,9 @@ def _started(
     if classes is not None:
         classes.join()
     session = _built(SparkSession.builder, wanted)
+    if is_own:
+        # What lies beside a plan is not code of the run: no worker imports modules from where it starts.
+        session.sparkContext.environment[SAFE_PATH] = "1"
     if IN_BUNDLE or (_is_local(master) and "site-packages" not in HOME.parts and (HOME / PACKAGE).is_dir()):
         _tell_where_hintplan_is(session.sparkContext.environment)
     return session

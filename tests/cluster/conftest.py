@@ -48,14 +48,13 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
+def run(tmp_path: Path) -> Iterator[Run]:
     """``run("plan.json", "--once")`` is ``hintplan run plan.json --once`` in ``tmp_path``, as it is installed.
 
-    The user has packages there that are called as parts of hintplan are, and that nobody imports.
+    There are modules beside the plan that have the names of what a run imports, and that nobody imports, neither on
+    the driver nor on workers.
     """
-    for name in ("plans", "planner", "runtime"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "__init__.py").write_text("raise SystemExit('a package of the user was imported')\n")
+    imported = lay_out(tmp_path)
 
     def run(*arguments: str, hintplan: Path | None = None, **more: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -68,4 +67,5 @@ def run(tmp_path: Path) -> Run:
             check=False,
         )
 
-    return run
+    yield run
+    assert not imported.exists(), imported.read_text()

@@ -153,7 +153,7 @@ def test_what_is_refused_exits_with_1_and_json_says_why(tmp_path: Path) -> None:
     )
     assert query["because"] == because
     assert [state["outcome"] for state in query["states"]] == ["cannot be read"]
-    assert found["recorded"] == {"plan": "totals", "layout": 4, "run": 1, "partitions": 4, "spark": "4.2.9"}
+    assert found["recorded"] == {"plan": "totals", "layout": 5, "run": 1, "partitions": 4, "spark": "4.2.9"}
     assert {change["effect"] for change in found["changes"]} >= {"incompatible"}
     run = hintplan("run", "plan.json", "--once", "--checkpoint", "checkpoint", "--allow-state-drop", folder=tmp_path)
     assert run.returncode == 1
@@ -202,7 +202,7 @@ def test_the_line_of_the_last_run_counts(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('{"layout": 9}', "has layout 9, this version of hintplan reads layout 4"),
+        ('{"layout": 9}', "has layout 9, this version of hintplan reads layout 5"),
         ('{"layout": 4, "plan', "is not what hintplan writes there"),
         ('{"layout": 4, "plan": "x", "queries": 3, "document": null}', "is not what hintplan writes there"),
         ("[]", "is not what hintplan writes there"),
@@ -232,7 +232,7 @@ def test_a_checkpoint_of_an_older_layout_is_refused_with_what_to_do(folder: Path
     for command in ("check", "run"):
         done = hintplan(command, "plan.json", "--checkpoint", "checkpoint", folder=folder)
         assert done.returncode == 1
-        assert f"checkpoint has layout {layout}, this version of hintplan reads layout 4" in done.stderr
+        assert f"checkpoint has layout {layout}, this version of hintplan reads layout 5" in done.stderr
         assert (
             "run the plan with the version of hintplan that wrote it, or use a new checkpoint directory" in done.stderr
         )

@@ -21,6 +21,7 @@ from click.testing import CliRunner
 
 import hintplan as api
 from hintplan.runtime.run.command import run_command
+from tests.hostile_modules import NAMES, lay_out
 from tests.plans.in_process import hintplan
 from tests.sample import sampled
 from tests.spark.programs import CUSTOMER_ROWS, add_rows, expected, revenue_plan, sample
@@ -64,10 +65,10 @@ def environment(**more: str) -> dict[str, str]:
 
 
 @contextmanager
-def started(directory: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+def started(directory: Path, *arguments: str, **more: str) -> Iterator[subprocess.Popen[str]]:
     with open(directory / "stdout", "w") as out, open(directory / "stderr", "w") as err:
         process = subprocess.Popen(
-            command(*arguments), cwd=directory, env=environment(), stdout=out, stderr=err, text=True
+            command(*arguments), cwd=directory, env=environment(**more), stdout=out, stderr=err, text=True
         )
         try:
             yield process
@@ -110,8 +111,16 @@ def printed(text: str) -> dict[str, tuple[int, float]]:
 
 @pytest.mark.spark
 def test_once_prints_rows_on_stdout_and_a_line_per_batch_on_stderr(job: Path) -> None:
-    done = run(job, "plan.json", "--once", "--checkpoint", "state")
+    """Beside the plan are modules with the names of all that Python has: neither driver nor workers import one."""
+    imported = lay_out(job)
+    done = subprocess.run(
+        [Path(sys.executable).with_name("hintplan"), *command("plan.json", "--once", "--checkpoint", "state")[3:]],
+        cwd=job, env=environment(), capture_output=True, text=True, timeout=DEADLINE_SECONDS, check=False,
+    )  # fmt: skip
+    assert not imported.exists(), imported.read_text()
     assert done.returncode == 0, done.stderr
+    for name in NAMES:
+        (job / f"{name}.py").unlink()  # those who start Python by -m below would import some
     assert printed(done.stdout) == {str(k or "null"): v for k, v in expected(sample(0, 30)).items()}
     # On a slow machine a run says that it is alive.
     alive = re.compile(r" at work for |^starting Spark \d\.\d \(Java \d+, local\[2\]\)$|^planning$")
@@ -248,7 +257,8 @@ def test_a_batch_that_never_ends_is_stopped_by_a_second_signal_or_after_the_grac
         encoding="utf-8",
     )
     compiled = [sys.executable, "-m", "hintplan", "compile", "job.sql", "--allow-module", "waits", "-o", "waits.json"]
-    subprocess.run(compiled, cwd=job, env=environment(), check=True, capture_output=True)
+    path = os.pathsep.join((str(ROOT), str(job)))
+    subprocess.run(compiled, cwd=job, env=environment(PYTHONPATH=path), check=True, capture_output=True)
 
     held: list[int] = []
 
@@ -261,7 +271,7 @@ def test_a_batch_that_never_ends_is_stopped_by_a_second_signal_or_after_the_grac
                 raise
         return bool(held)
 
-    with started(job, "waits.json", "--allow-module", "waits", "--grace", "300 ms") as process:
+    with started(job, "waits.json", "--allow-module", "waits", "--grace", "300 ms", PYTHONPATH=path) as process:
         wait_for(lambda: "no --checkpoint" in (job / "stderr").read_text(), process)
         if is_at_work:
             wait_for(is_called, process)
