@@ -3,6 +3,10 @@
     +I[1, DE, 5.0]
     revenue> -U[2, null, 1.0E10]
 
+A value may hold anything. So line ends and characters that do not print are written as escapes, unless whoever started
+the run has asked for rows as they are (``--print-raw``): else a row could forge another one, or move the cursor of a
+terminal.
+
 A micro-batch, or the whole result of a batch job, is collected on the driver and printed in row order. On Spark Connect
 the driver of a stream is the server, so the lines stand in the server's output; a batch job prints where it was
 started. A batch that is replayed after a failure is printed again.
@@ -21,11 +25,21 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from hintplan.plans.connectors.print_sink import PRINT
 from hintplan.plans.declarations.tables import Table
+from hintplan.plans.text.terminal import clean
 from hintplan.runtime.connectors.connector import ConnectorCode
 from hintplan.runtime.connectors.micro_batch import MicroBatch
 from hintplan.runtime.connectors.rowtext import lines
 from hintplan.runtime.engine.each_batch import written_by
 from hintplan.runtime.operator import KIND
+
+
+_as_they_are = False
+
+
+def print_raw() -> None:
+    """Print rows as they are, in this process, from now on."""
+    global _as_they_are
+    _as_they_are = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +58,9 @@ class PrintBatch:
             kinds = table.column(KIND).to_pylist()
             table = table.drop_columns([KIND])
         prefix = f"{self.identifier}> " if self.identifier else ""
+        shown = (f"{prefix}{line}" for line in lines(table, kinds))
         # One write for the batch: several sinks may print at the same time.
-        sys.stdout.write("".join(f"{prefix}{line}\n" for line in lines(table, kinds)))
+        sys.stdout.write("".join(f"{line if _as_they_are else _visible(line)}\n" for line in shown))
         sys.stdout.flush()
         return int(table.num_rows)
 
@@ -68,6 +83,10 @@ def micro_batch_writer(
 def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
     """What prints all rows, after all of them have been computed."""
     return partial(_printer(table), df, 0)
+
+
+def _visible(line: str) -> str:
+    return clean(line).replace("\n", "\\n")
 
 
 def _printer(table: Table) -> PrintBatch:

@@ -89,6 +89,7 @@ class RunOptions:
     health: tuple[str, int] | None
     spark: SparkOptions
     as_json: bool
+    print_raw: bool
     metrics: tuple[str, ...]
     policy: Policy
     allow_state_drop: bool
@@ -132,6 +133,9 @@ def with_run_options(command: Callable[[RunOptions], Any]) -> Callable[..., Any]
             "--json", "as_json", is_flag=True, help="Print a JSON record per batch or job; print sinks go to stderr."
         ),
         click.option(
+            "--print-raw", is_flag=True, help="Let print sinks write control characters and line breaks as they are."
+        ),
+        click.option(
             "--metrics",
             multiple=True,
             callback=_good_destinations,
@@ -159,6 +163,10 @@ def run_command(options: RunOptions) -> int:
     refuse_wrong_usage(options)
     require("spark")
     plan = checked_plan(options)
+    if options.print_raw:
+        from hintplan.runtime.connectors.print_sink import print_raw
+
+        print_raw()
     health = Health(plan=plan.name, digest=fingerprint(plan))
     with served(health, options.health) if options.health is not None else nullcontext() as url:
         if url is not None:
