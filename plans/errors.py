@@ -34,15 +34,20 @@ class Diagnostic:
     path: str | None = None
 
     def __str__(self) -> str:
-        place = self.file or ""
+        place = on_one_line(self.file or "")
         if self.line is not None:
             place += f":{self.line}" if place else f"line {self.line}"
             if self.column is not None:
                 place += f":{self.column}"
         text = f"{place}: " if place else ""
-        text += f"{clipped(self.path, _LONGEST_PATH)}: " if self.path else ""
+        text += f"{on_one_line(clipped(self.path, _LONGEST_PATH))}: " if self.path else ""
         text += clipped(self.message)
         return text + (f"\n  hint: {clipped(self.hint)}" if self.hint else "")
+
+
+def on_one_line(name: str) -> str:
+    """A name that anybody may have given, with line breaks as escapes: what follows one would look like ours."""
+    return name.replace("\n", "\\n")
 
 
 def clipped(text: str, most: int = _LONGEST_MESSAGE) -> str:

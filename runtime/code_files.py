@@ -12,6 +12,7 @@ import sysconfig
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import BinaryIO
 
 PACKAGE = "hintplan"
 
@@ -87,7 +88,7 @@ def read_definition(path: str) -> bytes:
     return (packed if packed.is_file() else Path(path)).read_bytes()
 
 
-def write_zip(target: Path, files: Mapping[str, bytes], *, squeezed: bool) -> None:
+def write_zip(target: Path | BinaryIO, files: Mapping[str, bytes], *, squeezed: bool) -> None:
     """Write ``files`` to a zip in their order; the same files give the same bytes."""
     method = zipfile.ZIP_DEFLATED if squeezed else zipfile.ZIP_STORED
     with zipfile.ZipFile(target, "w", method) as packed:

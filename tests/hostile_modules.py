@@ -11,9 +11,11 @@ NAMES = tuple(sorted({*sys.stdlib_module_names, *_OTHERS}))
 
 
 def lay_out(directory: Path) -> Path:
-    """Put a module of each name into ``directory``, and return the file in which those that are imported write theirs."""
+    """Put a module of each name into ``directory``; those that are imported write theirs into the file returned."""
     told = directory / "imported"
     for name in NAMES:
-        text = f"with open({str(told)!r}, 'a') as file:\n    file.write({name!r} + chr(10))\nraise SystemExit({name!r})\n"
+        text = (
+            f"with open({str(told)!r}, 'a') as file:\n    file.write({name!r} + chr(10))\nraise SystemExit({name!r})\n"
+        )
         (directory / f"{name}.py").write_text(text, encoding="utf-8")
     return told

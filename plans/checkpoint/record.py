@@ -5,7 +5,8 @@
 ``queries`` decides what carries over (:mod:`hintplan.plans.compare.carryover`); ``document``, the whole plan, is for
 telling why, and for going back to it. Lines are added, never changed, so that a run which dies leaves one of them in
 force. A line ends with the checksum of its text, which has the checksum of the line before, as ``after``: no line can
-change, be lost or be put before another without a word. Knows how lines are read and written as text; files are read here if they are local, and by Spark elsewhere.
+change, be lost or be put before another without a word. Knows how lines are read and written as text; files are read
+here if they are local, and by Spark elsewhere.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ LAYOUT = 5
 in Spark's state store, and through 4 lines had no checksums."""
 
 _WITHOUT_CHECKSUMS = 4
-"""The older layout that is read and gone on with. The first line of a newer one has the checksum of the last of these."""
+"""The older layout that is gone on with. The first line of the newer one has the checksum of the last of these."""
 
 _CHECKSUM = ', "checksum": "'
 _FROM_BACKUP = "restore it, or the whole checkpoint, from a backup, then run again"

@@ -10,11 +10,12 @@ from collections.abc import Sequence
 
 from hintplan.plans.ci.checks import Checked
 from hintplan.plans.compare.report import report_text, summary, worst_level
+from hintplan.plans.errors import on_one_line
 from hintplan.plans.review.annotations import Remark
 from hintplan.plans.review.diff_markdown import LIMIT, mermaid_of, report_markdown
 from hintplan.plans.text.counts import count
 from hintplan.plans.text.markdown import code
-from hintplan.plans.text.terminal import clean
+from hintplan.plans.text.terminal import clean, one_line
 
 MARKER = "<!-- hintplan ci -->"
 """The first line of a comment, by which a script finds the one to replace."""
@@ -28,8 +29,8 @@ def ci_text(checked: Sequence[Checked], *, base: str) -> str:
         return "no plans"
     blocks = []
     for one in checked:
-        lines = [clean(f"{one.file}: {_verdict(one, base)}")]
-        lines += [f"  {remark.level}: {clean(_place(remark.line) + remark.message)}" for remark in _wrong(one)]
+        lines = [clean(f"{on_one_line(one.file)}: {_verdict(one, base)}")]
+        lines += [f"  {remark.level}: {one_line(_place(remark.line) + remark.message)}" for remark in _wrong(one)]
         if one.changes:
             lines += [f"  {line}" for line in report_text(one.changes).split("\n")[:-1]]
         blocks.append("\n".join(lines))

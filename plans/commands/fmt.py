@@ -6,7 +6,7 @@ from difflib import unified_diff
 
 import click
 
-from hintplan.plans.errors import Diagnostic, PlanError
+from hintplan.plans.errors import Diagnostic, PlanError, on_one_line
 from hintplan.plans.files.codec import loads, plan_bytes, put_plan_bytes, write_plan_bytes
 from hintplan.plans.files.fmt import formatted
 from hintplan.plans.merge.conflict_text import marked, sides_of
@@ -43,10 +43,10 @@ def fmt_command(paths: tuple[str, ...], check: bool, as_diff: bool) -> int:
         if as_diff:
             show(_difference(path, data, result))
         if check or as_diff:
-            say(f"{path}: would be laid out anew")
+            say(f"{on_one_line(path)}: would be laid out anew")
         else:
             write_plan_bytes(result, path)
-            say(f"{path}: laid out anew")
+            say(f"{on_one_line(path)}: laid out anew")
     return 2 if changed and (check or as_diff) else 0
 
 

@@ -10,7 +10,7 @@ import click
 
 from hintplan.plans.analysis.run_limits import check_sizes
 from hintplan.plans.commands.options import allow_fact_edits_option, json_option, read_plan, show_json
-from hintplan.plans.errors import Diagnostic, PlanError
+from hintplan.plans.errors import Diagnostic, PlanError, on_one_line
 from hintplan.plans.files.codec import fingerprint
 from hintplan.plans.show.explain import summary
 from hintplan.plans.text.terminal import say
@@ -43,7 +43,7 @@ def validate_command(paths: tuple[str, ...], allow_fact_edits: bool, as_json: bo
                 continue
             digests[path] = fingerprint(plan)
             if not as_json:
-                say(f"{path}: valid · {summary(plan)} · digest {digests[path]}")
+                say(f"{on_one_line(path)}: valid · {summary(plan)} · digest {digests[path]}")
     if as_json:
         found = [_diagnostic_json(problem) for problem in problems]
         show_json({"valid": not problems, "digests": digests, "diagnostics": found})

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from hintplan.plans.errors import on_one_line
 from hintplan.plans.lint.check import Found
 from hintplan.plans.lint.registry import RULES
 from hintplan.plans.lint.run import LEVELS, Report
@@ -76,13 +77,17 @@ def _lines(found: Sequence[Found], *, most: int | None) -> Iterator[str]:
         if most is None or seen[key] <= most or counted[key] == most + 1:
             yield _line(one)
         elif seen[key] == most + 1:
-            yield f"{one.file}: {counted[key] - most:,} more of {one.rule.id} {one.rule.slug}; --all lists them"
+            yield f"{_name(one)}: {counted[key] - most:,} more of {one.rule.id} {one.rule.slug}; --all lists them"
 
 
 def _line(one: Found) -> str:
-    place = ":".join(str(part) for part in (one.file, one.line, one.column) if part is not None)
+    place = ":".join(str(part) for part in (_name(one), one.line, one.column) if part is not None)
     text = f"{place}: {one.rule.level} {one.rule.id} {one.rule.slug}: {_subject(one)}{one.finding.message}"
     return f"{text}\n  hint: {one.finding.advice or one.rule.advice}"
+
+
+def _name(one: Found) -> str | None:
+    return None if one.file is None else on_one_line(one.file)
 
 
 def summary(report: Report, plans: int) -> str:

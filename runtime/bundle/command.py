@@ -5,6 +5,7 @@ What a run would refuse of the plan and its options is refused here. The same in
 
 from __future__ import annotations
 
+import io
 import re
 import sysconfig
 from collections.abc import Sequence
@@ -13,7 +14,8 @@ from pathlib import Path
 import click
 
 from hintplan.plans.connectors.policy import KEYS, Policy
-from hintplan.plans.files.codec import fingerprint, read_plan_bytes
+from hintplan.plans.files.codec import fingerprint, read_plan_bytes, write_plan_bytes
+from hintplan.plans.text.links import refuse_links
 from hintplan.plans.text.terminal import show
 from hintplan.runtime.bundle.contents import contents
 from hintplan.runtime.bundle.distributions import PLATFORMS
@@ -55,10 +57,14 @@ def bundle_command(path: str, options: tuple[str, ...], output: str, platform: s
     found = contents(plan, modules=run.policy.modules, platform=platform)
     program = program_text(name=name, options=_options(options, run.policy, fingerprint(plan)), platform=platform)
     files = {**found.files, f"{name}.json": read_plan_bytes(path), "__main__.py": program.encode()}
-    Path(output).mkdir(parents=True, exist_ok=True)
     archive, main = Path(output, f"{name}.zip"), Path(output, f"{name}_main.py")
-    write_zip(archive, files, squeezed=True)
-    main.write_text(program, encoding="utf-8")
+    refuse_links(archive)
+    refuse_links(main)
+    Path(output).mkdir(parents=True, exist_ok=True)
+    packed = io.BytesIO()
+    write_zip(packed, files, squeezed=True)
+    write_plan_bytes(packed.getvalue(), archive)
+    write_plan_bytes(program.encode(), main)
     show(submission_text(plan, found, archive, main, platform))
     return 0
 

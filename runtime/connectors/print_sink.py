@@ -32,7 +32,6 @@ from hintplan.runtime.connectors.rowtext import lines
 from hintplan.runtime.engine.each_batch import written_by
 from hintplan.runtime.operator import KIND
 
-
 _as_they_are = False
 
 

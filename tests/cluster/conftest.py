@@ -11,6 +11,7 @@ import pytest
 from tests.cluster.installed import environment, installed
 from tests.cluster.standalone import Cluster, running_cluster, running_connect_server
 from tests.cluster.yarn import Yarn, running_yarn
+from tests.hostile_modules import lay_out
 
 DEADLINE_SECONDS = 300
 

@@ -239,6 +239,25 @@ def test_nothing_is_written_through_a_link(
     assert [file.name for file in outside.iterdir()] == ["precious.html"]
 
 
+@pytest.mark.parametrize("is_plan", [True, False])
+@pytest.mark.parametrize(
+    "command",
+    [["ci", "--base", "git:main"], ["validate"], ["fmt"], ["fmt", "--check"], ["lint"], ["explain"]],
+    ids=" ".join,
+)
+def test_a_file_name_with_line_breaks_forges_no_line(repository: Path, command: list[str], is_plan: bool) -> None:
+    name = "x\nforged.json: ok.json"
+    data = (repository / "plans" / "revenue.json").read_bytes()
+    (repository / name).write_bytes(
+        data.replace(b"  ", b"   ") if is_plan else b'{"format": 1, "mode": 2, "config": 3}'
+    )
+    commit(repository)
+    done = hintplan(*command, *([] if command[0] == "ci" else [name]), folder=repository)
+    printed = done.stdout + done.stderr
+    assert not [line for line in printed.splitlines() if line.startswith("forged.json")]
+    assert "x\\nforged.json: ok.json" in printed or (command[0] in ("lint", "explain") and is_plan)
+
+
 def test_an_edited_plan_is_still_in_step_with_its_script(ci: Run, repository: Path) -> None:
     edit(repository / "plans" / "job.json", TTL, "3 d")
     edit(repository / "plans" / "job.json", "config.table.exec.state.ttl", "2 h")

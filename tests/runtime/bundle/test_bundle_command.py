@@ -91,6 +91,21 @@ def test_the_same_input_gives_the_same_bytes(bundle: Bundle) -> None:
         assert Path("one", name).read_bytes() == Path("two", name).read_bytes()
 
 
+@pytest.mark.parametrize("link", ["dist", "dist/counts.zip", "dist/counts_main.py", "dist/below"])
+def test_nothing_is_written_through_a_link(bundle: Bundle, tmp_path_factory: pytest.TempPathFactory, link: str) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    (outside / "precious").write_text("precious")
+    place = Path(link)
+    place.parent.mkdir(exist_ok=True)
+    is_folder = "." not in link
+    place.symlink_to(outside if is_folder else outside / "precious")
+    done = bundle("-o", f"{link}/new" if link == "dist/below" else "dist")
+    assert done.exit_code == 1
+    assert "symbolic link" in str(done.exception)
+    assert (outside / "precious").read_text() == "precious"
+    assert [file.name for file in outside.iterdir()] == ["precious"]
+
+
 def test_the_lines_for_spark_submit_name_the_application_and_the_files(bundle: Bundle) -> None:
     said = bundle("-o", "dist").stdout
     files = "--py-files dist/counts.zip dist/counts_main.py"
