@@ -17,10 +17,11 @@ from typing import Any, assert_never
 from hintplan.plans.analysis.columns import output_columns
 from hintplan.plans.client import actions
 from hintplan.plans.client.actions import Action, Performed
-from hintplan.plans.client.plan_files import local_path, plan_to_run, written
+from hintplan.plans.client.plan_files import plan_to_run, read_plan_file, written
 from hintplan.plans.client.table import TableWriter, is_number
+from hintplan.plans.connectors.policy import OPEN, Policy
 from hintplan.plans.errors import Diagnostic, HintplanError, NotInstalled, SqlError
-from hintplan.plans.files.codec import dumps, load
+from hintplan.plans.files.codec import dumps
 from hintplan.plans.lazy import load as load_by_name
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.show.explain import explain_json
@@ -38,6 +39,7 @@ class Client:
     as_json: bool
     allow_fact_edits: bool
     typed: bool
+    policy: Policy = OPEN
     statement: int = 0
     _engine: Any = None
     _perform: Any = field(default_factory=lambda: load_by_name("hintplan.planner.execute_statement:execute_statement"))
@@ -106,20 +108,20 @@ class Client:
             case actions.ShowPlan():
                 self._explain(action.plan)
             case actions.ShowFile():
-                path = local_path(action.path)
-                self._explain(load(path, allow_fact_edits=self.allow_fact_edits, check_meaning=False))
+                allowed = self.allow_fact_edits
+                self._explain(read_plan_file(action.path, self.policy, allow_fact_edits=allowed, check_meaning=False))
             case actions.RunSelect():
                 return self._select(action.plan)
             case actions.RunInsert():
                 return self._insert(action.plan, background=action.background)
             case actions.WritePlan(execute=False):
-                say(written(action))
+                say(written(action, self.policy))
             case actions.WritePlan():
-                plan, said = plan_to_run(action, allow_fact_edits=self.allow_fact_edits)
+                plan, said = plan_to_run(action, self.policy, allow_fact_edits=self.allow_fact_edits)
                 say(said)
                 return self._insert(plan, background=action.background)
             case actions.RunPlan():
-                plan = load(local_path(action.path), allow_fact_edits=self.allow_fact_edits)
+                plan = read_plan_file(action.path, self.policy, allow_fact_edits=self.allow_fact_edits)
                 return self._insert(plan, background=action.background)
             case actions.FillCached():
                 if code := self.engine.fill(action.plan):

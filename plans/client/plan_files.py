@@ -13,8 +13,10 @@ import os
 from urllib.parse import unquote, urlsplit
 
 from hintplan.plans.client.actions import WritePlan
-from hintplan.plans.errors import PlanError
-from hintplan.plans.files.codec import dumps, load, write_plan_bytes
+from hintplan.plans.connectors.policy import Policy, refusal
+from hintplan.plans.connectors.reach import file_place
+from hintplan.plans.errors import PlanError, RunError
+from hintplan.plans.files.codec import dumps, load, read_plan_bytes, write_plan_bytes
 from hintplan.plans.format.digest import plan_digests
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import state_of
@@ -34,9 +36,35 @@ def local_path(path: str) -> str:
     return path
 
 
-def written(action: WritePlan) -> str:
+def read_plan_file(text: str, policy: Policy, *, allow_fact_edits: bool, check_meaning: bool = True) -> Plan:
+    """The plan in the file that a statement names.
+
+    RunError if ``policy`` does not let the client reach it. PlanError if it is wrong; of a file that is no plan at all,
+    nothing is told.
+    """
+    path = _reached(text, policy)
+    if not _looks_like_plan(path):
+        raise PlanError(f"'{path}' is no plan", hint="name a file that COMPILE PLAN or hintplan compile has written")
+    return load(path, allow_fact_edits=allow_fact_edits, check_meaning=check_meaning)
+
+
+def _reached(text: str, policy: Policy) -> str:
+    path = local_path(text)
+    place = file_place("", path)
+    if not policy.allows(place):
+        raise RunError(diagnostics=(refusal(place, None),))
+    return path
+
+
+def _looks_like_plan(path: str) -> bool:
+    """Whether a file has what a plan begins with and what it is about, also if it cannot be read as one."""
+    data = read_plan_bytes(path)
+    return b'"format"' in data and b'"operators"' in data
+
+
+def written(action: WritePlan, policy: Policy) -> str:
     """Write the plan unless a file must stay, and say what was done; PlanError if there is one and nobody decided."""
-    path = local_path(action.path)
+    path = _reached(action.path, policy)
     if os.path.exists(path) and not action.force:
         if not action.if_not_exists:
             advice = f"remove it, write COMPILE PLAN ... IF NOT EXISTS FOR, or {_FORCE}"
@@ -47,21 +75,21 @@ def written(action: WritePlan) -> str:
     return f"{path} written: {len(action.plan.operators)} operators, {stateful} with state"
 
 
-def plan_to_run(action: WritePlan, *, allow_fact_edits: bool) -> tuple[Plan, str]:
+def plan_to_run(action: WritePlan, policy: Policy, *, allow_fact_edits: bool) -> tuple[Plan, str]:
     """The plan that COMPILE AND EXECUTE PLAN executes, and what was done with the file.
 
     A file that is there is executed, with its edits, if it belongs to the statement; PlanError if it does not.
     """
-    path = local_path(action.path)
+    path = _reached(action.path, policy)
     if os.path.exists(path) and not action.force:
-        found = load(path, allow_fact_edits=allow_fact_edits)
+        found = read_plan_file(action.path, policy, allow_fact_edits=allow_fact_edits)
         if other := difference(found, action.plan):
             raise PlanError(
                 f"the plan file '{path}' belongs to other SQL: {other}",
                 hint=f"EXECUTE PLAN executes it as it is; to compile it again, remove it or {_FORCE}",
             )
         return found, f"{path} is there already, and is executed"
-    return action.plan, written(action)
+    return action.plan, written(action, policy)
 
 
 def difference(found: Plan, compiled: Plan) -> str:
@@ -92,6 +120,10 @@ def _note(path: str, plan: Plan) -> str:
 
 
 def _write(plan: Plan, path: str) -> None:
+    if os.path.exists(path) and not _looks_like_plan(path):
+        raise PlanError(
+            f"'{path}' is there already and is no plan, so it is not written over", hint="write another path"
+        )
     folder = os.path.dirname(path)
     try:
         if folder:

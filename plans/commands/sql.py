@@ -75,6 +75,7 @@ def sql_command(
         as_json=as_json,
         allow_fact_edits=allow_fact_edits,
         typed=typed,
+        policy=options["policy"],
     )
     try:
         if not _read_init_files(client, init, debug=options["debug"]):

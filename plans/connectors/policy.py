@@ -98,7 +98,7 @@ def refuse_reach(tables: Mapping[str, Table], policy: Policy, checkpoint: str | 
 def _problems(name: str, table: Table, policy: Policy, checkpoint: str | None) -> Iterator[Diagnostic]:
     for place in places(table):
         if not policy.allows(place, checkpoint):
-            yield _refusal(place, f"tables.{name}.options.{place.option}")
+            yield refusal(place, f"tables.{name}.options.{place.option}")
     for option, value in table.options.items():
         for reference in ENVIRONMENT.findall(value):
             variable = reference.removeprefix("${env:").removesuffix("}")
@@ -110,7 +110,8 @@ def _problems(name: str, table: Table, policy: Policy, checkpoint: str | None) -
                 )
 
 
-def _refusal(place: Place, path: str) -> Diagnostic:
+def refusal(place: Place, path: str | None) -> Diagnostic:
+    """What is said of ``place``, which the option at ``path`` of a plan names and the run may not reach."""
     if isinstance(place, FilePlace) and place.is_local:
         shown = place.local_path
         return Diagnostic(

@@ -158,7 +158,8 @@ def test_compile_plan_writes_what_hintplan_compile_writes(sql: Run, folder: Path
 
 
 def test_a_plan_file_that_is_there_is_not_written_over(sql: Run, folder: Path) -> None:
-    (folder / "plan.json").write_text("mine")
+    mine = '{"format": "0.1", "operators": []}'
+    (folder / "plan.json").write_text(mine)
     refused = sql(f"{TABLES}COMPILE PLAN 'plan.json' FOR {SUMS};")
     assert refused.code == 1
     assert refused.err.endswith(
@@ -169,7 +170,7 @@ def test_a_plan_file_that_is_there_is_not_written_over(sql: Run, folder: Path) -
         "SET 'table.plan.force-recompile' = 'true'\n"
     )
     kept = sql(f"{TABLES}COMPILE PLAN 'plan.json' IF NOT EXISTS FOR {SUMS};")
-    assert (kept.code, (folder / "plan.json").read_text()) == (0, "mine")
+    assert (kept.code, (folder / "plan.json").read_text()) == (0, mine)
     assert kept.err.endswith("plan.json is there already, and stays; it is no plan that can be read\n")
     forced = f"SET 'table.plan.force-recompile' = 'true'; {TABLES}COMPILE PLAN 'plan.json' IF NOT EXISTS FOR {SUMS};"
     assert sql(forced).code == 0
@@ -236,6 +237,57 @@ def test_execute_plan_checks_the_file_as_run_does(sql: Run, engine: Engine, fold
     assert sql(f"EXECUTE PLAN 'file://{folder}/plan.json';").code == 0
     assert engine.ran[-1] == ("insert", plan)
     assert "'s3://bucket/plan.json' is not a local file" in sql("EXECUTE PLAN 's3://bucket/plan.json';").err
+
+
+STATEMENTS = [
+    "COMPILE PLAN '{}' FOR {}",
+    "COMPILE PLAN '{}' IF NOT EXISTS FOR {}",
+    "COMPILE AND EXECUTE PLAN '{}' FOR {}",
+    "EXECUTE PLAN '{}'",
+    "EXPLAIN PLAN FOR '{}'",
+]
+FORCED = "SET 'table.plan.force-recompile' = 'true'; "
+
+
+@pytest.mark.parametrize("forced", ["", FORCED], ids=["", "forced"])
+@pytest.mark.parametrize("there", ["nothing", "plan", "link"])
+@pytest.mark.parametrize("statement", STATEMENTS)
+def test_plan_files_are_only_where_the_client_may_reach(
+    sql: Run, folder: Path, tmp_path_factory: pytest.TempPathFactory, statement: str, there: str, forced: str
+) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    path = outside / "plan.json"
+    if there != "nothing":
+        assert sql(f"{TABLES}COMPILE PLAN '{path}' FOR {SUMS};").code == 0
+    before = {file.name: file.read_bytes() for file in outside.iterdir()}
+    if there == "link":
+        (folder / "below").symlink_to(outside)
+        path = folder / "below" / "plan.json"
+    done = sql(f"{forced}{TABLES}{statement.format(path, SUMS)};", "--allow-path", str(folder))
+    assert done.code == 1
+    assert f"the run may not reach {path}" in done.err
+    assert f"--allow-path {outside}/plan.json" in done.err
+    assert {file.name: file.read_bytes() for file in outside.iterdir()} == before
+    inside = sql(f"{forced}{TABLES}COMPILE PLAN '{folder}/x/plan.json' FOR {SUMS};", "--allow-path", str(folder))
+    assert inside.code == 0, inside.err
+
+
+@pytest.mark.parametrize(
+    "text", ["secret-token 1\n", '"secret-token": 1', '["secret-token"]', '{"secret-token": 2}', ""]
+)
+@pytest.mark.parametrize("statement", STATEMENTS)
+def test_a_file_that_is_no_plan_is_neither_written_over_nor_told(
+    sql: Run, folder: Path, statement: str, text: str
+) -> None:
+    (folder / "notes").write_text(text)
+    done = sql(f"{FORCED}{TABLES}{statement.format('notes', SUMS)};")
+    assert done.code == 1, done.err
+    assert "no plan" in done.err
+    assert "secret" not in done.err + done.out
+    assert (folder / "notes").read_text() == text
+    told = sql(f"{TABLES}{statement.format('notes', SUMS)};")
+    assert "secret" not in told.err + told.out
+    assert (folder / "notes").read_text() == text
 
 
 def test_explain_shows_the_tree_of_a_statement_and_of_a_file(sql: Run, folder: Path) -> None:
