@@ -47,6 +47,9 @@ _INVALID = "HP000"
 _ASKING = ("hint", "statement")
 _AGAIN = "compile the script again, keeping the edits: hintplan compile SCRIPT --keep-edits PLAN -o PLAN"
 
+_UNNAMED = "the plan of the base names its script, {!r}; this one names none, so they are not compared"
+_NAME_IT = 'put "source" back; a plan that is to go on without a script needs another file, all of which is new'
+
 _ENOUGH = 100
 
 
@@ -113,6 +116,10 @@ def check_plan(
             remarks.append(remark_of_diagnostic(error.diagnostics[0], "base", "warning"))
         else:
             changes = diff(before, plan)
+            if before.source is not None and plan.source is None:
+                problem = Diagnostic(message=_UNNAMED.format(before.source), hint=_NAME_IT, file=file, line=1)
+                remarks.append(remark_of_diagnostic(problem, "script"))
+                marks["script"] = "failed"
             source = PlanSource(name=file, file=file, data=data, plan=plan)
             found = remarks_of_changes(changes, locate(source, changes), fail_on=fail_on)
             remarks += [remark for remark in found if remark.rule != "diff-none" or remark.level == "error"]
@@ -144,6 +151,14 @@ def removed_plan(file: str, base: bytes) -> Checked:
     except PlanError:
         before = None
     return Checked(file=file, remarks=(remark,), before=before, removed=True)
+
+
+def no_plan_any_more(file: str) -> Checked:
+    """What to say of a file that is a plan in the base and something else now."""
+    problem = Diagnostic(
+        message="was a plan in the base and is none now", hint="put the plan back, or remove the file", file=file
+    )
+    return Checked(file=file, remarks=(remark_of_diagnostic(problem, "validate"),), marks={"validate": "failed"})
 
 
 def out_of_step(compiled: Plan, plan: Plan) -> Iterator[tuple[str, str]]:

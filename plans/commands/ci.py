@@ -10,13 +10,14 @@ from typing import Any
 
 import click
 
-from hintplan.plans.ci.checks import RULES, Checked, check_plan, removed_plan, with_lint
+from hintplan.plans.ci.checks import RULES, Checked, check_plan, no_plan_any_more, removed_plan, with_lint
 from hintplan.plans.commands.diff import FAIL_ON, least_level
 from hintplan.plans.commands.options import allow_fact_edits_option, allow_module_option, init_option
 from hintplan.plans.errors import Diagnostic, HintplanError, PlanError
 from hintplan.plans.files import git
 from hintplan.plans.files.codec import read_plan_bytes, write_plan_bytes
 from hintplan.plans.files.named_script import init_of, named_script
+from hintplan.plans.files.plan_like import is_plan_like
 from hintplan.plans.files.plan_source import compile_text, init_texts
 from hintplan.plans.lint.run import lint
 from hintplan.plans.review.annotations import Remark
@@ -126,27 +127,23 @@ def _tracked() -> list[str]:
 
 
 def _is_plan(name: str) -> bool:
+    """True for a plan that can be run, and for a file that is meant to be one."""
     if os.path.getsize(name) > MAX_BYTES:
-        return False
-    with open(name, "rb") as stream:
-        return _looks_like_plan(stream.read(4096))
-
-
-def _looks_like_plan(head: bytes) -> bool:
-    """Whether this can be the beginning of a plan; a schema of plans is none."""
-    return b'"format"' in head and b'"mode"' in head and b'"config"' in head and b'"$schema"' not in head
+        return False  # no command reads it
+    return is_plan_like(Path(name).read_bytes())
 
 
 def _removed(revision: str, files: Sequence[str]) -> list[Checked]:
-    """The plans of the base that are gone."""
+    """The plans of the base that are gone, and those in whose place there is something else."""
     top = git.git("rev-parse", "--show-prefix")[1].strip()
-    code, names, _ = git.git("ls-tree", "-r", "--name-only", "-z", revision, "--", ".")
+    changed = ("diff", "--relative", "--no-ext-diff", "--no-renames", "--name-only", "-z", revision, "--", "*.json")
     found = []
-    for name in names.split("\0") if code == 0 else ():
-        if name.endswith(".json") and name not in files and not os.path.exists(name):
-            data = git.read(git.GitPath(revision, f"{top}{name}"), shown=name)
-            if _looks_like_plan(data[:4096]):
-                found.append(removed_plan(name, data))
+    for name in git.git(*changed)[1].split("\0"):
+        if name and name not in files:
+            where = git.GitPath(revision, f"{top}{name}")
+            data = git.read(where, shown=name) if 0 < git.size(where) <= MAX_BYTES else b""
+            if is_plan_like(data):
+                found.append(no_plan_any_more(name) if os.path.lexists(name) else removed_plan(name, data))
     return found
 
 

@@ -6,6 +6,7 @@ import json
 import shutil
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 
 import click
 
@@ -85,7 +86,10 @@ def diff_command(
         read_source(name, config=config, allow_modules=allow_modules, init=init, allow_fact_edits=allow_fact_edits)
         for name in (before, after)
     ]
-    changes = diff(sources[0].plan, sources[1].plan)
+    old, new = (source.plan for source in sources)
+    if any(source.places is not None for source in sources):
+        old = replace(old, source=new.source, init=new.init)  # they are names of the scripts, which the call gives
+    changes = diff(old, new)
     sql = sql_difference(script_of(sources[0]), script_of(sources[1])) if with_sql else None
     text = rendered(sources[0], sources[1], changes, layout, concise=concise, full=full, fail_on=fail_on, sql=sql)
     if text or layout != "github":

@@ -1,8 +1,8 @@
 """The differences of two plans by meaning: which settings and facts differ, who set them, and what becomes of state.
 
-Layout, key order, the order of independent operators and the spelling of durations are no differences, nor is the name
-of the script. What a change does to a running job is decided in :mod:`hintplan.plans.settings.effects`; wording and
-layout of reports belong to others.
+Layout, key order, the order of independent operators and the spelling of durations are no differences. What a change
+does to a running job is decided in :mod:`hintplan.plans.settings.effects`; wording and layout of reports belong to
+others.
 
 >>> [(change.path, change.before, change.after) for change in diff(Plan(name="a"), Plan(name="b"))]
 [('name', 'a', 'b')]
@@ -37,6 +37,7 @@ from hintplan.plans.settings.effects import (
     NO_NOTE,
     PARKS,
     PARKS_NO_MORE,
+    SCRIPT,
     UNKNOWN_KEY,
     UNREADABLE,
     Effect,
@@ -74,6 +75,12 @@ def _plan(before: Plan, after: Plan) -> Iterator[Change]:
         yield _setting("name", "name", before.name, after.name, KEYS[NAME].effect)
     if before.mode != after.mode:
         yield replace(_setting("mode", "mode", before.mode, after.mode, INCOMPATIBLE), setting=None)
+    for path, old, new in (
+        ("source", before.source, after.source),
+        ("init", ", ".join(before.init) or None, ", ".join(after.init) or None),
+    ):
+        if old != new:
+            yield replace(_setting(path, path, old, new, SCRIPT), setting=None)
 
 
 def _reasons(before: Plan, after: Plan) -> Iterator[Change]:

@@ -77,6 +77,12 @@ def read(where: GitPath, *, shown: str) -> bytes:
     return data
 
 
+def size(where: GitPath) -> int:
+    """The size of the file in bytes; 0 if there is none."""
+    found = _verified(f"{where.revision}:{where.path}")
+    return int(git("cat-file", "-s", found)[1] or 0) if found else 0
+
+
 def exists(where: GitPath) -> bool:
     """Whether there is such a file."""
     return bool(_verified(f"{where.revision}:{where.path}"))

@@ -239,6 +239,56 @@ def test_nothing_is_written_through_a_link(
     assert [file.name for file in outside.iterdir()] == ["precious.html"]
 
 
+HIDDEN: dict[str, Callable[[bytes], bytes]] = {
+    "blanks": lambda data: data.replace(b"{", b"{" + b" " * 5000, 1),
+    "line breaks at the end of the head": lambda data: data.replace(b"{", b"{" + b"\n" * 100_000, 1),
+    "UTF-16": lambda data: data.decode().encode("utf-16"),
+    "UTF-16-BE without a mark": lambda data: data.decode().encode("utf-16-be"),
+    "UTF-32": lambda data: data.decode().encode("utf-32"),
+    "a mark of UTF-8": lambda data: b"\xef\xbb\xbf" + data,
+    "escapes in keys": lambda data: data.replace(b'"format"', b'"\\u0066ormat"', 1),
+    "keys in another order": lambda data: json.dumps(dict(reversed(json.loads(data).items()))).encode(),
+    "a schema": lambda data: data.replace(b"{", b'{"$schema": "x",', 1),
+    "no JSON": lambda data: data[:-3],
+    "depth": lambda data: data.replace(b'"config"', b'"x": ' + b"[" * 100_000 + b"]" * 100_000 + b', "config"', 1),
+}
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+@pytest.mark.parametrize("hidden", HIDDEN)
+def test_no_layout_hides_a_plan(ci: Run, repository: Path, hidden: str, is_new: bool) -> None:
+    name = "new.json" if is_new else "revenue.json"
+    data = (repository / "plans" / "revenue.json").read_bytes()
+    (repository / "plans" / name).write_bytes(HIDDEN[hidden](data))
+    commit(repository)
+    done = ci()
+    assert done.returncode == 1, done.stdout
+    assert f"plans/{name}: " in done.stdout
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", "null", '{"format": 1}'])
+def test_a_plan_that_becomes_something_else_fails(ci: Run, repository: Path, text: str) -> None:
+    (repository / "plans" / "revenue.json").write_text(text)
+    commit(repository)
+    done = ci()
+    assert done.returncode == 1, done.stdout
+    assert "plans/revenue.json: no valid plan\n  error: was a plan in the base and is none now" in done.stdout
+
+
+def test_a_plan_that_no_longer_names_its_script_fails(ci: Run, repository: Path) -> None:
+    file = repository / "plans" / "job.json"
+    (repository / "plans" / "job.sql").unlink()
+    text = file.read_text()
+    file.write_text(text.replace('  "source": "job.sql",\n', ""))
+    assert file.read_text() != text
+    done = ci()
+    assert done.returncode == 1, done.stdout
+    assert "the plan of the base names its script, 'job.sql'; this one names none" in done.stdout
+    compared = hintplan("diff", "git:main:plans/job.json", "plans/job.json", "--exit-code", folder=repository)
+    assert compared.returncode == 2
+    assert "source" in compared.stdout
+
+
 @pytest.mark.parametrize("is_plan", [True, False])
 @pytest.mark.parametrize(
     "command",

@@ -81,10 +81,11 @@ def test_set_keeps_the_reason_in_the_file_whatever_its_layout(plan_text: str, tm
     assert b"\n" not in written
 
 
-def test_the_source_of_a_plan_is_read_and_written_and_no_difference(plan_text: str, plan: Plan) -> None:
+def test_the_source_of_a_plan_is_read_and_written_and_a_difference_without_effect(plan_text: str, plan: Plan) -> None:
     from hintplan.plans.compare.diff import diff
 
     other = hintplan.loads(json.dumps({**json.loads(plan_text), "source": "job.sql"}))
     assert other.source == "job.sql"
     assert json.loads(hintplan.dumps(other))["source"] == "job.sql"
-    assert diff(plan, other) == ()
+    (change,) = diff(plan, other)
+    assert (change.path, change.before, change.after, change.effect.level) == ("source", None, "job.sql", "none")
