@@ -6,9 +6,11 @@ It only decides when Python workers start. If it is wrong, they start a second l
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from hintplan.plans.checkpoint.record import absolute, is_local_path
+from hintplan.plans.connectors.reach import FilePlace
+from hintplan.plans.connectors.table import places
 from hintplan.plans.model.plan import Plan
 
 _MOST = 10_000
@@ -19,12 +21,13 @@ def may_find_rows(plan: Plan, checkpoint: str | None) -> bool:
     """False if all sources of ``plan`` are directories here, with no file that changed after the last batch ended."""
     if checkpoint is None or not is_local_path(checkpoint):
         return True
-    folders = {_folder(plan.tables[scan.table].options) for scan in plan.scans}
-    if None in folders:
+    read = [places(plan.tables[scan.table]) for scan in plan.scans]
+    if not all(found and all(isinstance(place, FilePlace) and place.is_local for place in found) for found in read):
         return True
+    folders = {place.local_path for found in read for place in found if isinstance(place, FilePlace)}
     try:
         ended = _last_commit(absolute(checkpoint).removeprefix("file://"))
-        files = [time for folder in folders if folder for time in _times(folder)]
+        files = [time for folder in folders for time in _times(folder)]
     except (OSError, _TooManyError):
         return True
     return ended is None or any(time >= ended for time in files)
@@ -32,12 +35,6 @@ def may_find_rows(plan: Plan, checkpoint: str | None) -> bool:
 
 class _TooManyError(Exception):
     """There are more files than are looked at."""
-
-
-def _folder(options: Mapping[str, str]) -> str | None:
-    path = options.get("path", "")
-    is_here = options.get("connector") == "filesystem" and path and is_local_path(path)
-    return path.removeprefix("file://") if is_here else None
 
 
 def _last_commit(checkpoint: str) -> float | None:
