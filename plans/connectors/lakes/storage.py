@@ -13,6 +13,7 @@ tables.orders.options.at: the path is of 'hdfs', and only local directories and 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from hintplan.plans.connectors.options import option
@@ -22,10 +23,11 @@ from hintplan.plans.errors import Diagnostic
 
 _S3 = ("s3", "s3a")
 _ENDPOINT = "s3.endpoint"
+_REGION = "s3.region"
 
 S3_OPTIONS = (
     option(_ENDPOINT, description="The address of an object store other than Amazon's, such as http://minio:9000."),
-    option("s3.region", description="The region of the bucket; that of the machine if absent."),
+    option(_REGION, description="The region of the bucket; that of the machine if absent."),
     option("s3.access-key-id", environment=True, description="Who writes; whom the machine says if absent."),
     option("s3.secret-access-key", secret=True, description="The key of who writes, as ${env:NAME}."),
     option("s3.session-token", secret=True, description="The token of a session of who writes, as ${env:NAME}."),
@@ -79,6 +81,14 @@ def _check_store(path: str, table: Table) -> Iterator[Diagnostic]:
             message=f"{_ENDPOINT!r} is {endpoint!r}, expected http:// or https:// with a host",
             hint=f"write '{_ENDPOINT}' = 'https://minio.example.com:9000'",
             path=f"{path}.{_ENDPOINT}",
+        )
+    region = table.options.get(_REGION)
+    if region is not None and not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", region):
+        # It is a part of the name of the host.
+        yield Diagnostic(
+            message=f"{_REGION!r} is {region!r}, expected lower-case letters, digits and hyphens",
+            hint=f"write '{_REGION}' = 'eu-central-1'",
+            path=f"{path}.{_REGION}",
         )
     pair = ("s3.access-key-id", "s3.secret-access-key")
     there = [name for name in pair if name in table.options]

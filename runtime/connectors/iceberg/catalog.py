@@ -24,6 +24,13 @@ from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
 from hintplan.plans.connectors.lakes.catalogs import LOCATION, SQLITE_URL, TYPE, URI, WAREHOUSE
 from hintplan.plans.connectors.reach import http_host
 from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.iceberg.confined import (
+    ROOT,
+    ConfinedFileIO,
+    ConfinedRestCatalog,
+    ConfinedSqlCatalog,
+    plain_place,
+)
 from hintplan.runtime.connectors.iceberg.types import same, schema_of
 from hintplan.runtime.connectors.lakes.commits import Changed
 from hintplan.runtime.connectors.lakes.divisions import is_known
@@ -59,7 +66,7 @@ def loaded(target: Target) -> Table | None:
     """The table, None if it is not there; RunError if its files are where the script does not say."""
     with failures(target):
         try:
-            table = _catalog(tuple(target.options.items())).load_table(_identifier(target))
+            table = _catalog_of(target).load_table(_identifier(target))
         except (exceptions.NoSuchTableError, exceptions.NoSuchNamespaceError):
             return None
         _refuse_place(target, table)
@@ -72,7 +79,7 @@ def prepared(target: Target) -> Table:
     if found is not None:
         return found
     with failures(target):
-        catalog, schema = _catalog(tuple(target.options.items())), schema_of(target)
+        catalog, schema = _catalog_of(target), schema_of(target)
         fields = [
             PartitionField(schema.find_field(name).field_id, 1000 + number, IdentityTransform(), name)
             for number, name in enumerate(target.partitioned_by)
@@ -119,25 +126,26 @@ def _identifier(target: Target) -> tuple[str, ...]:
     return (*options["catalog-database"].split("."), options["catalog-table"])
 
 
+def _catalog_of(target: Target) -> Catalog:
+    return _catalog(tuple(target.options.items()), target.storage.root)
+
+
 @lru_cache(maxsize=32)
-def _catalog(options: tuple[tuple[str, str], ...]) -> Catalog:
+def _catalog(options: tuple[tuple[str, str], ...], root: str) -> Catalog:
     """The catalog that options of a table name; not what pyiceberg's own file and variables say of one."""
     given = dict(options)
     own = {name: resolve(value) for name, value in given.items() if name in _PASSED_ON or name.startswith("s3.")}
-    own["py-io-impl"] = "pyiceberg.io.pyarrow.PyArrowFileIO"
+    own |= {"py-io-impl": f"{ConfinedFileIO.__module__}.{ConfinedFileIO.__name__}", ROOT: root}
     if given[TYPE].lower() == "rest":
-        from pyiceberg.catalog.rest import RestCatalog
-
         for name in (URI, "oauth2-server-uri"):
             if name in given:
                 host = http_host(name, given[name])
                 refuse_link_local(host.host, host.port or host.usual, path=name)
         # Tasks write with credentials of their own, so none are asked for.
-        return RestCatalog(given["catalog-name"], uri=given[URI], **own, **{"header.X-Iceberg-Access-Delegation": ""})
-    from pyiceberg.catalog.sql import SqlCatalog
-
+        headers = {"header.X-Iceberg-Access-Delegation": ""}
+        return ConfinedRestCatalog(given["catalog-name"], uri=given[URI], **own, **headers)
     path = os.path.abspath(given[URI].removeprefix(SQLITE_URL))
-    opening = partial(SqlCatalog, given["catalog-name"], uri=f"sqlite:///{path}", **own)
+    opening = partial(ConfinedSqlCatalog, given["catalog-name"], uri=f"sqlite:///{path}", **own)
     try:
         return opening()
     except OperationalError:  # as others may be about to create its tables, too
@@ -151,14 +159,6 @@ def _new_location(target: Target) -> str | None:
     if LOCATION in given:
         return root
     return None if given[TYPE].lower() == "rest" else "/".join((root, *_identifier(target)))
-
-
-def plain_place(location: str) -> str:
-    """A place in an Iceberg table as :class:`Storage` has it."""
-    scheme, colon, rest = location.rstrip("/").partition("://")
-    if colon and scheme in ("s3", "s3a", "s3n"):
-        return f"s3://{rest}"
-    return os.path.normpath(rest if colon and scheme == "file" else location.removeprefix("file:"))
 
 
 def _refuse_place(target: Target, table: Table) -> None:

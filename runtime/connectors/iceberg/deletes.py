@@ -15,7 +15,8 @@ from pyiceberg.manifest import DataFile, DataFileContent, FileFormat, ManifestCo
 from pyiceberg.table import FileScanTask, Table
 
 from hintplan.plans.errors import RunError
-from hintplan.runtime.connectors.iceberg.catalog import failures, plain_place, storage_at
+from hintplan.runtime.connectors.iceberg.catalog import failures, storage_at
+from hintplan.runtime.connectors.iceberg.confined import is_below, plain_place
 from hintplan.runtime.connectors.lakes.deleted_rows import packed_places
 from hintplan.runtime.connectors.lakes.target import Target
 
@@ -66,7 +67,7 @@ def _read(target: Target, table: Table, file: DataFile) -> pa.Table:
             hint="rewrite its files with the engine that writes them, as rewrite_data_files does",
             path=target.path,
         )
-    if not path.startswith(f"{storage.root}/"):
+    if not path.startswith(f"{storage.root}/") or not is_below(path, storage.root):
         raise RunError(
             f"table {target.name} cannot be read: {target.called} has a file at {file.file_path}, outside of "
             f"{table.location()}",

@@ -15,7 +15,8 @@ from pyiceberg.transforms import IdentityTransform
 
 from hintplan.plans.connectors.lakes.catalogs import SNAPSHOT, TAG, TIMESTAMP
 from hintplan.plans.errors import RunError
-from hintplan.runtime.connectors.iceberg.catalog import check_columns, failures, loaded, plain_place, storage_at
+from hintplan.runtime.connectors.iceberg.catalog import check_columns, failures, loaded, storage_at
+from hintplan.runtime.connectors.iceberg.confined import is_below, plain_place
 from hintplan.runtime.connectors.iceberg.deletes import deleted_places, refuse_equality_deletes
 from hintplan.runtime.connectors.lakes.reading import ListedFile
 from hintplan.runtime.connectors.lakes.storage import Storage
@@ -91,7 +92,7 @@ def _file(
     path = plain_place(task.file.file_path)
     if task.file.file_format != "PARQUET":
         raise _unread(target, f"has files of {task.file.file_format}, not of Parquet", "rewrite_data_files")
-    if not path.startswith(f"{storage.root}/"):
+    if not path.startswith(f"{storage.root}/") or not is_below(path, storage.root):
         raise _unread(target, f"has a file at {task.file.file_path}, outside of {table.location()}", "a copy")
     partition = {
         schema.find_column_name(field.source_id) or "": task.file.partition[place]
