@@ -11,6 +11,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
 from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.delta.confined import held, refuse_links, refuse_parts_elsewhere
 from hintplan.runtime.connectors.delta.features import unread_features
 from hintplan.runtime.connectors.delta.table import check_columns, failures, store_options
 from hintplan.runtime.connectors.lakes.deleted_rows import packed_places
@@ -24,6 +25,7 @@ def files_of(target: Target, version: int | None) -> tuple[ListedFile, ...]:
     RunError if there is no such table or version, if its columns are not as declared, or if it has a feature of which
     readers have to know more.
     """
+    refuse_links(target)
     with failures(target):
         try:
             table = DeltaTable(target.storage.root, version=version, storage_options=store_options(target))
@@ -41,12 +43,13 @@ def files_of(target: Target, version: int | None) -> tuple[ListedFile, ...]:
                 hint="copy the rows into a table without it, or have what drops the feature rewrite the files",
                 path=target.path,
             )
+        refuse_parts_elsewhere(target, table)
         deleted = deleted_rows(table)
         found = pa.table(table.get_add_actions()).to_pylist()
     files = tuple(
         ListedFile(path=path, partition=each.get("partition") or {}, deleted=deleted.pop(path, None))
         for each in found
-        for path in [unquote(each["path"])]  # which the log has as of a url
+        for path in [held(target, each["path"])]
     )
     assert not deleted, f"rows are deleted of files that are not listed: {sorted(deleted)}"
     return files

@@ -16,6 +16,7 @@ from deltalake import DeltaTable, Schema
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
 from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.delta.confined import refuse_files_elsewhere, refuse_links
 from hintplan.runtime.connectors.delta.features import refuse_to_replace, refuse_to_write
 from hintplan.runtime.connectors.lakes.commits import Changed
 from hintplan.runtime.connectors.lakes.target import Target
@@ -34,6 +35,7 @@ _IGNORED = ("nullable", "containsNull", "valueContainsNull", "metadata")
 def opened(target: Target) -> DeltaTable | None:
     """The table as it is now, None if it is not there; RunError if the sink cannot write to it."""
     _refuse_file(target)
+    refuse_links(target)
     with failures(target):
         try:
             table = DeltaTable(target.storage.root, storage_options=store_options(target))
@@ -143,6 +145,7 @@ def _check(target: Target, table: DeltaTable) -> None:
     refuse_to_write(target, table, there)
     if target.primary_key:
         refuse_to_replace(target, table)
+        refuse_files_elsewhere(target, table)
     check_columns(target, there)
     for name, field in there.items():
         if name not in target.schema.names and not field["nullable"]:
