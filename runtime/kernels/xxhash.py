@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hintplan.runtime.kernels.xxhash_single import SingleHash, hash_bytes, hash_int, hash_long, stripes
 from hintplan.runtime.state.layout import Int64s
 
 UInt64s = npt.NDArray[np.uint64]
@@ -31,6 +32,8 @@ _P1, _P2, _P3, _P4, _P5 = (
 _SEED = 42
 _PORTION = 1 << 14
 """Rows at a time, so that what is computed between stays in the processor's cache."""
+_FEW = 16
+"""Rows that are left with a longer value than the others, which are looked at one by one from there on."""
 
 
 def hash_rows(columns: Sequence[pa.Array], rows: int) -> Int64s:
@@ -52,31 +55,36 @@ def _hash(column: pa.Array, seeds: UInt64s) -> UInt64s:
     kind = column.type
     if pa.types.is_string(kind) or pa.types.is_binary(kind):
         return _hash_bytes(*_bytes_of(column), seeds)
-    if pa.types.is_boolean(kind):
-        return _hash_int(_numbers(column.cast(pa.int8())).astype(np.int32), seeds)
-    if pa.types.is_date32(kind):
-        return _hash_int(_numbers(column.view(pa.int32())), seeds)
-    if pa.types.is_timestamp(kind):
-        return _hash_long(_numbers(column.view(pa.int64())), seeds)
-    if pa.types.is_integer(kind):
-        numbers = _numbers(column)
-        return _hash_long(numbers, seeds) if kind.bit_width == 64 else _hash_int(numbers.astype(np.int32), seeds)
-    if pa.types.is_floating(kind):
-        numbers = _numbers(column) + kind.to_pandas_dtype()(0)  # -0.0 + 0.0 is 0.0
-        numbers[np.isnan(numbers)] = np.nan
-        return (
-            _hash_int(numbers.view(np.int32), seeds)
-            if kind.bit_width == 32
-            else _hash_long(numbers.view(np.int64), seeds)
-        )
-    if pa.types.is_decimal128(kind):
-        return _hash_decimal(column, seeds)
+    if pa.types.is_decimal128(kind) and kind.precision > 18:
+        return _hash_bytes(*_decimal_bytes(column), seeds)
     if pa.types.is_struct(kind):
         return _with_all(column.flatten(), seeds)
     if pa.types.is_list(kind):
         return _hash_lists(column, seeds)
     if pa.types.is_map(kind):
         return _hash_maps(column, seeds)
+    words = _words(column)
+    return _hash_long(words, seeds) if words.itemsize == 8 else _hash_int(words, seeds)
+
+
+def _words(column: pa.Array) -> npt.NDArray[Any]:
+    """The values as the 4 or 8 bytes by which they are hashed, as signed numbers."""
+    kind = column.type
+    if pa.types.is_boolean(kind):
+        return _numbers(column.cast(pa.int8())).astype(np.int32)
+    if pa.types.is_date32(kind):
+        return _numbers(column.view(pa.int32()))
+    if pa.types.is_timestamp(kind):
+        return _numbers(column.view(pa.int64()))
+    if pa.types.is_integer(kind):
+        numbers = _numbers(column)
+        return numbers if kind.bit_width == 64 else numbers.astype(np.int32)
+    if pa.types.is_floating(kind):
+        numbers = _numbers(column) + kind.to_pandas_dtype()(0)  # -0.0 + 0.0 is 0.0
+        numbers[np.isnan(numbers)] = np.nan
+        return numbers.view(np.int32 if kind.bit_width == 32 else np.int64)
+    if pa.types.is_decimal128(kind):
+        return np.ascontiguousarray(_decimal_words(column)[:, 0]).view(np.int64)
     raise TypeError(f"values of type {kind} are not hashed")
 
 
@@ -97,14 +105,69 @@ def _hash_lists(column: pa.Array, seeds: UInt64s) -> UInt64s:
     offsets = np.asarray(column.offsets).astype(np.int64)
     elements, lengths, hashes = column.flatten(), np.diff(offsets), seeds.copy()
     place, rows = 0, np.flatnonzero(lengths > 0)
-    while rows.size:
+    while rows.size > _FEW:
         hashes[rows] = _with_all([elements.take(pa.array(offsets[rows] + place))], hashes[rows])
         place += 1
         rows = rows[lengths[rows] > place]
+    for row in rows.tolist():
+        begin, end = int(offsets[row]) + place, int(offsets[row + 1])
+        single, found = _single(elements.slice(begin, end - begin)), int(hashes[row])
+        for at in range(end - begin):
+            found = single(at, found)
+        hashes[row] = found
     return hashes
 
 
+def _single(column: pa.Array) -> SingleHash:
+    """The hash of the value at a place of ``column`` under a seed, which NULL leaves as it is."""
+    hashed = _single_value(column)
+    if not column.null_count:
+        return hashed
+    valid = column.is_valid().to_pylist()
+    return lambda at, seed: hashed(at, seed) if valid[at] else seed
+
+
+def _single_value(column: pa.Array) -> SingleHash:
+    kind = column.type
+    if pa.types.is_string(kind) or pa.types.is_binary(kind) or (pa.types.is_decimal128(kind) and kind.precision > 18):
+        content, starts, lengths = _decimal_bytes(column) if pa.types.is_decimal128(kind) else _bytes_of(column)
+        data, bounds = memoryview(content), list(zip(starts.tolist(), (starts + lengths).tolist(), strict=True))
+        return lambda at, seed: hash_bytes(data[bounds[at][0] : bounds[at][1]], seed)
+    if pa.types.is_struct(kind):
+        fields = [_single(field) for field in column.flatten()]
+
+        def row(at: int, seed: int) -> int:
+            for field in fields:
+                seed = field(at, seed)
+            return seed
+
+        return row
+    if pa.types.is_list(kind):
+        column = column.take(pa.array(np.arange(len(column))))
+        offsets, element = np.asarray(column.offsets).tolist(), _single(column.flatten())
+
+        def elements(at: int, seed: int) -> int:
+            for place in range(offsets[at], offsets[at + 1]):
+                seed = element(place, seed)
+            return seed
+
+        return elements
+    if pa.types.is_map(kind):
+        return _of_numbers(_sums_of_maps(column))
+    return _of_numbers(_words(column))
+
+
+def _of_numbers(numbers: npt.NDArray[Any]) -> SingleHash:
+    hashed = hash_long if numbers.itemsize == 8 else hash_int
+    values = numbers.view(np.uint64 if numbers.itemsize == 8 else np.uint32).tolist()
+    return lambda at, seed: hashed(values[at], seed)
+
+
 def _hash_maps(column: pa.Array, seeds: UInt64s) -> UInt64s:
+    return _hash_long(_sums_of_maps(column), seeds)
+
+
+def _sums_of_maps(column: pa.Array) -> Int64s:
     """The sum of the hashes of all entries, whose order says nothing; Spark itself hashes no MAP."""
     column = column.take(pa.array(np.arange(len(column))))
     offsets: Int64s = np.asarray(column.offsets).astype(np.int64)
@@ -113,7 +176,7 @@ def _hash_maps(column: pa.Array, seeds: UInt64s) -> UInt64s:
     if len(column.keys):
         entries = _with_all([column.keys, column.items], np.full(len(column.keys), _SEED, np.uint64))
         np.add.at(sums, np.repeat(np.arange(len(column)), lengths), entries)
-    return _hash_long(sums.view(np.int64), seeds)
+    return sums.view(np.int64)
 
 
 def _numbers(column: pa.Array) -> npt.NDArray[Any]:
@@ -160,17 +223,18 @@ def _hash_long(values: npt.NDArray[np.int64], seeds: UInt64s) -> UInt64s:
     return _finished(_with_word(seeds + (_P5 + np.uint64(8)), values.view(np.uint64)))
 
 
-def _hash_decimal(column: pa.Array, seeds: UInt64s) -> UInt64s:
-    words = np.frombuffer(column.buffers()[1], np.uint64, 2 * len(column), 16 * column.offset).reshape(-1, 2)
-    if column.type.precision <= 18:
-        return _hash_long(words[:, 0].astype(np.int64), seeds)
-    # Big-endian, without the leading bytes that only repeat the sign.
-    digits = np.ascontiguousarray(words.view(np.uint8)[:, ::-1])
+def _decimal_words(column: pa.Array) -> UInt64s:
+    return np.frombuffer(column.buffers()[1], np.uint64, 2 * len(column), 16 * column.offset).reshape(-1, 2)
+
+
+def _decimal_bytes(column: pa.Array) -> tuple[npt.NDArray[np.uint8], Int64s, Int64s]:
+    """The bytes of all numbers, big-endian, where each begins without those that only repeat the sign, and how many."""
+    digits = np.ascontiguousarray(_decimal_words(column).view(np.uint8)[:, ::-1])
     signs = np.where(digits[:, :1] >> 7, np.uint8(0xFF), np.uint8(0))
     repeats = (digits == signs)[:, :15] & (((digits[:, 1:] ^ digits[:, :-1]) >> 7) == 0)
     dropped = np.minimum.accumulate(repeats, axis=1).sum(axis=1)
     starts = np.arange(len(column), dtype=np.int64) * 16 + dropped
-    return _hash_bytes(digits.reshape(-1), starts, 16 - dropped, seeds)
+    return digits.reshape(-1), starts, 16 - dropped
 
 
 def _bytes_of(column: pa.Array) -> tuple[npt.NDArray[np.uint8], Int64s, Int64s]:
@@ -192,7 +256,7 @@ def _hash_bytes(content: npt.NDArray[np.uint8], starts: Int64s, lengths: Int64s,
     end = starts + lengths
     long = np.flatnonzero(lengths >= 32)
     if long.size:
-        hashes[long], place[long] = _stripes(words, starts[long], lengths[long], seeds[long])
+        hashes[long], place[long] = _stripes(content, words, starts[long], lengths[long], seeds[long])
     hashes += lengths.view(np.uint64)
     rows = np.flatnonzero(place + 8 <= end)
     while rows.size:
@@ -211,18 +275,27 @@ def _hash_bytes(content: npt.NDArray[np.uint8], starts: Int64s, lengths: Int64s,
     return _finished(hashes)
 
 
-def _stripes(words: UInt64s, starts: Int64s, lengths: Int64s, seeds: UInt64s) -> tuple[UInt64s, Int64s]:
+def _stripes(
+    content: npt.NDArray[np.uint8], words: UInt64s, starts: Int64s, lengths: Int64s, seeds: UInt64s
+) -> tuple[UInt64s, Int64s]:
     """The hash of texts of 32 bytes or more up to their last whole 32 bytes, and where the rest begins."""
     lanes = [seeds + _P1 + _P2, seeds + _P2, seeds.copy(), seeds - _P1]
     place = starts.copy()
     last = starts + lengths - 32
     rows = np.arange(len(starts))
-    while rows.size:
+    while rows.size > _FEW:
         at = place[rows]
         for number, lane in enumerate(lanes):
             lane[rows] = _rotated(lane[rows] + words[at + 8 * number] * _P2, 31) * _P1
         place[rows] += 32
         rows = rows[place[rows] <= last[rows]]
+    for row in rows.tolist():
+        begin = int(place[row])
+        whole = (int(last[row]) - begin) // 32 + 1
+        data = content[begin : begin + 32 * whole].tobytes()
+        for lane, found in zip(lanes, stripes(data, [int(lane[row]) for lane in lanes]), strict=True):
+            lane[row] = found
+        place[row] = begin + 32 * whole
     hashes = _rotated(lanes[0], 1) + _rotated(lanes[1], 7) + _rotated(lanes[2], 12) + _rotated(lanes[3], 18)
     for lane in lanes:
         hashes = (hashes ^ (_rotated(lane * _P2, 31) * _P1)) * _P1 + _P4

@@ -83,3 +83,64 @@ def test_rows_beyond_one_portion_hash_alike() -> None:
 
 def test_rows_without_columns_hash_to_the_seed() -> None:
     assert hash_rows([], 3).tolist() == [42, 42, 42]
+
+
+def chained(value: Any, layout: Callable[[Any, int], int], seed: int) -> int:
+    for each in value or ():
+        seed = seed if each is None else layout(each, seed)
+    return seed
+
+
+@pytest.mark.parametrize("rows", [1, 5, 40])
+@pytest.mark.parametrize("case", CASES)
+@settings(deadline=None, max_examples=15)
+@given(data=st.data())
+def test_long_arrays_hash_as_their_elements_do_one_after_the_other(case: str, rows: int, data: st.DataObject) -> None:
+    """However many of them are long: the longest is looked at alone."""
+    kind, values, layout = CASES[case]
+    elements = data.draw(st.lists(st.none() | values, min_size=1, max_size=7))
+    lengths = [(row * 13) % 29 + row % 2 * 60 for row in range(rows)]
+    arrays = [[elements[place % len(elements)] for place in range(length)] for length in lengths]
+    column = pa.array([None, *arrays], pa.list_(kind))
+    expected = [42, *(chained(array, lambda v, seed: xxh64(layout(v), seed), 42) for array in arrays)]
+    assert hash_rows([column], rows + 1).tolist() == expected
+    assert hash_rows([column.slice(1)], rows).tolist() == expected[1:]
+
+
+@pytest.mark.parametrize("others", [0, 3, 40])
+@pytest.mark.parametrize("length", [31, 32, 33, 63, 64, 1000, 4099, 100_000])
+def test_long_texts_hash_as_their_bytes_do(length: int, others: int) -> None:
+    texts = [bytes((7 * place + number) % 251 for place in range(length - number % 3)) for number in range(others + 1)]
+    column = pa.array([b"short", *texts], pa.binary())
+    assert hash_rows([column], len(column)).tolist() == [xxh64(text) for text in (b"short", *texts)]
+
+
+def test_what_is_nested_in_a_long_array_hashes_alike_alone_and_among_many() -> None:
+    """A ROW hashes as its fields, an ARRAY as its elements, a MAP as the sum of its entries; NULL leaves the seed."""
+    kind = pa.list_(
+        pa.struct([("a", pa.int32()), ("b", pa.list_(pa.string())), ("c", pa.map_(pa.string(), pa.int64()))])
+    )
+    value = [
+        None if place % 11 == 0 else {"a": None if place % 7 == 0 else place, "b": ["x" * place, None][: place % 3],
+                                      "c": None if place % 5 == 0 else [("k", place), ("l", None)]}
+        for place in range(120)
+    ]  # fmt: skip
+
+    def expected(seed: int) -> int:
+        for each in value:
+            if each is None:
+                continue
+            seed = seed if each["a"] is None else xxh64(struct.pack("<i", each["a"]), seed)  # type: ignore[arg-type]
+            seed = chained(each["b"], lambda v, s: xxh64(v.encode(), s), seed)
+            if each["c"] is not None:
+                entries = [
+                    xxh64(key.encode()) if item is None else xxh64(struct.pack("<q", item), xxh64(key.encode()))
+                    for key, item in each["c"]  # type: ignore[union-attr]
+                ]
+                seed = xxh64(struct.pack("<Q", sum(entries) % (1 << 64)), seed)
+        return seed
+
+    alone = hash_rows([pa.array([value], kind)], 1).tolist()
+    among = hash_rows([pa.array([value] * 40, kind)], 40).tolist()
+    assert alone == [expected(42)]
+    assert among == alone * 40
