@@ -63,7 +63,8 @@ from hintplan.runtime.storage.pins import PinPlace
 from hintplan.runtime.types import to_arrow
 
 _CORRUPT = "__corrupt"
-_EVERY_AGE = "36500d"
+_EVERY_AGE = "100000000d"
+"""Longer than the dates of any two files are apart: Spark takes no file that is older than its newest by more."""
 
 
 def read(
