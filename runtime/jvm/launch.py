@@ -91,6 +91,7 @@ def launch(settings: Mapping[str, str]) -> Launch:
         **os.environ,
         "SPARK_HOME": home,  # else a script would start another Python to find it
         "SPARK_CONNECT_MODE": "0",
+        **_utf_8(),
         "SPARK_LAUNCHER_OPTS": " ".join([_OF_LAUNCHER, *_jars_first(home), os.environ.get("SPARK_LAUNCHER_OPTS", "")]),
         **class_archive.submit_options(),
         "_PYSPARK_DRIVER_CONN_INFO_PATH": str(folder / "connection"),
@@ -101,6 +102,15 @@ def launch(settings: Mapping[str, str]) -> Launch:
         shutil.rmtree(folder, ignore_errors=True)
         raise
     return Launch(process=process, folder=folder)
+
+
+def _utf_8() -> dict[str, str]:
+    """The variable by which a JVM takes the names of files for UTF-8, which they are here whatever the locale says.
+
+    In another locale it cannot decode some of them, and Spark does not see the files.
+    """
+    said = next(filter(None, map(os.environ.get, ("LC_ALL", "LC_CTYPE", "LANG"))), "")
+    return {} if "utf8" in said.lower().replace("-", "") else {"LC_ALL": "C.UTF-8"}
 
 
 def _jars_first(home: str) -> list[str]:

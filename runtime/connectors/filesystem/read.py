@@ -50,6 +50,7 @@ from hintplan.runtime.connectors.filesystem.source_files import (
     load_files,
     load_stream,
     path_depth,
+    refuse_unreadable_names,
 )
 from hintplan.runtime.connectors.filesystem.spark_options import read_options, spark_format
 from hintplan.runtime.connectors.filesystem.stored import read_values, stored_schema
@@ -80,6 +81,8 @@ def read(
 
     ``row_order`` adds the columns of ``ROW_ORDER``.
     """
+    if not is_remote(spark):
+        refuse_unreadable_names(table.options["path"], name, below=bool(table.partitioned_by))
     load = partial(load_stream, spark, below=bool(table.partitioned_by))
     return _load(spark, _stream(spark, table), load, name, table, columns, row_order=row_order)
 
@@ -110,6 +113,7 @@ def read_in_arrow(spark: SparkSession, name: str, table: Table, columns: tuple[s
         if error.getCondition() != "PATH_NOT_FOUND":
             raise
         return None  # as read() will say
+    refuse_unreadable_names(path, name)
     paths = load_stream(spark, _stream(spark, table).format("binaryFile").schema(PATHS_DDL), path)
     return rows_of_files(paths.select("path"), name, table, columns)
 
@@ -122,6 +126,8 @@ def _stream(spark: SparkSession, table: Table) -> DataStreamReader:
 
 def read_batch(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:
     """The files that ``table`` has now; otherwise as :func:`read`."""
+    if not is_remote(spark):
+        refuse_unreadable_names(table.options["path"], name, below=bool(table.partitioned_by))
     load = partial(load_batch, spark, below=bool(table.partitioned_by))
     return _load(spark, spark.read, load, name, table, columns)
 

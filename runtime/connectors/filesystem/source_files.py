@@ -11,6 +11,7 @@ not look for them.
 
 from __future__ import annotations
 
+import os
 import posixpath
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -20,6 +21,7 @@ from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
+from hintplan.plans.connectors.reach import file_place
 from hintplan.plans.errors import RunError
 from hintplan.runtime.connectors.filesystem.parquet_files import PATHS_DDL
 from hintplan.runtime.spark.path_patterns import literally
@@ -71,6 +73,33 @@ def load_stream(spark: SparkSession, reader: DataStreamReader, path: str, *, bel
         return reader.load(pattern)
     rows = reader.option("recursiveFileLookup", "true").load(pattern)
     return rows.where(_is_at(rows.metadataColumn("_metadata")["file_path"], depth))
+
+
+def refuse_unreadable_names(path: str, name: str, *, below: bool = False) -> None:
+    """RunError if a file at the local ``path`` has a name that is not UTF-8, which the JVM passes over in silence."""
+    place = file_place("path", path)
+    if not place.is_local:
+        return
+    folders = [os.fsencode(place.local_path)]
+    while folders:
+        try:
+            entries = list(os.scandir(folders.pop()))
+        except OSError:  # as loading will say
+            return
+        for entry in entries:
+            if entry.name.startswith((b"_", b".")):
+                continue
+            try:
+                entry.name.decode("utf-8")
+            except UnicodeDecodeError:
+                raise RunError(
+                    f"table {name} cannot be read: the file {os.fsdecode(entry.path)!r} has a name that is not UTF-8, "
+                    "and Spark would pass it over",
+                    hint="rename it, or move it out of the directory",
+                    path=f"tables.{name}.options.path",
+                ) from None
+            if below and entry.is_dir():
+                folders.append(entry.path)
 
 
 def are_partitioned(spark: SparkSession, path: str) -> bool:

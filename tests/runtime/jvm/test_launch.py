@@ -109,6 +109,28 @@ def test_a_launcher_below_a_directory_with_a_blank_is_left_alone(
     assert "bootclasspath" not in environment(other)["SPARK_LAUNCHER_OPTS"]
 
 
+@pytest.mark.parametrize(
+    ("said", "given"),
+    [
+        ({}, "C.UTF-8"),
+        ({"LANG": "C"}, "C.UTF-8"),
+        ({"LC_ALL": "C", "LANG": "en_GB.UTF-8"}, "C.UTF-8"),
+        ({"LC_CTYPE": "de_DE.ISO-8859-1"}, "C.UTF-8"),
+        ({"LANG": "en_GB.UTF-8"}, None),
+        ({"LC_ALL": "", "LC_CTYPE": "de_DE.utf8@euro"}, ""),
+    ],
+)
+def test_the_jvm_takes_names_of_files_for_utf_8_in_any_locale(
+    home: Path, monkeypatch: pytest.MonkeyPatch, said: dict[str, str], given: str | None
+) -> None:
+    for name in ("LC_ALL", "LC_CTYPE", "LANG"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in said.items():
+        monkeypatch.setenv(name, value)
+    started(home, "exit 0").abandon()
+    assert environment(home).get("LC_ALL") == given
+
+
 def test_a_jvm_that_ends_instead_of_coming_up_is_the_error_of_pyspark(home: Path) -> None:
     with pytest.raises(PySparkRuntimeError, match="JAVA_GATEWAY_EXITED"):
         started(home, "exit 3").gateway()

@@ -111,11 +111,16 @@ def printed(text: str) -> dict[str, tuple[int, float]]:
 
 @pytest.mark.spark
 def test_once_prints_rows_on_stdout_and_a_line_per_batch_on_stderr(job: Path) -> None:
-    """Beside the plan are modules with the names of all that Python has: neither driver nor workers import one."""
+    """Beside the plan are modules with the names of all that Python has: neither driver nor workers import one.
+
+    And a file has a name that a JVM of this locale could not decode.
+    """
     imported = lay_out(job)
+    file = next((job / "orders").glob("*.json"))
+    file.rename(file.with_name("größe 東京.json"))
     done = subprocess.run(
         [Path(sys.executable).with_name("hintplan"), *command("plan.json", "--once", "--checkpoint", "state")[3:]],
-        cwd=job, env=environment(), capture_output=True, text=True, timeout=DEADLINE_SECONDS, check=False,
+        cwd=job, env=environment(LC_ALL="C"), capture_output=True, text=True, timeout=DEADLINE_SECONDS, check=False,
     )  # fmt: skip
     assert not imported.exists(), imported.read_text()
     assert done.returncode == 0, done.stderr
