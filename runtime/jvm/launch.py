@@ -4,27 +4,35 @@
     import hintplan.runtime.run.execute          # a second of work
     gateway = started.gateway()         # waits for the JVM
 
-The JVM ends with this process, whatever becomes of that: its input is closed then.
+The JVM ends with this process, whatever becomes of that: its input is closed then. Until it looks at its input, and
+while Spark's scripts run before it, Linux sends it SIGTERM, which it heeds until it is up.
 """
 
 from __future__ import annotations
 
+import ctypes
 import glob
 import os
 import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hintplan.runtime.jvm import class_archive
 
 _POLL_SECONDS = 0.01
+
+_LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
+_PR_SET_PDEATHSIG = 1
 
 _OF_LAUNCHER = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Options of the JVM that puts the command line of the next one together, and lives for a moment."""
@@ -96,8 +104,11 @@ def launch(settings: Mapping[str, str]) -> Launch:
         **class_archive.submit_options(),
         "_PYSPARK_DRIVER_CONN_INFO_PATH": str(folder / "connection"),
     }
+    # Linux counts the end of the thread that has started a process as the end of its parent.
+    lasts = threading.current_thread() is threading.main_thread()
+    in_the_child = partial(_in_the_child, ends_with_parent=lasts)
     try:
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, env=variables, preexec_fn=_outlive_sigint)
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, env=variables, preexec_fn=in_the_child)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -124,6 +135,8 @@ def _jars_first(home: str) -> list[str]:
     return ["-Xbootclasspath/a:" + os.pathsep.join(jar for (jar,) in found)]
 
 
-def _outlive_sigint() -> None:
+def _in_the_child(*, ends_with_parent: bool) -> None:
     """Ctrl-C in a terminal comes to all processes there, and a batch needs the JVM to its end."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if _LIBC is not None and ends_with_parent:
+        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)

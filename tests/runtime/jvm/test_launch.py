@@ -6,6 +6,10 @@ The launcher is a shell script here. Every test with the fixture ``spark`` has a
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -162,3 +166,44 @@ def test_a_jvm_that_is_not_wanted_any_more_ends(home: Path) -> None:
     assert launched.process.returncode == -9
     assert left(home) == []
     launched.abandon()
+
+
+def is_running(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process that its parent has ended")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("jvm", ["exec sleep 600", "while :; do sleep 0.1; done"], ids=["program", "script"])
+def test_what_has_not_come_up_ends_with_whoever_has_started_it(home: Path, number: int, jvm: str) -> None:
+    """Also if it does not look at its input yet."""
+    (home / "jvm").write_text(jvm)
+    program = (
+        "import time; from hintplan.runtime.jvm.launch import launch\n"
+        "print(launch({}).process.pid, flush=True); time.sleep(600)"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        pid = int(parent.stdout.readline())
+        while not (home / "arguments").exists():
+            time.sleep(0.01)
+        assert is_running(pid)
+        parent.send_signal(number)
+    deadline = time.monotonic() + 30
+    while is_running(pid) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not is_running(pid)
+
+
+def test_what_another_thread_has_started_outlives_that_thread(home: Path) -> None:
+    found: list[Launch] = []
+    thread = threading.Thread(target=lambda: found.append(started(home, "exec sleep 600")))
+    thread.start()
+    thread.join()
+    with pytest.raises(subprocess.TimeoutExpired):
+        found[0].process.wait(0.3)
+    found[0].abandon()
