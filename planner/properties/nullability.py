@@ -37,7 +37,11 @@ def may_be_null(context: Context, relation: Relation, expression: Expr) -> bool:
             return all(may_be_null(context, relation, a) for a in expression.args)
         known = expression.function in _NULL_ONLY_FROM_NULL
         return not known or any(may_be_null(context, relation, a) for a in expression.args)
-    return not isinstance(expression, Ref) or _column_may_be_null(context, relation, expression.field.id)
+    if not isinstance(expression, Ref):
+        return True
+    # A column of the block around a sub-query is none of its own.
+    known = any(f.id == expression.field.id for f in relation.fields)
+    return not known or _column_may_be_null(context, relation, expression.field.id)
 
 
 def _column_may_be_null(context: Context, relation: Relation, field: int) -> bool:
@@ -46,7 +50,8 @@ def _column_may_be_null(context: Context, relation: Relation, field: int) -> boo
             return _of_scan(context, relation, field)
         case Values():
             place = next(place for place, f in enumerate(relation.fields) if f.id == field)
-            return any(may_be_null(context, relation, row[place]) for row in relation.rows)
+            # Without rows, it stands for others.
+            return not relation.rows or any(may_be_null(context, relation, row[place]) for row in relation.rows)
         case Calc():
             return _of_calc(context, relation, field)
         case Join():

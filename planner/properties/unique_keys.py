@@ -67,6 +67,8 @@ def _of_scan(scan: Scan, tables: Mapping[str, Table]) -> Keys:
 def _of_values(values: Values) -> Keys:
     if len(values.rows) == 1:
         return frozenset({frozenset[int]()})
+    if not values.rows:  # it stands for others
+        return _NONE
     columns = zip(values.fields, zip(*values.rows, strict=True), strict=True)
     return frozenset(frozenset({field.id}) for field, column in columns if _all_different(column))
 

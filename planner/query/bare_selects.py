@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from hintplan.planner.context import Context
 from hintplan.planner.query.clauses import clauses_of, number_blocks
+from hintplan.planner.query.join_conditions import move_to_where
 from hintplan.planner.query.subquery_kinds import is_one_group, plain_select, without_parentheses
 from hintplan.planner.syntax.dialect import (
     Token,
@@ -51,6 +52,7 @@ def read_query(context: Context, tokens: Sequence[Token]) -> exp.Query:
             found = _scalar(source, node)
         if found is not None:
             node.replace(found)
+    move_to_where(query)
     number_blocks(context, query)
     return query
 

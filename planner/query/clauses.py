@@ -53,11 +53,14 @@ _PARTS: dict[type[exp.Expr], tuple[str, ...]] = {
 
 _BLOCKS = (exp.Select, exp.SetOperation, exp.Subquery, exp.Table)
 _NUMBER = "block"
+_TOP = "top"
 
 
 def refuse_clauses(context: Context, node: exp.Expr) -> None:
-    """Refuse what no query can say, and what only a batch job can."""
+    """Refuse what no query can say, and what only a batch job can; an order of rows that others read is none."""
     unlimited = {} if context.batch or node.args.get("limit") else _WITHOUT_LIMIT
+    if not node.meta.get(_TOP):
+        unlimited = {key: words for key, words in unlimited.items() if key != "order"}
     for key, (message, advice) in {**unlimited, **_CLAUSES}.items():
         found = node.args.get(key)
         if found:
@@ -78,6 +81,11 @@ def read_clauses(context: Context, node: exp.Expr, *read: str) -> None:
 
 def number_blocks(context: Context, query: exp.Expr) -> None:
     """Give each block of ``query`` a number, which its copies share, and refuse parts of clauses that nobody reads."""
+    top: exp.Expr = query
+    top.meta[_TOP] = True
+    while isinstance(top, exp.Subquery):
+        top = top.this
+        top.meta[_TOP] = True
     for node in query.walk():
         if isinstance(node, exp.Order | exp.Limit | exp.Fetch) and isinstance(node.this, exp.Query | exp.Order):
             message = "ORDER BY and LIMIT behind a query in parentheses are not supported here"

@@ -84,6 +84,17 @@ def distinct_fields(context: Context, items: tuple[Item, ...]) -> tuple[Item, ..
     return tuple(found)
 
 
+def own_fields(context: Context, items: tuple[Item, ...], relation: Relation) -> tuple[Item, ...]:
+    """Items over ``relation`` with fields of their own for columns that are of a block around it."""
+    own = {f.id for f in relation.fields}
+    return tuple(
+        replace(item, field=context.field(item.field.name, item.field.type))
+        if isinstance(item.expr, Ref) and item.expr.field.id not in own
+        else item
+        for item in items
+    )
+
+
 def renamed(context: Context, relation: Relation, names: tuple[str, ...], offset: int) -> Relation:
     """The relation with its columns called ``names``; unchanged if there are none."""
     if not names:

@@ -7,7 +7,7 @@ these parts know the compiler that they are given, and not each other.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -17,7 +17,7 @@ from hintplan.planner.query.domains import Domain
 from hintplan.planner.query.subquery_values import Value
 from hintplan.planner.relations import Item, Relation
 from hintplan.planner.syntax.dialect import offset_of
-from hintplan.planner.translation.scope import Beyond, Input, Scope
+from hintplan.planner.translation.scope import Input, Scope
 from hintplan.planner.translation.translator import Translator
 
 
@@ -46,6 +46,14 @@ class Lateral:
     one_group: OneGroup | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Around:
+    """What a block sees: ``ctes``, and the names of the block around it, its ``outer`` ones."""
+
+    ctes: Mapping[str, Cte]
+    outer: Scope | None
+
+
 CompileQuery = Callable[["QueryCompiler", exp.Expr], Relation]
 CompileValue = Callable[["QueryCompiler", Translator, exp.Expr], Value]
 CompileLateral = Callable[["QueryCompiler", exp.Lateral, Scope, str], Lateral]
@@ -55,7 +63,8 @@ CompileLateral = Callable[["QueryCompiler", exp.Lateral, Scope, str], Lateral]
 class QueryCompiler:
     """How the queries inside a block are compiled, and what these and the block itself are compiled in.
 
-    ``beyond`` is the block around that they cannot refer to, for messages; ``around`` are the CTEs that it can use.
+    ``outer`` are the names of the block around, which they can refer to as well; ``around`` says the same of the blocks
+    around that one, and which CTEs each of them can use.
     """
 
     context: Context
@@ -63,8 +72,8 @@ class QueryCompiler:
     compile_query: CompileQuery
     compile_value: CompileValue
     compile_lateral: CompileLateral
-    beyond: Beyond | None = None
-    around: Mapping[str, Cte] = field(default_factory=dict)
+    outer: Scope | None = None
+    around: tuple[Around, ...] = ()
 
     @property
     def block(self) -> str:
@@ -76,30 +85,35 @@ class QueryCompiler:
         return replace(self, environment=environment)
 
     def query(self, node: exp.Expr) -> Relation:
-        """The relation of a query, which sees nothing of the block but its environment."""
+        """The relation of a query, which sees the names of the block around, and of this block its environment only."""
         return self.compile_query(self, node)
 
-    def apart(self, node: exp.Expr, beyond: Beyond) -> Relation:
-        """The relation of a query in the block with the scope ``beyond``, which it does not see."""
-        return self.below(beyond).query(node)
-
-    def below(self, beyond: Beyond) -> QueryCompiler:
-        """The compiler for queries that do not see the block around them."""
-        return replace(self, beyond=beyond, around=self.environment.ctes)
+    def seeing(self, outer: Scope | None) -> QueryCompiler:
+        """The compiler for queries that can refer to the names of ``outer``."""
+        around = Around(ctes=self.environment.ctes, outer=self.outer)
+        return replace(self, outer=outer, around=(around, *self.around))
 
     def of_declared(self, environment: Environment, cte: Cte | None = None) -> QueryCompiler:
-        """The compiler for the query of a view or of a ``cte``, which is in no block unless that declares it."""
-        if cte is not None and all(cte is not each for each in self.around.values()):
-            return self.within(environment)
-        return replace(self, environment=environment, beyond=None)
+        """The compiler for the query of a view or of a ``cte``, which sees what the block sees that declares it."""
+        outer, around = self.outer, self.around
+        while around and (cte is None or any(cte is each for each in around[0].ctes.values())):
+            outer, around = around[0].outer, around[1:]
+        return replace(self, environment=environment, outer=outer, around=around)
 
     def lateral(self, node: exp.Lateral, outer: Scope, called: str = "a LATERAL query") -> Lateral:
         """The query after LATERAL, which sees what stands before it, and is ``called`` so in messages."""
         return self.compile_lateral(self, node, outer, called)
 
     def values(self, translator: Translator, nodes: Iterable[exp.Expr]) -> dict[int, Value]:
-        """What the sub-queries ``nodes`` are worth, by their place; ``translator`` is that of their clause."""
-        return {offset_of(_placed(node)): self.compile_value(self, translator, node) for node in nodes}
+        """What the sub-queries ``nodes`` are worth, by their place; ``translator`` is that of their clause.
+
+        What IN looks for may be worth those before it.
+        """
+        found: dict[int, Value] = {}
+        for node in nodes:
+            worth = {place: value.worth for place, value in found.items()}
+            found[offset_of(_placed(node))] = self.compile_value(self, replace(translator, values=worth), node)
+        return found
 
 
 def _placed(node: exp.Expr) -> exp.Expr:

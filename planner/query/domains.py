@@ -7,8 +7,8 @@ rows. The sub-query is compiled before it is known over which rows the values ar
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
 from hintplan.planner.context import Context
 from hintplan.planner.expressions.comparisons import compared
@@ -30,24 +30,44 @@ from hintplan.planner.relations import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Domain:
-    """``items`` compute its columns from the outer block; ``place`` is what stands for its rows."""
+    """``items`` compute its columns from the outer block; ``place`` is what stands for its rows.
+
+    ``shown`` are the columns of what was joined with it that the outer block is joined by. Messages call what needs it
+    as it is ``called``.
+    """
 
     items: tuple[Item, ...]
+    shown: tuple[Item, ...]
     place: Values
     offset: int
+    called: str = "a sub-query that is compared by more than equality"
 
     @property
     def fields(self) -> tuple[Field, ...]:
-        return self.place.fields
+        return tuple(item.field for item in self.shown)
 
 
 def domain_of(
     context: Context, conditions: tuple[Expr, ...], own: frozenset[int], block: str, offset: int
 ) -> tuple[Domain, tuple[Expr, ...]]:
     """The domain of ``conditions`` on fields of other ids than the ``own`` ones, and the conditions over it."""
-    found: dict[Expr, Field] = {}
+    values = outer_values(context, conditions, own, offset)
+    found = {e: context.field(e.field.name if isinstance(e, Ref) else "", e.type) for e in values}
 
     def change(e: Expr) -> Expr | None:
+        return Ref(field=found[e], offset=e.offset) if e in found else None
+
+    on = tuple(rewrite(part, change) for part in conditions)
+    items = tuple(Item(field=f, expr=e) for e, f in found.items())
+    place = Values(fields=tuple(found.values()), rows=(), base=(), block=block)
+    return Domain(items=items, shown=items, place=place, offset=offset), on
+
+
+def outer_values(context: Context, expressions: Iterable[Expr], own: frozenset[int], offset: int) -> list[Expr]:
+    """The largest parts of ``expressions`` that read fields of other ids than the ``own`` ones only, each once."""
+    found: dict[Expr, None] = {}
+
+    def collect(e: Expr) -> Expr | None:
         ids = {f.id for f in fields_of(e)}
         if not ids or ids & own:
             return None
@@ -56,14 +76,12 @@ def domain_of(
             raise context.source.error(message, e.offset or offset, "compare values of it, such as m['k']")
         if e.type.root in ("MAP", "INTERVAL"):
             return None
-        if e not in found:
-            found[e] = context.field(e.field.name if isinstance(e, Ref) else "", e.type)
-        return Ref(field=found[e], offset=e.offset)
+        found[e] = None
+        return e
 
-    on = tuple(rewrite(part, change) for part in conditions)
-    items = tuple(Item(field=f, expr=e) for e, f in found.items())
-    place = Values(fields=tuple(found.values()), rows=(), base=(), block=block)
-    return Domain(items=items, place=place, offset=offset), on
+    for expression in expressions:
+        rewrite(expression, collect)
+    return list(found)
 
 
 def over_domain(
@@ -74,7 +92,7 @@ def over_domain(
     ``outer`` says what an expression of the outer block is over ``around``.
     """
     if _looks_up(around):
-        message = "a sub-query that is compared by more than equality is not supported beside a lookup join"
+        message = f"{domain.called} is not supported beside a lookup join"
         raise context.source.error(message, domain.offset, "write what is looked up to a table, and read that")
     items = tuple(Item(field=i.field, expr=outer(i.expr)) for i in domain.items)
     columns = Calc(input=around, filter=None, items=items, base=around.base, block=domain.place.block)
@@ -87,7 +105,8 @@ def over_domain(
         base=around.base,
         block=domain.place.block,
     )
-    return _put(value, domain.place, rows), tuple(_same(context, around, i, domain.offset) for i in items)
+    shown = tuple(Item(field=i.field, expr=outer(i.expr)) for i in domain.shown)
+    return _put(value, domain.place, rows), tuple(_same(context, around, i, domain.offset) for i in shown)
 
 
 def _same(context: Context, around: Relation, item: Item, offset: int) -> Expr:
@@ -103,4 +122,7 @@ def _looks_up(relation: Relation) -> bool:
 
 
 def _put(relation: Relation, place: Values, rows: Relation) -> Relation:
-    return rows if relation is place else map_inputs(relation, lambda below: _put(below, place, rows))
+    if relation is place:
+        return rows
+    found = map_inputs(relation, lambda below: _put(below, place, rows))
+    return found if found.base else replace(found, base=rows.base)

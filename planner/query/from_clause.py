@@ -30,9 +30,8 @@ from hintplan.planner.query.sources.unnests import unnested
 from hintplan.planner.relations import Calc, Item, Join, Relation, StateInput, identity
 from hintplan.planner.statements.model import CreateView
 from hintplan.planner.syntax.dialect import is_comma_join, offset_of
-from hintplan.planner.syntax.quantified_values import is_compared
 from hintplan.planner.translation.expressions import clause_translator
-from hintplan.planner.translation.scope import Beyond, Input, Scope, resolve
+from hintplan.planner.translation.scope import Input, Scope, resolve
 from hintplan.planner.translation.translator import only
 from hintplan.plans.operators import JoinType
 
@@ -49,15 +48,12 @@ class From:
 
 
 def build_from(compiler: QueryCompiler, select: exp.Select, hints: BlockHints, outer: Scope | None) -> From:
-    """Compile the FROM clause of ``select``; columns of ``outer`` are visible to correlated sub-queries only."""
-    inner = compiler
-    if outer is not None:
-        query, advice = "a query in FROM", "compare with it in WHERE, or write LATERAL (SELECT ...) in the block around"
-        inner = compiler.below(Beyond(scope=outer, query=query, advice=advice))
+    """Compile the FROM clause of ``select``; columns of ``outer`` are visible, too, if it is a sub-query."""
+    inner = compiler if outer is compiler.outer else compiler.seeing(outer)
     found = _source(inner, select.args["from_"].this, hints)
     for join in select.args.get("joins") or []:
         found = _join(inner, found, join, hints)
-    return replace(found, scope=replace(found.scope, parent=outer, beyond=compiler.beyond))
+    return replace(found, scope=replace(found.scope, parent=outer))
 
 
 def view_relation(compiler: QueryCompiler, view: CreateView, readings: tuple[tuple[str, int], ...] = ()) -> Relation:
@@ -120,11 +116,7 @@ def _input(compiler: QueryCompiler, node: exp.Expr, *, looked_up: bool = False) 
     else:
         read_clauses(context, node, "this", "alias", "joins")
         inner = replace(environment, block=name or environment.block, set_operation="")
-        reader = compiler.within(inner)
-        if compiler.beyond is not None and is_compared(node):
-            query, advice = "a sub-query of IN, ANY or ALL that is a value", "write EXISTS (SELECT ... WHERE ...)"
-            reader = replace(reader, beyond=replace(compiler.beyond, query=query, advice=advice))
-        relation = reader.query(node.this)
+        relation = compiler.within(inner).query(node.this)
     relation = replace(relation, base=base)
     if isinstance(alias, exp.TableAlias) and alias.args.get("columns"):
         columns = tuple(c.name for c in alias.args["columns"])
@@ -177,7 +169,7 @@ def _join(compiler: QueryCompiler, left: From, join: exp.Join, hints: BlockHints
     else:
         right = _source(compiler, join.this, hints)
     _check_names(context, left, right.scope.inputs)
-    parts, scope, merged = _condition(context, left, right, join)
+    parts, scope, merged = _condition(compiler, left, right, join)
     if version is not None:
         name = right.name or "_".join(right.relation.base)
         lookup = Lookup(
@@ -263,9 +255,10 @@ def _check_form(context: Context, join: exp.Join) -> None:
 
 
 def _condition(
-    context: Context, left: From, right: From, join: exp.Join
+    compiler: QueryCompiler, left: From, right: From, join: exp.Join
 ) -> tuple[tuple[Expr, ...], Scope, tuple[Item, ...]]:
     """What is joined on, the names that the join offers, and the columns that USING makes of those of both sides."""
+    context = compiler.context
     source, offset = context.source, offset_of(join)
     on, using = join.args.get("on"), join.args.get("using")
     scope = Scope(
@@ -276,7 +269,8 @@ def _condition(
     if isinstance(on, exp.Boolean) and on.this and is_lateral_query(join.this):
         return (), scope, ()
     if on is not None:
-        return conjuncts(clause_translator(context, scope, "ON").condition(on)), scope, ()
+        visible = replace(scope, parent=compiler.outer)
+        return conjuncts(clause_translator(context, visible, "ON").condition(on)), scope, ()
     if not using and not _word(join, "method"):
         return (), scope, ()
     names = tuple(u.name for u in using or ()) or _shared(left, right)

@@ -6,7 +6,7 @@ SELECT list makes of the results in a calc above it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -21,6 +21,7 @@ from hintplan.planner.expressions.typed import (
     Literal,
     Ref,
     conjuncts,
+    fields_of,
     rewrite,
     walk,
 )
@@ -49,7 +50,8 @@ from hintplan.planner.translation.translator import only
 class Rows:
     """What is grouped, the names that can be used of it, and how a hint would address the state of the aggregate.
 
-    If the names are also those of a block around, messages call the query that groups as it is ``called``.
+    If the names are also those of a block around that WHERE alone may compare, messages call the query that groups as
+    it is ``called``.
     """
 
     relation: Relation
@@ -120,9 +122,10 @@ def groups_of(
     found = _aggregated(compiler, select, rows, groups, clauses, by)
     known = {f.id for f in found.results.values()} | ({found.group_id.id} if found.group_id is not None else set())
     known |= {f.id for value in clauses.values.values() for f in value.fields}
+    own = {f.id for f in rows.relation.fields}
 
     def over_results(expression: Expr) -> Expr:
-        return _over_results(context, select, found, known, expression)
+        return _over_results(context, select, found, own - known, expression)
 
     conditions = tuple(over_results(c) for c in clauses.having)
     relation = join_values(
@@ -145,8 +148,8 @@ def groups_of(
 
 
 def _check_own(context: Context, rows: Rows, groups: GroupingSets, clauses: _Clauses) -> None:
-    """Refuse columns of a block around, which :attr:`Scope.parent` lets WHERE alone compare."""
-    if rows.scope.parent is None:
+    """Refuse columns of a block around in a query that is ``called`` something, which WHERE alone compares."""
+    if rows.scope.parent is None or not rows.called:
         return
     own = {f.id for f in rows.relation.fields} | {f.id for value in clauses.values.values() for f in value.fields}
     sorted_by = (e for e in clauses.sorted_by if e is not None)
@@ -181,11 +184,12 @@ def _aggregated(
     context, relation, calls = compiler.context, rows.relation, clauses.calls
     check_taken_back(context, calls, relation)
     computed: list[Item] = []
-    key_fields = tuple(column_for(context, k, computed) for k in groups.keys)
+    outer = _outer_fields(relation, (*groups.keys, *calls))
+    key_fields = tuple(column_for(context, k, computed, apart=outer) for k in groups.keys)
     by_keys, several = computed, len(groups.sets) > 1
     if several:  # what is aggregated does not become NULL in a set, so that it is a column of its own
         computed = []
-    items = _calls(context, clauses, computed, apart=key_fields if several else ())
+    items = _calls(context, clauses, computed, apart=(*outer, *key_fields) if several else outer)
     if computed or by_keys:
         below = (*by_keys, *computed) if several else computed
         relation = Calc(
@@ -214,6 +218,12 @@ def _aggregated(
     return _Grouped(relation=grouped, groups=groups, results=results, group_id=group_id)
 
 
+def _outer_fields(relation: Relation, expressions: Iterable[Expr]) -> tuple[Field, ...]:
+    """The columns of a block around that ``expressions`` over ``relation`` read."""
+    own = {f.id for f in relation.fields}
+    return tuple(f for e in expressions for f in fields_of(e) if f.id not in own)
+
+
 def _calls(
     context: Context, clauses: _Clauses, computed: list[Item], *, apart: tuple[Field, ...]
 ) -> tuple[AggregateItem, ...]:
@@ -233,8 +243,8 @@ def _calls(
     )
 
 
-def _over_results(context: Context, select: exp.Select, found: _Grouped, known: set[int], expression: Expr) -> Expr:
-    """``expression`` over the columns of the aggregate; SqlError if it reads others than the ``known`` ones."""
+def _over_results(context: Context, select: exp.Select, found: _Grouped, lost: set[int], expression: Expr) -> Expr:
+    """``expression`` over the columns of the aggregate; SqlError if it reads a column that is ``lost`` below that."""
 
     def change(e: Expr) -> Expr | None:
         if isinstance(e, Call) and is_grouping_call(e):
@@ -243,7 +253,7 @@ def _over_results(context: Context, select: exp.Select, found: _Grouped, known: 
 
     changed = rewrite(expression, change)
     for e in walk(changed):
-        if isinstance(e, Ref) and e.field.id not in known:
+        if isinstance(e, Ref) and e.field.id in lost:
             advice = f"add it to GROUP BY, or aggregate it, such as MAX({e.field.name})"
             numbers = (k.text for k in found.groups.keys if isinstance(k, Literal) and k.type.is_integer)
             number = next(filter(None, numbers), None)

@@ -1,6 +1,7 @@
 """ORDER BY, LIMIT, OFFSET and FETCH, of a block and of what stands in parentheses or joins blocks.
 
-In a stream they are the first numbers of all rows, so there is no order without a limit (Flink's SortLimit and Limit).
+In a stream they are the first numbers of all rows, so there is no order without a limit (Flink's SortLimit and Limit);
+below the top, an order alone is left out.
 Owns what a sort key may be: the position of an output column, its name or alias, which hides a column of FROM, or an
 expression. As in Flink, NULLs are smaller than everything else unless NULLS FIRST or LAST says otherwise.
 """
@@ -181,6 +182,8 @@ def _sorted(
     order = _order(context, keys, fields)
     if not context.batch and node.args.get("limit") is not None:
         return first_of_each(context, node, relation, keys, fields, (), block)
+    if not context.batch and node.args.get("offset") is None:
+        return relation  # whoever reads a stream, reads it as it comes
     offset, limit = _rows(context, node)
     return Sort(
         input=relation,

@@ -88,8 +88,10 @@ def _sort_item(node: exp.Ordered, field: Field) -> SortItem:
 
 def with_columns(context: Context, relation: Relation, wanted: list[Expr]) -> tuple[Relation, list[Field]]:
     """``relation``, with columns for those of ``wanted`` that are none, and the fields of all."""
-    added = [Item(field=context.field("", e.type), expr=e) for e in wanted if not isinstance(e, Ref)]
-    fields = [e.field if isinstance(e, Ref) else next(i.field for i in added if i.expr is e) for e in wanted]
+    own = {f.id for f in relation.fields}
+    present = [e.field if isinstance(e, Ref) and e.field.id in own else None for e in wanted]
+    added = [Item(field=context.field("", e.type), expr=e) for e, f in zip(wanted, present, strict=True) if f is None]
+    fields = [f or next(i.field for i in added if i.expr is e) for e, f in zip(wanted, present, strict=True)]
     if added:
         items = (*identity(relation.fields), *added)
         relation = Calc(input=relation, filter=None, items=items, base=relation.base, block=relation.block)

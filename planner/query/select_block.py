@@ -14,7 +14,7 @@ from hintplan.planner.expressions.typed import conjuncts
 from hintplan.planner.query import from_clause, grouping, ordering
 from hintplan.planner.query.cached_results import cached_block
 from hintplan.planner.query.clauses import read_clauses
-from hintplan.planner.query.columns import check_comparable, distinct_fields, filtered
+from hintplan.planner.query.columns import check_comparable, distinct_fields, filtered, own_fields
 from hintplan.planner.query.compiler import QueryCompiler
 from hintplan.planner.query.hint_scope.block import block_hints, warn_of_unused
 from hintplan.planner.query.subquery_kinds import (
@@ -70,7 +70,7 @@ def compile_select(compiler: QueryCompiler, select: exp.Select) -> Relation:
     if select.args.get("from_") is None:
         found = without_from(compiler, select)
     else:
-        found = from_clause.build_from(compiler, select, hints, None)
+        found = from_clause.build_from(compiler, select, hints, compiler.outer)
     relation = apply_where(compiler, found, select, hints, aggregates=aggregated)
     translator = clause_translator(context, found.scope, "SELECT")
     values = {} if groups else compiler.values(translator, sub_queries_in(select.expressions))
@@ -92,7 +92,8 @@ def compile_select(compiler: QueryCompiler, select: exp.Select) -> Relation:
         relation, translator = over_windows(context, select, keys, relation, translator)
         relation = _qualified(select, relation, translator, block)
         items, sorted_by = ordering.listed(context, select, translator, keys)
-    listed = Calc(input=relation, filter=None, items=distinct_fields(context, items), base=relation.base, block=block)
+    items = distinct_fields(context, own_fields(context, items, relation))
+    listed = Calc(input=relation, filter=None, items=items, base=relation.base, block=block)
     relation = _distinct(context, select, listed, of_aggregate)
     if ordering.is_ordered(select):
         relation = ordering.over_select(context, select, listed, relation, keys, sorted_by)
@@ -119,7 +120,17 @@ def _values_written_out(select: exp.Select) -> exp.Select:
                 if node.args.get(key) is not None:
                     found.set(key, condition(node.args[key], joins=joins and not isinstance(node, exp.Or)))
             return found
-        return node if isinstance(node, exp.In) or (joins and joined_sub_query(node)) else value(node)
+        if isinstance(node, exp.In) or (joins and joined_sub_query(node)):
+            return looked_for(node)
+        return value(node)
+
+    def looked_for(node: exp.Expr) -> exp.Expr:
+        """``node``, which is no value, with that written out which it looks for."""
+        if isinstance(node, exp.Exists) or not isinstance(node.this, exp.Expr) or node.this.find(exp.Query) is None:
+            return node
+        found = node.copy()
+        found.set("this", looked_for(node.this) if isinstance(node, exp.Not | exp.Paren) else value(node.this))
+        return found
 
     found = exp.Select(**select.args)
     found.set("expressions", [value(each) for each in select.expressions])

@@ -11,7 +11,7 @@ from hintplan.planner.context import Context, Environment
 from hintplan.planner.query.clauses import clauses_of
 from hintplan.planner.query.sources.inputs import inputs_of, sources_of
 from hintplan.planner.syntax.dialect import is_values, offset_of
-from hintplan.planner.syntax.source import Source
+from hintplan.planner.syntax.quantified_values import is_answered
 from hintplan.planner.translation import aggregates
 from hintplan.planner.translation.operators import COMPARISONS
 from hintplan.planner.translation.scope import Input
@@ -46,6 +46,13 @@ def _has_aggregate(node: exp.Expr) -> bool:
     if aggregates.is_aggregate(node):
         return True
     return any(_has_aggregate(child) for child in node.iter_expressions())
+
+
+def has_grouping_sets(select: exp.Select) -> bool:
+    """Whether the block groups by GROUPING SETS, CUBE or ROLLUP."""
+    group = select.args.get("group")
+    sets = exp.GroupingSets | exp.Cube | exp.Rollup
+    return group is not None and any(isinstance(each, sets) for each in group.expressions)
 
 
 def is_one_group(query: exp.Expr) -> bool:
@@ -118,15 +125,6 @@ def joined_sub_query(node: exp.Expr) -> SubQuery | None:
     return None
 
 
-def check_looked_for(source: Source, value: exp.Expr) -> None:
-    """Refuse sub-queries in the value that IN, ANY or ALL look for among the rows of another."""
-    for node in value.walk():
-        if isinstance(node, exp.Query | exp.Exists):
-            message = "a sub-query on the left of IN (SELECT ...), ANY or ALL is not supported"
-            advice = "compute it as a column in FROM: FROM (SELECT *, (SELECT MAX(x) FROM u) AS m FROM t) AS t"
-            raise source.error(message, offset_of(node), advice)
-
-
 _INVERSE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
@@ -163,11 +161,15 @@ def values_in(node: exp.Expr, *, filters: bool = False) -> Iterator[exp.Expr]:
     """The scalar sub-queries and EXISTS in an expression; not what ALL and ANY read, nor what is aggregated.
 
     IN with a sub-query is one of them where its being NULL is as good as its being false: below AND and OR in what
-    ``filters``; and wherever the sub-query is one group.
+    ``filters``; wherever the sub-query is one group; and where it is not written out. Before it come those in what it
+    looks for.
     """
     below = filters and isinstance(node, exp.And | exp.Or | exp.Paren)
     is_in = isinstance(node, exp.In) and node.args.get("query") is not None
-    if isinstance(node, exp.Query | exp.Exists) or (is_in and (filters or is_one_row(node.args["query"]))):
+    if is_in and (filters or is_one_row(node.args["query"]) or is_answered(node)):
+        yield from values_in(node.this)
+        yield node
+    elif isinstance(node, exp.Query | exp.Exists):
         yield node
     elif not isinstance(node, exp.All | exp.Any | exp.Filter) and not aggregates.is_aggregate(node):
         for child in node.iter_expressions():

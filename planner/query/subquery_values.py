@@ -19,7 +19,7 @@ class Value:
     """A sub-query: ``relation`` joined ``on`` equalities with the outer block, and what it then is worth.
 
     ``relation`` is None if what it is worth is known without. With a ``domain``, it is joined by the values of that as
-    well.
+    well. Those ``before`` are joined, too, of which it knows more.
     """
 
     relation: Relation | None
@@ -27,10 +27,12 @@ class Value:
     worth: Expr
     offset: int
     domain: Domain | None = None
+    before: tuple[Value, ...] = ()
 
     @property
     def fields(self) -> tuple[Field, ...]:
-        return () if self.relation is None else self.relation.fields
+        own = () if self.relation is None else self.relation.fields
+        return (*(f for each in self.before for f in each.fields), *own)
 
 
 def join_values(
@@ -47,16 +49,15 @@ def join_values(
     expression of the outer block is over ``relation``.
     """
     around = relation
-    for value in values.values():
+    for value in (each for found in values.values() for each in (*found.before, found)):
         if value.relation is None:
             continue
-        right, ids = value.relation, {f.id for f in value.fields}
+        right = value.relation
+        ids = {f.id for f in right.fields}
         on = tuple(_over(part, ids, outer) for part in value.on)
         if value.domain is not None:
-            check_around(context, tuple(outer(i.expr) for i in value.domain.items), {f.id for f in around.fields})
             right, same = over_domain(context, right, value.domain, around, outer)
             on = (*on, *same)
-        check_around(context, on, {f.id for f in relation.fields} | ids)
         relation = Join(
             left=relation,
             right=right,
@@ -70,15 +71,6 @@ def join_values(
         )
         state = UnnamedInput
     return relation
-
-
-def check_around(context: Context, on: tuple[Expr, ...], known: set[int]) -> None:
-    """Refuse conditions on anything else than the ``known`` fields, those of a sub-query and of the block around it."""
-    for part in on:
-        if any(f.id not in known for f in fields_of(part)):
-            raise context.source.error(
-                "a sub-query can refer to the block directly around it only", part.offset, "join the tables"
-            )
 
 
 def _over(part: Expr, own: set[int], outer: Callable[[Expr], Expr]) -> Expr:

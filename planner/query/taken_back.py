@@ -18,12 +18,17 @@ def check_taken_back(
     if context.batch or (is_insert_only(rows) and not changing):
         return
     for call in calls:
-        if call.function in BUILT_IN:
-            continue
-        function = context.catalog.functions[call.function].function
-        if not function.retracts:
-            raise context.source.error(
-                f"rows that '{call.function}' aggregates can change, and {function.class_name} cannot take one back",
-                call.offset,
-                "define retract(self, accumulator, ...) in the class, or aggregate rows that are only added",
-            )
+        check_retracts(context, call.function, call.offset)
+
+
+def check_retracts(context: Context, name: str, offset: int) -> None:
+    """SqlError, at ``offset``, if the function ``name`` is the user's, and its class has no ``retract``."""
+    if name in BUILT_IN:
+        return
+    function = context.catalog.functions[name].function
+    if not function.retracts:
+        raise context.source.error(
+            f"rows that '{name}' aggregates can change, and {function.class_name} cannot take one back",
+            offset,
+            "define retract(self, accumulator, ...) in the class, or aggregate rows that are only added",
+        )

@@ -75,4 +75,4 @@ def without_from(compiler: QueryCompiler, select: exp.Select) -> From:
         base=(compiler.block,),
         block=compiler.block,
     )
-    return From(relation=row, scope=Scope(inputs=()), name=None)
+    return From(relation=row, scope=Scope(inputs=(), parent=compiler.outer), name=None)

@@ -1,40 +1,44 @@
 """WHERE: plain conditions filter; ``IN (SELECT ...)`` and ``[NOT] EXISTS (SELECT ...)`` become semi and anti joins.
 
-A sub-query may refer to the outer block in its own WHERE; those conditions become the condition of the join. Only
-conditions that must be true on their own (joined by AND) are supported. ``NOT IN`` has other rules for NULL: a NULL on
-either side is as good as an equal value, so unless both sides are known to have none, every row meets every other.
+A sub-query may refer to the outer block in its own WHERE; those conditions become the condition of the join. Where it
+refers to that block elsewhere, it is decorrelated (:mod:`hintplan.planner.query.decorrelation`). Only conditions that
+must be true on their own (joined by AND) become such joins. ``NOT IN`` has other rules for NULL: a NULL on either side
+is as good as an equal value, so unless both sides are known to have none, every row meets every other.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from hintplan.planner.context import Context
 from hintplan.planner.expressions.comparisons import compared
 from hintplan.planner.expressions.operands import comparable
-from hintplan.planner.expressions.typed import BOOLEAN, Expr, Ref, call, conjuncts, fields_of
+from hintplan.planner.expressions.typed import BOOLEAN, Call, Expr, Field, Ref, call, conjuncts, fields_of
 from hintplan.planner.properties.nullability import may_be_null
 from hintplan.planner.query import ordering
 from hintplan.planner.query.clauses import read_clauses, refuse_clauses
 from hintplan.planner.query.columns import filtered, projections
 from hintplan.planner.query.compiler import QueryCompiler
+from hintplan.planner.query.decorrelation import decorrelated, is_correlated
+from hintplan.planner.query.domains import Domain, over_domain
 from hintplan.planner.query.from_clause import From, build_from
 from hintplan.planner.query.hint_scope.block import block_hints
 from hintplan.planner.query.hint_scope.state_ttl import BlockHints
 from hintplan.planner.query.subqueries.plain_blocks import (
     PLAIN,
-    beyond,
     check_idle,
     is_plain,
     refers_outwards,
+    selects_outer,
     without_duplicates_kept,
     without_order,
 )
 from hintplan.planner.query.subquery_kinds import (
     SubQuery,
-    check_looked_for,
+    has_grouping_sets,
+    is_one_group,
     joined_sub_query,
     only_input,
     plain_conditions,
@@ -42,9 +46,9 @@ from hintplan.planner.query.subquery_kinds import (
     sub_queries_in,
     where_conditions,
 )
-from hintplan.planner.query.subquery_values import Value, check_around, join_values
-from hintplan.planner.relations import Join, Relation, StateInput, identity
-from hintplan.planner.syntax.dialect import select_offset
+from hintplan.planner.query.subquery_values import Value, join_values
+from hintplan.planner.query.window_functions import has_windows
+from hintplan.planner.relations import Calc, Item, Join, Relation, StateInput, identity
 from hintplan.planner.translation.expressions import clause_translator
 from hintplan.planner.translation.scope import Scope
 from hintplan.planner.translation.translator import Translator
@@ -54,10 +58,9 @@ from hintplan.plans.text.counts import count
 def apply_where(
     compiler: QueryCompiler, found: From, select: exp.Select, hints: BlockHints, *, aggregates: bool
 ) -> Relation:
-    """Filter ``found`` by the WHERE clause of ``select``, which is no sub-query of another block."""
+    """Filter ``found`` by the WHERE clause of ``select``, which may refer to a block around it."""
     relation, correlated = filtered_block(compiler, found, select, hints, aggregates=aggregates)
-    assert not correlated
-    return relation
+    return filtered(relation, correlated, compiler.block)
 
 
 def filtered_block(
@@ -100,16 +103,22 @@ def _semi_join(compiler: QueryCompiler, left: From, sub_query: SubQuery, hints: 
     """The rows of ``left`` for which ``sub_query`` is true."""
     context, scope = compiler.context, left.scope
     left_state, keyless = StateInput(name=left.name, hint=hints.of(left.name)), False
-    right, outputs, on = _right_side(compiler, sub_query, scope)
+    rows, asked = _asked(compiler, left, sub_query, left_state)
+    side = _right_side(compiler, sub_query, scope)
+    right, on = side.relation, side.on
+    if side.domain is not None:
+        right, same = over_domain(context, right, side.domain, left.relation, lambda expression: expression)
+        on = (*on, *same)
     if sub_query.value is not None:
-        same, keyless = _in(context, sub_query, scope, (left.relation, right), outputs)
+        same, keyless = _in(context, sub_query, asked, (rows, right), side.outputs)
         on = (*same, *on)
-    check_around(context, on, {f.id for f in (*left.relation.fields, *right.fields)})
+    if rows is not left.relation:
+        left_state = StateInput()
     named = only_input(context, compiler.environment, sub_query.query)
     taken = named is not None and any(named.name == i.name for i in scope.inputs)
     name = named.name if named is not None and not taken else None
     return Join(
-        left=left.relation,
+        left=rows,
         right=right,
         join_type="anti" if sub_query.negated else "semi",
         on=on,
@@ -122,23 +131,36 @@ def _semi_join(compiler: QueryCompiler, left: From, sub_query: SubQuery, hints: 
     )
 
 
+def _asked(
+    compiler: QueryCompiler, left: From, sub_query: SubQuery, state: StateInput
+) -> tuple[Relation, tuple[Expr, ...]]:
+    """What IN, ANY or ALL look for, over the rows of ``left`` with what sub-queries in it are worth."""
+    context, node = compiler.context, sub_query.value
+    nodes = [] if node is None else node.expressions if isinstance(node, exp.Tuple) else [node]
+    translator = clause_translator(context, left.scope, "WHERE")
+    values = compiler.values(translator, sub_queries_in(nodes))
+    translator = replace(translator, values={place: value.worth for place, value in values.items()})
+    asked = tuple(map(translator.expression, nodes))
+    return join_values(context, left.relation, values, state, compiler.block), asked
+
+
 def _in(
-    context: Context, sub_query: SubQuery, scope: Scope, sides: tuple[Relation, Relation], outputs: tuple[Expr, ...]
+    context: Context,
+    sub_query: SubQuery,
+    asked: tuple[Expr, ...],
+    sides: tuple[Relation, Relation],
+    outputs: tuple[Expr, ...],
 ) -> tuple[tuple[Expr, ...], bool]:
     """What of ``[NOT] IN`` joins the two sides, and whether NULLs make every row meet every other."""
-    source, offset, node = context.source, sub_query.offset, sub_query.value
-    assert node is not None
-    check_looked_for(source, node)
-    nodes = node.expressions if isinstance(node, exp.Tuple) else [node]
-    if len(outputs) != len(nodes):
-        what = "one value" if len(nodes) == 1 else f"{len(nodes)} values"
+    source, offset = context.source, sub_query.offset
+    if len(outputs) != len(asked):
+        what = "one value" if len(asked) == 1 else f"{len(asked)} values"
         columns = count(len(outputs), "column")
-        advice = "select one column" if len(nodes) == 1 else f"select {len(nodes)} columns"
+        advice = "select one column" if len(asked) == 1 else f"select {len(asked)} columns"
         raise source.error(f"IN compares {what} with {columns}", offset, advice)
-    translator = clause_translator(context, scope, "WHERE")
     pairs = [
-        comparable(source, _called(sub_query), (translator.expression(each), output), offset)
-        for each, output in zip(nodes, outputs, strict=True)
+        comparable(source, _called(sub_query), (each, output), offset)
+        for each, output in zip(asked, outputs, strict=True)
     ]
     if not sub_query.negated:
         return tuple(compared(sub_query.operator, pair, offset) for pair in pairs), False
@@ -158,16 +180,23 @@ def _called(sub_query: SubQuery) -> str:
     return "IN" if sub_query.operator == "=" else "a comparison with ANY or ALL"
 
 
-def _right_side(
-    compiler: QueryCompiler, sub_query: SubQuery, scope: Scope
-) -> tuple[Relation, tuple[Expr, ...], tuple[Expr, ...]]:
-    """The sub-query's relation, its output expressions, and its conditions on the outer block."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Right:
+    """The rows of a sub-query, its output expressions, and what it is compared with the outer block by."""
+
+    relation: Relation
+    outputs: tuple[Expr, ...]
+    on: tuple[Expr, ...]
+    domain: Domain | None = None
+
+
+def _right_side(compiler: QueryCompiler, sub_query: SubQuery, scope: Scope) -> _Right:
     context, environment = compiler.context, compiler.environment
     written = plain_select(sub_query.query)
     select = None if written is None else _needed(compiler, sub_query, written, scope)
     if written is None or select is None:
-        relation = compiler.apart(sub_query.query, beyond(context, sub_query.query, scope))
-        return relation, tuple(Ref(field=f) for f in relation.fields), ()
+        relation = compiler.seeing(scope).query(sub_query.query)
+        return _decorrelated(compiler, sub_query, relation, relation.fields)
     refuse_clauses(context, written)
     if not is_plain(context, select, listed=sub_query.value is not None):
         return _for_each(compiler, select, scope)
@@ -177,13 +206,29 @@ def _right_side(
     relation, correlated = filtered_block(compiler, found, select, own, aggregates=False)
     if sub_query.value is None:
         check_idle(compiler, written, found, relation)
-        return relation, (), correlated
-    translator = clause_translator(context, replace(found.scope, parent=None), "SELECT")
-    return relation, tuple(e for _, e in projections(context, select, translator)), correlated
+        outputs: tuple[Expr, ...] = ()
+    else:
+        translator = clause_translator(context, found.scope, "SELECT")
+        outputs = tuple(e for _, e in projections(context, select, translator))
+    ids = {f.id for f in relation.fields}
+    if is_correlated(relation) or any(f.id not in ids for e in outputs for f in fields_of(e)):
+        rows = filtered(relation, correlated, compiler.block)
+        items = tuple(Item(field=context.field("", e.type), expr=e) for e in outputs)
+        listed = Calc(input=rows, filter=None, items=items, base=rows.base, block=rows.block) if items else rows
+        return _decorrelated(compiler, sub_query, listed, tuple(item.field for item in items))
+    return _Right(relation=relation, outputs=outputs, on=correlated)
+
+
+def _decorrelated(
+    compiler: QueryCompiler, sub_query: SubQuery, relation: Relation, outputs: tuple[Field, ...]
+) -> _Right:
+    found = decorrelated(compiler.context, relation, compiler.block, sub_query.offset)
+    fields = tuple(Ref(field=f) for f in outputs)
+    return _Right(relation=found.relation, outputs=fields, on=found.on, domain=found.domain)
 
 
 def _needed(compiler: QueryCompiler, sub_query: SubQuery, select: exp.Select, scope: Scope) -> exp.Select | None:
-    """``select`` without clauses that mean nothing here; None if it has to be compiled by itself, and can be."""
+    """``select`` without clauses that mean nothing here; None if it has to be compiled as a whole."""
     context, listed = compiler.context, sub_query.value is not None
     needed = select if listed else without_order(select)
     if is_plain(context, needed, listed=listed):
@@ -192,16 +237,38 @@ def _needed(compiler: QueryCompiler, sub_query: SubQuery, select: exp.Select, sc
         return None
     needed = without_duplicates_kept(needed)
     others = ("group", "having", "distinct", *ordering.CLAUSES)
-    return needed if is_plain(context, needed, *others, listed=listed) else None
+    if not is_plain(context, needed, *others, listed=listed) or not _is_for_each(compiler, needed, scope):
+        return None
+    return needed
 
 
-def _for_each(
-    compiler: QueryCompiler, select: exp.Select, scope: Scope
-) -> tuple[Relation, tuple[Expr, ...], tuple[Expr, ...]]:
+def _is_for_each(compiler: QueryCompiler, select: exp.Select, scope: Scope) -> bool:
+    """True if ``select`` refers to the block around by equalities in its WHERE only, and can be a LATERAL query."""
+    is_unlimited = ordering.is_ordered(select) and select.args.get("limit") is None
+    is_ordered_distinct = select.args.get("distinct") is not None and ordering.is_ordered(select)
+    clauses = [*select.expressions, *filter(None, [select.args.get("having")])]
+    if is_one_group(select) and (ordering.is_ordered(select) or sub_queries_in(clauses)):
+        return False
+    if is_unlimited or is_ordered_distinct or has_grouping_sets(select) or has_windows(select):
+        return False
+    if selects_outer(compiler, select, scope):
+        return False
+    with compiler.context.on_trial():
+        found = build_from(compiler, select, BlockHints(), scope)
+        rows, correlated = filtered_block(compiler, found, select, BlockHints(), aggregates=False)
+    own = {f.id for f in rows.fields}
+    return not is_correlated(rows) and all(_is_equality(part, own) for part in correlated)
+
+
+def _is_equality(part: Expr, own: set[int]) -> bool:
+    if not isinstance(part, Call) or part.function != "=":
+        return False
+    sides = [{f.id in own for f in fields_of(e)} for e in part.args]
+    return sorted(map(tuple, sides)) == [(False,), (True,)]
+
+
+def _for_each(compiler: QueryCompiler, select: exp.Select, scope: Scope) -> _Right:
     """The rows of ``select`` that it has for each of the values that it is compared by, such as the first of them."""
-    source, called = compiler.context.source, "a sub-query"
-    found = compiler.lateral(exp.Lateral(this=exp.Subquery(this=select)), scope, called)
-    if found.domain is not None:
-        message = "GROUP BY or DISTINCT in a sub-query that is compared by more than equality is not supported here"
-        raise source.error(message, select_offset(select), "compare by equalities only")
-    return found.relation, tuple(Ref(field=f) for f in found.input.fields), found.conditions
+    found = compiler.lateral(exp.Lateral(this=exp.Subquery(this=select)), scope, "a sub-query")
+    outputs = tuple(Ref(field=f) for f in found.input.fields)
+    return _Right(relation=found.relation, outputs=outputs, on=found.conditions, domain=found.domain)

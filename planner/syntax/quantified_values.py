@@ -1,7 +1,8 @@
 """``x IN (SELECT y ...)``, ``x > ANY (SELECT y ...)`` and the like as values: TRUE, FALSE or NULL of each row.
 
 They become what SQL defines them by: TRUE if there is such a row, else NULL if ``x`` or one of the rows is NULL, and
-FALSE if not, or if there is no row. ``x > ALL`` is what ``x <= ANY`` is not. Knows syntax trees only.
+FALSE if not, or if there is no row. ``x > ALL`` is what ``x <= ANY`` is not. An IN that looks for an aggregate or for
+the value of a sub-query, which cannot stand in another query, is marked instead. Knows syntax trees only.
 """
 
 from __future__ import annotations
@@ -22,24 +23,24 @@ _OTHERWISE: dict[type[exp.Expr], type[exp.Expr]] = {
 }
 
 
-_COMPARED = "compared"
-
-
-def is_compared(node: exp.Expr) -> bool:
-    """Whether ``node``, in FROM, was written as the sub-query of IN, ANY or ALL."""
-    return bool(node.meta.get(_COMPARED))
-
-
 def written_out(
     node: exp.Expr, is_aggregate: Callable[[exp.Expr], bool], is_known: Callable[[exp.Expr], bool]
 ) -> exp.Expr:
     """``node`` with comparisons with sub-queries written out, but for those that ``is_known``."""
-    if isinstance(node, exp.Query | exp.Exists) or is_aggregate(node) or is_known(node):
+    if isinstance(node, exp.Query | exp.Exists) or is_aggregate(node):
         return node
-    found = _quantified(node)
+    if is_known(node):
+        if node.this.find(exp.Query) is None:
+            return node
+        known = node.copy()
+        known.set("this", written_out(node.this, is_aggregate, is_known))
+        return known
+    found = _quantified(node, is_aggregate)
     if found is not None:
         return found
     copied = node.copy()
+    if isinstance(node, exp.In) and isinstance(node.args.get("query"), exp.Query):
+        copied.meta[_ANSWERED] = not isinstance(node.this, exp.Tuple)
     for child, own in zip(list(copied.iter_expressions()), list(node.iter_expressions()), strict=True):
         changed = written_out(own, is_aggregate, is_known)
         if changed is not own:
@@ -47,7 +48,15 @@ def written_out(
     return copied
 
 
-def _quantified(node: exp.Expr) -> exp.Expr | None:
+_ANSWERED = "answered"
+
+
+def is_answered(node: exp.Expr) -> bool:
+    """Whether ``node`` is an IN that is TRUE, FALSE or NULL, and not written out."""
+    return bool(node.meta.get(_ANSWERED))
+
+
+def _quantified(node: exp.Expr, is_aggregate: Callable[[exp.Expr], bool]) -> exp.Expr | None:
     compare: type[exp.Expr]
     if isinstance(node, exp.In):
         value, query, compare, every = node.this, node.args.get("query"), exp.EQ, False
@@ -57,6 +66,8 @@ def _quantified(node: exp.Expr) -> exp.Expr | None:
     else:
         return None
     if not isinstance(query, exp.Query) or isinstance(value, exp.Tuple) or value.find(exp.Query):
+        return None
+    if any(map(is_aggregate, value.walk())):
         return None
     if every and compare is exp.EQ:
         return None  # Flink 2.3 finds no row that equals all, where SQL has some
@@ -72,9 +83,7 @@ def _quantified(node: exp.Expr) -> exp.Expr | None:
         alias = exp.TableAlias(this=_quoted(rows), columns=[_quoted(column)])
         found = select_at(at)
         found.set("expressions", [item])
-        compared = exp.Subquery(this=query.copy(), alias=alias)
-        compared.meta[_COMPARED] = True
-        found.set("from_", exp.From(this=compared))
+        found.set("from_", exp.From(this=exp.Subquery(this=query.copy(), alias=alias)))
         return found
 
     matching = select(place, exp.Literal.number(1))

@@ -114,6 +114,9 @@ def sub_query(t: Translator, node: exp.Expr) -> Expr:
     if t.clause == "an aggregate":
         advice = "compute its value as a column of a sub-query in FROM"
         raise t.source.error("a sub-query inside an aggregate function is not supported", offset, advice)
+    if t.clause == "ON":
+        message = "a sub-query in ON of an outer join, or of one below it, is not supported"
+        raise t.source.error(message, offset, "put it in WHERE of a query in FROM, or join the tables")
     raise t.source.error(
         f"a sub-query cannot stand in {t.clause}", offset, "put it in SELECT, WHERE or HAVING, or join the tables"
     )

@@ -18,7 +18,7 @@ from hintplan.planner.expressions.typed import INT, Expr, Field, Ref
 from hintplan.planner.syntax.source import Source
 from hintplan.plans.text.names import did_you_mean
 
-__all__ = ["INT", "Beyond", "Input", "Scope", "resolve", "resolve_path", "star"]
+__all__ = ["INT", "Input", "Scope", "levels", "resolve", "resolve_path", "star"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,33 +39,21 @@ class Input:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beyond:
-    """The ``scope`` of a block around a ``query``, which that cannot refer to; ``advice`` is what to write instead."""
-
-    scope: Scope
-    query: str
-    advice: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """The inputs of a block in order; ``merged`` are the columns that USING made one; ``parent`` is the outer block.
-
-    An outer block that cannot be referred to is not the parent, and known for messages as what is ``beyond``.
-    """
+    """The inputs of a block in order; ``merged`` are the columns that USING made one; ``parent`` is the outer block."""
 
     inputs: tuple[Input, ...]
     merged: Mapping[str, Field] = field(default_factory=dict)
     hidden: frozenset[int] = frozenset()
     parent: Scope | None = None
-    beyond: Beyond | None = None
 
     def find(self, qualifier: str | None, name: str) -> list[Ref]:
-        """All columns of this block, not of outer ones, that the name can mean."""
+        """All columns of this block, not of outer ones, that the name can mean; the first that an input calls so."""
         if qualifier is None and name in self.merged:
             return [Ref(field=self.merged[name])]
         inputs = self.inputs if qualifier is None else [i for i in self.inputs if i.name == qualifier]
-        return [Ref(field=f) for i in inputs for f in i.fields if f.name == name]
+        found = (next((f for f in i.fields if f.name == name), None) for i in inputs)
+        return [Ref(field=f) for f in found if f is not None]
 
 
 def resolve(source: Source, scope: Scope, qualifier: str | None, name: str, offset: int) -> Expr:
@@ -94,8 +82,8 @@ def resolve_path(source: Source, scope: Scope, names: tuple[str, ...], offset: i
     first, *others = names
     if not others:
         return resolve(source, scope, None, first, offset)
-    levels = list(_levels(scope))
-    if any(level.find(first, others[0]) for level in levels) or not any(level.find(None, first) for level in levels):
+    seen = list(levels(scope))
+    if any(level.find(first, others[0]) for level in seen) or not any(level.find(None, first) for level in seen):
         found, rest = resolve(source, scope, first, others[0], offset), others[1:]
     else:
         found, rest = resolve(source, scope, None, first, offset), others
@@ -104,7 +92,8 @@ def resolve_path(source: Source, scope: Scope, names: tuple[str, ...], offset: i
     return found
 
 
-def _levels(scope: Scope) -> Iterator[Scope]:
+def levels(scope: Scope) -> Iterator[Scope]:
+    """``scope`` and those around it, from the inside out."""
     level: Scope | None = scope
     while level is not None:
         yield level
@@ -112,11 +101,6 @@ def _levels(scope: Scope) -> Iterator[Scope]:
 
 
 def _unknown(source: Source, scope: Scope, qualifier: str | None, name: str, offset: int) -> Exception:
-    beyond = scope.beyond
-    if beyond is not None and any(level.find(qualifier, name) for level in _levels(beyond.scope)):
-        written = name if qualifier is None else f"{qualifier}.{name}"
-        message = f"{beyond.query} cannot refer to column '{written}' of the block around it"
-        return source.error(message, offset, beyond.advice)
     names = [i.name for i in scope.inputs if i.name]
     if qualifier is not None and qualifier not in names:
         if scope.parent is not None and any(i.name == qualifier for i in scope.parent.inputs):

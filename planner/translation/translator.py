@@ -28,8 +28,8 @@ _REFUSED: dict[type, tuple[str, str]] = {
     exp.Window: ("window functions (OVER)", "use GROUP BY; in batch mode they stand in SELECT, QUALIFY and ORDER BY"),
     exp.Star: ("'*' in expressions", "name the columns"),
     exp.Placeholder: ("placeholders", "write the value"),
-    exp.All: ("comparisons with ALL of a sub-query below OR or outside of WHERE", _JOIN_INSTEAD),
-    exp.Any: ("comparisons with ANY of a sub-query below OR or outside of WHERE", _JOIN_INSTEAD),
+    exp.All: ("such comparisons with ALL of a sub-query", _JOIN_INSTEAD),
+    exp.Any: ("such comparisons with ANY of a sub-query", _JOIN_INSTEAD),
     exp.ILike: ("ILIKE conditions", "write UPPER(x) LIKE '...'"),
 }
 

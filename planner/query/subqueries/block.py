@@ -12,6 +12,7 @@ from hintplan.planner.expressions.typed import BOOLEAN, Call, Expr, Field, Ref, 
 from hintplan.planner.properties.nullability import may_be_null
 from hintplan.planner.query.columns import column_for, filtered, projections
 from hintplan.planner.query.compiler import QueryCompiler
+from hintplan.planner.query.decorrelation import Equality, decorrelated, is_correlated
 from hintplan.planner.query.domains import Domain, domain_of
 from hintplan.planner.query.from_clause import build_from
 from hintplan.planner.query.hint_scope.block import block_hints
@@ -23,8 +24,6 @@ from hintplan.planner.relations import Calc, Item, Join, Relation, StateInput, U
 from hintplan.planner.syntax.dialect import offset_of
 from hintplan.planner.translation.scope import Scope
 from hintplan.planner.translation.translator import Translator
-
-Equality = tuple[Expr, Expr, Expr]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +98,9 @@ def read_block(
         state=StateInput(name=found.name, hint=hints.of(found.name)),
         equalities=(),
     )
+    if is_correlated(rows):
+        whole = decorrelated(context, filtered(rows, correlated, block.name), block.name, block.offset)
+        return replace(block, rows=whole.relation, equalities=whole.equalities, domain=whole.domain)
     equalities = tuple(filter(None, (_equality(block, part) for part in correlated)))
     if len(equalities) == len(correlated):
         return replace(block, equalities=equalities)

@@ -27,27 +27,22 @@ from hintplan.planner.query.subqueries.single_values import (
     group_rows,
     has_one_row,
     is_some,
+    only_value,
     row_count,
-    several_rows,
     value_of_group,
 )
 from hintplan.planner.query.subquery_values import Value
 from hintplan.planner.query.taken_back import check_taken_back
 from hintplan.planner.relations import AggregateItem, Calc, Item, Relation, identity
-from hintplan.planner.syntax.dialect import offset_of, select_offset
+from hintplan.planner.syntax.dialect import select_offset
 from hintplan.planner.translation.expressions import clause_translator
 from hintplan.planner.translation.translator import Translator
 
 
 def block_value(block: SubQueryBlock, asked: tuple[Expr, ...] | None) -> Value:
     """What the sub-query is worth: its value, or whether that is ``asked``, or whether it has a row."""
-    one_group = block.grouped and block.select.args.get("group") is None
     if block.exists and not block.grouped:
         return _exists(block)
-    if not one_group and (block.exists or block.select.args.get("distinct")):
-        advice = "put it in WHERE, joined to the rest with AND" if block.exists else "aggregate the column"
-        what = "EXISTS of an aggregate" if block.exists else "a sub-query with DISTINCT"
-        raise block.context.source.error(f"{what} is not supported here", block.offset, advice)
     scope = block.scope
     translator = clause_translator(block.context, scope, "SELECT")
     if not block.grouped:
@@ -89,7 +84,7 @@ def _one_row(block: SubQueryBlock, translator: Translator) -> Value:
         if group is not None:
             return value_of_group(block.context, block.node, group, (), None)
     if not (block.unique or has_one_row(block.context, relation, frozenset(f.id for f in keys))):
-        raise several_rows(block.context, block.offset)
+        relation, column = only_value(block.context, relation, keys, column, block.state, block.offset)
     return _value(block, relation, keys, Ref(field=column))
 
 
@@ -157,18 +152,22 @@ def _value(block: SubQueryBlock, relation: Relation, keys: tuple[Field, ...], wo
     return Value(relation=relation, on=on, worth=worth, offset=block.offset, domain=block.domain)
 
 
+def has_one_row_each(block: SubQueryBlock) -> bool:
+    """True if the rows of the sub-query, which does not aggregate, are unique by what they are compared by."""
+    relation, keys, _ = with_columns(block, [])
+    return block.unique or has_one_row(block.context, relation, frozenset(f.id for f in keys))
+
+
+def groups_by_keys(block: SubQueryBlock) -> bool:
+    """True if the sub-query groups by nothing but what it is compared by, so that it has one row."""
+    translator = clause_translator(block.context, block.scope, "SELECT", aggregates=True)
+    return block.domain is None and set(_groups(block, translator)) <= set(block.keys)
+
+
 def _groups(block: SubQueryBlock, translator: Translator) -> tuple[Expr, ...]:
-    """What the sub-query itself groups by: only what it is compared by, or it would have several rows."""
+    """What the sub-query itself groups by."""
     group = block.select.args.get("group")
-    if group is None:
-        return ()
-    if block.domain is not None:
-        message = "GROUP BY in a sub-query that is compared by more than equality is not supported"
-        raise block.context.source.error(message, offset_of(group), "leave it out")
-    found = tuple(translator.expression(node) for node in group.expressions)
-    if any(e not in block.keys for e in found):
-        raise several_rows(block.context, block.offset)
-    return found
+    return () if group is None else tuple(translator.expression(node) for node in group.expressions)
 
 
 def _over(block: SubQueryBlock, expression: Expr, results: Mapping[Expr, Expr]) -> Expr:

@@ -2,7 +2,7 @@
 
 A plain block can refer, in its WHERE, to the block around it. Clauses that change nothing for whoever asks, such as
 LIMIT 3 in EXISTS, are left out of a sub-query, which may make it plain; :func:`check_idle` reads them nevertheless. Any
-other sub-query is compiled by itself, and sees nothing of the block around it.
+other sub-query is compiled as a whole, and decorrelated if it refers to the block around it.
 """
 
 from __future__ import annotations
@@ -12,20 +12,18 @@ from dataclasses import replace
 from sqlglot import exp
 
 from hintplan.planner.context import Context
-from hintplan.planner.hints.cached import CACHED
 from hintplan.planner.query import ordering
 from hintplan.planner.query.cached_results import has_cached_hint
 from hintplan.planner.query.clauses import clauses_of
 from hintplan.planner.query.compiler import QueryCompiler
 from hintplan.planner.query.from_clause import From, build_from
 from hintplan.planner.query.hint_scope.state_ttl import BlockHints
-from hintplan.planner.query.subquery_kinds import is_grouped, keeps_a_row, sub_queries_in, without_parentheses
+from hintplan.planner.query.subquery_kinds import is_grouped, keeps_a_row, sub_queries_in
 from hintplan.planner.query.window_functions import has_windows, over_windows
 from hintplan.planner.relations import Calc, Relation
-from hintplan.planner.syntax.dialect import is_values, select_offset
+from hintplan.planner.syntax.dialect import select_offset
 from hintplan.planner.translation.expressions import clause_translator
-from hintplan.planner.translation.scope import Beyond, Scope
-from hintplan.planner.translation.translator import written
+from hintplan.planner.translation.scope import Scope, levels
 
 PLAIN = ("hint", "expressions", "from_", "joins", "where")
 """The clauses of a plain block."""
@@ -69,20 +67,34 @@ def _without(select: exp.Select, *clauses: str) -> exp.Select:
 def refers_outwards(compiler: QueryCompiler, select: exp.Select, outer: Scope) -> bool:
     """True if WHERE of ``select`` names a column that only ``outer``, the block around, has."""
     where = select.args.get("where")
-    if where is None or select.args.get("from_") is None or select.args.get("with_"):
+    return where is not None and not select.args.get("with_") and _name_outer(compiler, select, outer, [where])
+
+
+def selects_outer(compiler: QueryCompiler, select: exp.Select, outer: Scope) -> bool:
+    """True if a clause of ``select`` behind WHERE, or its SELECT list, names a column that only ``outer`` has."""
+    clauses = (select.args.get(key) for key in ("group", "having", "order"))
+    nodes = [*select.expressions, *(each for each in clauses if each is not None)]
+    return _name_outer(compiler, select, outer, nodes)
+
+
+def _name_outer(compiler: QueryCompiler, select: exp.Select, outer: Scope, nodes: list[exp.Expr]) -> bool:
+    """True if ``nodes`` of ``select`` name a column that only ``outer`` has."""
+    columns = [
+        column
+        for node in nodes
+        for column in node.walk(prune=lambda each: isinstance(each, exp.Query))
+        if isinstance(column, exp.Column) and _knows(outer, column)
+    ]
+    if not columns or select.args.get("from_") is None:
         return False
     with compiler.context.on_trial():
-        own = build_from(compiler, select, BlockHints(), outer).scope
-    return any(
-        _knows(outer, column) and not _knows(replace(own, parent=None), column)
-        for column in where.walk(prune=lambda node: isinstance(node, exp.Query))
-        if isinstance(column, exp.Column)
-    )
+        own = replace(build_from(compiler, select, BlockHints(), outer).scope, parent=None)
+    return any(not _knows(own, column) for column in columns)
 
 
 def _knows(scope: Scope, column: exp.Column) -> bool:
     first, *others = (part.name for part in column.parts)
-    return bool((others and scope.find(first, others[0])) or scope.find(None, first))
+    return any((others and level.find(first, others[0])) or level.find(None, first) for level in levels(scope))
 
 
 def check_idle(compiler: QueryCompiler, select: exp.Select, found: From, rows: Relation) -> None:
@@ -98,34 +110,3 @@ def check_idle(compiler: QueryCompiler, select: exp.Select, found: From, rows: R
         if ordering.is_ordered(select):
             listed = Calc(input=rows, filter=None, items=items, base=rows.base, block=compiler.block)
             ordering.over_select(context, select, listed, listed, keys, sorted_by)
-
-
-def beyond(context: Context, query: exp.Expr, outer: Scope) -> Beyond:
-    """The scope ``outer`` for messages of a sub-query that is compiled by itself."""
-    query = without_parentheses(query)
-    what = "VALUES"
-    if isinstance(query, exp.Subquery):
-        what = _barring(query, "this")
-    elif isinstance(query, exp.SetOperation):
-        what = query.key.upper()
-    elif isinstance(query, exp.Select) and not is_values(query):
-        what = _barring(query, *PLAIN) or _without_clause(context, query)
-    advice = f"leave {what} out, or join the tables; LATERAL (SELECT ...) in FROM takes ORDER BY, LIMIT and GROUP BY"
-    return Beyond(scope=outer, query=f"a sub-query with {what}", advice=advice)
-
-
-def _barring(query: exp.Expr, *others: str) -> str:
-    """The name of a clause of ``query`` that is not among the ``others``; empty if there is none."""
-    clauses = clauses_of(query) - {*others}
-    # LIMIT and OFFSET first: with them, ORDER BY has a meaning.
-    for key in ("limit", "offset", *sorted(clauses)):
-        if key in clauses:
-            return written(key)
-    return ""
-
-
-def _without_clause(context: Context, select: exp.Select) -> str:
-    """The name of what makes ``select`` more than a plain block, if that is no clause."""
-    if has_cached_hint(context, select_offset(select)):
-        return f"a {CACHED} hint"
-    return "OVER" if has_windows(select) else "an aggregate" if is_grouped(select) else "sub-queries in SELECT"

@@ -3,28 +3,33 @@
 Such a sub-query becomes an aggregate by the columns that it compares with the outer block, which a LEFT JOIN brings to
 the rows of that block; without such columns it has one row, for all. Without GROUP BY, its SELECT list and HAVING are
 computed above the join, so that no rows are a group, too, in which COUNT is 0; with GROUP BY they are computed below. A
-condition of WHERE that cannot be true without a partner makes the join an inner one.
+condition of WHERE that cannot be true without a partner makes the join an inner one. A sub-query that is more than such
+a block is compiled as a whole and decorrelated (:mod:`hintplan.planner.query.decorrelation`).
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from sqlglot import exp
 
 from hintplan.planner.expressions.comparisons import compared
 from hintplan.planner.expressions.operands import comparable
-from hintplan.planner.expressions.typed import BOOLEAN, Expr, Ref, call
+from hintplan.planner.expressions.typed import BIGINT, BOOLEAN, Expr, Ref, call, literal
 from hintplan.planner.properties.nullability import may_be_null
+from hintplan.planner.query import ordering
 from hintplan.planner.query.clauses import read_clauses, refuse_clauses
 from hintplan.planner.query.columns import filtered
 from hintplan.planner.query.compiler import QueryCompiler
+from hintplan.planner.query.decorrelation import decorrelated
 from hintplan.planner.query.subqueries.block import read_block
-from hintplan.planner.query.subqueries.block_values import block_value, contains
-from hintplan.planner.query.subqueries.empty_groups import group_of
+from hintplan.planner.query.subqueries.block_values import block_value, contains, groups_by_keys, has_one_row_each
+from hintplan.planner.query.subqueries.empty_groups import group_of, zero_if_absent
 from hintplan.planner.query.subqueries.plain_blocks import (
     PLAIN,
-    beyond,
     is_plain,
     refers_outwards,
+    selects_outer,
     without_duplicates_kept,
     without_order,
 )
@@ -34,15 +39,16 @@ from hintplan.planner.query.subqueries.single_values import (
     group_rows,
     has_one_row,
     is_some,
+    only_value,
     row_count,
     same_values,
-    several_rows,
     value_of_group,
 )
-from hintplan.planner.query.subquery_kinds import check_looked_for, is_grouped, is_one_row, plain_select
+from hintplan.planner.query.subquery_kinds import has_grouping_sets, is_grouped, is_one_row, plain_select
 from hintplan.planner.query.subquery_values import Value
-from hintplan.planner.relations import UnnamedInput
+from hintplan.planner.relations import Aggregate, UnnamedInput
 from hintplan.planner.syntax.dialect import offset_of
+from hintplan.planner.syntax.quantified_values import is_answered
 from hintplan.planner.translation.scope import Scope
 from hintplan.planner.translation.translator import Translator
 
@@ -55,59 +61,106 @@ def compile_value(compiler: QueryCompiler, translator: Translator, node: exp.Exp
     select = None if written is None else _needed(compiler, node, written, scope)
     asked: tuple[Expr, ...] | None = None
     if isinstance(node, exp.In):
-        check_looked_for(context.source, node.this)
+        if is_answered(node) and not is_one_row(query):
+            return _answered(compiler, scope, node, translator.expression(node.this))
         if not is_one_row(query):
             return _in(compiler, scope, node, translator.expression(node.this), select)
         asked = tuple(map(translator.expression, asked_values(node)))
-    if written is None or select is None:
+    if written is None or select is None or _is_whole(compiler, node, select, written, scope):
         return _apart(compiler, scope, query, node, asked)
     refuse_clauses(context, written)
     read_clauses(context, select, *PLAIN, "group", "having", "distinct")
     return block_value(read_block(compiler, scope, node, select, written), asked)
 
 
+def _is_whole(compiler: QueryCompiler, node: exp.Expr, select: exp.Select, written: exp.Select, scope: Scope) -> bool:
+    """True if ``select``, written as ``written``, is more than a block that refers to the one around in its WHERE."""
+    one_group = is_grouped(select) and select.args.get("group") is None
+    is_exists = isinstance(node, exp.Exists)
+    if not one_group and (select.args.get("distinct") or (is_exists and is_grouped(select))):
+        return True
+    if (not is_exists or is_grouped(select)) and selects_outer(compiler, select, scope):
+        return True
+    if has_grouping_sets(select):
+        return True
+    is_cut = not is_exists and not is_grouped(select) and ordering.is_ordered(written)
+    if not is_cut and select.args.get("group") is None:
+        return False
+    with compiler.context.on_trial():
+        block = read_block(compiler, scope, node, select, written)
+        return not (has_one_row_each(block) if is_cut else groups_by_keys(block))
+
+
 def _apart(
     compiler: QueryCompiler, scope: Scope, query: exp.Expr, node: exp.Expr, asked: tuple[Expr, ...] | None
 ) -> Value:
-    """A query that is compiled by itself, as it cannot refer to the outer block, which has ``scope``."""
-    context, relation = compiler.context, compiler.apart(query, beyond(compiler.context, query, scope))
-    offset = offset_of(node)
+    """The value of a query that is compiled as a whole, in a block that has ``scope``."""
+    context, relation, offset = compiler.context, compiler.seeing(scope).query(query), offset_of(node)
     check_columns(context, node, len(relation.fields))
     group = group_of(relation)
     if group is not None:
-        return value_of_group(context, node, group, (), asked)
+        below = decorrelated(context, group.relation, compiler.block, offset, group=True)
+        assert isinstance(below.relation, Aggregate)
+        value = value_of_group(context, node, replace(group, relation=below.relation), below.on, asked)
+        return replace(value, domain=None if value.relation is None else below.domain)
+    found = decorrelated(context, relation, compiler.block, offset)
     if isinstance(node, exp.Exists):
         count = row_count(context)
-        counted = group_rows(relation, (), (count,), UnnamedInput, offset, compiler.block)
-        return Value(relation=counted, on=(), worth=is_some(count, offset), offset=offset)
-    if not has_one_row(context, relation, frozenset()):
-        raise several_rows(context, offset)
-    value = Ref(field=relation.fields[0], offset=offset)
-    worth = value if asked is None else same_values(context, relation.fields, asked, offset)
-    return Value(relation=relation, on=(), worth=worth, offset=offset)
+        counted = group_rows(found.relation, found.keys, (count,), UnnamedInput, offset, compiler.block)
+        worth = is_some(count, offset)
+        return Value(relation=counted, on=found.on, worth=worth, offset=offset, domain=found.domain)
+    rows, column = found.relation, relation.fields[0]
+    is_one = has_one_row(context, relation, frozenset()) or has_one_row(
+        context, rows, frozenset(f.id for f in found.keys)
+    )
+    if not is_one:
+        rows, column = only_value(context, rows, found.keys, column, UnnamedInput, offset)
+    value_of_row = Ref(field=column, offset=offset)
+    worth = value_of_row if asked is None else same_values(context, relation.fields, asked, offset)
+    return Value(relation=rows, on=found.on, worth=worth, offset=offset, domain=found.domain)
 
 
 def _in(compiler: QueryCompiler, scope: Scope, node: exp.In, asked: Expr, select: exp.Select | None) -> Value:
     """``x IN (SELECT y ...)`` where NULL is as good as false: whether there is a group of ``y`` that equals ``x``."""
     context, offset = compiler.context, offset_of(node)
     query = node.args["query"]
-    if select is not None and not is_grouped(select):
+    if select is not None and not is_grouped(select) and not selects_outer(compiler, select, scope):
         read_clauses(context, select, *PLAIN)
         return contains(read_block(compiler, scope, node, select, select), asked)
-    relation = compiler.apart(query, beyond(context, query, scope))
-    check_columns(context, node, len(relation.fields))
-    key = Ref(field=relation.fields[0], offset=offset)
+    whole = compiler.seeing(scope).query(query)
+    check_columns(context, node, len(whole.fields))
+    found = decorrelated(context, whole, compiler.block, offset)
+    relation = found.relation
+    key = Ref(field=whole.fields[0], offset=offset)
     pair = comparable(context.source, "IN", (key, asked), offset)
     if may_be_null(context, relation, key):
         known = call("IS NOT NULL", (key,), BOOLEAN, offset)
         relation = filtered(relation, (known,), compiler.block)
-    keyed = group_rows(relation, (key.field,), (), UnnamedInput, offset, compiler.block)
+    keyed = group_rows(relation, (*found.keys, key.field), (), UnnamedInput, offset, compiler.block)
     worth = call("IS NOT NULL", (key,), BOOLEAN, offset)
-    return Value(relation=keyed, on=(compared("=", pair, offset),), worth=worth, offset=offset)
+    on = (compared("=", pair, offset), *found.on)
+    return Value(relation=keyed, on=on, worth=worth, offset=offset, domain=found.domain)
+
+
+def _answered(compiler: QueryCompiler, scope: Scope, node: exp.In, asked: Expr) -> Value:
+    """``x IN (SELECT y ...)``: TRUE if there is such a row, else NULL if ``x`` or a row is NULL, else FALSE."""
+    context, offset = compiler.context, offset_of(node)
+    found = _in(compiler, scope, node, asked, None)
+    whole = compiler.seeing(scope).query(node.args["query"])
+    rows = decorrelated(context, whole, compiler.block, offset)
+    total, known = row_count(context), replace(row_count(context), arguments=whole.fields)
+    counted = group_rows(rows.relation, rows.keys, (total, known), UnnamedInput, offset, compiler.block)
+    counts = Value(relation=counted, on=rows.on, worth=found.worth, offset=offset, domain=rows.domain)
+    all_rows, not_null = (zero_if_absent(Ref(field=each.field)) for each in (total, known))
+    unknown = call("IS NULL", (asked,), BOOLEAN, offset)
+    least = call("CASE", (unknown, literal(0, BIGINT), not_null), BIGINT, offset)
+    is_null = call(">", (all_rows, least), BOOLEAN, offset)
+    answers = (found.worth, literal("TRUE", BOOLEAN), is_null, literal(None, BOOLEAN), literal("FALSE", BOOLEAN))
+    return replace(found, before=(counts,), worth=call("CASE", answers, BOOLEAN, offset))
 
 
 def _needed(compiler: QueryCompiler, node: exp.Expr, select: exp.Select, scope: Scope) -> exp.Select | None:
-    """``select`` without clauses that mean nothing here; None if it has to be compiled by itself, and can be."""
+    """``select`` without clauses that mean nothing here; None if it has to be compiled as a whole."""
     context, exists = compiler.context, isinstance(node, exp.Exists)
     one_group, of_rows = is_one_row(select), not isinstance(node, exp.Query)
     clauses = ("group", "having", *(["distinct"] if one_group else []))

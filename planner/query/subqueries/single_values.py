@@ -9,12 +9,24 @@ from sqlglot import exp
 from hintplan.planner.context import Context
 from hintplan.planner.expressions.comparisons import compared
 from hintplan.planner.expressions.operands import comparable
-from hintplan.planner.expressions.typed import BIGINT, BOOLEAN, INT, Expr, Field, Ref, call, conjunction, literal
+from hintplan.planner.expressions.typed import (
+    BIGINT,
+    BOOLEAN,
+    INT,
+    STRING,
+    Expr,
+    Field,
+    Ref,
+    call,
+    conjunction,
+    literal,
+)
 from hintplan.planner.properties.unique_keys import unique_keys
 from hintplan.planner.query.subqueries.empty_groups import Group
 from hintplan.planner.query.subquery_values import Value
-from hintplan.planner.relations import Aggregate, AggregateItem, Calc, Join, Relation, StateInput
+from hintplan.planner.relations import Aggregate, AggregateItem, Calc, Item, Join, Relation, StateInput, identity
 from hintplan.planner.syntax.dialect import offset_of
+from hintplan.planner.translation.aggregates import result_type
 from hintplan.plans.text.counts import count
 
 
@@ -92,13 +104,31 @@ def check_columns(context: Context, node: exp.Expr, found: int) -> None:
     raise context.source.error(message, offset_of(node), advice)
 
 
-def several_rows(context: Context, offset: int) -> Exception:
-    """The error for a value that may be several."""
-    return context.source.error(
-        "this scalar sub-query may have more than one row",
-        offset,
-        "aggregate it, such as (SELECT MAX(x) FROM ...), or join the tables",
+def only_value(
+    context: Context, relation: Relation, keys: tuple[Field, ...], column: Field, state: StateInput, offset: int
+) -> tuple[Relation, Field]:
+    """The one value that ``column`` has for each of the ``keys``, and the field that holds it.
+
+    A run fails where there are several rows, even if they are equal, once a batch has computed them.
+    """
+    function = "MAX" if result_type("MAX", column.type) is not None else "FIRST_VALUE"
+    found = result_type(function, column.type)
+    if found is None:
+        message = f"this scalar sub-query of type {column.type.as_nullable()} may have more than one row"
+        raise context.source.error(message, offset, "convert its column with CAST, or join the tables")
+    rows = row_count(context)
+    value = AggregateItem(
+        field=context.field("", found), function=function, arguments=(column,), distinct=False, filter=None
     )
+    grouped = group_rows(relation, keys, (rows, value), state, offset, relation.block)
+    of_tables = ", ".join(dict.fromkeys(relation.base))
+    fault = f"the scalar sub-query (SELECT {column.name or '...'} FROM {of_tables} ...) has more than one row"
+    failure = call("raise_error", (literal(fault, STRING, offset),), STRING, offset)
+    several = call(">", (Ref(field=rows.field), literal(1, INT)), BOOLEAN, offset)
+    one = call("CASE", (several, call("CAST", (failure,), found, offset), Ref(field=value.field)), found, offset)
+    item = Item(field=context.field(column.name, found), expr=one)
+    items = (*identity(keys), item)
+    return Calc(input=grouped, filter=None, items=items, base=relation.base, block=relation.block), item.field
 
 
 def has_one_row(context: Context, relation: Relation, keys: frozenset[int]) -> bool:
