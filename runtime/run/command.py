@@ -218,10 +218,9 @@ def _run_on_spark(plan: Plan, options: RunOptions, health: Health, metrics: Any)
             strategy=_strategy(plan, options),
             can_restart=lambda: not _is_gone(spark),
             health=health,
+            once=options.once,
         )
-        return run_plan(
-            plan, start, supervision, as_json=options.as_json, requests=_behind_url(options), once=options.once
-        )
+        return run_plan(plan, start, supervision, as_json=options.as_json, requests=_behind_url(options))
 
 
 def refuse_wrong_usage(options: RunOptions) -> None:

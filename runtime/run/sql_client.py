@@ -80,10 +80,9 @@ class Engine:
             return run_plan(
                 plan,
                 lambda waiting: self._started(plan),
-                Supervision(stop=_stop(plan)),
+                Supervision(stop=_stop(plan), once=True),
                 as_json=self.as_json,
                 requests=requests,
-                once=True,
             )
 
     def start(self, plan: Plan) -> str:
