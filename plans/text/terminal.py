@@ -13,6 +13,7 @@ import re
 import sys
 import unicodedata
 from collections.abc import Iterable
+from contextlib import suppress
 
 import click
 
@@ -51,8 +52,9 @@ def show(text: str, *, styled: bool = False) -> None:
 
 
 def say(text: str) -> None:
-    """Print talk to stderr."""
-    click.echo(clean(redacted(text, _HIDDEN)), err=True, color=False)
+    """Print talk to stderr. Where that is a full disk or nobody reads it, what is done goes on without."""
+    with suppress(OSError):
+        click.echo(clean(redacted(text, _HIDDEN)), err=True, color=False)
 
 
 def wants_colour() -> bool:
