@@ -136,7 +136,13 @@ def execute(
     plan_batches_as_a_whole(own)
     ship_code(own, policy.modules)
     zone = plan.config.get(TIME_ZONE, "UTC")
-    lookups = LookupRun(token=uuid.uuid4().hex, allowed_modules=policy.modules, time_zone=zone, once=once)
+    lookups = LookupRun(
+        token=uuid.uuid4().hex,
+        allowed_modules=policy.modules,
+        allowed_paths=policy.absolute_paths,
+        time_zone=zone,
+        once=once,
+    )
     if results is not None:
         files.keeping(own)
     location = checkpoint or tempfile.mkdtemp(prefix="hintplan-checkpoint-")
