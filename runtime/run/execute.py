@@ -81,6 +81,7 @@ def execute(
     trigger: str | None = None,
     policy: Policy = OPEN,
     allow_state_drop: bool = False,
+    allow_older_sink: bool = False,
     results: str | None = None,
     take_over: bool = False,
     lease: str | None = None,
@@ -93,7 +94,8 @@ def execute(
     again; without one, a local run uses a temporary one. ``once`` takes what is there and ends. ``trigger`` is the time
     between two batches, such as ``'5 s'``. ``policy`` says what the plan may reach and load beyond what is always open.
     A checkpoint with state that the plan does not continue (:mod:`hintplan.plans.checkpoint.continuation`) is refused,
-    unless ``allow_state_drop`` says to go on without it. With ``results``, a directory as for ``checkpoint``, rows are
+    unless ``allow_state_drop`` says to go on without it; so is a sink that has lost batches which the checkpoint has
+    written, unless ``allow_older_sink`` is given. With ``results``, a directory as for ``checkpoint``, rows are
     kept there for :class:`hintplan.runtime.results.files.KeptRows` instead of written to the sink. A checkpoint has one
     run at a time (:mod:`hintplan.runtime.checkpoint.run_lock`); ``take_over`` follows one on another machine, of which
     nothing is known. Where other machines see the checkpoint it is held by a ``lease``, such as ``'60 s'``, and
@@ -175,7 +177,14 @@ def execute(
     try:
         there = NO_FILES if checkpoint is None else building.unmoved_files()
         if results is None:
-            refuse_other_batches(plan, running, there, before.recorded, partial(files_in, own))
+            refuse_other_batches(
+                plan,
+                running,
+                there,
+                before.recorded,
+                partial(files_in, own),
+                allow_older=allow_older_sink or is_remote(own),
+            )
         record = None if checkpoint is None else _recorded(plan, own, checkpoint, before, found, there)
         for name, writer in writers.items():
             if execution._lock is not None:

@@ -61,6 +61,7 @@ class Engine:
     trigger: str | None
     policy: Policy
     allow_state_drop: bool
+    allow_older_sink: bool
     as_json: bool
     debug: bool
     jobs: dict[str, Job] = field(default_factory=dict)
@@ -213,7 +214,13 @@ class Engine:
 
     def _settings(self, plan: Plan, *, once: bool) -> dict[str, Any]:
         where = None if self.checkpoint is None else f"{absolute(self.checkpoint)}/{_folder(plan.name)}"
-        return {"checkpoint": where, "once": once, "allow_state_drop": self.allow_state_drop, "policy": self.policy}
+        return {
+            "checkpoint": where,
+            "once": once,
+            "allow_state_drop": self.allow_state_drop,
+            "allow_older_sink": self.allow_older_sink,
+            "policy": self.policy,
+        }
 
     def _reader(self, plan: Plan) -> Callable[[Any, Callable[[list[Row]], None]], None]:
         from hintplan.runtime.connectors.rowtext import KINDS
