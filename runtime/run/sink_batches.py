@@ -24,7 +24,6 @@ from hintplan.runtime.checkpoint.parts import last_batches
 from hintplan.runtime.connectors.connector import FilesIn
 from hintplan.runtime.connectors.table import batches_had, counts_all
 
-
 _CONSENT = "--allow-older-sink goes on without these rows"
 
 
