@@ -37,6 +37,9 @@ allow_state_drop_option = click.option(
 allow_older_sink_option = click.option(
     "--allow-older-sink", is_flag=True, help="Go on without rows that a sink had and has lost."
 )
+allow_missing_files_option = click.option(
+    "--allow-missing-files", is_flag=True, help="Go on without source files that are gone since a batch noted them."
+)
 debug_option = click.option("--debug", is_flag=True, help="Show tracebacks and what Spark says.")
 
 

@@ -16,6 +16,7 @@ import click
 from hintplan.plans.client.client import Client
 from hintplan.plans.commands.options import allow_fact_edits_option, config_option, init_option
 from hintplan.plans.commands.run_options import (
+    allow_missing_files_option,
     allow_older_sink_option,
     allow_state_drop_option,
     conf_option,
@@ -50,6 +51,7 @@ _STDIN = "<stdin>"
 @policy_options
 @allow_state_drop_option
 @allow_older_sink_option
+@allow_missing_files_option
 @allow_fact_edits_option
 @debug_option
 def sql_command(

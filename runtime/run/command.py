@@ -22,6 +22,7 @@ from hintplan.plans.checkpoint.continuation import continuation, refuse
 from hintplan.plans.checkpoint.record import absolute, is_local_path
 from hintplan.plans.commands.options import allow_fact_edits_option, read_plan
 from hintplan.plans.commands.run_options import (
+    allow_missing_files_option,
     allow_older_sink_option,
     allow_state_drop_option,
     conf_option,
@@ -95,6 +96,7 @@ class RunOptions:
     policy: Policy
     allow_state_drop: bool
     allow_older_sink: bool
+    allow_missing_files: bool
     allow_fact_edits: bool
 
 
@@ -147,6 +149,7 @@ def with_run_options(command: Callable[[RunOptions], Any]) -> Callable[..., Any]
         policy_options,
         allow_state_drop_option,
         allow_older_sink_option,
+        allow_missing_files_option,
         allow_fact_edits_option,
         debug_option,
         with_spark_options,
@@ -214,6 +217,7 @@ def _run_on_spark(plan: Plan, options: RunOptions, health: Health, metrics: Any)
                 policy=options.policy,
                 allow_state_drop=options.allow_state_drop,
                 allow_older_sink=options.allow_older_sink,
+                allow_missing_files=options.allow_missing_files,
                 metrics=metrics,
             )
 

@@ -62,6 +62,7 @@ class Engine:
     policy: Policy
     allow_state_drop: bool
     allow_older_sink: bool
+    allow_missing_files: bool
     as_json: bool
     debug: bool
     jobs: dict[str, Job] = field(default_factory=dict)
@@ -219,6 +220,7 @@ class Engine:
             "once": once,
             "allow_state_drop": self.allow_state_drop,
             "allow_older_sink": self.allow_older_sink,
+            "allow_missing_files": self.allow_missing_files,
             "policy": self.policy,
         }
 
