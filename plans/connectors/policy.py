@@ -27,7 +27,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from hintplan.plans.connectors.options import ENVIRONMENT
-from hintplan.plans.connectors.reach import FilePlace, HostPlace, Place, file_place, is_loopback
+from hintplan.plans.connectors.reach import FilePlace, HostPlace, Place, file_place, is_below, is_loopback
 from hintplan.plans.connectors.table import places
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import Diagnostic, PlanError, RunError
@@ -89,12 +89,6 @@ def _is_host(place: HostPlace, allowed: str) -> bool:
     if (split.scheme == "http") != (place.scheme == "http"):
         return False
     return (split.hostname or "").lower() == place.host and (split.port or place.usual) == place.port
-
-
-def is_below(path: str, directory: str) -> bool:
-    """Whether ``path`` is ``directory`` or in it, wherever symbolic links lead."""
-    there, above = os.path.realpath(path), os.path.realpath(directory)
-    return there == above or there.startswith(above.rstrip("/") + "/")
 
 
 def refuse_reach(tables: Mapping[str, Table], policy: Policy, checkpoint: str | None = None) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from hintplan.plans.checkpoint.record import is_local_path
 from hintplan.runtime.engine.noted_files import ALLOWED, refuse_missing
 from hintplan.runtime.engine.this_task import batch_key
 from hintplan.runtime.spark.session import is_remote
@@ -24,7 +23,7 @@ def written_by(write: Callable[[Any, int], object], df: DataFrame, logs: str | N
     """
     if is_remote(df.sparkSession):
         write = write if logs is None else _Telling(write=write, key=batch_key(logs))
-    elif logs is not None and is_local_path(logs):
+    elif logs is not None and (logs.startswith("file://") or "://" not in logs):
         write = _Checking(write=write, logs=logs.removeprefix("file://"))
     return df.writeStream.outputMode("append").foreachBatch(with_code(write, df))
 

@@ -19,7 +19,7 @@ import pyarrow.orc
 import pyarrow.parquet
 
 from hintplan.plans.connectors.filesystem import FILESYSTEM
-from hintplan.plans.connectors.policy import is_below
+from hintplan.plans.connectors.reach import is_below
 from hintplan.plans.declarations.types import parse_type
 from hintplan.plans.errors import RunError
 from hintplan.runtime.lookup.api import LookupContext, ScanFunction
