@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from hintplan.plans.text.terminal import clean
+from hintplan.plans.text.unprintable import clean
 
 _SECONDS = 1.0
 ERASED = "\r\x1b[K"
