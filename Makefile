@@ -99,6 +99,7 @@ flink-goldens: $(INSTALLED) java kafka
 	.flink/bin/python tests/flink/record_builtin_functions.py
 	.flink/bin/python tests/flink/record_programs.py
 	.flink/bin/python tests/flink/record_over.py
+	.flink/bin/python tests/flink/record_over_in_streams.py
 	.flink/bin/python tests/flink/record_arrivals.py
 	.flink/bin/python tests/flink/record_jobs.py
 	.flink/bin/python tests/flink/record_sinks.py

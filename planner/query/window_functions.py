@@ -18,6 +18,7 @@ from hintplan.planner.expressions.operands import mismatch
 from hintplan.planner.expressions.typed import BIGINT, DOUBLE, AggregateCallExpr, Expr, Ref, rewrite
 from hintplan.planner.query.ordering import SortKeys
 from hintplan.planner.query.row_numbers import numbered, partitioned, sort_items, with_columns
+from hintplan.planner.query.windows_in_streams import refused_in_stream
 from hintplan.planner.relations import Over, OverItem, Relation
 from hintplan.planner.syntax.dialect import offset_of
 from hintplan.planner.translation import aggregates
@@ -25,11 +26,6 @@ from hintplan.planner.translation.translator import Translator, only
 from hintplan.plans.declarations.computations import VARIANCES
 from hintplan.plans.declarations.types import DataType, parse_type
 from hintplan.plans.operators.over_aggregate import AGGREGATED, MOST, NUMBERS, OVER_FUNCTIONS, SHARES, SHIFTS, Frame
-
-_ADVICE = {
-    "RANK": "write ROW_NUMBER(), which numbers equal rows as they come",
-    "DENSE_RANK": "write ROW_NUMBER(), which numbers equal rows as they come",
-}
 
 
 def over_windows(
@@ -52,9 +48,8 @@ def over_windows(
             results[place] = Ref(field=number)
         elif context.batch:
             relation, results[place] = _computed(context, window, name, relation, translator)
-        elif name in _ADVICE:
-            message = f"{name}() is not supported in a stream, by Flink neither"
-            raise context.source.error(message, place, _ADVICE[name])
+        else:
+            raise refused_in_stream(context, window, name, relation, translator)
     if not results:
         return relation, translator
 
