@@ -209,7 +209,8 @@ class _Parser:
             return DataType(root="MAP", children=(key, value))
         if root == "ROW":
             return self.row()
-        raise ValueError(f"type {root} is not supported")
+        instead = "; keep a time of day as STRING" if root == "TIME" else ""
+        raise ValueError(f"type {root} is not supported{instead}")
 
     def decimal(self, numbers: tuple[int, ...]) -> DataType:
         precision, scale = (*numbers, *(10, 0)[len(numbers) :])[:2]
