@@ -1,4 +1,4 @@
-"""Literals of days and times are what Flink has recorded for them in literals.json, or are refused, as it refuses them."""
+"""Literals of days and times are what Flink has recorded in literals.json, or are refused, as it refuses them."""
 
 from __future__ import annotations
 

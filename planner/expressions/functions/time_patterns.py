@@ -79,7 +79,7 @@ def pieces(pattern: str, *, of_text: bool = False) -> tuple[Piece, ...]:
         if letters is None:
             quoted = match["quoted"]
             found.append(Piece(text=match["plain"] or ("'" if quoted == "" else quoted.replace("''", "'"))))
-        elif (letters in _PARTS or re.fullmatch("S{1,9}", letters)) and not (of_text and letters[0] in "uQ"):
+        elif (letters in _PARTS or re.fullmatch("S{1,9}", letters)) and not (of_text and letters[0] in "uQq"):
             found.append(Piece(letters=letters))
         else:
             reason, hint = _REASONS.get(letters[0], ("is not supported", f"letters are {_KNOWN}; quote what is text"))
@@ -182,8 +182,8 @@ _PARTS: dict[str, Callable[[_Time], Expr]] = {
         STRING,
         t.offset,
     ),
-    "Q": lambda t: t.quarter(""),
-    "QQ": lambda t: t.quarter("0"),
+    **dict.fromkeys(("Q", "q"), lambda t: t.quarter("")),
+    **dict.fromkeys(("QQ", "qq"), lambda t: t.quarter("0")),
     "QQQ": lambda t: t.quarter("Q"),
     "QQQQ": lambda t: t.chosen(_QUARTERS, t.of_day("quarter"), 1),
 }
