@@ -26,7 +26,8 @@ from hintplan.planner.query.sources.inputs import alias_of, find_table, inputs_o
 from hintplan.planner.query.sources.laterals import lateral
 from hintplan.planner.query.sources.lookups import Lookup, check_time, lookup_join
 from hintplan.planner.query.sources.scans import scan
-from hintplan.planner.query.sources.unnests import unnested
+from hintplan.planner.query.sources.single_row import single_row
+from hintplan.planner.query.sources.unnests import elements, unnested
 from hintplan.planner.relations import Calc, Item, Join, Relation, StateInput, identity
 from hintplan.planner.statements.model import CreateView
 from hintplan.planner.syntax.dialect import is_comma_join, offset_of
@@ -107,11 +108,7 @@ def _input(compiler: QueryCompiler, node: exp.Expr, *, looked_up: bool = False) 
             "write FROM t, LATERAL TABLE(f(x)) AS T(a)",
         )
     if isinstance(node, exp.Unnest):
-        raise context.source.error(
-            "UNNEST stands behind the rows whose array or map it takes",
-            offset_of(node),
-            "write FROM t, UNNEST(arr) AS u(x), or FROM (VALUES (1), (2)) AS u(x)",
-        )
+        return _elements(compiler, node)
     described = next(iter(inputs_of(context, environment, node)))
     name, alias = described.name, node.args.get("alias")
     base = (name or "query",)
@@ -131,6 +128,14 @@ def _input(compiler: QueryCompiler, node: exp.Expr, *, looked_up: bool = False) 
         relation = renamed(context, relation, columns, offset_of(alias))
     scope = Scope(inputs=(replace(described, fields=relation.fields),))
     return From(relation=relation, scope=scope, name=name)
+
+
+def _elements(compiler: QueryCompiler, node: exp.Unnest) -> From:
+    """What UNNEST gives of a value that no row has: the elements for the only row there is."""
+    row = single_row(compiler.context, compiler.block)
+    found, added = elements(compiler.context, row, Scope(inputs=()), node, compiler.block)
+    relation = replace(found, items=found.items[len(row.fields) :])
+    return From(relation=relation, scope=Scope(inputs=(added,)), name=added.name)
 
 
 def _named(
