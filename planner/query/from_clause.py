@@ -146,7 +146,7 @@ def _named(
     target = find_table(context, environment, node)
     readings = (*environment.readings, (node.name, offset))
     if isinstance(target, TableEntry):
-        context.count_scan(offset)
+        context.count_operator()
         relation = scan(context, environment, node, target, base)
         return relation if looked_up else cached_table(context, node.name, relation)
     if isinstance(target, Cte):
@@ -155,7 +155,8 @@ def _named(
         relation = compiler.of_declared(inner, target).query(target.query)
         return renamed(context, relation, target.columns, offset)
     context.ledger.view_sites.add((node.name, offset))
-    return cached_table(context, node.name, view_relation(compiler, target, readings))
+    relation = context.take_tried(target) or view_relation(compiler, target, readings)
+    return cached_table(context, node.name, relation)
 
 
 def _join(compiler: QueryCompiler, left: From, join: exp.Join, hints: BlockHints) -> From:
