@@ -48,7 +48,8 @@ def find(text: str, document: Any) -> Path:
         if found is None:
             break
         prefix, part = found
-        path, value, rest = (*path, part), value[part], rest[len(prefix) :]
+        below: Any = value
+        path, value, rest = (*path, part), below[part], rest[len(prefix) :]
     return path
 
 
