@@ -46,7 +46,7 @@ def too_wide(form: str | None) -> str | None:
     """Say what is wrong with the format of ``format_string``, None for one that is no literal; None if it is right."""
     if form is None:
         return "has a format that is not written out"
-    if any(int(width) > MOST_DIGITS for width in _WIDTH.findall(form)):
+    if any(len(width) > 6 or int(width) > MOST_DIGITS for width in _WIDTH.findall(form)):
         return f"asks format_string for more than {MOST_DIGITS:,} characters or digits"
     return None
 
@@ -61,6 +61,8 @@ def patterns(tokens: Sequence[Token]) -> Iterator[str | None]:
         if called and name in _MATCHING:
             arguments, _ = _arguments(tokens, at + 1)
             yield from (_literal(argument) for argument in arguments[_MATCHING[name]])
+            if len(arguments) < 2 and token.token_type == TokenType.RLIKE:
+                yield None  # no call, but the operator before something in brackets
         elif token.token_type == TokenType.RLIKE and not called:
             following = tokens[at + 1 : at + 3]
             # Something of more than one literal would be put together from others.

@@ -33,6 +33,7 @@ HUGE = [
     "lpad(lpad(s, 2000000000, 'x'), 5, 'x')", f"rpad(s, {MOST_CHARACTERS + 1}, 'x')",
     f"repeat(s, {MOST_CHARACTERS // 2 + 1})",
 ]  # fmt: skip
+NINES = f"'%{'9' * 5_000}d'"
 
 
 def test_what_is_small_is_what_spark_makes_of_it(spark: SparkSession) -> None:
@@ -64,7 +65,16 @@ def test_too_many_copies_fail_by_name(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize(
-    "form", [f"'%{MOST_DIGITS + 1}d'", "'%2000000000d'", "'%-2000000000s'", "'%.2000000000f'", "'%1$2000000000d'", "s"]
+    "form",
+    [
+        f"'%{MOST_DIGITS + 1}d'",
+        "'%2000000000d'",
+        "'%-2000000000s'",
+        "'%.2000000000f'",
+        "'%1$2000000000d'",
+        f"'%{'9' * 5_000}d'",
+        "s",
+    ],
 )
 def test_formats_that_are_wide_or_not_known_are_refused(form: str) -> None:
     with pytest.raises(RunError, match=r"format_string|not written out"):
@@ -90,6 +100,7 @@ SLOW = [
 ]  # fmt: skip
 FROM_ROWS = [
     "s RLIKE s", "regexp_like(s, s)", "regexp_count(s, z)", "split(s, concat('a', z))", "s RLIKE ('a' || 'b')",
+    "s RLIKE ('(a+)+$')",
     "s RLIKE '(a' || '+)+'", "s RLIKE CAST('(a+)+' AS STRING)", "try_parse_url(s, 'QUERY', z)", "str_to_map(s, z)",
 ]  # fmt: skip
 
