@@ -134,7 +134,6 @@ _ORDERED = (
 )
 _SIGNATURES: dict[str, Signature] = {
     **numbers.SIGNATURES,
-    **patterns.SIGNATURES,
     **text.SIGNATURES,
     **times.SIGNATURES,
 }

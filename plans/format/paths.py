@@ -11,7 +11,7 @@ Names may contain dots; a path is resolved against a document, never split blind
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, cast
 
 from hintplan.plans.text.jsontext import Path
 
@@ -48,8 +48,7 @@ def find(text: str, document: Any) -> Path:
         if found is None:
             break
         prefix, part = found
-        below: Any = value
-        path, value, rest = (*path, part), below[part], rest[len(prefix) :]
+        path, value, rest = (*path, part), cast(Any, value)[part], rest[len(prefix) :]
     return path
 
 

@@ -214,3 +214,31 @@ def test_reading_statements_looks_at_each_piece_of_the_text_once() -> None:
     assert len(read) == len(list(units(session.source))) == 50
     assert session.context.text[0:31] == "SET 'parallelism.default' = '2'"
     assert len(session.context.text) < len(text)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "REGEXP(x, '(a+)+$')",
+        "REGEXP_EXTRACT(x, '(a+)+$') = 'a'",
+        "REGEXP_REPLACE(x, '(a|a)*b', '') = 'a'",
+        "REGEXP_COUNT(x, '(a+)+$') > 1",
+        "REGEXP_INSTR(x, '(a+)+$') > 1",
+        "REGEXP_SUBSTR(x, '(a+)+$') = 'a'",
+        "x SIMILAR TO '(a+)+'",
+        "PARSE_URL(x, 'QUERY', '(a+)+') = 'a'",
+    ],
+)
+def test_slow_patterns_are_refused_where_they_stand(condition: str) -> None:
+    tables = "CREATE TABLE t (x STRING) WITH ('connector' = 'datagen');\nCREATE TABLE s LIKE t;\n"
+    tables = tables.replace("s LIKE t", "s (x STRING) WITH ('connector' = 'print')")
+    query = f"INSERT INTO s SELECT x FROM t WHERE {condition};"
+    with pytest.raises(SqlError, match="repeats what can match the same text in several ways") as caught:
+        compile_sql(tables + query)
+    assert (caught.value.diagnostics[0].line, caught.value.diagnostics[0].column) == (3, query.index("'") + 1) or (
+        "PARSE_URL" in condition
+    )
+    for start in ("REGEXP_COUNT", "REGEXP_INSTR", "PARSE_URL"):
+        if condition.startswith(start):
+            with pytest.raises(SqlError, match="must be a literal that is not empty"):
+                compile_sql(tables + query.replace("'(a+)+$'", "x").replace("'(a+)+'", "x"))

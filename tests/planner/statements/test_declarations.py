@@ -45,7 +45,7 @@ def test_everything_a_table_can_declare_stands_in_the_plan() -> None:
             TableColumn(name="pos", type="ROW<lat DOUBLE, lon DOUBLE NOT NULL>"),
             TableColumn(name="ts", type="TIMESTAMP(3)"),
             TableColumn(name="ltz", type="TIMESTAMP_LTZ(3)"),
-            TableColumn(name="name", type="STRING"),
+            TableColumn(name="name", type="VARCHAR(1)"),
             TableColumn(name="pt", type="TIMESTAMP_LTZ(3)", expression="PROCTIME()"),
             # DECIMAL(10, 2) * INT, an integer being DECIMAL(10, 0)
             TableColumn(name="doubled", type="DECIMAL(21, 2)", expression="price * 2", comment="twice"),
@@ -181,8 +181,7 @@ def test_views_that_multiply_are_stopped() -> None:
     for i in range(40):
         joins = "".join(f" JOIN v{i} AS x{n} ON x0.a = x{n}.a" for n in range(1, 18))  # 18 times as many each
         views.append(f"CREATE VIEW v{i + 1} AS SELECT x0.a FROM v{i} AS x0{joins};".replace("v0 ", "t "))
-    counted = "more than 10,000 operators are to be compiled, where a view counts each time it is read"
-    with pytest.raises(SqlError, match=counted):
+    with pytest.raises(SqlError, match="more than 10,000 operators are to be compiled"):
         compiled(f"{TABLE}; {''.join(views)}")
 
 
