@@ -129,9 +129,8 @@ QUERIES: dict[str, tuple[str, str]] = {
         "SELECT id, SUM(v) OVER (PARTITION BY k ORDER BY v RANGE BETWEEN -1 PRECEDING AND 10 FOLLOWING) FROM o",
     ),
     "a range that ends before the row": (
-        "id BIGINT, a BIGINT, b BIGINT",
-        "SELECT id, COUNT(*) OVER w, SUM(v) OVER w FROM o "
-        "WINDOW w AS (ORDER BY v DESC RANGE BETWEEN 10 PRECEDING AND -1 FOLLOWING)",
+        _LONG,
+        "SELECT id, SUM(v) OVER (ORDER BY v DESC RANGE BETWEEN 10 PRECEDING AND -1 FOLLOWING) FROM o",
     ),
     "a range of NULL": (
         "id BIGINT, s BIGINT, c BIGINT",

@@ -26,26 +26,6 @@ SOURCES: dict[str, Program] = {
     "cross join counted": ("n BIGINT", "SELECT COUNT(*) FROM o, c, i WHERE o.id < c.w"),
     # Rows that are written in the query.
     "values": ("x INT, y STRING", "VALUES (1, 'a'), (2, 'bcd'), (1, 'a')"),
-    "elements": ("x INT", "SELECT x FROM UNNEST(ARRAY[3, 1, 3]) AS u(x) WHERE x > 0"),
-    "elements without a name": ("x INT", "SELECT * FROM UNNEST(ARRAY[1, CAST(NULL AS INT)])"),
-    "elements with places": ("x STRING, p INT", "SELECT * FROM UNNEST(ARRAY['a', 'b']) WITH ORDINALITY AS u(x, p)"),
-    "entries": ("k STRING, v INT", "SELECT k, v FROM UNNEST(MAP['a', 1, 'b', 2]) AS u(k, v)"),
-    "elements of two arrays": (
-        "x INT, y INT",
-        "SELECT x, y FROM UNNEST(ARRAY[1, 2]) AS a(x) JOIN UNNEST(ARRAY[2, 2, 4]) AS b(y) ON x = y",
-    ),
-    "elements beside a table": (
-        "id BIGINT, x BIGINT",
-        "SELECT id, x FROM UNNEST(ARRAY[1, 3]) AS u(x) JOIN o ON id = x",
-    ),
-    "elements in a condition": (
-        "id BIGINT",
-        "SELECT id FROM o WHERE id IN (SELECT x FROM UNNEST(ARRAY[2, 3]) AS u(x))",
-    ),
-    "elements together": (
-        "n BIGINT, x INT",
-        "SELECT COUNT(*), SUM(x) FROM UNNEST(SPLIT('1,2', ',')) AS u(t), UNNEST(ARRAY[5]) AS w(x)",
-    ),
     "values in from": ("y STRING, x INT", "SELECT y, x FROM (VALUES (1, 'a'), (2, 'bcd')) AS t(x, y) WHERE x > 1"),
     "values without parentheses": ("x INT", "SELECT * FROM (VALUES 1, 2) AS t(x)"),
     "values as rows": ("x INT, y INT", "SELECT * FROM (VALUES ROW(1, 2), ROW(3, 4)) AS t(x, y)"),
