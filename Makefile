@@ -99,12 +99,14 @@ flink-goldens: $(INSTALLED) java kafka
 	.flink/bin/python tests/flink/record_builtin_functions.py
 	.flink/bin/python tests/flink/record_programs.py
 	.flink/bin/python tests/flink/record_over.py
+	.flink/bin/python tests/flink/record_over_in_streams.py
 	.flink/bin/python tests/flink/record_arrivals.py
 	.flink/bin/python tests/flink/record_jobs.py
 	.flink/bin/python tests/flink/record_sinks.py
 	.flink/bin/python tests/flink/record_type_pairs.py
 	.flink/bin/python tests/flink/record_casts.py
 	.flink/bin/python tests/flink/record_times_of_text.py
+	.flink/bin/python tests/flink/record_literals.py
 	.flink/bin/python tests/flink/record_decimals.py
 	.flink/bin/python tests/flink/record_restore.py
 	.flink/bin/python tests/flink/record_ddl.py

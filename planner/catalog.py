@@ -6,10 +6,11 @@ Owns the meaning of a declaration: names, types of computed columns, keys, water
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
-from hintplan.planner.context import ComputedColumn, Context, TableEntry
+from hintplan.planner.context import ComputedColumn, Context, TableEntry, Tried
 from hintplan.planner.declarations.alter import altered
 from hintplan.planner.declarations.like import derived
 from hintplan.planner.expressions.typed import Call, Expr, is_user_call, named, walk
@@ -223,14 +224,20 @@ def declare_view(context: Context, statement: CreateView) -> bool:
 def _try_view(context: Context, view: CreateView) -> None:
     """Compile the query of a view, from which the view itself is out of reach; SqlError for what is wrong with it."""
     before = context.catalog.views.pop(view.name, None)
+    context.taken = set()
     try:
         with context.on_trial():
+            known = dict(context.dynamic)
             relation = build_view(context, view)
+            if context.dynamic == known:
+                within = frozenset((view.name, *context.taken))
+                context.tried[view.name] = Tried(view=view, relation=relation, within=within)
     finally:
+        context.taken = None
         if before is not None:
             context.catalog.views[view.name] = before
-    names = [field.name for field in relation.fields]
-    twice = next((name for name in names if name and names.count(name) > 1), None)
+    times = Counter(field.name for field in relation.fields)
+    twice = next((name for name, number in times.items() if name and number > 1), None)
     if twice is not None:
         message = f"view '{view.name}' has two columns '{twice}'"
         raise context.source.error(message, view.offset, "write AS another_name, or list the columns of the view")

@@ -106,7 +106,7 @@ def compile_script(
         with deep_recursion():
             return _compile(session, text, name)
     except RecursionError:
-        raise too_deep(file) from None
+        raise too_deep(session) from None
 
 
 def _compile(session: Session, text: str, name: str | None) -> Compilation:
@@ -114,7 +114,9 @@ def _compile(session: Session, text: str, name: str | None) -> Compilation:
     job: Job | None = None
     said: list[SetOption] = []
     empty = True
+    source.spend("characters", len(source.text) + len(text), source.begin)
     for unit in session.feed(text):
+        source.spend("statements", 1, unit.start)
         statement = session.read(unit)
         empty = False
         if isinstance(statement, CreateTable) and statement.query:

@@ -13,14 +13,14 @@ from sqlglot import exp
 
 from hintplan.planner.expressions.typed import Expr, Field, Ref
 from hintplan.planner.hints.ledger import Ledger
+from hintplan.planner.relations import Relation
 from hintplan.planner.statements.model import CreateTable, CreateView
+from hintplan.planner.syntax.blanked import Blanked
 from hintplan.planner.syntax.source import Report, Source
 from hintplan.plans.declarations.tables import Function, Table, written_columns
 from hintplan.plans.declarations.types import DataType
 from hintplan.plans.errors import SqlError
 from hintplan.plans.settings.setting import Value
-
-MAX_SCANS = 5000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,6 +153,15 @@ class Environment:
     readings: tuple[tuple[str, int], ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """The ``relation`` of a view that was compiled when it was declared; it holds those of the views ``within``."""
+
+    view: CreateView
+    relation: Relation
+    within: frozenset[str]
+
+
 @dataclass(slots=True)
 class Context:
     """One compilation. ``text`` is the source with comments and hints blanked out; ``used_ctes`` are places of CTEs.
@@ -160,12 +169,14 @@ class Context:
     ``config`` is the configuration of the job, as it stands in the plan; ``compiler`` what else is set, that decides
     which operators there are; ``batch`` its mode.
     ``blocks`` is the number of blocks of queries that were parsed, and ``blocks_read`` are those that were compiled.
+    ``place`` is where the statement begins.
     ``shared_views`` are read in several places and compiled once for all of them. ``dynamic`` are the tables of the job
-    with options of hints, by what the plan calls them.
+    with options of hints, by what the plan calls them. ``tried`` are views as they were compiled when declared, and
+    ``taken`` those that the declaration in work holds already; None unless a view is being declared.
     """
 
     source: Source
-    text: str
+    text: Blanked
     report: Report
     ledger: Ledger
     config: Mapping[str, str]
@@ -176,9 +187,11 @@ class Context:
     used_ctes: set[int] = field(default_factory=set)
     shared_views: frozenset[str] = frozenset()
     dynamic: dict[str, DynamicTable] = field(default_factory=dict)
-    scans: int = 0
+    place: int = 0
     blocks: int = 0
     blocks_read: set[int] = field(default_factory=set)
+    tried: dict[str, Tried] = field(default_factory=dict)
+    taken: set[str] | None = None
     _fields: int = 0
 
     @contextmanager
@@ -192,6 +205,18 @@ class Context:
         finally:
             self.report, self.ledger, self.dynamic = report, ledger, dynamic
 
+    def take_tried(self, view: CreateView) -> Relation | None:
+        """Return the relation of ``view`` from when it was declared; None if it cannot stand for the view here.
+
+        Only the declaration of another view takes it, which is discarded. As fields are unique within a relation, it
+        can stand in one place only.
+        """
+        found = self.tried.get(view.name)
+        if self.taken is None or found is None or found.view is not view or self.taken & found.within:
+            return None
+        self.taken |= found.within
+        return found.relation
+
     def table(self, name: str) -> TableEntry:
         """The table that a relation calls ``name``."""
         found = self.dynamic.get(name)
@@ -201,16 +226,14 @@ class Context:
         """All tables in their plan form, by the names that relations have for them."""
         return {name: self.table(name).table for name in (*self.catalog.tables, *self.dynamic)}
 
-    def count_scan(self, offset: int) -> None:
+    def count_operator(self) -> None:
         """Stop before views and CTEs that read each other twice have multiplied beyond reason."""
-        self.scans += 1
-        if self.scans > MAX_SCANS:
-            message = f"views and CTEs expand to more than {MAX_SCANS} reads of tables"
-            raise self.source.error(message, offset, "read each view or CTE fewer times")
+        self.source.spend("operators", 1, self.place)
 
     def field(self, name: str, data_type: DataType) -> Field:
         """A new field, different from all others."""
         self._fields += 1
+        self.source.spend("columns", 1, self.place)
         return Field(id=self._fields, name=name, type=data_type.as_nullable())
 
     def field_for(self, expression: Expr, name: str) -> Field:

@@ -60,7 +60,7 @@ def execute_statement(session: Session, unit: Unit) -> Performed:
         session.context.report.finish(None)
     except (SqlError, RecursionError) as error:
         session.context.catalog = catalog
-        raise (error if isinstance(error, SqlError) else too_deep(session.source.file)) from None
+        raise (error if isinstance(error, SqlError) else too_deep(session)) from None
     return Performed(
         action=action,
         findings=tuple(session.context.report.findings),
@@ -169,9 +169,10 @@ def _cached(session: Session, unit: Unit, statement: CacheTable) -> Action:
     text = f"{statement.name} is cached from here on"
     if statement.lazy or not done:
         return actions.Told(text=text)
-    findings = session.context.report.findings[:]
+    report = session.context.report
+    session.begin_report()
     read = _reading(session, unit, statement.name, statement.offset)
-    session.context.report.findings[:] = findings
+    session.context.report = report
     return actions.FillCached(plan=read, text=text)
 
 

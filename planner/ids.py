@@ -18,15 +18,15 @@ class IdSupply:
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
+        self._next: dict[tuple[str, str], int] = {}
 
     def take(self, kind: str, names: tuple[str, ...], block: str) -> str:
         plain = "_".join((kind, *map(_clean, names)))
         inside = f"{plain}_in_{_clean(block)}"
-        number = 1
-        found = _shortened(plain)
-        while found in self._taken:
-            found = _shortened(inside if number == 1 else f"{inside}_{number}")
+        number = self._next.get((plain, inside), 0)
+        while (found := _shortened((plain, inside)[number] if number < 2 else f"{inside}_{number}")) in self._taken:
             number += 1
+        self._next[plain, inside] = number + 1
         self._taken.add(found)
         return found
 

@@ -31,7 +31,7 @@ def read_init_files(session: Session, files: Mapping[str, str]) -> None:
             for unit in session.include(file, text):
                 _read(session, unit)
         except RecursionError:
-            raise too_deep(file) from None
+            raise too_deep(session) from None
 
 
 def _read(session: Session, unit: Unit) -> None:

@@ -100,7 +100,7 @@ class Job:
 
     def _compile(self, statement: Insert) -> None:
         context = self._context
-        context.scans = 0
+        context.place = statement.offset
         found = build_insert(context, statement)
         overwrite = None if statement.overwrites is None else overwritten_of(context.table(statement.table).table)
         lower_sink(self._builder, statement.table, *found, overwrite=overwrite)
@@ -148,13 +148,13 @@ class Job:
 
     def _feeding(self, sink: Operator) -> tuple[Operator, ...]:
         """``sink``, and the operators that feed it."""
-        known = {operator.id: operator for operator in self._builder.operators}
+        operators, places = self._builder.operators, self._builder.places
         reached, waiting = {sink.id}, [sink]
         while waiting:
             fresh = set(waiting.pop().inputs) - reached
             reached |= fresh
-            waiting += [known[name] for name in fresh]
-        return tuple(operator for operator in self._builder.operators if operator.id in reached)
+            waiting += [operators[places[name]] for name in fresh]
+        return tuple(operators[place] for place in sorted(places[name] for name in reached))
 
     def finish(self, name: str | None, *, within: tuple[int, int], file: str | None = None) -> Compilation:
         """The plan of all INSERTs, called ``name`` if the configuration does not name it; else after its sinks.

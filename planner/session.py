@@ -14,6 +14,7 @@ True
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -45,6 +46,8 @@ from hintplan.planner.statements.model import (
     UseDefault,
 )
 from hintplan.planner.statements.script import read_statement
+from hintplan.planner.syntax.blanked import Blanked
+from hintplan.planner.syntax.budget import Budget
 from hintplan.planner.syntax.dialect import Token, refuse_long_numbers, tokenize
 from hintplan.planner.syntax.lexer import scan
 from hintplan.planner.syntax.source import Report, Source
@@ -98,7 +101,7 @@ class Session:
         configuration = Configuration.of(_heeded(config or {}, report))
         context = Context(
             source=source,
-            text="",
+            text=Blanked(),
             report=report,
             ledger=Ledger(Hints(after_select={}, after_name={})),
             config=configuration.settings().config,
@@ -135,14 +138,16 @@ class Session:
     def read(self, unit: Unit) -> Statement:
         """The statement of ``unit``, its hints added to the session's; SqlError if it is none."""
         context = self.context
+        context.place = unit.start
         pieces: list[list[Token]] = []
         for start, end in unit.pieces:
             scanned = scan(self.source, start, end)
-            context.text = context.text.ljust(start) + scanned.text
+            context.text.add(start, scanned.text)
             try:
                 tokens = tokenize(scanned.text, start)
             except TokenError as error:
                 raise self.source.error("the statement cannot be read", start, str(error)) from error
+            self.source.spend("tokens", len(tokens), start)
             refuse_long_numbers(self.source, tokens)
             hints = read_hints(self.source, scanned, tokens, context.report)
             context.ledger.hints.after_select.update(hints.after_select)
@@ -153,7 +158,9 @@ class Session:
     def apply(self, statement: Declaration) -> bool:
         """What a declaration does to the session; whether it did anything. SqlError if it makes no sense."""
         context = self.context
-        context.scans = 0
+        context.place = statement.offset
+        if not isinstance(statement, CreateTable | CreateView | UseDefault) or _replaces(statement):
+            context.tried.clear()
         match statement:
             case CreateTable():
                 return declare_table(context, statement)
@@ -210,17 +217,20 @@ class Session:
         return Job(self.context, self.configuration.settings())
 
     def begin_report(self) -> None:
-        """Forget the findings of earlier statements."""
+        """Forget the findings of earlier statements, and what compiling them has cost."""
+        self.source.budget = Budget(limits=self.source.budget.limits)
         self.context.report = Report(source=self.source, strict_hints=self.context.report.strict_hints)
 
     def check_options(self, unit: Unit) -> None:
         """SqlError unless every OPTIONS hint in ``unit`` follows the name of a table that is read."""
         ledger = self.context.ledger
-        for place, hint in ledger.hints.after_name.items():
-            if unit.start <= place < unit.end and place not in ledger.at_tables:
+        hints = ledger.hints.after_name
+        here = list(itertools.takewhile(lambda place: place >= unit.start, reversed(hints)))
+        for place in reversed(here):
+            if place < unit.end and place not in ledger.at_tables:
                 raise self.source.error(
                     "OPTIONS must follow the name of a table in FROM, JOIN or INSERT INTO",
-                    hint.offset,
+                    hints[place].offset,
                     "write it directly after the name, before AS; for a view or CTE, at the table inside of it",
                 )
 
@@ -229,6 +239,11 @@ def directories_of(file: str | None) -> tuple[str, ...]:
     """Where a user expects to put a module: beside the script, or where he stands."""
     beside = (os.path.dirname(os.path.abspath(file)),) if file and not file.startswith("<") else ()
     return tuple(dict.fromkeys((*beside, os.getcwd())))
+
+
+def _replaces(statement: Declaration) -> bool:
+    """True for a statement that gives a name another meaning."""
+    return isinstance(statement, CreateView) and statement.replace
 
 
 def _heeded(config: Mapping[str, str], report: Report) -> dict[str, str]:
@@ -260,8 +275,10 @@ def _not_supported(key: str, refused: RefusedKey) -> str:
     return f"'{key}' is not supported: {refused.reason}"
 
 
-def too_deep(file: str | None) -> SqlError:
+def too_deep(session: Session) -> SqlError:
     """The error to raise for a RecursionError of a compilation."""
-    return SqlError(
-        "the script is nested too deeply", file=file, hint="split its longest expression or query into views"
+    return session.source.error(
+        "the statement is nested too deeply",
+        session.context.place,
+        "split its longest expression or query into views",
     )

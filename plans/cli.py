@@ -47,9 +47,9 @@ def _leave(codes: list[int]) -> None:
     it, and the exit code would be lost.
     """
     if codes and any(thread.daemon for thread in threading.enumerate()):
-        with suppress(OSError):
-            sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError):
+                stream.flush()
         os._exit(codes[0])
 
 

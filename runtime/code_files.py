@@ -11,7 +11,7 @@ import importlib.util
 import sysconfig
 import zipfile
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 PACKAGE = "hintplan"
@@ -89,9 +89,14 @@ def read_definition(path: str) -> bytes:
 
 
 def write_zip(target: Path | BinaryIO, files: Mapping[str, bytes], *, squeezed: bool) -> None:
-    """Write ``files`` to a zip in their order; the same files give the same bytes."""
+    """Write ``files`` to a zip in their order; the same files give the same bytes.
+
+    Their folders have entries, too, without which Python finds no package that has no ``__init__.py``.
+    """
     method = zipfile.ZIP_DEFLATED if squeezed else zipfile.ZIP_STORED
     with zipfile.ZipFile(target, "w", method) as packed:
+        for folder in sorted({f"{parent}/" for path in files for parent in PurePosixPath(path).parents} - {"./"}):
+            packed.writestr(zipfile.ZipInfo(folder, _EPOCH), b"")
         for path, data in files.items():
             entry = zipfile.ZipInfo(path, _EPOCH)
             entry.compress_type = method

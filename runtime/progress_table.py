@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from hintplan.plans.text.terminal import clean
+from hintplan.plans.text.unprintable import clean
 from hintplan.runtime.amounts import human_bytes, human_duration
 from hintplan.runtime.progress import BatchProgress, JobProgress
 

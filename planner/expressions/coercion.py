@@ -54,6 +54,14 @@ def common_type(types: Sequence[DataType]) -> DataType | None:
     return None
 
 
+def common_moment(types: Sequence[DataType]) -> DataType | None:
+    """Return the TIMESTAMP_LTZ that TIMESTAMP and TIMESTAMP_LTZ are converted to; None if there are other types."""
+    found = [t for t in types if t != NULL]
+    if {t.root for t in found} != set(_TIMESTAMPS):
+        return None
+    return DataType(root="TIMESTAMP_LTZ", precision=max(t.precision or 0 for t in found))
+
+
 def _common_nested(types: list[DataType]) -> DataType | None:
     """The type of the first, with what its parts have in common with those of the others."""
     if len({(t.root, len(t.children)) for t in types}) > 1:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 
-_SIMILAR = re.compile(r"(?:[\w %|()*+?,:;@#/=<>!\"'~-]|\{\d+(?:,\d*)?\}|\[\^?(?:[A-Za-z0-9 ](?:-[A-Za-z0-9])?)+\])*")
+_SIMILAR = re.compile(r"(?:[\w %|()*+?,:;@#/=<>!\"'~-]|\{\d+(?:,\d*)?\}|\[\^?(?:[A-Za-z0-9 ](?:-[A-Za-z0-9])?|,)+\])*")
 
 
 def like_pattern(pattern: str, escape: str | None) -> str:

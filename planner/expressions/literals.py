@@ -14,6 +14,13 @@ from hintplan.planner.expressions.typed import BIGINT, DOUBLE, INT, Literal, lit
 from hintplan.planner.syntax.source import Source
 from hintplan.plans.declarations.types import DataType
 
+MICROSECONDS = 6
+"""The digits of a second that a time has."""
+_DAY = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})", re.ASCII)
+_MOMENT = re.compile(
+    rf"{_DAY.pattern}(?:(?: +|T)(\d{{1,2}}):(\d{{1,2}}):(\d{{1,2}})(?:\.(?P<fraction>\d*))?)?", re.ASCII
+)
+
 
 def number_literal(source: Source, text: str, offset: int) -> Literal:
     """An INT, BIGINT, DECIMAL or DOUBLE, as the spelling of the number says; SqlError if it is too large."""
@@ -61,17 +68,24 @@ def day_of_text(text: str) -> str | None:
 
 
 def temporal_literal(source: Source, root: str, text: str, offset: int) -> Literal:
-    """A DATE or TIMESTAMP literal in canonical spelling; SqlError if ``text`` is no such value."""
-    shape = r"\d{4}-\d{2}-\d{2}" + ("" if root == "DATE" else r"([ T]\d{2}:\d{2}:\d{2}(\.\d{1,6})?)?")
+    """A DATE or TIMESTAMP literal in canonical spelling; SqlError if ``text`` is no such value.
+
+    As in Flink, months, days and parts of a time may have one digit.
+    """
+    found = (_DAY if root == "DATE" else _MOMENT).fullmatch(text.strip())
+    fraction = found["fraction"] or "" if found is not None and root != "DATE" else ""
     try:
-        if not re.fullmatch(shape, text.strip()):
+        if found is None:
             raise ValueError("shape")
-        value = datetime.datetime.fromisoformat(text.strip())
+        value = datetime.datetime(*(int(part or 0) for part in found.groups()[:6]))  # type: ignore[arg-type]
     except ValueError:
         example = "2024-12-31" if root == "DATE" else "2024-12-31 23:59:59.999"
         raise source.error(f"'{text}' is not a {root}", offset, f"write it like '{example}'") from None
+    if len(fraction) > MICROSECONDS:
+        message = f"a {root} has at most {MICROSECONDS} digits of a second here, found {len(fraction)} in '{text}'"
+        raise source.error(message, offset, f"write '.{fraction[:MICROSECONDS]}' for '.{fraction}'")
+    day = f"{value.year:04}-{value.month:02}-{value.day:02}"
     if root == "DATE":
-        return literal(text.strip(), DataType(root="DATE"), offset)
-    fraction = text.strip().partition(".")[2]
-    shown = value.strftime("%Y-%m-%d %H:%M:%S") if value.year >= 1000 else text.strip().replace("T", " ").split(".")[0]
+        return literal(day, DataType(root="DATE"), offset)
+    shown = f"{day} {value:%H:%M:%S}"
     return literal(f"{shown}.{fraction}" if fraction else shown, DataType(root=root, precision=len(fraction)), offset)

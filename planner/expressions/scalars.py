@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hintplan.planner.expressions.coercion import cast, common_type, convert
+from hintplan.planner.expressions.coercion import cast, common_moment, common_type, convert
 from hintplan.planner.expressions.comparisons import compared
 from hintplan.planner.expressions.functions import (
     encodings,
@@ -70,6 +70,8 @@ def case(source: Source, parts: tuple[Expr, ...], offset: int) -> Expr:
 
 def _common(source: Source, name: str, values: tuple[Expr, ...], offset: int) -> DataType:
     found = common_type([v.type for v in values])
+    if found is None and name in _MOMENTS_MEET:
+        found = common_moment([v.type for v in values])
     if found is None:
         types = ", ".join(dict.fromkeys(str(v.type.as_nullable()) for v in values))
         raise source.error(f"the values of {name} have no common type: {types}", offset, "convert them with CAST")
@@ -124,13 +126,14 @@ def _current_database(source: Source, name: str, args: tuple[Expr, ...], offset:
     return literal("default_database", STRING)
 
 
+_MOMENTS_MEET = ("COALESCE", "IFNULL", "GREATEST", "LEAST")
+"""Where TIMESTAMP and TIMESTAMP_LTZ meet as TIMESTAMP_LTZ; in CASE, Flink's type depends on order and precisions."""
 _ORDERED = (
     *("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL", "CHAR", "VARCHAR", "STRING"),
     *("BOOLEAN", "DATE", "TIMESTAMP", "TIMESTAMP_LTZ"),
 )
 _SIGNATURES: dict[str, Signature] = {
     **numbers.SIGNATURES,
-    **patterns.SIGNATURES,
     **text.SIGNATURES,
     **times.SIGNATURES,
 }

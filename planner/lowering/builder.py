@@ -26,6 +26,7 @@ class Builder:
     """Collects the operators of all sinks of a script; ``config`` gives the TTL where no hint does.
 
     A ``batch`` job keeps no state. ``asked`` has each lookup and call as often as the job comes to it, by its place.
+    ``places`` are the operators' places in ``operators``, by id.
     """
 
     def __init__(self, ledger: Ledger, config: Mapping[str, str], lower: Lower, *, batch: bool) -> None:
@@ -33,6 +34,7 @@ class Builder:
         self.config = config
         self.batch = batch
         self.operators: list[Operator] = []
+        self.places: dict[str, int] = {}
         self.asked: dict[int, list[Asked]] = {}
         self._lower = lower
         self._ids = IdSupply()
@@ -48,6 +50,7 @@ class Builder:
         if kind_of(operator).is_sink or key not in self._known:
             found = self._ids.take(kind, names, block)
             operator = replace(operator, id=found)
+            self.places[found] = len(self.operators)
             self.operators.append(operator)
             self._known[key] = found
         return self._known[key]

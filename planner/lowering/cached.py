@@ -12,7 +12,7 @@ from hintplan.plans.settings.cached import CACHED, ENABLED
 def lower_cached(builder: Builder, cached: Cached) -> Lowered:
     """The operator of the result, with what was asked; one that others read uncached is the same operator."""
     source = builder.lower(cached.input, exact=True)
-    at = next(i for i, operator in enumerate(builder.operators) if operator.id == source.id)
+    at = builder.places[source.id]
     operator = builder.operators[at]
     old = operator.settings.get(CACHED.name)
     enabled = CACHED.resolved(cached.asked).values[ENABLED]

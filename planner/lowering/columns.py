@@ -9,6 +9,7 @@ Names of columns are unique within an operator, also when case is ignored, becau
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -41,14 +42,16 @@ def unique_names(fields: tuple[Field, ...], before: tuple[str, ...] = ()) -> tup
     names = list(before)
     taken = {n.lower() for n in before} | {f.name.lower() for f in fields}
     used = {n.lower() for n in before}
+    next_number: Counter[str] = Counter()
     for field in fields:
         name = field.name
         if not name or name.lower() in used:
-            stem, number = name or "expr", 0
-            while f"{stem}{number}".lower() in taken | used:
-                number += 1
-            name = f"{stem}{number}"
+            stem = (name or "expr").lower()
+            while f"{stem}{next_number[stem]}" in taken:
+                next_number[stem] += 1
+            name = f"{name or 'expr'}{next_number[stem]}"
         used.add(name.lower())
+        taken.add(name.lower())
         names.append(name)
     return tuple(names)
 

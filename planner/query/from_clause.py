@@ -26,7 +26,8 @@ from hintplan.planner.query.sources.inputs import alias_of, find_table, inputs_o
 from hintplan.planner.query.sources.laterals import lateral
 from hintplan.planner.query.sources.lookups import Lookup, check_time, lookup_join
 from hintplan.planner.query.sources.scans import scan
-from hintplan.planner.query.sources.unnests import unnested
+from hintplan.planner.query.sources.single_row import single_row
+from hintplan.planner.query.sources.unnests import elements, unnested
 from hintplan.planner.relations import Calc, Item, Join, Relation, StateInput, identity
 from hintplan.planner.statements.model import CreateView
 from hintplan.planner.syntax.dialect import is_comma_join, offset_of
@@ -103,11 +104,7 @@ def _input(compiler: QueryCompiler, node: exp.Expr, *, looked_up: bool = False) 
             "write FROM t, LATERAL TABLE(f(x)) AS T(a)",
         )
     if isinstance(node, exp.Unnest):
-        raise context.source.error(
-            "UNNEST stands behind the rows whose array or map it takes",
-            offset_of(node),
-            "write FROM t, UNNEST(arr) AS u(x), or FROM (VALUES (1), (2)) AS u(x)",
-        )
+        return _elements(compiler, node)
     described = next(iter(inputs_of(context, environment, node)))
     name, alias = described.name, node.args.get("alias")
     base = (name or "query",)
@@ -125,6 +122,14 @@ def _input(compiler: QueryCompiler, node: exp.Expr, *, looked_up: bool = False) 
     return From(relation=relation, scope=scope, name=name)
 
 
+def _elements(compiler: QueryCompiler, node: exp.Unnest) -> From:
+    """What UNNEST gives of a value that no row has: the elements for the only row there is."""
+    row = single_row(compiler.context, compiler.block)
+    found, added = elements(compiler.context, row, Scope(inputs=()), node, compiler.block)
+    relation = replace(found, items=found.items[len(row.fields) :])
+    return From(relation=relation, scope=Scope(inputs=(added,)), name=added.name)
+
+
 def _named(
     compiler: QueryCompiler, node: exp.Table, offset: int, base: tuple[str, ...], *, looked_up: bool
 ) -> Relation:
@@ -133,7 +138,7 @@ def _named(
     target = find_table(context, environment, node)
     readings = (*environment.readings, (node.name, offset))
     if isinstance(target, TableEntry):
-        context.count_scan(offset)
+        context.count_operator()
         relation = scan(context, environment, node, target, base)
         return relation if looked_up else cached_table(context, node.name, relation)
     if isinstance(target, Cte):
@@ -142,7 +147,8 @@ def _named(
         relation = compiler.of_declared(inner, target).query(target.query)
         return renamed(context, relation, target.columns, offset)
     context.ledger.view_sites.add((node.name, offset))
-    return cached_table(context, node.name, view_relation(compiler, target, readings))
+    relation = context.take_tried(target) or view_relation(compiler, target, readings)
+    return cached_table(context, node.name, relation)
 
 
 def _join(compiler: QueryCompiler, left: From, join: exp.Join, hints: BlockHints) -> From:

@@ -44,6 +44,7 @@ def _compiler(context: Context, environment: Environment) -> QueryCompiler:
 
 def _compile_query(compiler: QueryCompiler, node: exp.Expr) -> Relation:
     context, outside = compiler.context, compiler.environment
+    context.count_operator()
     if isinstance(node, exp.Select | exp.SetOperation | exp.Subquery):
         refuse_clauses(context, node)
     inside = _with(context, outside, node)

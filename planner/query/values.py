@@ -10,11 +10,12 @@ from sqlglot import exp
 
 from hintplan.planner.context import Context
 from hintplan.planner.expressions.coercion import common_type
-from hintplan.planner.expressions.typed import INT, NULL, Expr, Field, calls_user_code, literal
+from hintplan.planner.expressions.typed import NULL, Expr, Field, calls_user_code
 from hintplan.planner.query.clauses import read_clauses
 from hintplan.planner.query.compiler import QueryCompiler
 from hintplan.planner.query.from_clause import From
 from hintplan.planner.query.ordering import CLAUSES
+from hintplan.planner.query.sources.single_row import single_row
 from hintplan.planner.relations import Values
 from hintplan.planner.syntax.dialect import cells_of, offset_of, select_offset
 from hintplan.planner.translation.expressions import clause_translator
@@ -69,10 +70,5 @@ def without_from(compiler: QueryCompiler, select: exp.Select) -> From:
     star = next((e for e in select.expressions if isinstance(e, exp.Star)), None)
     if star is not None:
         raise source.error("SELECT * needs FROM", offset_of(star), "write the values")
-    row = Values(
-        fields=(compiler.context.field("ZERO", INT),),
-        rows=((literal(0, INT),),),
-        base=(compiler.block,),
-        block=compiler.block,
-    )
+    row = single_row(compiler.context, compiler.block)
     return From(relation=row, scope=Scope(inputs=(), parent=compiler.outer), name=None)

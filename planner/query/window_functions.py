@@ -18,6 +18,7 @@ from hintplan.planner.expressions.operands import mismatch
 from hintplan.planner.expressions.typed import BIGINT, DOUBLE, AggregateCallExpr, Expr, Ref, rewrite
 from hintplan.planner.query.ordering import SortKeys
 from hintplan.planner.query.row_numbers import numbered, partitioned, sort_items, with_columns
+from hintplan.planner.query.windows_in_streams import refused_in_stream
 from hintplan.planner.relations import Over, OverItem, Relation
 from hintplan.planner.syntax.dialect import offset_of
 from hintplan.planner.translation import aggregates
@@ -25,11 +26,6 @@ from hintplan.planner.translation.translator import Translator, only
 from hintplan.plans.declarations.computations import VARIANCES
 from hintplan.plans.declarations.types import DataType, parse_type
 from hintplan.plans.operators.over_aggregate import AGGREGATED, MOST, NUMBERS, OVER_FUNCTIONS, SHARES, SHIFTS, Frame
-
-_ADVICE = {
-    "RANK": "write ROW_NUMBER(), which numbers equal rows as they come",
-    "DENSE_RANK": "write ROW_NUMBER(), which numbers equal rows as they come",
-}
 
 
 def over_windows(
@@ -52,9 +48,8 @@ def over_windows(
             results[place] = Ref(field=number)
         elif context.batch:
             relation, results[place] = _computed(context, window, name, relation, translator)
-        elif name in _ADVICE:
-            message = f"{name}() is not supported in a stream, by Flink neither"
-            raise context.source.error(message, place, _ADVICE[name])
+        else:
+            raise refused_in_stream(context, window, name, relation, translator)
     if not results:
         return relation, translator
 
@@ -269,11 +264,14 @@ def _frame(context: Context, window: exp.Window, order: list[Expr]) -> Frame | N
         spec.args.get("end_side"),
     ) == ("UNBOUNDED", "PRECEDING"):
         raise source.error("this frame begins behind its end", place, "write the earlier bound first")
-    start = _bound(context, spec.args["start"], spec.args.get("start_side"), place)
-    end = 0 if spec.args.get("end") is None else _bound(context, spec.args["end"], spec.args.get("end_side"), place)
+    unit = spec.args["kind"].lower()
+
+    def bound(which: str) -> int | None:
+        return _bound(context, spec.args[which], spec.args.get(f"{which}_side"), place, below_zero=unit == "range")
+
+    start, end = bound("start"), 0 if spec.args.get("end") is None else bound("end")
     if start is not None and end is not None and start > end:
         raise source.error("this frame begins behind its end", place, "write the earlier bound first")
-    unit = spec.args["kind"].lower()
     if unit == "range" and (start or end) and (len(order) > 1 or not order[0].type.is_integer):
         message = f"RANGE with distances takes the order of one integer column, found {order[0].type.as_nullable()}"
         raise source.error(message, place, "write ROWS, or order by a number, such as UNIX_TIMESTAMP")
@@ -282,14 +280,18 @@ def _frame(context: Context, window: exp.Window, order: list[Expr]) -> Frame | N
     return Frame(unit=unit, start=start, end=end)
 
 
-def _bound(context: Context, bound: exp.Expr | str, side: str | None, place: int) -> int | None:
+def _bound(context: Context, bound: exp.Expr | str, side: str | None, place: int, *, below_zero: bool) -> int | None:
     if bound == "CURRENT ROW":
         return 0
     if bound == "UNBOUNDED":
         return None
-    text = bound.name if isinstance(bound, exp.Literal) and not bound.args["is_string"] else ""
+    number = bound.this if isinstance(bound, exp.Neg) and below_zero else bound
+    text = number.name if isinstance(number, exp.Literal) and not number.args["is_string"] else ""
     if not text.isdigit() or int(text) > MOST:
         at = offset_of(bound) if isinstance(bound, exp.Expr) else 0
         message = "a frame takes whole numbers, UNBOUNDED and CURRENT ROW"
+        if isinstance(bound, exp.Neg) and not below_zero:
+            message = "a frame of ROWS takes no number below 0, in Flink neither"
         raise context.source.error(message, at or place, "write ROWS BETWEEN 3 PRECEDING AND CURRENT ROW")
-    return -int(text) if side == "PRECEDING" else int(text)
+    distance = int(text) if number is bound else -int(text)
+    return -distance if side == "PRECEDING" else distance

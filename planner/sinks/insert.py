@@ -7,6 +7,7 @@ mode, what would leave wrong rows in the sink is refused.
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 
 from sqlglot import exp
 
@@ -122,15 +123,20 @@ def result_table(context: Context, statement: Select) -> tuple[str, TableEntry]:
 def column_names(context: Context, relation: Relation, query: exp.Query) -> list[str]:
     """A name of its own for each column of a query: EXPR$n for one without, and a number where it is taken."""
     names: list[str] = []
+    taken: set[str] = set()
+    next_number: Counter[str] = Counter()
     for number, field in enumerate(relation.fields):
         stem = field.name or f"EXPR${number}"
         if stem.startswith("__"):
             advice = "write AS another_name"
             place = places_of(query, len(relation.fields))[number]
             raise context.source.error(f"column names that start with '__' are reserved: '{stem}'", place, advice)
-        taken = {name.lower() for name in names}
-        numbered = (f"{stem}{n}" for n in range(len(names)))
-        names.append(stem if stem.lower() not in taken else next(n for n in numbered if n.lower() not in taken))
+        name = stem
+        while name.lower() in taken:
+            name = f"{stem}{next_number[stem.lower()]}"
+            next_number[stem.lower()] += 1
+        taken.add(name.lower())
+        names.append(name)
     return names
 
 
@@ -168,6 +174,7 @@ def _targets(context: Context, statement: Insert, entry: TableEntry) -> tuple[Fi
     if not statement.columns:
         return tuple(f for f in entry.written if f.name not in constant)
     by_name = {f.name: f for f in entry.written if f.name not in constant}
+    times = Counter(statement.columns)
     for name in statement.columns:
         if name not in by_name:
             raise context.source.error(
@@ -175,7 +182,7 @@ def _targets(context: Context, statement: Insert, entry: TableEntry) -> tuple[Fi
                 statement.columns_offset,
                 did_you_mean(name, by_name, what="columns"),
             )
-        if statement.columns.count(name) > 1:
+        if times[name] > 1:
             raise context.source.error(f"column '{name}' is listed twice", statement.columns_offset, "list it once")
     declared = {c.name: c.type for c in entry.table.columns}
     for name in by_name:

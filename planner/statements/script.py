@@ -28,6 +28,7 @@ from hintplan.planner.statements.ddl import create_function, create_table, creat
 from hintplan.planner.statements.model import ResetOption, SetOption, Statement, StopJob
 from hintplan.planner.statements.plan_statements import read_compile, read_execute, read_explain, read_set
 from hintplan.planner.statements.query_statements import check_form, read_insert, read_query
+from hintplan.planner.syntax.blanked import Blanked
 from hintplan.planner.syntax.cursor import Cursor, word_of
 from hintplan.planner.syntax.dialect import Token, TokenType, tokenize
 from hintplan.planner.syntax.source import Source
@@ -76,7 +77,7 @@ _KNOWN = (
 )
 
 
-def read_statement(source: Source, text: str, pieces: list[list[Token]]) -> Statement:
+def read_statement(source: Source, text: str | Blanked, pieces: list[list[Token]]) -> Statement:
     """The statement whose tokens are ``pieces``, one list between two semicolons; only statement sets have several.
 
     ``text`` is the blanked-out text that the tokens were cut from. SqlError for anything that is no statement.

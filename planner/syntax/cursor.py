@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 
+from hintplan.planner.syntax.blanked import Blanked
 from hintplan.planner.syntax.dialect import Token, TokenType, tokenize
 from hintplan.planner.syntax.source import CHECK_HERE, Source
 
@@ -23,7 +24,7 @@ def word_of(token: Token) -> str:
     return "" if token.token_type in (TokenType.STRING, TokenType.IDENTIFIER) else token.text.upper()
 
 
-def _words(text: str, token: Token) -> list[Token]:
+def _words(text: str | Blanked, token: Token) -> list[Token]:
     """The tokenizer makes one token of PRIMARY KEY and the like; here every word is one."""
     if token.token_type in (TokenType.STRING, TokenType.IDENTIFIER) or token.text.isalnum():
         return [token]
@@ -39,7 +40,7 @@ def _words(text: str, token: Token) -> list[Token]:
 class Cursor:
     """Reads ``tokens`` of ``text`` from left to right."""
 
-    def __init__(self, source: Source, text: str, tokens: list[Token]) -> None:
+    def __init__(self, source: Source, text: str | Blanked, tokens: list[Token]) -> None:
         self.source = source
         self.text = text
         self.originals = tokens

@@ -11,6 +11,7 @@ this module: :mod:`hintplan.planner.syntax.lexer` has blanked them out.
 
 from __future__ import annotations
 
+import typing
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -20,6 +21,7 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from hintplan.planner.syntax import json_forms
+from hintplan.planner.syntax.blanked import Blanked
 from hintplan.planner.syntax.reserved import LIKE_NAMES
 from hintplan.planner.syntax.source import CHECK_HERE, Source
 
@@ -235,10 +237,12 @@ def refuse_long_numbers(source: Source, found: list[Token]) -> None:
             raise source.error(message, token.start, "no type has more than 38 digits")
 
 
-def parse_query(source: Source, text: str, query: list[Token]) -> exp.Query:
+def parse_query(source: Source, text: str | Blanked, query: list[Token]) -> exp.Query:
     """Parse the tokens of one query; ``text`` is what they were cut from. SqlError at the token that does not fit."""
+    source.spend("tokens", len(query), query[0].start)
     try:
-        found = _FLINK.parser().parse([_selecting(token) for token in query], text)
+        # Of the text, sqlglot takes slices only.
+        found = _FLINK.parser().parse([_selecting(token) for token in query], typing.cast(str, text))
     except TokenError as error:
         raise source.error("the query cannot be read", query[0].start, str(error)) from error
     except ParseError as error:
@@ -295,7 +299,7 @@ def _reason(description: str) -> str:
     return {"Invalid expression / Unexpected token": "this does not belong here"}.get(text, text[:1].lower() + text[1:])
 
 
-def parse_expression(source: Source, text: str, tokens_: list[Token]) -> exp.Expr:
+def parse_expression(source: Source, text: str | Blanked, tokens_: list[Token]) -> exp.Expr:
     """Parse the tokens of one expression, such as that of a computed column."""
     first = tokens_[0]
     select = Token(TokenType.SELECT, "SELECT", first.line, first.col, first.start, first.start)

@@ -9,11 +9,16 @@ planner; they become ``file:line:column`` only here. Knows nothing of SQL.
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from hintplan.planner.syntax.budget import Budget
 from hintplan.plans.errors import Diagnostic, SqlError
 from hintplan.plans.text.findings import Finding, Severity
+
+_BREAK = re.compile("\n")
 
 CHECK_HERE = "check what stands here and just before"
 """The advice for a syntax error about which no more is known."""
@@ -30,6 +35,9 @@ class Source:
     file: str | None = None
     included: list[tuple[int, str]] = field(default_factory=list)
     begin: int = 0
+    budget: Budget = field(default_factory=Budget)
+    _breaks: list[int] = field(default_factory=list)
+    _searched: int = 0
 
     def include(self, file: str, text: str) -> None:
         """Add the text of an init file, before the first of the script's."""
@@ -61,7 +69,11 @@ class Source:
         """Line and column of ``offset`` in its file, both counted from 1; a tab counts as one column."""
         offset = min(max(offset, 0), len(self.text))
         start, _ = self._part(offset)
-        return self.text.count("\n", start, offset) + 1, offset - max(self.text.rfind("\n", 0, offset) + 1, start) + 1
+        self._breaks += (match.start() for match in _BREAK.finditer(self.text, self._searched))
+        self._searched = len(self.text)
+        before = bisect_left(self._breaks, offset)
+        line_start = self._breaks[before - 1] + 1 if before else 0
+        return before - bisect_left(self._breaks, start) + 1, offset - max(line_start, start) + 1
 
     def diagnostic(self, message: str, offset: int, hint: str | None = None) -> Diagnostic:
         line, column = self.place(offset)
@@ -71,6 +83,12 @@ class Source:
     def error(self, message: str, offset: int, hint: str | None = None) -> SqlError:
         """The error to raise for what stands at ``offset``; ``hint`` says what to write instead."""
         return SqlError(diagnostics=(self.diagnostic(message, offset, hint),))
+
+    def spend(self, name: str, number: int, offset: int) -> None:
+        """Count ``number`` against the limit ``name``; SqlError at ``offset`` if that is exceeded."""
+        exceeded = self.budget.exceeded(name, number)
+        if exceeded is not None:
+            raise self.error(exceeded[0], offset, exceeded[1])
 
     def where(self, offset: int) -> str:
         """``line:column``, for messages that name a second place; with the file, if that is an init file."""
@@ -87,6 +105,7 @@ class Report:
     strict_hints: bool = False
     findings: list[Finding] = field(default_factory=list)
     refusals: list[Diagnostic] = field(default_factory=list)
+    _known: set[Finding | Diagnostic] = field(default_factory=set)
 
     def warn(self, message: str, offset: int, hint: str | None = None) -> None:
         self._add("warning", message, offset, hint)
@@ -106,7 +125,8 @@ class Report:
         """A warning that a hint does not do what it says: an error under ``strict_hints``."""
         if self.strict_hints:
             found = self.source.diagnostic(message, offset, hint)
-            if found not in self.refusals:
+            if found not in self._known:
+                self._known.add(found)
                 self.refusals.append(found)
         else:
             self._add("warning", message, offset, hint)
@@ -114,7 +134,8 @@ class Report:
     def _add(self, severity: Severity, message: str, offset: int | None, hint: str | None) -> None:
         said = Diagnostic(message=message, hint=hint) if offset is None else None
         found = Finding(severity=severity, diagnostic=said or self.source.diagnostic(message, offset or 0, hint))
-        if found not in self.findings:
+        if found not in self._known:
+            self._known.add(found)
             self.findings.append(found)
 
     def finish(self, on_warning: Callable[[Diagnostic], None] | None) -> None:

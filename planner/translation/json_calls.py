@@ -129,8 +129,6 @@ def _returned(t: Translator, name: str, clauses: Clauses, known: tuple[DataType,
     said = clauses.get(RETURNING)
     if said is None:
         return STRING
-    if said.name.upper() == "VARCHAR":  # of any length here, though not in a declaration
-        return STRING
     try:
         kind = parse_type(said.name).as_nullable()
     except ValueError as error:

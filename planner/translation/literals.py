@@ -20,6 +20,9 @@ def typed_literal(t: Translator, node: exp.Expr) -> Expr:
     """``DATE '...'`` and ``TIMESTAMP '...'``; CAST(...) does not come here."""
     offset = offset_of(node)
     kind = node.args["to"].this.name
+    if kind == "TIME":
+        advice = "keep it as STRING, as DATE_FORMAT(ts, 'HH:mm:ss') is"
+        raise t.source.error("a TIME literal is not supported: there is no type TIME", offset, advice)
     if not isinstance(node.this, exp.Literal) or kind not in ("DATE", "TIMESTAMP"):
         raise t.source.error(f"a {kind} literal is not supported", offset, "use CAST('...' AS <type>)")
     return temporal_literal(t.source, kind, node.this.name, offset)

@@ -14,6 +14,7 @@ from hintplan.planner.expressions.typed import BOOLEAN, NULL, STRING, Call, Expr
 from hintplan.planner.syntax.dialect import offset_of
 from hintplan.planner.translation.json_calls import is_json
 from hintplan.planner.translation.translator import Translator, only
+from hintplan.plans.declarations.patterns import SLOW_HINT, slow_pattern
 
 
 def logic(t: Translator, node: exp.Expr) -> Expr:
@@ -148,6 +149,8 @@ def similar(t: Translator, node: exp.Expr) -> Expr:
         text = similar_pattern(pattern.name)
     except ValueError as error:
         raise t.source.error(str(error), offset_of(pattern), "use LIKE, or REGEXP") from None
+    if (slow := slow_pattern(text)) is not None:
+        raise t.source.error(f"the pattern of SIMILAR TO {slow}", offset_of(pattern), SLOW_HINT)
     return call("regexp_like", (value, literal(text, STRING, offset_of(pattern))), BOOLEAN, offset)
 
 

@@ -36,6 +36,14 @@ class Input:
     path: tuple[str, ...] = ()
     looked_up: bool = False
     called: bool = False
+    _by_name: dict[str, list[Field]] = field(default_factory=dict, init=False, compare=False, repr=False)
+
+    def named(self, name: str) -> list[Field]:
+        """Return the fields called ``name``; a query may ask for each of thousands."""
+        if not self._by_name:
+            for each in self.fields:
+                self._by_name.setdefault(each.name, []).append(each)
+        return self._by_name.get(name, [])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +60,7 @@ class Scope:
         if qualifier is None and name in self.merged:
             return [Ref(field=self.merged[name])]
         inputs = self.inputs if qualifier is None else [i for i in self.inputs if i.name == qualifier]
-        found = (next((f for f in i.fields if f.name == name), None) for i in inputs)
-        return [Ref(field=f) for f in found if f is not None]
+        return [Ref(field=found) for each in inputs for found in each.named(name)[:1]]
 
 
 def resolve(source: Source, scope: Scope, qualifier: str | None, name: str, offset: int) -> Expr:
@@ -62,7 +69,7 @@ def resolve(source: Source, scope: Scope, qualifier: str | None, name: str, offs
     while level is not None:
         found = level.find(qualifier, name)
         if len(found) > 1:
-            owners = [f"{i.name}.{name}" for i in level.inputs for f in i.fields if f.name == name and i.name]
+            owners = [f"{i.name}.{name}" for i in level.inputs for _ in i.named(name) if i.name]
             raise source.error(
                 f"column '{name}' is ambiguous",
                 offset,

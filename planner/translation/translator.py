@@ -53,6 +53,9 @@ class Translator:
     def expression(self, node: exp.Expr) -> Expr:
         """The typed expression for ``node``; SqlError where it is wrong or not supported."""
         handler = self.handlers.get(type(node))
+        exceeded = self.source.budget.exceeded("expressions", 1)
+        if exceeded is not None:
+            raise self.source.error(exceeded[0], offset_of(node), exceeded[1])
         if handler is None:
             what, advice = _REFUSED.get(type(node), (f"{node.key.upper()} expressions", "write it another way"))
             raise self.source.error(f"{what} are not supported", offset_of(node), advice)

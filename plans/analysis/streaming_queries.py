@@ -18,6 +18,7 @@ that they read stay apart: reading it twice costs less than waiting for each oth
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -77,23 +78,36 @@ def _below(operators: Mapping[str, Operator], sink: Operator) -> set[str]:
 
 def _connected(reached: Mapping[str, frozenset[str]]) -> list[list[str]]:
     """The sinks, together if they share an operator, also by way of others."""
-    groups: list[tuple[list[str], frozenset[str]]] = []
+    leads_to: dict[str, str] = {}  # from a sink to an earlier one of its group; the first leads nowhere
+
+    def first_of(sink: str) -> str:
+        while sink in leads_to:
+            above = leads_to[sink]
+            leads_to[sink] = leads_to.get(above, above)
+            sink = above
+        return sink
+
+    place = {sink: number for number, sink in enumerate(reached)}
+    reader: dict[str, str] = {}
     for sink, below in reached.items():
-        ours = [group for group in groups if group[1] & below]
-        first = groups.index(ours[0]) if ours else len(groups)
-        names = [name for group, _ in ours for name in group]
-        groups = [group for group in groups if group not in ours]
-        groups.insert(first, ([*names, sink], below.union(*(each for _, each in ours))))
-    return [sorted(names, key=list(reached).index) for names, _ in groups]
+        for operator in below:
+            one, other = first_of(reader.setdefault(operator, sink)), first_of(sink)
+            if one != other:
+                first, later = sorted((one, other), key=place.__getitem__)
+                leads_to[later] = first
+    groups: dict[str, list[str]] = {}
+    for sink in reached:
+        groups.setdefault(first_of(sink), []).append(sink)
+    return list(groups.values())
 
 
 def _name(plan: Plan, group: Sequence[str], reached: Mapping[str, frozenset[str]]) -> str:
     """The sink of a query if it has only one, or else the last operator that most of its sinks share."""
     if len(group) == 1:
         return group[0]
-    shares = {operator.id: sum(operator.id in reached[sink] for sink in group) for operator in plan.operators}
+    shares = Counter(name for sink in group for name in reached[sink])
     most = max(shares.values())
-    return [name for name, share in shares.items() if share == most][-1]
+    return next(operator.id for operator in reversed(plan.operators) if shares[operator.id] == most)
 
 
 def single_queries(plan: Plan, sinks: Collection[str] | None = None) -> tuple[Query, ...]:

@@ -21,7 +21,7 @@ from hintplan.plans.compare.json_report import report_json
 from hintplan.plans.compare.report import values
 from hintplan.plans.model.config import PARALLELISM
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.text.terminal import clean
+from hintplan.plans.text.unprintable import clean
 
 Verdict = Literal["new", "goes on", "drops", "refused"]
 Part = Literal["good", "bad", "note"]

@@ -23,7 +23,8 @@ from hintplan.plans.compare.report import of_level
 from hintplan.plans.files.plan_source import PlanSource, is_script, read_source
 from hintplan.plans.review.diff_sql import script_of, sql_difference
 from hintplan.plans.settings.effects import LEVELS, Level
-from hintplan.plans.text.terminal import clean, show, wants_colour
+from hintplan.plans.text.terminal import show, wants_colour
+from hintplan.plans.text.unprintable import clean
 
 _WITH_SQL = ("text", "markdown", "json")
 _SAME_SQL = "the scripts are the same"

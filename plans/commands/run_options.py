@@ -34,6 +34,12 @@ conf_option = key_value_option("--conf", words="A Spark setting; repeatable.")
 allow_state_drop_option = click.option(
     "--allow-state-drop", is_flag=True, help="Go on without state that the plan does not continue."
 )
+allow_older_sink_option = click.option(
+    "--allow-older-sink", is_flag=True, help="Go on without rows that a sink had and has lost."
+)
+allow_missing_files_option = click.option(
+    "--allow-missing-files", is_flag=True, help="Go on without source files that are gone since a batch noted them."
+)
 debug_option = click.option("--debug", is_flag=True, help="Show tracebacks and what Spark says.")
 
 

@@ -16,6 +16,8 @@ import click
 from hintplan.plans.client.client import Client
 from hintplan.plans.commands.options import allow_fact_edits_option, config_option, init_option
 from hintplan.plans.commands.run_options import (
+    allow_missing_files_option,
+    allow_older_sink_option,
     allow_state_drop_option,
     conf_option,
     debug_option,
@@ -48,6 +50,8 @@ _STDIN = "<stdin>"
 @click.option("--json", "as_json", is_flag=True, help="Print rows as JSON, an object a line.")
 @policy_options
 @allow_state_drop_option
+@allow_older_sink_option
+@allow_missing_files_option
 @allow_fact_edits_option
 @debug_option
 def sql_command(

@@ -27,8 +27,9 @@ from hintplan.plans.model.plan import Plan
 from hintplan.plans.model.settings import PlanSetting
 from hintplan.plans.settings.setting import shown
 from hintplan.plans.text.jsontext import JsonText
-from hintplan.plans.text.terminal import clean, say, show, wants_colour
+from hintplan.plans.text.terminal import say, show, wants_colour
 from hintplan.plans.text.text_file import script_text
+from hintplan.plans.text.unprintable import clean
 
 
 @click.command("why")

@@ -18,7 +18,7 @@ from typing import Any, Literal
 from hintplan.plans.compare.change import Change
 from hintplan.plans.settings.effects import LEVELS, MEANING, Level, worst
 from hintplan.plans.text.counts import first_of
-from hintplan.plans.text.terminal import clean
+from hintplan.plans.text.unprintable import clean
 
 Detail = Literal["concise", "normal", "full"]
 Part = Literal["+", "-", "~", "-/+", "incompatible", "note"]

@@ -21,12 +21,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from hintplan.plans.connectors.options import ENVIRONMENT
-from hintplan.plans.connectors.reach import FilePlace, HostPlace, Place, file_place, is_loopback
+from hintplan.plans.connectors.reach import FilePlace, HostPlace, Place, file_place, is_below, is_loopback
 from hintplan.plans.connectors.table import places
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import Diagnostic, PlanError, RunError
@@ -57,12 +58,17 @@ class Policy:
         """What either allows."""
         return Policy(**{f.name: (*getattr(self, f.name), *getattr(other, f.name)) for f in fields(Policy)})
 
+    @property
+    def absolute_paths(self) -> tuple[str, ...]:
+        """The paths from where this process runs, for those that run elsewhere."""
+        return tuple(map(os.path.abspath, self.paths))
+
     def allows(self, place: Place, checkpoint: str | None = None) -> bool:
         """Whether a run on ``checkpoint`` may reach ``place``."""
         if isinstance(place, HostPlace):
             return is_loopback(place.host) or any(_is_host(place, host) for host in self.hosts)
         if place.is_local:
-            return not self.paths or any(_is_below(place.local_path, path) for path in self.paths)
+            return not self.paths or any(is_below(place.local_path, path) for path in self.paths)
         if checkpoint is not None:
             own = file_place("", checkpoint)
             if (own.scheme, own.authority) == (place.scheme, place.authority):
@@ -70,6 +76,9 @@ class Policy:
         allowed = {str(file_place("", each if ":" in each else f"{each}:")) for each in self.schemes}
         return not allowed.isdisjoint((place.scheme, str(place)))
 
+
+_MOST_LINKS = 10
+"""Links of a table that are told, when they lead where the run may not reach."""
 
 OPEN = Policy()
 """What is open to every run."""
@@ -82,12 +91,6 @@ def _is_host(place: HostPlace, allowed: str) -> bool:
     return (split.hostname or "").lower() == place.host and (split.port or place.usual) == place.port
 
 
-def _is_below(path: str, directory: str) -> bool:
-    """Whether ``path`` is ``directory`` or in it, wherever symbolic links lead."""
-    there, above = os.path.realpath(path), os.path.realpath(directory)
-    return there == above or there.startswith(above.rstrip("/") + "/")
-
-
 def refuse_reach(tables: Mapping[str, Table], policy: Policy, checkpoint: str | None = None) -> None:
     """RunError, with the flags that would allow it, if a table of a plan reaches what the run may not."""
     found = [problem for name, table in tables.items() for problem in _problems(name, table, policy, checkpoint)]
@@ -97,8 +100,12 @@ def refuse_reach(tables: Mapping[str, Table], policy: Policy, checkpoint: str | 
 
 def _problems(name: str, table: Table, policy: Policy, checkpoint: str | None) -> Iterator[Diagnostic]:
     for place in places(table):
+        path = f"tables.{name}.options.{place.option}"
         if not policy.allows(place, checkpoint):
-            yield refusal(place, f"tables.{name}.options.{place.option}")
+            yield refusal(place, path)
+        elif policy.paths and isinstance(place, FilePlace) and place.is_local:
+            for link in islice(links_out(place.local_path, policy.paths), _MOST_LINKS):
+                yield _not_below(link, path)
     for option, value in table.options.items():
         for reference in ENVIRONMENT.findall(value):
             variable = reference.removeprefix("${env:").removesuffix("}")
@@ -110,15 +117,25 @@ def _problems(name: str, table: Table, policy: Policy, checkpoint: str | None) -
                 )
 
 
+def links_out(folder: str, paths: Sequence[str]) -> Iterator[str]:
+    """The links in and below ``folder`` that lead to nothing that is one of ``paths`` or below."""
+    waiting, seen = [folder], set()
+    while waiting:
+        at = waiting.pop()
+        if (real := os.path.realpath(at)) in seen or not os.path.isdir(at):
+            continue
+        seen.add(real)
+        for entry in os.scandir(at):
+            if entry.is_symlink() and not any(is_below(entry.path, path) for path in paths):
+                yield entry.path
+            elif entry.is_dir():
+                waiting.append(entry.path)
+
+
 def refusal(place: Place, path: str | None) -> Diagnostic:
     """What is said of ``place``, which the option at ``path`` of a plan names and the run may not reach."""
     if isinstance(place, FilePlace) and place.is_local:
-        shown = place.local_path
-        return Diagnostic(
-            message=f"the run may not reach {shown}",
-            hint=f"whoever starts the run can allow it: --allow-path {os.path.realpath(shown)}",
-            path=path,
-        )
+        return _not_below(place.local_path, path)
     if isinstance(place, FilePlace):
         return Diagnostic(
             message=f"the run may not reach the file system {place}",
@@ -134,6 +151,14 @@ def refusal(place: Place, path: str | None) -> Diagnostic:
     return Diagnostic(
         message=f"the run may not reach the host {place}",
         hint=f"whoever starts the run can allow it: --allow-host {place}",
+        path=path,
+    )
+
+
+def _not_below(shown: str, path: str | None) -> Diagnostic:
+    return Diagnostic(
+        message=f"the run may not reach {shown}",
+        hint=f"whoever starts the run can allow it: --allow-path {os.path.realpath(shown)}",
         path=path,
     )
 

@@ -3,11 +3,13 @@
     BIGINT   DECIMAL(10, 2)   TIMESTAMP(3)   ARRAY<STRING>   MAP<STRING, INT>   ROW<a INT, b STRING NOT NULL>
     MULTISET<STRING>
 
-Synonyms collapse: INTEGER is INT, NUMERIC is DECIMAL, VARCHAR(2147483647) is STRING. A length that is not given is 1,
-as in Flink. Knows neither Spark nor Arrow types; the runtime maps them.
+Synonyms collapse: INTEGER is INT, NUMERIC is DECIMAL, VARCHAR and VARCHAR(2147483647) are STRING. CHAR and BINARY
+without a length are 1 long, as in Flink's SQL. Knows neither Spark nor Arrow types; the runtime maps them.
 
 >>> str(parse_type("numeric(10,2) not null"))
 'DECIMAL(10, 2) NOT NULL'
+>>> str(parse_type("ROW<name VARCHAR, grade CHAR>"))
+'ROW<name STRING, grade CHAR(1)>'
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ _SYNONYMS = {
     "NUMERIC": "DECIMAL",
     "DEC": "DECIMAL",
     "DOUBLE PRECISION": "DOUBLE",
+    "CHARACTER": "CHAR",
 }
 _PLAIN = {"BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DATE", "STRING", "BYTES"}
 _SIZED = {"CHAR", "VARCHAR", "BINARY", "VARBINARY"}
@@ -171,7 +174,10 @@ class _Parser:
         self.index += 1
         if root == "DOUBLE":
             self.take("PRECISION")
-        result = self.body(_SYNONYMS.get(root, root))
+        root = _SYNONYMS.get(root, root)
+        if root in ("CHAR", "BINARY") and self.take("VARYING"):
+            root = f"VAR{root}"
+        result = self.body(root)
         while (collection := self.word()) in ("ARRAY", "MULTISET"):  # INT ARRAY is ARRAY<INT>
             self.index += 1
             result = DataType(root=collection, children=(result,))
@@ -203,7 +209,8 @@ class _Parser:
             return DataType(root="MAP", children=(key, value))
         if root == "ROW":
             return self.row()
-        raise ValueError(f"type {root} is not supported")
+        instead = "; keep a time of day as STRING" if root == "TIME" else ""
+        raise ValueError(f"type {root} is not supported{instead}")
 
     def decimal(self, numbers: tuple[int, ...]) -> DataType:
         precision, scale = (*numbers, *(10, 0)[len(numbers) :])[:2]
@@ -212,10 +219,11 @@ class _Parser:
         return DataType(root="DECIMAL", precision=precision, scale=scale)
 
     def length(self, root: str, numbers: tuple[int, ...]) -> DataType:
-        size = numbers[0] if numbers else 1
+        varies = root.startswith("VAR")
+        size = numbers[0] if numbers else _MAX_LENGTH if varies else 1
         if len(numbers) > 1 or not 1 <= size <= _MAX_LENGTH:
             raise ValueError(f"{root} needs one length from 1 to {_MAX_LENGTH}, in {self.text!r}")
-        if size == _MAX_LENGTH and root.startswith("VAR"):
+        if size == _MAX_LENGTH and varies:
             return DataType(root="STRING" if root == "VARCHAR" else "BYTES")
         return DataType(root=root, precision=size)
 

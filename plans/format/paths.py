@@ -10,9 +10,13 @@ Names may contain dots; a path is resolved against a document, never split blind
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, cast
 
 from hintplan.plans.text.jsontext import Path
+
+_END = re.compile(r"(?<=.)(?=[.\[])|\Z", re.DOTALL)
+_INDEX = re.compile(r"\[(0|[1-9][0-9]{0,9})\]")
 
 
 def show(path: Path, document: Any) -> str:
@@ -35,23 +39,28 @@ def find(text: str, document: Any) -> Path:
     path: Path = ()
     value, rest = document, "." + text
     while rest:
-        if isinstance(value, dict):
-            candidates = [(f".{key}", key) for key in value]
-        elif isinstance(value, list):
-            candidates = [(f"[{index}]", index) for index in range(len(value))]
-            candidates += [(f".{name}", index) for index, name in enumerate(_names(value)) if name is not None]
-        else:
+        # A document may have any number of keys, and a path has few ends of a name: these are looked up.
+        if not isinstance(value, dict | list):
             break
-        matching = [(prefix, part) for prefix, part in candidates if _starts(rest, prefix)]
-        if not matching:
+        prefixes = (rest[: match.start()] for match in reversed(list(_END.finditer(rest))))
+        places = {name: i for i, name in reversed(list(enumerate(_names(value))))} if isinstance(value, list) else {}
+        found = next(((p, part) for p in prefixes if (part := _part(p, value, places)) is not None), None)
+        if found is None:
             break
-        prefix, part = max(matching, key=lambda match: len(match[0]))
-        path, value, rest = (*path, part), value[part], rest[len(prefix) :]
+        prefix, part = found
+        path, value, rest = (*path, part), cast(Any, value)[part], rest[len(prefix) :]
     return path
 
 
-def _starts(rest: str, prefix: str) -> bool:
-    return rest.startswith(prefix) and rest[len(prefix) : len(prefix) + 1] in ("", ".", "[")
+def _part(prefix: str, value: dict[str, Any] | list[Any], places: dict[str | None, int]) -> str | int | None:
+    """The key or the index that ``prefix``, ``.name`` or ``[index]``, names in ``value``."""
+    name = prefix[1:]
+    if isinstance(value, dict):
+        return name if prefix[0] == "." and name in value else None
+    if prefix[0] == ".":
+        return places.get(name)
+    index = _INDEX.fullmatch(prefix)
+    return int(index[1]) if index is not None and int(index[1]) < len(value) else None
 
 
 def _names(items: list[Any]) -> list[str | None]:

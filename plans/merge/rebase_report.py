@@ -14,7 +14,7 @@ from hintplan.plans.errors import Diagnostic, PlanError
 from hintplan.plans.merge.merge_text import Carried
 from hintplan.plans.merge.rebase import Orphan, Rebased
 from hintplan.plans.text.counts import count
-from hintplan.plans.text.terminal import clean
+from hintplan.plans.text.unprintable import clean
 
 
 def report_text(rebased: Rebased) -> str:

@@ -29,7 +29,8 @@ from hintplan.plans.settings.phases import ONE_PHASE, PHASES, STRATEGY
 from hintplan.plans.settings.state import STATE_LAYERS, StateEntry, source, who_set
 from hintplan.plans.settings.text import settings_json, who_set_setting
 from hintplan.plans.text.counts import count, shortened
-from hintplan.plans.text.terminal import clean, one_line
+from hintplan.plans.text.terminal import one_line
+from hintplan.plans.text.unprintable import clean
 
 _MIN_LEFT, _MAX_LEFT = 34, 64
 _MAX_DEPTH = 16

@@ -29,7 +29,8 @@ from hintplan.plans.model.settings import PlanSetting, operator_settings
 from hintplan.plans.operators import Operator, functions_of, state_of
 from hintplan.plans.settings.setting import shown
 from hintplan.plans.show.picture import Picture, changed_operators, under_new_ids
-from hintplan.plans.text.terminal import clean, one_line
+from hintplan.plans.text.terminal import one_line
+from hintplan.plans.text.unprintable import clean
 
 Json = dict[str, Any]
 T = TypeVar("T")

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from html import escape
 
 from hintplan.plans.text.redaction import without_literals
-from hintplan.plans.text.terminal import clean
+from hintplan.plans.text.unprintable import clean
 
 _TOKEN = re.compile(
     r"(?P<h>/\*\+.*?(?:\*/|\Z))|(?P<c>/\*.*?(?:\*/|\Z)|--[^\n]*)|(?P<s>'(?:[^']|'')*(?:'|\Z))|(?P<k>\b[A-Z][A-Z_]+\b)",

@@ -10,6 +10,7 @@ job.sql:1:15: error: unknown table 'u'
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from hintplan.plans.errors import Diagnostic, clipped
@@ -36,7 +37,7 @@ def rendered(diagnostic: Diagnostic, text: str, severity: str, *, placed: bool =
     place = ":".join(str(p) for p in (diagnostic.file, diagnostic.line, diagnostic.column) if p is not None)
     message = clipped(diagnostic.message)
     parts = [f"{place}: {severity}: {message}" if place and placed else f"{severity}: {message}"]
-    lines = without_literals(text).split("\n")
+    lines = _lines(text)
     if diagnostic.line is not None and diagnostic.column is not None and diagnostic.line <= len(lines):
         line, before = _part(lines[diagnostic.line - 1], diagnostic.column - 1)
         # tabs stay tabs under tabs, so that the caret stands right whatever their width
@@ -45,6 +46,11 @@ def rendered(diagnostic: Diagnostic, text: str, severity: str, *, placed: bool =
     if diagnostic.hint:
         parts.append(f"  hint: {clipped(diagnostic.hint)}")
     return "\n".join(parts)
+
+
+@lru_cache(maxsize=2)  # a script may have thousands of findings
+def _lines(text: str) -> list[str]:
+    return without_literals(text).split("\n")
 
 
 def _part(line: str, at: int) -> tuple[str, int]:

@@ -81,7 +81,10 @@ class JsonText:
                 raise PlanError(
                     message, file=self.file, line=line, column=column, hint="save the file as UTF-8"
                 ) from None
-        return text.removeprefix("\ufeff")  # some editors of Windows begin files with it
+        if text.startswith("\ufeff"):
+            hint = "save the file as UTF-8 without it, which some editors of Windows write"
+            raise PlanError("the file begins with a byte order mark", file=self.file, line=1, column=1, hint=hint)
+        return text
 
     def _parse(self) -> Any:
         if self._depth() > MAX_DEPTH or _SURROGATE.search(self.text):

@@ -11,10 +11,10 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
-from hintplan.plans.text.terminal import clean
+from hintplan.plans.text.unprintable import clean
 
 _SECONDS = 1.0
 ERASED = "\r\x1b[K"
@@ -38,17 +38,20 @@ def notice(
         with writing:
             if not ended:
                 told = True
-                os.write(descriptor(), (clean(text) + ("" if on_terminal else "\n")).encode())
+                with suppress(OSError):
+                    os.write(descriptor(), (clean(text) + ("" if on_terminal else "\n")).encode())
 
     def end() -> None:
         nonlocal ended
         waiting.cancel()
         with writing:
             if told and on_terminal and not ended:
-                os.write(descriptor(), ERASED.encode())
+                with suppress(OSError):
+                    os.write(descriptor(), ERASED.encode())
             ended = True
 
-    sys.stderr.flush()
+    with suppress(OSError):
+        sys.stderr.flush()
     waiting = timer(_SECONDS, tell)
     waiting.daemon = True
     waiting.start()

@@ -16,14 +16,14 @@ import base64
 import json
 import re
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from urllib.parse import quote, quote_plus
 
 SHORTEST = 4
 _REFERENCE = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
 _WORDS = r"(?:password|passwd|authorization|secret|token|credential|cookie|api-?key|jaas|user-?info)"
-_LITERAL = re.compile(rf"('[^'\n]*{_WORDS}[^'\n]*'\s*=\s*)('(?:[^']|'')*'|'.*)", re.IGNORECASE)
-_IN_JSON = re.compile(rf'("[^"\n]*{_WORDS}[^"\n]*"\s*:\s*)("(?:[^"\\\n]|\\.)*"|".*)', re.IGNORECASE)
+# The word is looked for once for each quote: if it stood between two repetitions, as often as it occurs.
+_LITERAL = re.compile(rf"('(?=[^'\n]*?{_WORDS})[^'\n]*'\s*=\s*)('(?:[^']|'')*'|'.*)", re.IGNORECASE)
+_IN_JSON = re.compile(rf'("(?=[^"\n]*?{_WORDS})[^"\n]*"\s*:\s*)("(?:[^"\\\n]|\\.)*"|".*)', re.IGNORECASE)
 
 
 def variables_in(options: Mapping[str, str]) -> tuple[str, ...]:
@@ -70,7 +70,6 @@ def _forms(value: str) -> Iterator[str]:
             yield own.replace("+", "-").replace("/", "_")
 
 
-@lru_cache(maxsize=2)  # a script may have a hundred findings
 def without_literals(sql: str) -> str:
     """SQL with stars for the values of options that look like secrets, references aside; every place stays its own."""
     return _LITERAL.sub(lambda match: match[1] + _starred(match[2]), sql)

@@ -1,34 +1,19 @@
-"""Prints for people: data to stdout, talk to stderr, without control characters that came in with a name.
-
-A plan can carry any character in a name; printed as it stands, an escape sequence could move the cursor or hide a line.
-
->>> clean("join\\x1b[2K\\u202e")
-'join\\\\x1b[2K\\\\u202e'
-"""
+"""Prints for people: data to stdout, talk to stderr, without control characters that came in with a name."""
 
 from __future__ import annotations
 
 import os
-import re
 import sys
-import unicodedata
 from collections.abc import Iterable
+from contextlib import suppress
 
 import click
 
 from hintplan.plans.text.redaction import SHORTEST, redacted
+from hintplan.plans.text.unprintable import clean
 
 _HIDDEN: dict[str, str] = {}
 """Values of environment variables that are not printed, by name."""
-
-_STYLE = re.compile(r"\x1b\[[0-9;]*m")
-
-
-def clean(text: str) -> str:
-    """``text`` with every character that is not printable, other than line ends, as an escape that shows it."""
-    if text.replace("\n", "").isprintable():
-        return text
-    return "".join(c if c == "\n" or _is_harmless(c) else c.encode("unicode_escape").decode() for c in text)
 
 
 def one_line(text: str) -> str:
@@ -51,15 +36,11 @@ def show(text: str, *, styled: bool = False) -> None:
 
 
 def say(text: str) -> None:
-    """Print talk to stderr."""
-    click.echo(clean(redacted(text, _HIDDEN)), err=True, color=False)
+    """Print talk to stderr. Where that is a full disk or nobody reads it, what is done goes on without."""
+    with suppress(OSError):
+        click.echo(clean(redacted(text, _HIDDEN)), err=True, color=False)
 
 
 def wants_colour() -> bool:
     """Whether stdout is a terminal and nobody asked for no colours (https://no-color.org)."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-
-
-def _is_harmless(character: str) -> bool:
-    # Other blanks, such as the no-break space, are not "printable" to Python, and harmless.
-    return character.isprintable() or unicodedata.category(character) == "Zs"

@@ -153,6 +153,7 @@ class Session:
         lookups = LookupRun(
             token=uuid.uuid4().hex,
             allowed_modules=self._policy.modules,
+            allowed_paths=self._policy.absolute_paths,
             time_zone=zone,
             once=True,
         )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from hintplan.plans.operators import Values
 from hintplan.runtime.build.builder import OperatorBuilder, from_frames
@@ -29,7 +30,7 @@ def _batch(operator: Values, inputs: Sequence[DataFrame], edges: Edges) -> DataF
 
 def _rows(operator: Values, frame: DataFrame, edges: Edges) -> DataFrame:
     """The rows for each row of ``frame``; RunError, naming the operator, for a value that may not run."""
-    types = [to_spark(column.type).simpleString() for column in operator.columns]
+    types = [_written(to_spark(column.type)) for column in operator.columns]
     names = edges.names(operator.id)
     cells: list[str] = []
     rows: list[str] = []
@@ -50,6 +51,18 @@ def _rows(operator: Values, frame: DataFrame, edges: Edges) -> DataFrame:
             with refusing(operator.id, f"operators.{operator.id}.rows[{index}][{place}]"):
                 analysed(frame.select(F.expr(cell)))
         raise
+
+
+def _written(kind: DataType) -> str:
+    """Return ``kind`` for an expression; unlike in ``simpleString``, names of fields may be any text."""
+    match kind:
+        case StructType():
+            return f"struct<{', '.join(f'{quoted(field.name)}: {_written(field.dataType)}' for field in kind.fields)}>"
+        case ArrayType():
+            return f"array<{_written(kind.elementType)}>"
+        case MapType():
+            return f"map<{_written(kind.keyType)}, {_written(kind.valueType)}>"
+    return kind.simpleString()
 
 
 BUILDER = OperatorBuilder(stream=from_frames(_stream), batch=_batch)

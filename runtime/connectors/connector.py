@@ -88,7 +88,8 @@ class ConnectorCode:
     ``asking`` gives the code that asks the source, in ``read`` and ``read_batch``, for the rows alone for which a
     condition is true; it may send more.
     ``read_files`` reads some of the files of a table, ``wrong_line`` finds the format of one and its first line that
-    does not fit. ``lookup`` gives the source of lookups by the options of a table.
+    does not fit. ``counts_all`` says whether ``batches_had`` counts each batch, those that change nothing among them.
+    ``lookup`` gives the source of lookups by the options of a table.
     """
 
     connector: Connector
@@ -104,4 +105,5 @@ class ConnectorCode:
     batch_writer: Callable[[DataFrame, str, Table], Callable[[], None]] | None = None
     batch_overwriter: Callable[[DataFrame, str, Table], Callable[[], None]] | None = None
     batches_had: BatchesHad | None = None
+    counts_all: Callable[[Table], bool] = lambda table: False
     lookup: Callable[[Mapping[str, str]], LookupSource] | None = None

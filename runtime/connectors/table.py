@@ -157,6 +157,11 @@ def batch_overwriter(df: DataFrame, name: str, table: Table) -> Callable[[], Non
     return _able(_code(table).batch_overwriter, "overwritten", name, table)(df, name, table)
 
 
+def counts_all(table: Table) -> bool:
+    """Whether :func:`batches_had` counts each micro-batch, those that change nothing among them."""
+    return _code(table).counts_all(table)
+
+
 def batches_had(table: Table, writer: Callable[[], str | None], files_in: FilesIn) -> int:
     """The last micro-batch that the sink has had, -1 if it does not count them or has had none.
 

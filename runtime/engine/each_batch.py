@@ -9,6 +9,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from hintplan.runtime.engine.noted_files import ALLOWED, refuse_missing
 from hintplan.runtime.engine.this_task import batch_key
 from hintplan.runtime.spark.session import is_remote
 from hintplan.runtime.spark.shipping import with_code
@@ -18,10 +19,26 @@ def written_by(write: Callable[[Any, int], object], df: DataFrame, logs: str | N
     """A writer that calls ``write`` with each micro-batch: on the driver, which on Spark Connect is the server.
 
     ``logs`` is the checkpoint location that the query will have; None for one whose tasks do not ask for their batch.
+    Before it, the files of the batch are looked at (:mod:`hintplan.runtime.engine.noted_files`).
     """
-    if is_remote(df.sparkSession) and logs is not None:
-        write = _Telling(write=write, key=batch_key(logs))
+    if is_remote(df.sparkSession):
+        write = write if logs is None else _Telling(write=write, key=batch_key(logs))
+    elif logs is not None and (logs.startswith("file://") or "://" not in logs):
+        write = _Checking(write=write, logs=logs.removeprefix("file://"))
     return df.writeStream.outputMode("append").foreachBatch(with_code(write, df))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Checking:
+    """``write``, unless files of the batch are not what they were."""
+
+    write: Callable[[Any, int], object]
+    logs: str
+
+    def __call__(self, df: DataFrame, batch: int) -> None:
+        if df.sparkSession.conf.get(ALLOWED, "false") != "true":
+            refuse_missing(self.logs, batch)
+        self.write(df, batch)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,8 +26,10 @@ from sqlglot.tokenizer_core import Token, TokenType
 from hintplan.plans.analysis.run_limits import MAX_NESTING, deep_recursion
 from hintplan.plans.declarations.functions import ALLOWED_FUNCTIONS
 from hintplan.plans.declarations.json_functions import JSON_FUNCTIONS, call_fault
+from hintplan.plans.declarations.patterns import SLOW_HINT, slow_pattern
 from hintplan.plans.errors import RunError
 from hintplan.plans.text.names import did_you_mean
+from hintplan.runtime.expressions.bounded import bounded, patterns, too_wide
 from hintplan.runtime.spark.names import quoted
 
 MAX_LENGTH = 256 << 10
@@ -99,9 +101,10 @@ def check_expression(
             # What Spark parses is the new text, so that is what must be harmless.
             check.resolve(check.tree(sql), {_path(found): found for found in columns.values()})
             check.words(check.tokens(sql))
+            check.patterns(check.tokens(sql))
         except RecursionError:
             raise check.refused("is nested too deeply") from None
-    return CheckedExpression(sql=sql, columns=used)
+    return CheckedExpression(sql=bounded(sql), columns=used)
 
 
 def refuse_size(text: str, *, operator: str, path: str) -> None:
@@ -174,6 +177,15 @@ class _Check:
             fault = call_fault(name, given)
             if fault is not None:
                 raise self.refused(f"calls {name}, which {fault}")
+        if name == "array_repeat" and any(
+            each.name.lower() == name for value in node.expressions[:1] for each in value.find_all(exp.Anonymous)
+        ):
+            raise self.refused("calls array_repeat of what array_repeat makes")
+        if isinstance(node, exp.Format):
+            form = node.this if isinstance(node.this, exp.Literal) and node.this.is_string else None
+            wide = too_wide(None if form is None else form.name)
+            if wide is not None:
+                raise self.refused(wide, hint="write the format out, with short widths")
 
     def resolve(
         self, tree: exp.Expr, columns: Mapping[tuple[str, ...], str | tuple[str, ...]]
@@ -241,6 +253,15 @@ class _Check:
         if found is None or not found[2]:
             return len(number) <= _LONGEST_NUMBER
         return len(number) <= _LONGEST_NUMBER and not math.isinf(float(found[1] + found[2]))
+
+    def patterns(self, tokens: list[Token]) -> None:
+        """Refuse a regular expression that may take longer than anybody waits, or comes with the rows."""
+        for pattern in patterns(tokens):
+            if pattern is None:
+                raise self.refused("has a regular expression that is not a text literal", hint="write the pattern out")
+            slow = slow_pattern(pattern)
+            if slow is not None:
+                raise self.refused(f"has the pattern {pattern[:80]!r}, which {slow}", hint=SLOW_HINT)
 
     def words(self, tokens: list[Token]) -> None:
         """Function names and all other bare words, in the text that Spark will parse."""

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from hintplan.plans.declarations.durations import parse_duration
 from hintplan.plans.text.counts import count
-from hintplan.plans.text.terminal import clean
+from hintplan.plans.text.unprintable import clean
 from hintplan.runtime.amounts import human_bytes
 from hintplan.runtime.inspect.contents import Amount, CheckpointState, EntryState, OperatorState, QueryState
 from hintplan.runtime.inspect.rows import Cells, instant, rows_json, rows_text, utc

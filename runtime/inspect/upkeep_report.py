@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from hintplan.plans.text.counts import count
-from hintplan.plans.text.terminal import clean
+from hintplan.plans.text.unprintable import clean
 from hintplan.runtime.amounts import human_bytes
 from hintplan.runtime.inspect.compact import CompactedState, Compaction
 from hintplan.runtime.inspect.rows import instant, utc

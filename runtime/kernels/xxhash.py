@@ -82,7 +82,8 @@ def _words(column: pa.Array) -> npt.NDArray[Any]:
     if pa.types.is_floating(kind):
         numbers = _numbers(column) + kind.to_pandas_dtype()(0)  # -0.0 + 0.0 is 0.0
         numbers[np.isnan(numbers)] = np.nan
-        return numbers.view(np.int32 if kind.bit_width == 32 else np.int64)
+        words: npt.NDArray[Any] = numbers.view(np.int32 if kind.bit_width == 32 else np.int64)
+        return words
     if pa.types.is_decimal128(kind):
         return np.ascontiguousarray(_decimal_words(column)[:, 0]).view(np.int64)
     raise TypeError(f"values of type {kind} are not hashed")
@@ -131,7 +132,7 @@ def _single_value(column: pa.Array) -> SingleHash:
     kind = column.type
     if pa.types.is_string(kind) or pa.types.is_binary(kind) or (pa.types.is_decimal128(kind) and kind.precision > 18):
         content, starts, lengths = _decimal_bytes(column) if pa.types.is_decimal128(kind) else _bytes_of(column)
-        data, bounds = memoryview(content), list(zip(starts.tolist(), (starts + lengths).tolist(), strict=True))
+        data, bounds = content.data, list(zip(starts.tolist(), (starts + lengths).tolist(), strict=True))
         return lambda at, seed: hash_bytes(data[bounds[at][0] : bounds[at][1]], seed)
     if pa.types.is_struct(kind):
         fields = [_single(field) for field in column.flatten()]

@@ -43,7 +43,8 @@ class LookupContext:
     ``options`` are the table's, with secrets still as ``${env:NAME}``: :func:`hintplan.runtime.secrets.resolve` reads
     them. ``keys`` are the columns that a key has values of; ``columns`` are those a row has values of; ``declared`` are
     all physical columns of the table in order, for sources that find values by position. Classes of the user's may only
-    be loaded from ``allowed_modules`` (:func:`hintplan.runtime.classes.load_class`).
+    be loaded from ``allowed_modules`` (:func:`hintplan.runtime.classes.load_class`). Local files, if there are
+    ``allowed_paths``, are only these and those below them, wherever links lead.
     """
 
     table: str
@@ -52,6 +53,7 @@ class LookupContext:
     columns: tuple[Column, ...]
     declared: tuple[Column, ...] = ()
     allowed_modules: tuple[str, ...] = ()
+    allowed_paths: tuple[str, ...] = ()
 
 
 class LookupFunction(ABC):

@@ -40,6 +40,7 @@ class LookupRun:
 
     token: str
     allowed_modules: tuple[str, ...] = ()
+    allowed_paths: tuple[str, ...] = ()
     time_zone: str = "UTC"
     once: bool = False
 
@@ -74,6 +75,7 @@ def lookup_spec(op: LookupJoin, table: Table, source: LookupSource, rows: Lookup
         columns=fetched_columns(op, table),
         declared=tuple(Column(name=c.name, type=c.type) for c in table.columns if c.is_physical),
         allowed_modules=run.allowed_modules,
+        allowed_paths=run.allowed_paths,
     )
     _check_classes(op, cache, run)
     inline = op.retry is not None and op.retry.mode == "inline" and cache.kind != "FULL"

@@ -22,6 +22,8 @@ from hintplan.plans.checkpoint.continuation import continuation, refuse
 from hintplan.plans.checkpoint.record import absolute, is_local_path
 from hintplan.plans.commands.options import allow_fact_edits_option, read_plan
 from hintplan.plans.commands.run_options import (
+    allow_missing_files_option,
+    allow_older_sink_option,
     allow_state_drop_option,
     conf_option,
     debug_option,
@@ -93,6 +95,8 @@ class RunOptions:
     metrics: tuple[str, ...]
     policy: Policy
     allow_state_drop: bool
+    allow_older_sink: bool
+    allow_missing_files: bool
     allow_fact_edits: bool
 
 
@@ -144,6 +148,8 @@ def with_run_options(command: Callable[[RunOptions], Any]) -> Callable[..., Any]
         ),
         policy_options,
         allow_state_drop_option,
+        allow_older_sink_option,
+        allow_missing_files_option,
         allow_fact_edits_option,
         debug_option,
         with_spark_options,
@@ -210,6 +216,8 @@ def _run_on_spark(plan: Plan, options: RunOptions, health: Health, metrics: Any)
                 waiting=replace(waiting, longest=_seconds(options.wait)),
                 policy=options.policy,
                 allow_state_drop=options.allow_state_drop,
+                allow_older_sink=options.allow_older_sink,
+                allow_missing_files=options.allow_missing_files,
                 metrics=metrics,
             )
 
@@ -218,10 +226,9 @@ def _run_on_spark(plan: Plan, options: RunOptions, health: Health, metrics: Any)
             strategy=_strategy(plan, options),
             can_restart=lambda: not _is_gone(spark),
             health=health,
+            once=options.once,
         )
-        return run_plan(
-            plan, start, supervision, as_json=options.as_json, requests=_behind_url(options), once=options.once
-        )
+        return run_plan(plan, start, supervision, as_json=options.as_json, requests=_behind_url(options))
 
 
 def refuse_wrong_usage(options: RunOptions) -> None:

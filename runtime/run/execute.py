@@ -47,6 +47,7 @@ from hintplan.runtime.checkpoint.listing import files_in
 from hintplan.runtime.checkpoint.record import write_record
 from hintplan.runtime.checkpoint.run_lock import TELLS, acquire, await_free
 from hintplan.runtime.connectors import table as connectors
+from hintplan.runtime.engine.noted_files import ALLOWED
 from hintplan.runtime.lookup.plan import LookupRun
 from hintplan.runtime.metrics.metrics import Metrics
 from hintplan.runtime.results import files
@@ -81,6 +82,8 @@ def execute(
     trigger: str | None = None,
     policy: Policy = OPEN,
     allow_state_drop: bool = False,
+    allow_older_sink: bool = False,
+    allow_missing_files: bool = False,
     results: str | None = None,
     take_over: bool = False,
     lease: str | None = None,
@@ -93,7 +96,9 @@ def execute(
     again; without one, a local run uses a temporary one. ``once`` takes what is there and ends. ``trigger`` is the time
     between two batches, such as ``'5 s'``. ``policy`` says what the plan may reach and load beyond what is always open.
     A checkpoint with state that the plan does not continue (:mod:`hintplan.plans.checkpoint.continuation`) is refused,
-    unless ``allow_state_drop`` says to go on without it. With ``results``, a directory as for ``checkpoint``, rows are
+    unless ``allow_state_drop`` says to go on without it; so is a sink that has lost batches which the checkpoint has
+    written, unless ``allow_older_sink`` is given. A batch whose source files are gone, or others, since it noted them
+    fails, unless ``allow_missing_files`` is given. With ``results``, a directory as for ``checkpoint``, rows are
     kept there for :class:`hintplan.runtime.results.files.KeptRows` instead of written to the sink. A checkpoint has one
     run at a time (:mod:`hintplan.runtime.checkpoint.run_lock`); ``take_over`` follows one on another machine, of which
     nothing is known. Where other machines see the checkpoint it is held by a ``lease``, such as ``'60 s'``, and
@@ -134,9 +139,17 @@ def execute(
     refuse(before.found, checkpoint or "", allow_drop=allow_state_drop)
     own.conf.set("spark.sql.shuffle.partitions", str(before.partitions))
     plan_batches_as_a_whole(own)
+    if allow_missing_files and not is_remote(own):
+        own.conf.set(ALLOWED, "true")
     ship_code(own, policy.modules)
     zone = plan.config.get(TIME_ZONE, "UTC")
-    lookups = LookupRun(token=uuid.uuid4().hex, allowed_modules=policy.modules, time_zone=zone, once=once)
+    lookups = LookupRun(
+        token=uuid.uuid4().hex,
+        allowed_modules=policy.modules,
+        allowed_paths=policy.absolute_paths,
+        time_zone=zone,
+        once=once,
+    )
     if results is not None:
         files.keeping(own)
     location = checkpoint or tempfile.mkdtemp(prefix="hintplan-checkpoint-")
@@ -169,7 +182,14 @@ def execute(
     try:
         there = NO_FILES if checkpoint is None else building.unmoved_files()
         if results is None:
-            refuse_other_batches(plan, running, there, before.recorded, partial(files_in, own))
+            refuse_other_batches(
+                plan,
+                running,
+                there,
+                before.recorded,
+                partial(files_in, own),
+                allow_older=allow_older_sink or is_remote(own),
+            )
         record = None if checkpoint is None else _recorded(plan, own, checkpoint, before, found, there)
         for name, writer in writers.items():
             if execution._lock is not None:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from hintplan.plans.analysis.streaming_queries import Query
-from hintplan.plans.checkpoint.record import CheckpointRecord
+from hintplan.plans.checkpoint.record import CheckpointRecord, recorded_plan
 from hintplan.plans.compare.query_record import QueryRecord
 from hintplan.plans.connectors.table import sink_directory, sink_place, writes_files
 from hintplan.plans.declarations.tables import Table
@@ -22,7 +22,9 @@ from hintplan.plans.model.plan import Plan
 from hintplan.runtime.checkpoint.files import CheckpointFiles
 from hintplan.runtime.checkpoint.parts import last_batches
 from hintplan.runtime.connectors.connector import FilesIn
-from hintplan.runtime.connectors.table import batches_had
+from hintplan.runtime.connectors.table import batches_had, counts_all
+
+_CONSENT = "--allow-older-sink goes on without these rows"
 
 
 def refuse_other_batches(
@@ -31,8 +33,14 @@ def refuse_other_batches(
     checkpoint: CheckpointFiles,
     recorded: CheckpointRecord | None,
     files_in: FilesIn,
+    *,
+    allow_older: bool = False,
 ) -> None:
-    """RunError if a sink has had batches that ``checkpoint``, which ``recorded`` is of, has not begun."""
+    """RunError if a sink has had batches that ``checkpoint``, which ``recorded`` is of, has not begun.
+
+    Also if it has lost some that have ended, unless ``allow_older`` says to go on without them.
+    """
+    written = recorded_plan(recorded) if recorded is not None else None
     before = {query.id: query for query in recorded.queries} if recorded is not None else {}
     places: dict[str, str] = {}
     tables = {sink.id: sink.table for sink in plan.sinks}
@@ -57,6 +65,16 @@ def refuse_other_batches(
                 (found,) = error.diagnostics
                 where = f"tables.{table_name}"
                 raise RunError(f"table {table_name}: {found.message}", hint=found.hint, path=where) from error
+            agreed = allow_older and not writes_files(table)  # nobody could read a directory that lacks a batch
+            if had < ended and not agreed and counts_all(table) and _is_where_it_was(written, name, table):
+                there = f"has them up to {had}" if had >= 0 else "has none of them"
+                raise RunError(
+                    f"table {table_name}: this checkpoint has written batches up to {ended} to {sink_place(table)!r}, "
+                    f"which {there}: their rows are not there any more, and no run would write them again",
+                    hint="put back what was there, or go on with a checkpoint that is as old, such as a snapshot; "
+                    + ("or write to another directory from a new one" if writes_files(table) else _CONSENT),
+                    path=f"tables.{table_name}",
+                )
             ours = had == began and _is_written_to(before.get(query.id), table)
             if had <= ended or ours:
                 continue
@@ -68,6 +86,14 @@ def refuse_other_batches(
                 hint=_go_on(writes_files(table) and began >= 0),
                 path=f"tables.{table_name}",
             )
+
+
+def _is_where_it_was(written: Plan | None, sink: str, table: Table) -> bool:
+    """Whether the plan that last ran on the checkpoint wrote this sink to the same place."""
+    if written is None:
+        return False
+    tables = {each.id: written.tables[each.table] for each in written.sinks}
+    return sink in tables and tables[sink].options == table.options
 
 
 def _go_on(stays: bool) -> str:

@@ -61,6 +61,8 @@ class Engine:
     trigger: str | None
     policy: Policy
     allow_state_drop: bool
+    allow_older_sink: bool
+    allow_missing_files: bool
     as_json: bool
     debug: bool
     jobs: dict[str, Job] = field(default_factory=dict)
@@ -80,10 +82,9 @@ class Engine:
             return run_plan(
                 plan,
                 lambda waiting: self._started(plan),
-                Supervision(stop=_stop(plan)),
+                Supervision(stop=_stop(plan), once=True),
                 as_json=self.as_json,
                 requests=requests,
-                once=True,
             )
 
     def start(self, plan: Plan) -> str:
@@ -214,7 +215,14 @@ class Engine:
 
     def _settings(self, plan: Plan, *, once: bool) -> dict[str, Any]:
         where = None if self.checkpoint is None else f"{absolute(self.checkpoint)}/{_folder(plan.name)}"
-        return {"checkpoint": where, "once": once, "allow_state_drop": self.allow_state_drop, "policy": self.policy}
+        return {
+            "checkpoint": where,
+            "once": once,
+            "allow_state_drop": self.allow_state_drop,
+            "allow_older_sink": self.allow_older_sink,
+            "allow_missing_files": self.allow_missing_files,
+            "policy": self.policy,
+        }
 
     def _reader(self, plan: Plan) -> Callable[[Any, Callable[[list[Row]], None]], None]:
         from hintplan.runtime.connectors.rowtext import KINDS

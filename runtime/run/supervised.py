@@ -11,6 +11,7 @@ from hintplan.plans.errors import HintplanError
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.text.notice import notice
 from hintplan.plans.text.terminal import say
+from hintplan.runtime.amounts import human_duration
 from hintplan.runtime.checkpoint.lease import Waited, Waiting
 from hintplan.runtime.progress import FunctionProgress, JobProgress, LookupProgress, total_functions, total_lookups
 from hintplan.runtime.run.report import Report, open_report
@@ -18,6 +19,7 @@ from hintplan.runtime.run.watch import Watch
 from hintplan.runtime.running import Restart, RunningBatch
 from hintplan.runtime.spark.explanation import failed
 from hintplan.runtime.spark.failure import is_transient
+from hintplan.runtime.supervision.clock import Clock
 from hintplan.runtime.supervision.health import RESTARTING, RUNNING, STARTING, STOPPING, WAITING, Health
 from hintplan.runtime.supervision.jvm_shutdown import asked_before_the_jvm_ends
 from hintplan.runtime.supervision.restarts import NEVER, Restarts, Strategy
@@ -25,16 +27,23 @@ from hintplan.runtime.supervision.stop import Stop, Stopped
 
 _POLL_SECONDS = 0.2
 
+_CLOCK = (
+    "the clock of this machine was put back by {}: Spark starts the next batch when it is where it was; "
+    "stop the run and start it again to go on at once"
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Supervision:
     """How a run is looked after: told to ``stop``, started again by ``strategy`` if that ``can_restart``, asked how it
-    is."""
+    is. With ``once`` it takes what is there.
+    """
 
     stop: Stop
     strategy: Strategy = NEVER
     can_restart: Callable[[], bool] = lambda: True
     health: Health = field(default_factory=lambda: Health(plan="", digest=""))
+    once: bool = False
 
 
 @dataclass(slots=True)
@@ -69,17 +78,16 @@ def run_plan(
     *,
     as_json: bool,
     requests: bool = False,
-    once: bool = False,
 ) -> int:
     """Run ``plan``, as ``start`` starts it, to its end and tell of its batches; 0, or the code of a signal's exit.
 
-    ``requests`` says that file operations of state are worth telling, ``once`` that the run takes what is there.
+    ``requests`` says that file operations of state are worth telling.
     """
     stop, health = supervision.stop, supervision.health
     totals = Totals({"jobs": 0, "rows_out": 0} if plan.mode == "batch" else {"batches": 0, "rows_in": 0, "rows_out": 0})
     began, status, failure = time.monotonic(), "failed", {}
     listening, asked = stop.listening(), asked_before_the_jvm_ends(stop.asked_by_jvm)
-    with listening, asked, open_report(as_json=as_json, requests=requests, once=once) as report:
+    with listening, asked, open_report(as_json=as_json, requests=requests, once=supervision.once) as report:
         try:
             status = _run(plan, start, supervision, report, totals)
         except Stopped:
@@ -147,6 +155,7 @@ def _run_once(
     health.lease = execution.lease if streams else lambda: None
     health.enter(RUNNING)
     watch = Watch(execution, report.pace) if streams else None
+    clock = Clock() if streams and not supervision.once else None
 
     def tell() -> None:
         for ended in execution.new_batches():
@@ -158,6 +167,8 @@ def _run_once(
             health.batch(ended.sink, ended.batch)
             if watch is not None:
                 watch.ended(ended)
+            if clock is not None:
+                clock.forget()
         for one in watch.news(time.monotonic()) if watch is not None else ():
             if isinstance(one, RunningBatch):
                 report.running(one)
@@ -165,6 +176,11 @@ def _run_once(
             else:
                 report.stuck(one)
                 health.stuck(one.batch.sinks[0], one.batch.running_ms, one.batch.done)
+        if clock is not None:
+            behind = clock.behind()
+            if behind and not health.clock_behind:
+                say(_CLOCK.format(human_duration(int(behind * 1000))))
+            health.clock_behind = behind
         health.planned = health.planned or not streams or execution.has_planned
         health.seen()
         if stop.received and health.phase == RUNNING:

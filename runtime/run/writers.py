@@ -16,6 +16,7 @@ from hintplan.runtime.build.edges import Edges
 from hintplan.runtime.build.stream import apply_operators
 from hintplan.runtime.connectors import table as connectors
 from hintplan.runtime.engine.arrow_rows import ROWS, Step
+from hintplan.runtime.engine.each_batch import written_by
 from hintplan.runtime.engine.row_order import ROW_ORDER
 from hintplan.runtime.engine.rows import Rows
 from hintplan.runtime.engine.shared import Branch, branches
@@ -81,7 +82,7 @@ def _multi_sink_writer(query: Query, edges: Edges, rows: Mapping[str, Rows], whe
         )
         writers.append(SinkWriter(rows=made, write=write))
     several = MultiSinkWriter(writers=tuple(writers), counted=tuple(counted), counts=counts, most=_BYTES_ON_DRIVER)
-    return frame.writeStream.outputMode("append").foreachBatch(several)
+    return written_by(several, frame, where)
 
 
 def _counted(sink: Sink, path: Sequence[Operator], rows: Mapping[str, Rows], edges: Edges) -> tuple[Step, ...] | None:

@@ -21,6 +21,10 @@ WrongLine = Callable[[str], tuple[str, str] | None]
 """Finds the format of a file, and its first line that cannot be read, which Spark does not tell."""
 
 _RESUME = "then run again; nothing that was committed is lost"
+_CORRECT = (
+    "correct the file, then run again, a stream with --allow-missing-files, for its batch has noted the file as it "
+    "was; nothing that was committed is lost"
+)
 _RESTORE = "restore it, or the whole checkpoint, from a backup, " + _RESUME
 _OWN_MODULE = (
     "{0} is not where workers find it: --allow-module sends the package along that an allowed module is in; "
@@ -62,14 +66,13 @@ def _malformed_row(text: str, wrong_line: WrongLine) -> Explanation | None:
     if limit := re.search(r"StreamConstraintsException: (.*?)(?: \(from|, from|\n|$)", text):
         return (
             f"{file} has a line that is too much for the parser of JSON: {limit[1]}",
-            f"correct the file, {_RESUME}; or set the table's option 'json.ignore-parse-errors' = 'true', which skips "
-            "the line",
+            f"{_CORRECT}; or set the table's option 'json.ignore-parse-errors' = 'true', which skips the line",
         )
     name, line = wrong_line(file) or ("json.ignore-parse-errors' or 'csv", "")
     shown = f": {line[:_SHOWN]}{'...' if len(line) > _SHOWN else ''}" if line else ""
     return (
         f"{file} has a line that does not fit the table{shown}",
-        f"correct the file, {_RESUME}; or set the table's option '{name}.ignore-parse-errors' = 'true', which makes "
+        f"{_CORRECT}; or set the table's option '{name}.ignore-parse-errors' = 'true', which makes "
         "NULL of what cannot be read and skips lines of which nothing can",
     )
 

@@ -1,14 +1,15 @@
 """Brings code to workers that lack it: hintplan's package, and modules of the user's, as zips that Spark distributes.
 
-Local workers run where the code already is. On a cluster and on Spark Connect, Python functions of a run are pickled by
-reference, so the modules they come from must be importable there; pyarrow and numpy must be installed with PySpark.
-What does not reach by itself where it is needed is :mod:`hintplan.runtime.spark.by_value`'s.
+Local workers run where hintplan's code already is. On a cluster and on Spark Connect, Python functions of a run are
+pickled by reference, so the modules they come from must be importable there; pyarrow and numpy must be installed with
+PySpark. What does not reach by itself where it is needed is :mod:`hintplan.runtime.spark.by_value`'s.
 """
 
 from __future__ import annotations
 
 import atexit
 import hashlib
+import os
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -34,14 +35,31 @@ _shipped: dict[str, list[Path]] = {}
 def ship_code(spark: SparkSession, modules: Sequence[str] = ()) -> None:
     """Add hintplan's package to the Python path of the workers of ``spark``, unless they share this machine's.
 
-    So is the code of those ``modules`` that are the user's own (:func:`own_code`).
+    So is, in any case, the code of those ``modules`` that are the user's own (:func:`own_code`): workers do not look
+    for modules where the run starts.
     """
+    own = own_code(modules, _directory())
     if shares_machine(spark):
+        _put_onto_path(spark.sparkContext.environment, own)
         return
-    zips = [_kept_archive(), *own_code(modules, _directory())]
+    zips = [_kept_archive(), *own]
     spark.addArtifacts(*map(str, zips), pyfile=True)
     if is_remote(spark):
         _shipped[_session_id(spark)] = zips
+
+
+def _put_onto_path(environment: dict[str, str], zips: Sequence[Path]) -> None:
+    """Let local workers find what is in ``zips``; files that a session has would not be found in streams (4.3)."""
+    known = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))
+    names = {_module(path) for path in zips}
+    others = [entry for entry in known if _module(Path(entry)) not in names]
+    if zips:
+        environment["PYTHONPATH"] = os.pathsep.join([*map(str, zips), *others])
+
+
+def _module(path: Path) -> str:
+    """The module or package in a zip, by its name."""
+    return path.name.rpartition("-")[0] if path.suffix == ".zip" else str(path)
 
 
 def with_code(what: Any, df: DataFrame) -> Any:

@@ -33,7 +33,8 @@ Lease = Callable[[], dict[str, Any] | None]
 class Health:
     """What is known of the run of ``plan``; written by the thread that looks after it, read by those that answer.
 
-    ``lease`` says what there is to say of the lease on its checkpoint, None where a lock holds it.
+    ``clock_behind`` are the seconds by which the clock was put back, for which Spark starts no batch. ``lease`` says
+    what there is to say of the lease on its checkpoint, None where a lock holds it.
     """
 
     plan: str
@@ -43,6 +44,7 @@ class Health:
     planned: bool = False
     failure: str | None = None
     restarts: int = 0
+    clock_behind: float = 0.0
     lease: Lease = lambda: None
     _began: float = field(default=0.0)
     _seen: float = field(default=0.0)
@@ -56,6 +58,7 @@ class Health:
         """The run does something else from now on."""
         self.phase, self.planned = phase, self.planned and phase in (RUNNING, STOPPING)
         self._stuck.clear()
+        self.clock_behind = 0.0
         self.seen()
 
     def seen(self) -> None:
@@ -80,7 +83,8 @@ class Health:
         """The status and the body of the page that says whether the process is to be ended."""
         silent = self.clock() - self._seen
         hung = self.phase == RUNNING and silent >= SILENT_SECONDS
-        word = "failed" if self.failure else "hung" if hung else "stuck" if self._stuck else "ok"
+        stuck = self._stuck or self.clock_behind
+        word = "failed" if self.failure else "hung" if hung else "stuck" if stuck else "ok"
         return (200 if word == "ok" else 503), self._body(word) | {"seen_ms_ago": int(silent * 1000)}
 
     def readyz(self) -> tuple[int, dict[str, Any]]:
@@ -104,6 +108,7 @@ class Health:
                 for sink, (number, ended) in list(self._batches.items())
             },
             "stuck": {sink: running_ms for sink, (running_ms, _) in list(self._stuck.items())},
+            "clock_behind_ms": int(self.clock_behind * 1000),
             "restarts": self.restarts,
             "lease": self.lease(),
             "error": self.failure,

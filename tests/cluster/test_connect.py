@@ -165,7 +165,8 @@ def test_tables_of_lakes_are_committed_to_by_the_server(run: Run, tmp_path: Path
     places = {name: in_with(lake.options(name)) for name in ("copies", "keyed")}
     script = LAKE.format(files=FILES, at=tmp_path, **places)
     hintplan.dump(hintplan.compile_sql(script, name="lake"), tmp_path / "plan.json")
-    with running_connect_server(tmp_path, python=python_with(NEEDED_BY_SERVERS, kind)) as url:
+    (tmp_path / "server").mkdir()  # whose own Python imports modules from where the server starts
+    with running_connect_server(tmp_path / "server", python=python_with(NEEDED_BY_SERVERS, kind)) as url:
         for number in range(2):
             rows = [{"id": i, "v": i % 3} for i in range(9 * number, 9 * number + 9)]
             (tmp_path / "in" / f"{number}.json").write_text("".join(json.dumps(row) + "\n" for row in rows))

@@ -76,8 +76,11 @@ def test_a_wrong_line_of_json_is_named_and_the_corrected_file_is_read(spark: Spa
     said = refused(plan, spark, tmp_path / "checkpoint")
     assert f'{wrong} has a line that does not fit the table: {{"id": 20, "customer": oh no' in said
     assert "'json.ignore-parse-errors' = 'true'" in said
+    assert "a stream with --allow-missing-files" in said
     wrong.write_text(right, encoding="utf-8")
-    run_once(plan, spark, tmp_path / "checkpoint")
+    assert "would lack rows" in refused(plan, spark, tmp_path / "checkpoint")
+    agreed = execute(plan, spark, checkpoint=str(tmp_path / "checkpoint"), once=True, allow_missing_files=True)
+    assert agreed.await_termination(180)
     assert fold(changes(tmp_path)) == expected(orders)
 
 

@@ -105,6 +105,43 @@ def test_an_older_copy_of_a_checkpoint_is_refused(spark: SparkSession, tmp_path:
     assert found(spark, tmp_path) == [1, 2, 3]
 
 
+PLACES = {"filesystem": "out", "jdbc": "r.db"}
+"""Where the sinks that count all batches keep their rows."""
+
+
+@pytest.mark.parametrize("is_gone", [False, True])
+@pytest.mark.parametrize("connector", PLACES)
+def test_a_sink_that_is_older_than_its_checkpoint_is_refused(
+    spark: SparkSession, tmp_path: Path, connector: str, is_gone: bool
+) -> None:
+    """As a database that is restored from before, or a directory that is put back, and one that was removed."""
+    sink, found = SINKS[connector]
+    plan = plan_of(tmp_path, sink(tmp_path))
+    place, copy = tmp_path / PLACES[connector], tmp_path / "copy"
+    add(tmp_path, 1)
+    run(plan, spark, tmp_path / "checkpoint")
+    (shutil.copytree if place.is_dir() else shutil.copy)(place, copy)
+    add(tmp_path, 2)
+    run(plan, spark, tmp_path / "checkpoint")
+    place.rename(tmp_path / "newer")
+    if not is_gone:
+        (shutil.copytree if copy.is_dir() else shutil.copy)(copy, place)
+    add(tmp_path, 3)
+    there = "none of them" if is_gone else "them up to 0"
+    with pytest.raises(RunError, match=f"has written batches up to 1 to .*, which has {there}: their rows") as caught:
+        run(plan, spark, tmp_path / "checkpoint")
+    assert ("--allow-older-sink" in str(caught.value)) == (connector == "jdbc")
+    assert place.exists() != is_gone
+    assert is_gone or found(spark, tmp_path) == [1]
+    if connector == "filesystem":  # which nobody could read any more
+        with pytest.raises(RunError, match="has written batches up to 1"):
+            execute(plan, spark, checkpoint=str(tmp_path / "checkpoint"), once=True, allow_older_sink=True)
+        return
+    agreed = execute(plan, spark, checkpoint=str(tmp_path / "checkpoint"), once=True, allow_older_sink=True)
+    assert agreed.await_termination(180)
+    assert found(spark, tmp_path) == ([3] if is_gone else [1, 3])
+
+
 def test_a_checkpoint_goes_on_in_its_own_directory_alone(spark: SparkSession, tmp_path: Path) -> None:
     """In an empty one, too, where Spark would fail as soon as it sums up ten batches."""
     sink, found = SINKS["filesystem"]

@@ -124,6 +124,14 @@ QUERIES: dict[str, tuple[str, str]] = {
         _LONG,
         "SELECT id, SUM(v) OVER (PARTITION BY k ORDER BY v RANGE BETWEEN 5 PRECEDING AND CURRENT ROW) FROM o",
     ),
+    "a range that begins behind the row": (
+        _LONG,
+        "SELECT id, SUM(v) OVER (PARTITION BY k ORDER BY v RANGE BETWEEN -1 PRECEDING AND 10 FOLLOWING) FROM o",
+    ),
+    "a range that ends before the row": (
+        _LONG,
+        "SELECT id, SUM(v) OVER (ORDER BY v DESC RANGE BETWEEN 10 PRECEDING AND -1 FOLLOWING) FROM o",
+    ),
     "a range of NULL": (
         "id BIGINT, s BIGINT, c BIGINT",
         "SELECT id, SUM(v) OVER w, COUNT(*) OVER w FROM o "

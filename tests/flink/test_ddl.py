@@ -115,7 +115,8 @@ def _recorded_columns(rows: list[list[str | None]]) -> list[tuple[str, str, bool
         beside = extras if (extras or "").startswith("METADATA") else None
         what = beside or ("computed" if extras is not None else "rowtime" if watermark is not None else None)
         plain = str(kind).removesuffix(" *ROWTIME*").removesuffix(" *PROCTIME*")
-        found.append((str(name), plain, key is not None, what, comment[0] if comment else None))
+        shown = str(parse_type(plain).as_nullable())  # Flink quotes all names of fields
+        found.append((str(name), shown, key is not None, what, comment[0] if comment else None))
     return found
 
 

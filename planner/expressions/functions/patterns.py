@@ -10,7 +10,6 @@ import re
 
 from hintplan.planner.expressions.functions.arguments import (
     Builder,
-    Signature,
     check,
     choose,
     integer_of,
@@ -19,13 +18,9 @@ from hintplan.planner.expressions.functions.arguments import (
 )
 from hintplan.planner.expressions.typed import BIGINT, BOOLEAN, INT, STRING, Expr, call, literal
 from hintplan.planner.syntax.source import Source
+from hintplan.plans.declarations.patterns import SLOW_HINT, slow_pattern
 from hintplan.plans.declarations.types import DataType
 
-SIGNATURES: dict[str, Signature] = {
-    "REGEXP_COUNT": ("regexp_count", ("text", "text"), INT),
-    "REGEXP_INSTR": ("regexp_instr", ("text", "text"), INT),
-    "REGEXP_SUBSTR": ("regexp_substr", ("text", "text"), STRING),
-}
 _MAY_BE_NULL = literal(None, STRING)
 _TEXTS = DataType(root="ARRAY", children=(STRING,))
 _OPTIONAL = re.compile(r"\||\)(\?|\*|\{0)")
@@ -39,7 +34,18 @@ _ADDRESS = rf"\A{_BYTE}(\.{_BYTE}){{0,3}}\z"
 
 
 def _pattern(source: Source, name: str, expression: Expr, offset: int) -> str:
-    return text_of(source, f"the pattern of {name}", expression, offset)
+    found = text_of(source, f"the pattern of {name}", expression, offset)
+    slow = slow_pattern(found)
+    if slow is not None:
+        raise source.error(f"the pattern of {name} {slow}", expression.offset or offset, SLOW_HINT)
+    return found
+
+
+def _matching(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+    """REGEXP_COUNT, REGEXP_INSTR and REGEXP_SUBSTR."""
+    check(source, name, args, ("text", "text"), offset)
+    _pattern(source, name, args[1], offset)
+    return call(name.lower(), args, STRING if name == "REGEXP_SUBSTR" else INT, offset)
 
 
 def _regexp(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
@@ -135,12 +141,22 @@ def _inet_aton(source: Source, name: str, args: tuple[Expr, ...], offset: int) -
     return choose(address, number, literal(None, BIGINT))
 
 
+def _parse_url(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+    """Spark looks for the key by a regular expression that has it inside."""
+    check(source, name, args, ("text", "text", "text?"), offset)
+    if len(args) == 3:
+        _pattern(source, f"{name}, which is its key,", args[2], offset)
+    return call("try_parse_url", args, STRING, offset)
+
+
 BUILDERS: dict[str, Builder] = {
     "INET_ATON": _inet_aton,
     "IS_ALPHA": _all_characters,
     "IS_DECIMAL": _is_decimal,
     "IS_DIGIT": _all_characters,
+    "PARSE_URL": _parse_url,
     "REGEXP": _regexp,
+    **dict.fromkeys(("REGEXP_COUNT", "REGEXP_INSTR", "REGEXP_SUBSTR"), _matching),
     "REGEXP_EXTRACT": _regexp_extract,
     "REGEXP_EXTRACT_ALL": _regexp_extract_all,
     "REGEXP_REPLACE": _regexp_replace,

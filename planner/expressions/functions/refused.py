@@ -4,7 +4,7 @@ Whatever Flink has is either computed, see :mod:`hintplan.planner.expressions.sc
 through all of Flink's own list.
 
 >>> refusal("UUID")[0]
-'UUID is not supported: a row could not be taken back as it was written, for it is another value each time'
+'UUID is not supported: a batch that runs again, and a row that is taken back, would have another value'
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from __future__ import annotations
 _VARIANT = ("there is no type VARIANT", "keep the document as STRING")
 _BITMAP = ("there is no type BITMAP", "write COUNT(DISTINCT x) for the number of values")
 _RANDOM = (
-    "a row could not be taken back as it was written, for it is another value each time",
-    "compute it before the rows are read",
+    "a batch that runs again, and a row that is taken back, would have another value",
+    "call a function of your own in Python with deterministic = False, whose answers are kept",
 )
 _WINDOW = (
     "there are no windows of event time",

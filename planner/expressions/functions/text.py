@@ -28,7 +28,6 @@ SIGNATURES: dict[str, Signature] = {
     "LEFT": ("left", ("text", "integer"), STRING),
     "LOWER": ("lower", ("text",), STRING),
     "MD5": ("md5", ("text",), STRING),
-    "PARSE_URL": ("try_parse_url", ("text", "text", "text?"), STRING),
     "POSITION": ("locate", ("text", "text"), INT),
     "REPEAT": ("repeat", ("text", "integer"), STRING),
     "REVERSE": ("reverse", ("text",), STRING),

@@ -17,6 +17,7 @@ from hintplan.planner.expressions.functions.arguments import (
 from hintplan.planner.expressions.functions.numbers import BUILDERS as ROUNDED
 from hintplan.planner.expressions.functions.parts_of_times import BUILDERS as PART_BUILDERS
 from hintplan.planner.expressions.functions.rounded_times import MONTH_UNITS, months_between
+from hintplan.planner.expressions.functions.time_patterns import PatternError, formatted, pieces
 from hintplan.planner.expressions.functions.wall_clocks import parsed, read_seconds, written
 from hintplan.planner.expressions.typed import BIGINT, BOOLEAN, INT, STRING, Expr, Literal, call, literal
 from hintplan.planner.syntax.source import Source
@@ -35,8 +36,8 @@ _FIRST_SECOND, _LAST_SECOND = -62135596800, 253402300799
 """Of the years 1 and 9999."""
 _MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
 _PATTERN = re.compile(r"(?:yyyy|MM|dd|HH|mm|ss|SSS|'T'|[-/:. ])*")
-_WRITTEN = re.compile(r"(?:yyyy|MM|dd|HH|mm|ss|SSS|'T'|[-/:. 0-9])*")
-"""What is only written may also have digits, such as those of a full hour: ``HH:00``."""
+_SUBSTRINGS = {"yyyy", "MM", "dd", "HH", "mm", "ss", "SSS"}
+"""The runs of letters that name a part of a time as text."""
 _TO_SECONDS = "yyyy-MM-dd HH:mm:ss"
 
 
@@ -127,12 +128,11 @@ def _timestamp_diff(source: Source, name: str, args: tuple[Expr, ...], offset: i
     return flink_cast(call("timestampdiff", (args[0], *times), BIGINT, offset), INT, offset)
 
 
-def _format(source: Source, name: str, pattern: Expr, offset: int, known: re.Pattern[str] = _PATTERN) -> None:
+def _format(source: Source, name: str, pattern: Expr, offset: int) -> None:
     text = literal_text(pattern)
-    if not text or not known.fullmatch(text):
-        digits = "" if known is _PATTERN else ", digits"
+    if not text or not _PATTERN.fullmatch(text):
         raise source.error(
-            f"the pattern of {name} must be a literal of yyyy, MM, dd, HH, mm, ss, SSS, 'T'{digits} and - / : . blank",
+            f"the pattern of {name} must be a literal of yyyy, MM, dd, HH, mm, ss, SSS, 'T' and - / : . blank",
             pattern.offset or offset,
             "such as 'yyyy-MM-dd HH:mm'",
         )
@@ -142,13 +142,37 @@ def _date_format(source: Source, name: str, args: tuple[Expr, ...], offset: int)
     """Days are the same by Spark's ``date_format``; the hours of a TIMESTAMP would go through the session time zone."""
     is_text = bool(args) and args[0].type.is_text
     check(source, name, args, ("text" if is_text else "time", "text"), offset)
-    _format(source, name, args[1], offset, _WRITTEN)
-    pattern = literal_text(args[1]) or ""
+    pattern = literal_text(args[1])
+    if not pattern:
+        message = f"the pattern of {name} must be a literal that is not empty"
+        raise source.error(message, args[1].offset or offset, "such as 'yyyy-MM-dd HH:mm'")
+    if not _is_of_substrings(pattern):
+        return _by_pieces(source, args[0], pattern, args[1].offset or offset, offset)
     if is_text:
         return written(read_seconds(args[0], offset), pattern, offset)
-    if args[0].type.root == "TIMESTAMP" and ("HH" in pattern or "mm" in pattern) and "SSSSSS" not in pattern:
+    if args[0].type.root == "TIMESTAMP" and ("HH" in pattern or "mm" in pattern):
         return written(args[0], pattern, offset)
     return call("date_format", args, STRING, offset)
+
+
+def _is_of_substrings(pattern: str) -> bool:
+    """Return whether ``pattern`` shows parts of a time as they stand in its text, between signs, digits and ``'T'``."""
+    rest = pattern.replace("'T'", ":")
+    runs = {found[0] for found in re.finditer(r"([A-Za-z])\1*", rest)}
+    return runs <= _SUBSTRINGS and re.fullmatch("[-/:. 0-9A-Za-z]*", rest) is not None
+
+
+def _by_pieces(source: Source, time: Expr, pattern: str, place: int, offset: int) -> Expr:
+    """DATE_FORMAT by letters that Spark's ``date_format`` has not, or has otherwise."""
+    is_text = time.type.is_text
+    try:
+        parts = pieces(pattern, of_text=is_text)
+    except PatternError as error:
+        raise source.error(str(error), place, error.hint) from None
+    moment = read_seconds(time, offset) if is_text else time
+    if moment.type.root != "TIMESTAMP":
+        moment = cast(moment, DataType(root="TIMESTAMP", precision=moment.type.precision or 0), offset)
+    return formatted(moment, parts, offset)
 
 
 def _parsed(source: Source, name: str, args: tuple[Expr, ...], default: str, offset: int) -> Expr:

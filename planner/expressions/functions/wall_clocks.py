@@ -17,7 +17,7 @@ import re
 import zoneinfo
 
 from hintplan.planner.expressions.coercion import cast
-from hintplan.planner.expressions.functions.arguments import Builder, check, text_of
+from hintplan.planner.expressions.functions.arguments import Builder, check, literal_text
 from hintplan.planner.expressions.typed import BIGINT, INT, STRING, Expr, Literal, call, literal
 from hintplan.planner.syntax.source import Source
 from hintplan.plans.declarations.types import DataType
@@ -86,7 +86,13 @@ def _convert_tz(source: Source, name: str, args: tuple[Expr, ...], offset: int) 
 
 
 def _zone(source: Source, name: str, zone: Expr, offset: int) -> Literal:
-    text = text_of(source, f"a time zone of {name}", zone, offset)
+    text = literal_text(zone)
+    if not text:
+        message = f"a time zone of {name} must be a literal that is not empty: Flink takes what is no zone for UTC"
+        advice = (
+            f"write CASE zone WHEN 'Asia/Tokyo' THEN {name}(s, 'UTC', 'Asia/Tokyo') ... END for the zones there are"
+        )
+        raise source.error(message, zone.offset or offset, advice)
     known = _ZONE.fullmatch(text) is not None
     if known and not text.startswith("GMT"):
         try:

@@ -23,9 +23,17 @@ from hintplan.plans.text.counts import count
 
 def unnested(context: Context, left: Relation, scope: Scope, join: exp.Join, block: str) -> Called:
     """The elements that ``join`` adds to the rows of ``left``; SqlError for a form that is not supported."""
-    source, node = context.source, join.this
-    only(source, node, "expressions", "alias", "offset")
     outer, condition = join_type(context, join, "UNNEST")
+    relation, added = elements(context, left, scope, join.this, block, outer=outer)
+    return Called(relation=relation, input=added, condition=condition)
+
+
+def elements(
+    context: Context, left: Relation, scope: Scope, node: exp.Unnest, block: str, *, outer: bool = False
+) -> tuple[Unnest, Input]:
+    """The rows of ``left`` with the elements that ``node`` takes of each, and the input that these are."""
+    source = context.source
+    only(source, node, "expressions", "alias", "offset")
     if len(node.expressions) != 1:
         message = f"UNNEST takes one array, map or multiset, found {len(node.expressions)}"
         raise source.error(message, offset_of(node), "write one UNNEST for each, behind a comma")
@@ -51,7 +59,7 @@ def unnested(context: Context, left: Relation, scope: Scope, join: exp.Join, blo
     )
     fields = tuple(item.field for item in shown)
     added = Input(name=alias, kind="UNNEST", fields=fields, offset=offset_of(node), called=True)
-    return Called(relation=relation, input=added, condition=condition)
+    return relation, added
 
 
 def _names(context: Context, node: exp.Unnest, collection: DataType) -> tuple[str | None, tuple[str, ...]]:

@@ -84,7 +84,9 @@ FORMAT_OPTIONS: tuple[Setting, ...] = (
 )
 
 _RULES = "a sink closes its files at the end of each micro-batch; set 'source.max-files-per-trigger', or the trigger"
-_COMMITS = "a micro-batch is there as a whole when its list in _spark_metadata is, and nothing else is told of it"
+_COMMITS = (
+    "a micro-batch is there as a whole when its list in _spark_metadata is; no _SUCCESS is written, no metastore told"
+)
 
 REFUSED: Mapping[str, str] = {
     "sink.rolling-policy.": _RULES,

@@ -25,5 +25,6 @@ CODE = ConnectorCode(
     batch_writer=batch_writer,
     batch_overwriter=batch_overwriter,
     batches_had=batches_had,
+    counts_all=lambda table: True,
     lookup=lambda options: _SOURCE,
 )

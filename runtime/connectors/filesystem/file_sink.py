@@ -1,4 +1,4 @@
-"""Spark's own file sink, given one micro-batch at a time: for a query that writes several sinks.
+"""Spark's own file sink, given one micro-batch at a time, after what the run looks at before a batch is written.
 
 It is the sink that ``writeStream.format("json")`` has: it lists the files of each batch in its log beside them, and
 skips a batch that the log has. On classic Spark only.

@@ -7,6 +7,7 @@ The output of Spark's file sink is refused, for only its log says which of the f
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -18,6 +19,7 @@ import pyarrow.orc
 import pyarrow.parquet
 
 from hintplan.plans.connectors.filesystem import FILESYSTEM
+from hintplan.plans.connectors.reach import is_below
 from hintplan.plans.declarations.types import parse_type
 from hintplan.plans.errors import RunError
 from hintplan.runtime.lookup.api import LookupContext, ScanFunction
@@ -46,7 +48,7 @@ def _files(context: LookupContext) -> tuple[pyarrow.fs.FileSystem, list[str]]:
     system, base = pyarrow.fs.FileSystem.from_uri(path) if "://" in path else (pyarrow.fs.LocalFileSystem(), path)
     (info,) = system.get_file_info([base])
     if info.type == pyarrow.fs.FileType.File:
-        return system, [base]
+        return system, _allowed(context, system, [base])
     if info.type != pyarrow.fs.FileType.Directory:
         raise RunError(
             f"there is nothing at {path!r}",
@@ -61,7 +63,20 @@ def _files(context: LookupContext) -> tuple[pyarrow.fs.FileSystem, list[str]]:
             path=f"tables.{context.table}.options.path",
         )
     files = [e.path for e in found if e.type == pyarrow.fs.FileType.File and e.base_name[0] not in "._"]
-    return system, sorted(files)
+    return system, _allowed(context, system, sorted(files))
+
+
+def _allowed(context: LookupContext, system: pyarrow.fs.FileSystem, files: list[str]) -> list[str]:
+    """``files``; RunError if one of them is a link to where the run may not reach."""
+    if context.allowed_paths and isinstance(system, pyarrow.fs.LocalFileSystem):
+        for file in files:
+            if not any(is_below(file, path) for path in context.allowed_paths):
+                raise RunError(
+                    f"the run may not reach {file}",
+                    hint=f"whoever starts the run can allow it: --allow-path {os.path.realpath(file)}",
+                    path=f"tables.{context.table}.options.path",
+                )
+    return files
 
 
 def _parquet(context: LookupContext, system: pyarrow.fs.FileSystem, file: str) -> Iterator[pa.RecordBatch]:

@@ -30,6 +30,7 @@ from hintplan.runtime.connectors.filesystem.spark_options import spark_format, w
 from hintplan.runtime.connectors.filesystem.stored import as_stored
 from hintplan.runtime.connectors.micro_batch import MicroBatch
 from hintplan.runtime.connectors.spark_package import lacking_package
+from hintplan.runtime.engine.each_batch import written_by
 from hintplan.runtime.spark.session import is_remote
 
 _ROWS = "rows"
@@ -41,6 +42,8 @@ def writer(
     """A writer that appends files below the table's path; RunError for a changelog without ``sink.changelog``."""
     _refuse_updates(name, table, changelog=changelog)
     rows = _as_files(_with_kinds(df, table, changelog=changelog), name, table)
+    if not is_remote(df.sparkSession):
+        return written_by(partial(_add, name=name, table=table, changelog=changelog), df, checkpoint)
     out = rows.writeStream.format(spark_format(table)).outputMode("append").partitionBy(*table.partitioned_by)
     return out.option("path", table.options["path"]).options(**write_options(table))
 
@@ -51,6 +54,12 @@ def micro_batch_writer(
     """What hands a micro-batch to Spark's file sink, which skips one that it has had. RunError as :func:`writer`."""
     _refuse_updates(name, table, changelog=changelog)
     return partial(_write, name=name, table=table, changelog=changelog)
+
+
+def _add(df: DataFrame, batch: int, *, name: str, table: Table, changelog: bool) -> None:
+    rows: Any = _as_files(_with_kinds(df, table, changelog=changelog), name, table)
+    path, options = table.options["path"], write_options(table)
+    add_files(rows.sparkSession, spark_format(table), path, table.partitioned_by, options, rows._jdf, batch)
 
 
 def _write(found: MicroBatch, batch: int, *, name: str, table: Table, changelog: bool) -> int:

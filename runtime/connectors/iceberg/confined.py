@@ -14,7 +14,7 @@ from typing import Any
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.io import InputFile, OutputFile
-from pyiceberg.io.pyarrow import PyArrowFileIO
+from pyiceberg.io.pyarrow import PyArrowFile, PyArrowFileIO
 from pyiceberg.table import Table
 from requests import Session
 
@@ -28,10 +28,10 @@ _TAKEN = ("prefix", "namespace-separator")
 class ConfinedFileIO(PyArrowFileIO):
     """Files below ``ROOT`` alone; ValueError for any other place."""
 
-    def new_input(self, location: str) -> InputFile:
+    def new_input(self, location: str) -> PyArrowFile:
         return super().new_input(self._held(location))
 
-    def new_output(self, location: str) -> OutputFile:
+    def new_output(self, location: str) -> PyArrowFile:
         return super().new_output(self._held(location))
 
     def delete(self, location: str | InputFile | OutputFile) -> None:
@@ -60,11 +60,11 @@ class _Own:
         return ConfinedFileIO(dict(self.properties))
 
 
-class ConfinedSqlCatalog(_Own, SqlCatalog):  # type: ignore[misc]
+class ConfinedSqlCatalog(_Own, SqlCatalog):
     """A database of SQLite, which may say of a table only where its metadata is."""
 
 
-class ConfinedRestCatalog(_Own, RestCatalog):  # type: ignore[misc]
+class ConfinedRestCatalog(_Own, RestCatalog):
     """A service that is asked at its own address alone; what it sends elsewhere is an error."""
 
     def _fetch_config(self) -> None:

@@ -117,5 +117,6 @@ CODE = ConnectorCode(
     micro_batch_writer=_micro_batch_writer,
     batch_writer=_batch_writer,
     batches_had=_batches_had,
+    counts_all=lambda table: not table.primary_key,
     lookup=_lookup,
 )

@@ -6,6 +6,7 @@ import datetime as dt
 import re
 import sys
 import textwrap
+from dataclasses import replace
 from decimal import Decimal
 
 import pyarrow as pa
@@ -44,6 +45,25 @@ def test_an_empty_csv_field_is_null_and_an_empty_quoted_one_is_the_empty_text(tm
     assert scanned(context(options(tmp_path, "csv"), declared)) == [(1, None), (2, ""), (3, 'a"b'), (4, "n/a")]
     with_literal = options(tmp_path, "csv", **{"csv.null-literal": "n/a"})
     assert scanned(context(with_literal, declared))[3] == (4, None)
+
+
+@pytest.mark.parametrize("kind", ["file in it", "directory", "file"])
+def test_a_link_to_what_the_run_may_not_reach_is_not_read(tmp_path, tmp_path_factory, kind):
+    outside = tmp_path_factory.mktemp("outside")
+    (outside / "2.csv").write_text("7,secret\n")
+    here, declared = tmp_path / "t", {"k": "INT", "v": "STRING"}
+    here.mkdir()
+    (here / "1.csv").write_text("1,x\n")
+    (here / "3.csv").symlink_to(here / "1.csv")
+    path = {"file in it": here, "directory": tmp_path / "d", "file": here / "2.csv"}[kind]
+    allowed = replace(context(options(path, "csv"), declared), allowed_paths=(str(here),))
+    if kind == "file in it":
+        assert scanned(allowed) == [(1, "x"), (1, "x")]
+    link, target = (path, outside) if kind == "directory" else (here / "2.csv", outside / "2.csv")
+    link.symlink_to(target)
+    assert (7, "secret") in scanned(context(options(path, "csv"), declared))
+    with pytest.raises(RunError, match=r"may not reach .*2\.csv"):
+        scanned(allowed)
 
 
 def test_csv_options_mean_what_they_mean_for_a_stream(tmp_path):

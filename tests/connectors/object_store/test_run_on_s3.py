@@ -8,10 +8,12 @@ import pytest
 
 from tests.connectors.object_store.job import Job
 from tests.connectors.object_store.server import ACCESS_KEY, SECRET_KEY
+from tests.sample import in_turn
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
+@in_turn(0, of=3)
 def test_a_job_goes_on_after_a_restart_and_tells_no_keys(job: Job) -> None:
     """The environment alone says where S3 is, and with which keys; neither is anywhere in what the run leaves."""
     job.order(2)

@@ -18,7 +18,7 @@ INSERT INTO r
 
 WINDOWS = "is not supported: there are no windows of event time"
 COMPUTED = "group by a computed column, such as FLOOR(ts TO HOUR), and give its state a TTL"
-OVER = "window functions (OVER) are not supported"
+OVER = "window functions (OVER) are not supported in a stream, though Flink runs this one"
 INSTEAD = "use GROUP BY; in batch mode they stand in SELECT, QUALIFY and ORDER BY"
 NO_WATERMARK = "is not supported: a micro-batch has no watermark"
 HOUR = "INTERVAL '1' HOUR"

@@ -212,6 +212,24 @@ def test_a_reader_that_goes_away_is_no_traceback(plan_file: Path) -> None:
     assert (done.returncode, done.stderr) == (1, "")
 
 
+@pytest.mark.parametrize("where", ["a full disk", "nowhere", "nobody"])
+@pytest.mark.parametrize(("words", "code"), [(["validate", "{}"], 0), (["fmt", "{}"], 0), (["validate", "none"], 1)])
+def test_talk_that_cannot_be_written_stops_nothing(plan_file: Path, words: list[str], code: int, where: str) -> None:
+    canonical = plan_file.read_text()
+    plan_file.write_text(canonical.replace("  ", "   "))
+    command = [sys.executable, "-m", "hintplan", *(word.format(plan_file) for word in words)]
+    if where == "nowhere":
+        command = ["sh", "-c", 'exec "$@" 2>&-', "sh", *command]
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open("/dev/full", "w") as full:
+        stderr = full if where == "a full disk" else writing
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=stderr, timeout=60, check=False)
+    os.close(writing)
+    assert (done.returncode, done.stdout) == (code, b"")
+    assert (plan_file.read_text() == canonical) == (words[0] == "fmt")
+
+
 def test_an_unexpected_error_is_one_line_with_a_hint(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

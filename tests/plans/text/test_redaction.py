@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import string
+import time
 from collections.abc import Callable
 from urllib.parse import quote, quote_plus
 
@@ -115,3 +116,22 @@ def test_letters_of_a_value_are_not_replaced_one_by_one() -> None:
 )
 def test_values_of_secret_options_are_stars_in_the_text_of_a_plan(text: str, shown: str) -> None:
     assert without_json_literals(text) == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "'" + "password " * 40_000 + "' , 'next'",
+        "'" + "password " * 40_000,
+        "'password' " * 40_000,
+        "'password' = '" + "x''" * 40_000,
+        "'password" + " " * 100_000 + "= 'x",
+    ],
+    ids=["words", "never closed", "names", "quotes", "blanks"],
+)
+def test_words_like_password_cost_no_more_than_the_text_is_long(text: str) -> None:
+    before = time.process_time()
+    without_literals(text)
+    without_json_literals(text.replace("'", '"').replace("=", ":"))
+    # Of processor time: minutes when each word was tried with each end, and hundredths of a second now.
+    assert time.process_time() - before < 10

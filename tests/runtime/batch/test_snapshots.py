@@ -124,7 +124,8 @@ def write_file(directory: Path, kind: str, name: str, ids: list[int]) -> None:
 def client(spark: SparkSession, tmp_path: Path) -> Iterator[Client]:
     engine = Engine(
         master=None, remote=None, conf={}, checkpoint=None, trigger=None, policy=OPEN,
-        allow_state_drop=False, as_json=True, debug=False, _spark=spark,
+        allow_state_drop=False, allow_older_sink=False, allow_missing_files=False,
+        as_json=True, debug=False, _spark=spark,
     )  # fmt: skip
     opened = Client(
         session=Script.open(file="job.sql"), open_engine=lambda: engine, as_json=True, allow_fact_edits=False,

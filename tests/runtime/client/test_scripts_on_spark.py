@@ -57,7 +57,8 @@ def run(
     ) -> tuple[str, str]:
         engine = Engine(
             master=None, remote=None, conf={}, checkpoint=checkpoint, trigger="100 ms", policy=OPEN,
-            allow_state_drop=allow_state_drop, as_json=as_json, debug=False, _spark=spark,
+            allow_state_drop=allow_state_drop, allow_older_sink=False, allow_missing_files=False,
+            as_json=as_json, debug=False, _spark=spark,
         )  # fmt: skip
         client = Client(
             session=Session.open(file="job.sql"),
@@ -222,7 +223,8 @@ def test_spark_is_started_before_a_run_listens_to_signals(monkeypatch: pytest.Mo
     monkeypatch.setattr(hintplan.runtime.run.supervised, "run_plan", lambda *given, **more: done.append("runs") or 0)
     engine = Engine(
         master=None, remote=None, conf={}, checkpoint=None, trigger=None, policy=OPEN,
-        allow_state_drop=False, as_json=False, debug=False,
+        allow_state_drop=False, allow_older_sink=False, allow_missing_files=False,
+            as_json=False, debug=False,
     )  # fmt: skip
     assert engine.insert(Plan(name="p")) == 0
     assert done == ["started", "runs"]

@@ -101,7 +101,7 @@ def test_a_checkpoint_of_an_unknown_layout_is_refused(
     record = record_after(continuation(None, plan), None, plan, partitions=2, spark=spark.version)
     assert record is not None
     write_record(spark, str(tmp_path / "checkpoint"), replace(record, layout=7))
-    with pytest.raises(RunError, match="has layout 7, this version of hintplan reads layout 4"):
+    with pytest.raises(RunError, match="has layout 7, this version of hintplan reads layout 5"):
         execute(plan, spark, checkpoint=str(tmp_path / "checkpoint"), once=True)
 
 

@@ -68,6 +68,7 @@ def test_a_run_is_alive_before_it_is_ready(health: Health, url: str, clock: Cloc
             "uptime_ms": 4000,
             "batches": {"sink_r": {"batch": 7, "ended_ms_ago": 1500}},
             "stuck": {},
+            "clock_behind_ms": 0,
             "restarts": 0,
             "lease": None,
             "error": None,

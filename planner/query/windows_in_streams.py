@@ -1,0 +1,65 @@
+"""The refusal of window functions (OVER) in a stream: it says if Flink runs them there, and if not, why.
+
+Knows what Flink's planner takes in a stream; computes nothing.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from hintplan.planner.context import Context
+from hintplan.planner.expressions.typed import Expr, Ref
+from hintplan.planner.properties.time_attributes import is_processing_time, is_row_time
+from hintplan.planner.query.row_numbers import partitioned
+from hintplan.planner.relations import Relation
+from hintplan.planner.syntax.dialect import offset_of
+from hintplan.planner.translation.translator import Translator
+from hintplan.plans.errors import SqlError
+
+_NUMBERED = ("RANK", "DENSE_RANK")
+_OF_ALL_ROWS = ("LEAD", "NTILE", "CUME_DIST", "PERCENT_RANK")
+"""Functions that need rows which are yet to come."""
+_FIRST_ROWS = "write ROW_NUMBER() and WHERE n <= 3, which numbers equal rows as they come, or run it in batch mode"
+_INSTEAD = "use GROUP BY; in batch mode they stand in SELECT, QUALIFY and ORDER BY"
+
+
+def refused_in_stream(
+    context: Context, window: exp.Window, name: str, relation: Relation, translator: Translator
+) -> SqlError:
+    """Return the refusal of ``window``, a call of ``name`` that is not ROW_NUMBER."""
+    order, _ = partitioned(context, window, translator)
+    reason = _reason(context, window, name, relation, order)
+    subject, advice = "window functions (OVER) are", _INSTEAD
+    if name in _NUMBERED:
+        subject, advice = f"{name}() is", _FIRST_ROWS
+    if reason is not None:
+        message = f"{subject} not supported in a stream, by Flink neither: {reason}"
+    elif name in _NUMBERED:
+        message = f"{subject} not supported in a stream; Flink has the numbers there, but takes no first rows by them"
+    else:
+        message = f"{subject} not supported in a stream, though Flink runs this one"
+    return context.source.error(message, offset_of(window), advice)
+
+
+def _reason(context: Context, window: exp.Window, name: str, relation: Relation, order: list[Expr]) -> str | None:
+    """Return why Flink's planner takes no such window in a stream; None if it does."""
+    if name in _OF_ALL_ROWS:
+        return f"{name} needs all rows"
+    if len(order) != 1:
+        return "the rows must be ordered by one column"
+    if window.args["order"].expressions[0].args.get("desc"):
+        return "the order must be ascending"
+    spec = window.args.get("spec")
+    if spec is None:
+        return None
+    if "FOLLOWING" in (spec.args.get("start_side"), spec.args.get("end_side")):
+        return "the frame must end with the current row"
+    if spec.args.get("start") != "UNBOUNDED" and not _is_time(context, relation, order[0]):
+        return "a frame that begins with a row must be ordered by a time attribute"
+    return None
+
+
+def _is_time(context: Context, relation: Relation, key: Expr) -> bool:
+    if not isinstance(key, Ref):
+        return False
+    return is_processing_time(relation, key.field.id) or is_row_time(context, relation, key.field)
