@@ -29,7 +29,7 @@ from hintplan.plans.declarations.json_functions import JSON_FUNCTIONS, call_faul
 from hintplan.plans.declarations.patterns import SLOW_HINT, slow_pattern
 from hintplan.plans.errors import RunError
 from hintplan.plans.text.names import did_you_mean
-from hintplan.runtime.expressions.bounded import bounded, patterns, too_wide
+from hintplan.runtime.expressions.bounded import patterns, too_wide
 from hintplan.runtime.spark.names import quoted
 
 MAX_LENGTH = 256 << 10
@@ -104,7 +104,7 @@ def check_expression(
             check.patterns(check.tokens(sql))
         except RecursionError:
             raise check.refused("is nested too deeply") from None
-    return CheckedExpression(sql=bounded(sql), columns=used)
+    return CheckedExpression(sql=sql, columns=used)
 
 
 def refuse_size(text: str, *, operator: str, path: str) -> None:

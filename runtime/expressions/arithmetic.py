@@ -24,6 +24,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from hintplan.plans.errors import RunError
+from hintplan.runtime.expressions.bounded import bounded
 from hintplan.runtime.expressions.json_functions import register_called
 
 _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
@@ -67,7 +68,7 @@ _Node = _Text | _Operation
 
 
 def spark_expression(frame: DataFrame, text: str) -> Column:
-    """The checked expression ``text`` over the columns of ``frame``, with Flink's integer arithmetic."""
+    """The checked expression ``text`` over the columns of ``frame``, with Flink's arithmetic and bounded results."""
     return F.expr(spark_text(frame, text))
 
 
@@ -79,7 +80,7 @@ def spark_text(frame: DataFrame, text: str) -> str:
         asked = frame.select(*(F.expr(each).alias(f"c{i}") for i, each in enumerate(texts)))
         return [f.dataType.simpleString() for f in asked.schema.fields]
 
-    return wrapping(text, types)
+    return bounded(wrapping(text, types))
 
 
 def wrapping(text: str, types: Callable[[Sequence[str]], Sequence[str]]) -> str:

@@ -35,7 +35,10 @@ _MATCHING = {
 
 
 def bounded(sql: str) -> str:
-    """Return ``sql``, a checked expression, with calls that make much out of little made to look at their counts."""
+    """Return ``sql``, an expression for Spark, with calls that make much out of little made to look at their counts.
+
+    Lambdas may be in it, which :mod:`hintplan.runtime.expressions.arithmetic` does not know: it comes first.
+    """
     tokens = sqlglot.tokenize(sql, dialect="spark")
     if not any(token.text.lower() in _GROWING for token in tokens):
         return sql

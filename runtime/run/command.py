@@ -369,8 +369,10 @@ def opened_session(options: SparkOptions, plan: Plan | None = None, checkpoint: 
     try:
         with _signals_kept(STOPS_WHEN_STARTED, log) as received, log.captured() if log else nullcontext():
             name = "hintplan" if plan is None else plan.name
-            jvm = launch_jvm(options.master, needs.conf) if options.remote is None and starts_jvm() else None
+            jvm = None
             try:
+                if options.remote is None and starts_jvm():
+                    jvm = launch_jvm(options.master, needs.conf)
                 with notice(_starting(options), descriptor=lambda: log.terminal if log else 2):
                     _load_what_runs()
                     spark = start_session(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import hashlib
+import importlib.util
 import os
 import shutil
 import tempfile
@@ -38,14 +39,22 @@ def ship_code(spark: SparkSession, modules: Sequence[str] = ()) -> None:
     So is, in any case, the code of those ``modules`` that are the user's own (:func:`own_code`): workers do not look
     for modules where the run starts.
     """
-    own = own_code(modules, _directory())
     if shares_machine(spark):
-        _put_onto_path(spark.sparkContext.environment, own)
+        lacking = [module for module in modules if not _is_on_path(module.partition(".")[0])]
+        _put_onto_path(spark.sparkContext.environment, own_code(lacking, _directory()))
         return
-    zips = [_kept_archive(), *own]
+    zips = [_kept_archive(), *own_code(modules, _directory())]
     spark.addArtifacts(*map(str, zips), pyfile=True)
     if is_remote(spark):
         _shipped[_session_id(spark)] = zips
+
+
+def _is_on_path(name: str) -> bool:
+    """True if a module lies in a directory of PYTHONPATH, which local workers have, too."""
+    spec = importlib.util.find_spec(name)
+    places = [] if spec is None else list(spec.submodule_search_locations or filter(None, [spec.origin]))
+    known = {os.path.abspath(entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry}
+    return bool(places) and all(os.path.dirname(os.path.abspath(place)) in known for place in places)
 
 
 def _put_onto_path(environment: dict[str, str], zips: Sequence[Path]) -> None:

@@ -45,7 +45,7 @@ def test_everything_a_table_can_declare_stands_in_the_plan() -> None:
             TableColumn(name="pos", type="ROW<lat DOUBLE, lon DOUBLE NOT NULL>"),
             TableColumn(name="ts", type="TIMESTAMP(3)"),
             TableColumn(name="ltz", type="TIMESTAMP_LTZ(3)"),
-            TableColumn(name="name", type="VARCHAR(1)"),
+            TableColumn(name="name", type="STRING"),
             TableColumn(name="pt", type="TIMESTAMP_LTZ(3)", expression="PROCTIME()"),
             # DECIMAL(10, 2) * INT, an integer being DECIMAL(10, 0)
             TableColumn(name="doubled", type="DECIMAL(21, 2)", expression="price * 2", comment="twice"),

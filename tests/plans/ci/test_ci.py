@@ -254,6 +254,7 @@ HIDDEN: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("is_new", [True, False])
 @pytest.mark.parametrize("hidden", HIDDEN)
 def test_no_layout_hides_a_plan(ci: Run, repository: Path, hidden: str, is_new: bool) -> None:

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 
 from hintplan.plans.errors import RunError
 from hintplan.runtime.expressions.allowed import check_expression
+from hintplan.runtime.expressions.arithmetic import spark_expression
 from hintplan.runtime.expressions.bounded import MOST_CHARACTERS, MOST_COPIES, MOST_DIGITS, bounded
 
 
@@ -25,7 +26,8 @@ SMALL = [
     "lpad(repeat(s, 2), n + 5, repeat('-', 2))", "array_repeat(s, n)", "array_repeat(TRUE, CAST(n AS INT))",
     "array_repeat(s, NULL)", "array_repeat(z, 2)", "format_string('%05d|%-8s|%.3f%%', n, s, 1.5D)",
     "coalesce(repeat(s, n), 'x')", "CASE WHEN n > 1 THEN repeat(s, n) ELSE s END",
-    "array_repeat(s, size(array_repeat(s, n)))",
+    "array_repeat(s, size(array_repeat(s, n)))", "n + length(repeat(upper(s), n)) * 2",
+    "-n + length(repeat(lower(s), 3))",
 ]  # fmt: skip
 HUGE = [
     "repeat(s, 2000000000)", "repeat('ab', n * 1000000000)", "repeat(repeat(s, 1000000), 1000000)",
@@ -40,28 +42,32 @@ def test_what_is_small_is_what_spark_makes_of_it(spark: SparkSession) -> None:
     frame = spark.createDataFrame(
         [("ab", 2, None), ("", 0, None), (None, 3, None), ("é", None, None)], "s STRING, n INT, z STRING"
     )
-    bounds = frame.select(*(F.expr(checked(text)).alias(f"c{i}") for i, text in enumerate(SMALL))).collect()
+    bounds = frame.select(
+        *(spark_expression(frame, checked(text)).alias(f"c{i}") for i, text in enumerate(SMALL))
+    ).collect()
     plain = frame.select(*(F.expr(text).alias(f"c{i}") for i, text in enumerate(SMALL))).collect()
     assert bounds == plain
 
 
 def test_what_is_huge_is_null(spark: SparkSession) -> None:
     frame = spark.createDataFrame([("ab", 2)], "s STRING, n INT")
-    (row,) = frame.select(*(F.expr(checked(text)).alias(f"c{i}") for i, text in enumerate(HUGE))).collect()
+    (row,) = frame.select(
+        *(spark_expression(frame, checked(text)).alias(f"c{i}") for i, text in enumerate(HUGE))
+    ).collect()
     assert dict(zip(HUGE, row, strict=True)) == dict.fromkeys(HUGE)
 
 
 def test_what_just_fits_is_made(spark: SparkSession) -> None:
     frame = spark.createDataFrame([("ab", MOST_CHARACTERS // 2)], "s STRING, n INT")
     texts = [f"lpad(s, {MOST_CHARACTERS}, 'x')", "repeat(s, n)"]
-    (row,) = frame.select(*(F.length(F.expr(checked(text))) for text in texts)).collect()
+    (row,) = frame.select(*(F.length(spark_expression(frame, checked(text))) for text in texts)).collect()
     assert list(row) == [MOST_CHARACTERS, MOST_CHARACTERS]
 
 
 def test_too_many_copies_fail_by_name(spark: SparkSession) -> None:
     frame = spark.createDataFrame([(MOST_COPIES + 1,)], "n INT")
     with pytest.raises(PySparkException, match="array_repeat makes more than 10,000,000 copies"):
-        frame.select(F.expr(checked("size(array_repeat(TRUE, n))"))).collect()
+        frame.select(spark_expression(frame, checked("size(array_repeat(TRUE, n))"))).collect()
 
 
 @pytest.mark.parametrize(
