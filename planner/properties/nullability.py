@@ -16,6 +16,7 @@ from hintplan.planner.relations import (
     Expand,
     Join,
     LookupJoin,
+    Over,
     Passing,
     Relation,
     Scan,
@@ -24,8 +25,10 @@ from hintplan.planner.relations import (
     Values,
 )
 from hintplan.plans.declarations.types import parse_type
+from hintplan.plans.operators.over_aggregate import NUMBERS, SHARES
 
 _NULL_ONLY_FROM_NULL = frozenset(("CAST", "+", "-", "*", "NEGATE", "upper", "lower", "trim", "length", "abs"))
+_NEVER_NULL_OVER = frozenset((*NUMBERS, *SHARES, "COUNT", "NTILE"))
 
 
 def may_be_null(context: Context, relation: Relation, expression: Expr) -> bool:
@@ -65,6 +68,8 @@ def _column_may_be_null(context: Context, relation: Relation, field: int) -> boo
             if any(f.id == field for f in relation.keys):
                 return _column_may_be_null(context, relation.input, field)
             return next(c.function for c in relation.calls if c.field.id == field) not in ("COUNT", "COLLECT")
+        case Over() if (call := next((c for c in relation.calls if c.field.id == field), None)) is not None:
+            return call.function not in _NEVER_NULL_OVER
         case Union():
             return True
         case Passing():
