@@ -32,6 +32,9 @@ in Spark's state store, and through 4 lines had no checksums."""
 _WITHOUT_CHECKSUMS = 4
 """The older layout that is gone on with. The first line of the newer one has the checksum of the last of these."""
 
+LAST = "_last"
+"""The file beside the record of a checkpoint on this machine that says which is its last entry."""
+
 _CHECKSUM = ', "checksum": "'
 _FROM_BACKUP = "restore it, or the whole checkpoint, from a backup, then run again"
 
@@ -115,6 +118,11 @@ def parse_record(lines: Sequence[str], checkpoint: str) -> CheckpointRecord | No
                 hint=_FROM_BACKUP,
             )
     return in_order[-1] if in_order else None
+
+
+def last_line(record: CheckpointRecord) -> str:
+    """What the file ``LAST`` beside the record says while ``record`` is its last entry."""
+    return f"{record.run} {record.checksum}\n"
 
 
 def is_local_path(checkpoint: str) -> bool:

@@ -38,13 +38,14 @@ class CheckpointFiles:
 
     ``read`` returns what is in some of them; ``spoilt`` says whether a file is another than was written, as far as
     there are checksums beside it. ``gone`` are files of which only the checksums are left. ``whole`` says that files
-    which Spark hides, such as ``_metadata``, are among them.
+    which Spark hides, such as ``_metadata``, are among them. Symbolic ``links`` are none of them.
     """
 
     sizes: Mapping[str, int]
     read: Callable[[Sequence[str]], dict[str, bytes]]
     spoilt: Callable[[str], bool] = lambda path: False
     gone: frozenset[str] = frozenset()
+    links: frozenset[str] = frozenset()
     whole: bool = True
 
     def names(self, directory: str) -> list[str]:
@@ -152,10 +153,14 @@ def _fetched(files: RemoteFiles, paths: Sequence[str]) -> dict[str, bytes]:
 
 def local_files(directory: Path) -> CheckpointFiles:
     """The files of a checkpoint on this machine; RunError if it cannot be listed."""
-    sizes, checked = {}, set()
-    for folder, _, names in os.walk(directory, onerror=refuse_unreadable):
+    sizes, checked, links = {}, set(), set()
+    for folder, folders, names in os.walk(directory, onerror=refuse_unreadable):
         place = Path(folder).relative_to(directory)
+        linked = {name for name in (*folders, *names) if Path(folder, name).is_symlink()}
+        links |= {(place / name).as_posix() for name in linked}
         for name in names:
+            if name in linked:
+                continue
             if not name.startswith("."):
                 sizes[(place / name).as_posix()] = Path(folder, name).lstat().st_size
             elif name.endswith(".crc"):
@@ -165,6 +170,7 @@ def local_files(directory: Path) -> CheckpointFiles:
         read=partial(_read_local, directory),
         spoilt=partial(_is_spoilt, directory),
         gone=frozenset(checked - sizes.keys()),
+        links=frozenset(links),
     )
 
 

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hintplan.plans.checkpoint.record import CheckpointRecord, local_record
+from hintplan.plans.checkpoint.record import LAST, CheckpointRecord, last_line, local_record
 from hintplan.plans.compare.query_record import QueryRecord
 from hintplan.plans.errors import RunError
 from hintplan.runtime.checkpoint.files import CheckpointFiles, Damage, local_files
@@ -73,11 +73,16 @@ def refuse_damaged(
 
 def damages(files: CheckpointFiles, record: CheckpointRecord | None, *, kept: int = KEPT_BATCHES) -> Iterator[Damage]:
     """What is missing or damaged of a checkpoint with ``record``, None if it has none."""
+    if files.links:
+        yield from (Damage(part=path, what="is a symbolic link, which no run makes") for path in sorted(files.links))
+        return
     ran = {path.split("/")[0] for path in files.sizes if _BATCH.fullmatch(path)}
     if record is None:
         if ran:
             yield Damage(part="hintplan/", what=f"is missing, though there are batches of {' and '.join(sorted(ran))}")
         return
+    if (wrong := _lost_entry(files, record)) is not None:
+        yield wrong
     known = {query.id for query in record.queries}
     for query in sorted(ran - known):
         yield Damage(part="hintplan/", what=f"says nothing of {query}, of which there are batches")
@@ -86,6 +91,19 @@ def damages(files: CheckpointFiles, record: CheckpointRecord | None, *, kept: in
             yield Damage(part=path, what="is not what was written")
     for found in record.queries:
         yield from _of_query(files, found, kept)
+
+
+def _lost_entry(files: CheckpointFiles, record: CheckpointRecord) -> Damage | None:
+    """What is said of the last entries of a record if they are gone: nothing in what is left of it tells that."""
+    content = files.read([f"hintplan/{LAST}"]).get(f"hintplan/{LAST}") if f"hintplan/{LAST}" in files.sizes else None
+    if content is None or content == last_line(record).encode():
+        return None
+    found = re.fullmatch(rb"(\d{1,9}) [0-9a-f]{16}\n", content)
+    if found is None or int(found[1]) == record.run:
+        return Damage(part=f"hintplan/{LAST}", what="is not what hintplan writes there")
+    if int(found[1]) < record.run:  # of a run that was killed before it had written it
+        return None
+    return Damage(part="hintplan/", what=f"has lost an entry: that of the plan that ran as number {int(found[1])}")
 
 
 def last_batches(files: CheckpointFiles, logs: str) -> tuple[int, int]:
@@ -118,15 +136,25 @@ def _of_query(files: CheckpointFiles, query: QueryRecord, kept: int) -> Iterator
         if late in files.gone:
             yield Damage(part=late)
         # Elsewhere, reading what Spark does not read again would take longer than it is worth.
-        checked += [f"{here}/{log}/{n}" for n in (*numbers, newest + 1) if files.whole or n >= newest]
+        checked += [f"{here}/{log}/{n}" for n in (*numbers, newest + 1) if files.whole or n >= newest - 1]
     contents = files.read([path for path in checked if path in files.sizes])
     for path, content in contents.items():
         if files.spoilt(path) or not _is_log(content, header="metadata" not in path):
             yield Damage(part=path, what="is not what Spark wrote")
+    yield from _of_others({path: each for path, each in contents.items() if path.startswith(f"{here}/offsets/")})
     if offsets := contents.get(f"{here}/offsets/{began}"):
         yield from _of_sources(files, query, offsets)
     yield from state_damages(files, query, began=last["offsets"], ended=ended)
     yield from pin_damages(files, query, began=began, ended=ended)
+
+
+def _of_others(offsets: Mapping[str, bytes]) -> Iterator[Damage]:
+    """What stands in the place of another entry; each has the time at which its batch began, so that no two agree."""
+    first: dict[bytes, str] = {}
+    for path, content in offsets.items():
+        same = first.setdefault(content, path)
+        if same != path:
+            yield Damage(part=path, what=f"is what stands in {same}")
 
 
 def _is_log(content: bytes, *, header: bool = True) -> bool:
@@ -162,6 +190,14 @@ def _of_sources(files: CheckpointFiles, query: QueryRecord, offsets: bytes) -> I
         for path, content in files.read(needed).items():
             if files.spoilt(path) or not _is_log(content):
                 yield Damage(part=path, what="is not what Spark wrote")
+            elif (batch := _batch_of_files(content)) != int(path.rpartition("/")[2].removesuffix(".compact")):
+                yield Damage(part=path, what="names no file" if batch is None else f"is that of batch {batch}")
+
+
+def _batch_of_files(log: bytes) -> int | None:
+    """The batch of an entry of the log of a source: that of its newest files; None if it has none."""
+    entries = (json.loads(line) for line in log.decode().splitlines()[1:])
+    return max((entry["batchId"] for entry in entries if isinstance(entry, dict) and "batchId" in entry), default=None)
 
 
 def _source_ends(query: QueryRecord, offsets: bytes, has_files: Callable[[int], bool]) -> Iterator[tuple[int, int]]:

@@ -1,6 +1,7 @@
 """The record beside a checkpoint, read and written here if it is on this machine, elsewhere by Spark.
 
     <checkpoint>/hintplan/         a line of JSON for each plan that ran on it (:mod:`hintplan.plans.checkpoint.record`)
+    <checkpoint>/hintplan/_last    which line is the last, on this machine: nothing follows it that would miss it
     <checkpoint>/<query id>/       Spark's checkpoint of a query: named after its sink, or what its sinks share
 
 What a record means, and what becomes of state under another plan, is decided in
@@ -15,7 +16,15 @@ from pathlib import Path
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
-from hintplan.plans.checkpoint.record import CheckpointRecord, local_record, parse_record, record_line, record_path
+from hintplan.plans.checkpoint.record import (
+    LAST,
+    CheckpointRecord,
+    last_line,
+    local_record,
+    parse_record,
+    record_line,
+    record_path,
+)
 from hintplan.plans.errors import RunError
 from hintplan.runtime.checkpoint.files import files_of, local_directory
 from hintplan.runtime.checkpoint.parts import batches_kept, refuse_damaged
@@ -67,17 +76,24 @@ def write_record(spark: SparkSession, checkpoint: str, record: CheckpointRecord)
 def _write_local(directory: Path, record: CheckpointRecord) -> None:
     """All lines in one file, so that none of them can be lost without the others."""
     folder = Path(record_path(str(directory)))
-    file, new = folder / _LINES, folder / f".{_LINES}.new"
+    file = folder / _LINES
     try:
         folder.mkdir(parents=True, exist_ok=True)
         before = file.read_bytes() if file.exists() else b""
-        with new.open("wb") as out:
-            out.write(before + record_line(record).encode() + b"\n")
-            out.flush()
-            os.fsync(out.fileno())
-        new.replace(file)
+        _replace(file, before + record_line(record).encode() + b"\n")
+        _replace(folder / LAST, last_line(record).encode())
     except OSError as error:
         raise RunError(
             f"the checkpoint {directory} cannot be written: {error.strerror} ({error.filename or file})",
             hint="the user of the run needs the right to write there, and the disk must have room",
         ) from error
+
+
+def _replace(file: Path, content: bytes) -> None:
+    """Write ``file`` as a whole or not at all, whatever happens to the machine."""
+    new = file.with_name(f".{file.name}.new")
+    with new.open("wb") as out:
+        out.write(content)
+        out.flush()
+        os.fsync(out.fileno())
+    new.replace(file)

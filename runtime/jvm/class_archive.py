@@ -106,12 +106,18 @@ class Environment:
 
 def options() -> list[str]:
     """Return the options of a JVM that uses the archive of this environment, and optimises later; none without one."""
+    found = class_data()
+    return [*found, *_LATE] if found else []
+
+
+def class_data() -> list[str]:
+    """Return the options by which a JVM uses the archive of this environment; none without one."""
     found = archive()
     if found is None:
         return []
     # Whatever is wrong with an archive, the JVM runs without it and prints nothing.
     quiet = [f"-Xlog:{tags}=off" for tags in ("cds", "cds+dynamic", "cds+heap")]
-    return ["-Xshare:auto", f"-XX:SharedArchiveFile={found}", *quiet, *_LATE]
+    return ["-Xshare:auto", f"-XX:SharedArchiveFile={found}", *quiet]
 
 
 def submit_options() -> dict[str, str]:

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.cluster.linked import bare, closure, link, packages_of, unlink
-from tests.spark.quick import QUICK_EXECUTORS
+from tests.spark.quick import quick_environment
 
 __all__ = [
     "NEEDED_BY_SERVERS",
@@ -79,7 +79,7 @@ class Installed:
 def environment(**more: str) -> dict[str, str]:
     """The environment of a user who has done nothing but installed hintplan, and ``more``."""
     kept = {name: value for name, value in os.environ.items() if name not in _HIDDEN}
-    return {**QUICK_EXECUTORS, **kept, "SPARK_LOCAL_IP": "127.0.0.1", "NO_COLOR": "1", **more}
+    return {**kept, **quick_environment(), "SPARK_LOCAL_IP": "127.0.0.1", "NO_COLOR": "1", **more}
 
 
 @cache

@@ -1,6 +1,6 @@
 """A program for tests: three jobs of one session on a cluster, of which executors are killed between and during jobs.
 
-    python lost_executor.py MASTER PYTHON DIRECTORY
+    python lost_executor.py MASTER PYTHON DIRECTORY SETTING=VALUE...
 
 Job 1 caches a join. Then an executor that holds parts of it is killed, and job 2 reads it. While job 3 reads it, at the
 moment it asks a web service of this program, another one is killed. Prints a JSON object of what it saw.
@@ -130,12 +130,13 @@ DOUBLES = (
 )
 
 
-def main(master: str, python: str, directory: Path) -> None:
+def main(master: str, python: str, directory: Path, *settings: str) -> None:
     conf = {
         "spark.pyspark.python": python,
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.executor.memory": "600m",
+        **dict(setting.split("=", 1) for setting in settings),
     }
     spark = start_session(master, conf)
     service = Service()
@@ -168,4 +169,4 @@ def main(master: str, python: str, directory: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], Path(sys.argv[3]))
+    main(sys.argv[1], sys.argv[2], Path(sys.argv[3]), *sys.argv[4:])

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.cluster.installed import environment, installed
+from tests.spark.quick import quick_executors
 
 __all__ = ["Cluster", "free_port", "kill", "poll", "running_cluster", "running_connect_server"]
 
@@ -43,6 +44,7 @@ class Cluster:
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.executor.memory": "700m",
+            **quick_executors(),
             **conf,
         }
         return [

@@ -16,6 +16,8 @@ from tests.cluster.standalone import Cluster
 from tests.sample import sampled
 from tests.spark.programs import CUSTOMER_ROWS, add_rows, changes, expected, fold, revenue_plan, sample
 
+pytestmark = pytest.mark.part(of=2, fixture="run")
+
 NEEDED = ("numpy", "pyarrow")
 REST = {lacked: tuple(name for name in NEEDED if name != lacked) for lacked in NEEDED}
 

@@ -30,7 +30,7 @@ from tests.runtime.functions.test_functions_on_spark import FOUND, tuples
 from tests.sample import in_turn, sampled
 from tests.spark.programs import CUSTOMER_ROWS, add_rows, changes, expected, fold, revenue_plan, sample
 
-pytestmark = pytest.mark.part(of=2)
+pytestmark = pytest.mark.part(of=3)
 
 ROWS = sample(0, 40)
 OURS_IN_A_TRACEBACK = re.compile(r'File "[^"]*(?:/planner/|/plans/|/runtime/|_main\.py|hintplan)[^"]*"')

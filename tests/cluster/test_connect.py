@@ -23,7 +23,7 @@ from tests.runtime.functions.test_functions_on_spark import FOUND, tuples
 from tests.runtime.metrics.receiver import receiver
 from tests.sample import sampled
 
-pytestmark = pytest.mark.part(of=2)
+pytestmark = pytest.mark.part(of=3)
 
 FILES = "'connector' = 'filesystem', 'format' = 'json'"
 CHECKPOINT = ("--once", "--checkpoint", "state")

@@ -29,6 +29,7 @@ from tests.docs.test_docs import blocks, sessions
 from tests.runtime.metrics import scraped
 from tests.runtime.metrics.receiver import receiver
 from tests.sample import in_turn, sampled
+from tests.spark.quick import quick_executors
 
 # A line more on a page wants a test more here.
 (
@@ -157,7 +158,7 @@ def test_a_local_run(user: User) -> None:
 def test_a_standalone_cluster(cluster: Cluster, workers: Path, user: User, lines: tuple[str, ...]) -> None:
     names = {"spark://host:7077": cluster.master}
     names |= {name: here for name, here in _of_submitters(workers).items() if name in "".join(lines)}
-    conf = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    conf = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", **quick_executors()}
     if lines != (LINK, SUBMITTED):
         conf["spark.executor.memory"] = "700m"
     if lines == (WITH_MODULE,):

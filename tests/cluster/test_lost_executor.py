@@ -11,6 +11,7 @@ from tests.cluster.installed import NEEDED_BY_WORKERS, environment, installed, p
 from tests.cluster.standalone import Cluster
 from tests.runtime.batch.programs import read_rows, write_rows
 from tests.sample import in_turn
+from tests.spark.quick import quick_executors
 
 DEADLINE_SECONDS = 600
 
@@ -25,8 +26,9 @@ def test_jobs_end_right_when_executors_with_cached_blocks_are_killed(cluster: Cl
     shutil.copy(Path(__file__).parent / "lost_executor.py", tmp_path)
     # The connector of job 3 needs a package of its own.
     workers = python_with([*NEEDED_BY_WORKERS, "httpx"])
+    settings = [f"{name}={value}" for name, value in quick_executors().items()]
     done = subprocess.run(
-        [installed().python, "lost_executor.py", cluster.master, workers, tmp_path],
+        [installed().python, "lost_executor.py", cluster.master, workers, tmp_path, *settings],
         cwd=tmp_path,
         env=environment(),
         capture_output=True,

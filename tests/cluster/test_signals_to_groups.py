@@ -66,6 +66,12 @@ class Run:
                 continue
             assert holds(), f"waited in vain for {what}, it has ended with {self.process.returncode}:\n{self.said()}"
 
+    def wait_for_generator(self) -> None:
+        """Wait for the process that generates rows, which a signal to all ends as long as it starts."""
+        self.wait_for(
+            "the process that generates rows", lambda: any(map(generates, descendants(self.process.pid).values()))
+        )
+
     def is_called(self) -> bool:
         """Whether the function waits, of which the pipe is held open from then on."""
         try:
@@ -152,9 +158,7 @@ def test_a_signal_to_all_processes_lets_the_batch_end(
 ) -> None:
     with at_work(tmp_path, "--grace", "100 s") as run:
         run.wait_for("the call", run.is_called)
-        run.wait_for(
-            "the process that generates rows", lambda: any(map(generates, descendants(run.process.pid).values()))
-        )
+        run.wait_for_generator()
         processes = descendants(run.process.pid)
         assert any(b"org.apache.spark.deploy.SparkSubmit" in words for words in processes.values())
         assert sum(b"hintplan.runtime.worker.daemon" in words for words in processes.values()) >= 2
@@ -172,6 +176,7 @@ def test_a_signal_to_all_processes_lets_the_batch_end(
 def test_a_batch_that_goes_on_is_stopped_at_the_end_of_the_grace_time(tmp_path: Path) -> None:
     with at_work(tmp_path, "--grace", "1 s") as run:
         run.wait_for("the call", run.is_called)
+        run.wait_for_generator()
         processes = descendants(run.process.pid)
         to_all(run, signal.SIGTERM)
         assert run.process.wait(DEADLINE_SECONDS) == 143, run.said()

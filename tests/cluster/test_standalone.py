@@ -20,6 +20,8 @@ from tests.runtime.functions.test_functions_on_spark import FOUND, tuples
 from tests.sample import in_turn, sampled
 from tests.spark.programs import revenue_plan
 
+pytestmark = pytest.mark.part(of=2)
+
 
 def test_joins_and_aggregates_keep_their_state_across_a_restart(cluster: Cluster, run: Run, tmp_path: Path) -> None:
     check_run_and_restart(run, tmp_path, *cluster.options())

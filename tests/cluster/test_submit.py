@@ -16,6 +16,8 @@ from tests.cluster.standalone import Cluster
 from tests.sample import sampled
 from tests.spark.programs import CUSTOMER_ROWS, add_rows, changes, expected, fold, revenue_plan, sample
 
+pytestmark = pytest.mark.part(of=2)
+
 Submit = Callable[..., subprocess.CompletedProcess[str]]
 
 

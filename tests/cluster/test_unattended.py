@@ -27,6 +27,8 @@ from tests.connectors.lookup_sources.servers import free_port
 from tests.faults.job import Feed, compiled, expected, rows_of
 from tests.sample import in_turn, sampled
 
+pytestmark = pytest.mark.part(of=2)
+
 DEADLINE_SECONDS = 240
 LEASE_SECONDS = 8.0
 AS_A_POD = """

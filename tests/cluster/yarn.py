@@ -18,6 +18,7 @@ from pathlib import Path
 from tests.cluster.installed import KEPT, environment, installed
 from tests.cluster.standalone import free_port, kill, poll
 from tests.faults.processes import descendants
+from tests.spark.quick import quick_executors
 
 __all__ = ["QUEUE", "Yarn", "running_yarn"]
 
@@ -44,6 +45,8 @@ class Yarn:
             "spark.executor.instances": "1",
             "spark.executor.memory": "600m",
             "spark.driver.memory": "600m",
+            "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m",
+            **quick_executors(),
         }
         settings = [word for key, value in conf.items() for word in ("--conf", f"{key}={value}")]
         return ["--master", "yarn", "--queue", QUEUE, *settings]

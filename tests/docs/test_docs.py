@@ -426,6 +426,12 @@ def test_links_resolve(page: Path) -> None:
             assert anchor in anchors(linked), target
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_tests_that_a_page_names_are_there(page: Path) -> None:
+    named = re.findall(r"`(tests/[\w/]+\.\w+)`", page.read_text(encoding="utf-8"))
+    assert [path for path in named if not (ROOT / path).is_file()] == []
+
+
 def anchors(page: Path) -> set[str]:
     """The anchors of the headings of ``page``, as GitHub makes them."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)

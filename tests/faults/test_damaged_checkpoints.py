@@ -31,6 +31,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.part(of=3, fixture="spark")]
 
 SPARE = {
     r"hintplan\.lock": "it only says who runs",
+    r"hintplan/_last": "it only says which entry of the record is the last, which is there",
     r".*/\.[^/]*\.crc": "Spark reads what has no checksums; those that are wrong spoil what they are of",
     r".*\.written": "it only says that there was a manifest",
     r".*\.(manifest|arrow)": "older ones of which nothing is needed any more; never the last one of a partition",
@@ -89,6 +90,36 @@ def flip(path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 0xFF
     path.write_bytes(data)
+
+
+def link(path: Path) -> None:
+    delete(path)
+    path.symlink_to("nowhere")
+
+
+def set_back(path: Path) -> None:
+    """The file is what the one before it in its folder is, with its checksums; of the record, the last entry goes."""
+    if path.name == "record.jsonl":
+        path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
+    elif (before := before_in_folder(path)) is not None:
+        path.write_bytes(before.read_bytes())
+        checksums = path.with_name(f".{path.name}.crc")
+        if checksums.exists():
+            checksums.write_bytes(before.with_name(f".{before.name}.crc").read_bytes())
+
+
+def before_in_folder(path: Path) -> Path | None:
+    """The file of the same kind that was written before ``path``; None of the first one, or if nothing tells them."""
+    numbered = re.fullmatch(r"(\d+)(.*?)(\.[a-z]+)?", path.name)
+    if numbered is None or path.name.startswith("."):
+        return None
+    older = [
+        (int(found[1]), other)
+        for other in path.parent.iterdir()
+        if (found := re.fullmatch(r"(\d+)(.*?)(\.[a-z]+)?", other.name)) and found[3] == numbered[3]
+    ]
+    earlier = [(number, other) for number, other in older if number < int(numbered[1])]
+    return max(earlier)[1] if earlier else None
 
 
 def parts(checkpoint: Path) -> list[Path]:
@@ -156,6 +187,8 @@ def unnoticed(job: Path, damage: Callable[[Path], None], parts: list[Path]) -> l
     found = []
     for part in parts:
         with damaged(job, damage, part) as checkpoint:
+            if damage is set_back and (checkpoint / part).read_bytes() == (job / "checkpoint" / part).read_bytes():
+                continue
             said = reports(checkpoint)
         if said and part.suffix != ".crc" and part.parts[0] != "hintplan":
             requires_named(part, said)
@@ -188,7 +221,7 @@ def test_a_run_without_each_spare_part_is_right(spark: SparkSession, job: Path, 
         requires_right_result(job, spark, delete, part)
 
 
-@pytest.mark.parametrize("damage", [overwrite, cut, empty, flip])
+@pytest.mark.parametrize("damage", [overwrite, cut, empty, flip, set_back])
 def test_each_file_that_is_not_what_was_written_is_named_or_spare(
     spark: SparkSession, job: Path, damage: Callable[[Path], None]
 ) -> None:
@@ -198,6 +231,12 @@ def test_each_file_that_is_not_what_was_written_is_named_or_spare(
     assert [part for part in found if not is_spare(part)] == []
     assert not last_of_partitions(checkpoint) & {*found}
     requires_right_result(job, spark, damage, *found)
+
+
+def test_links_are_named_wherever_they_are(job: Path) -> None:
+    for part in parts(job / "checkpoint"):
+        with damaged(job, link, part) as checkpoint:
+            assert f"is damaged: {part.as_posix()} is a symbolic link" in reports(checkpoint)
 
 
 def test_parts_that_are_not_what_was_written_are_named_without_checksums(job: Path, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ query.batch({"orders": [(1, "a")]}, now=60_000)
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -43,7 +44,9 @@ class StoredQuery(Pipeline):
         (self.folder / "metadata").write_text('{"id":"a"}')
 
     def batch(self, rows: Any, now: int = 0, *, committed: bool = True) -> None:
-        (self.folder / "offsets" / str(self.next)).write_text(f'v1\n{{"batchTimestampMs":{now}}}\n-\n')
+        # Batches have the time of a test, which may stand still; no two of Spark's have the same.
+        said = {"batchTimestampMs": now, "conf": {"batch": str(self.next)}}
+        (self.folder / "offsets" / str(self.next)).write_text(f"v1\n{json.dumps(said)}\n-\n")
         super().batch(rows, now)
         if committed:
             (self.folder / "commits" / str(self.next)).write_text("v1\n{}\n")

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 import hintplan
 from hintplan.runtime.run.execute import execute
+from tests.sample import sampled
 from tests.spark.programs import add_rows, changes
 
 pytestmark = pytest.mark.spark
@@ -92,8 +93,7 @@ def folded(directory: Path, name: str) -> Counter:
     ("slices", "resumed"),
     [
         (1, False),
-        pytest.param(3, True, marks=pytest.mark.integration),
-        pytest.param(20, False, marks=pytest.mark.integration),
+        *sampled([pytest.param(*case, marks=pytest.mark.integration) for case in ((3, True), (20, False))], keep=1),
     ],
 )
 def test_any_slicing_ends_as_sparks_batch_result(

@@ -60,7 +60,7 @@ def hintplan(directory: Path, *words: str, code: int = 0) -> str:
     return done.stdout + done.stderr
 
 
-@in_turn(1, of=2)
+@in_turn(1, of=3)
 def test_a_job_goes_on_after_a_restart_and_on_other_numbers_of_partitions(hdfs: str, tmp_path: Path) -> None:
     url = f"{hdfs}/{tmp_path.name}"
     checkpoint = ("--checkpoint", f"{url}/checkpoint")

@@ -70,7 +70,7 @@ def test_formats(source: str, sink: str, job: Job) -> None:
     job.check()
 
 
-@in_turn(0, of=2)
+@in_turn(0, of=3)
 def test_a_life(job: Job) -> None:
     job.order(2)
     job.compile(partitions=2)

@@ -181,7 +181,7 @@ def test_files_that_a_source_has_found_later_are_left_out(counted: Plan, tmp_pat
     folder = tmp_path / "checkpoint" / "sink_r" / "sources" / "0"
     folder.mkdir(parents=True)
     for name in ("9.compact", "10", "11", "12"):
-        (folder / name).write_text("v1\n{}\n")
+        (folder / name).write_text(f'v1\n{{"batchId":{name.removesuffix(".compact")}}}\n')
     log = tmp_path / "checkpoint" / "sink_r" / "offsets" / "2"
     log.write_text(log.read_text().replace("\n-\n", '\n{"logOffset":11}\n'))
     take_snapshot(str(tmp_path / "checkpoint"), str(tmp_path / "copy"))
