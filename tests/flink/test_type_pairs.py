@@ -55,7 +55,7 @@ def instead(name: str, one: DataType, other: DataType) -> tuple[str | None, ...]
         return ()
     if times and (one.is_numeric or other.is_numeric):
         return (None,)  # a time, in Flink, which is computed of no number
-    if pair == {"TIMESTAMP", "TIMESTAMP_LTZ"}:
+    if pair == {"TIMESTAMP", "TIMESTAMP_LTZ"} and name != "coalesce":
         return (None,)  # one or the other, in Flink, by their order
     if pair == {"DATE", "TIMESTAMP"}:
         return (str(one if one.root == "TIMESTAMP" else other),)  # refused in Flink, or the DATE in COALESCE

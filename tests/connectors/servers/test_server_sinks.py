@@ -5,7 +5,9 @@ from __future__ import annotations
 import datetime as dt
 import math
 import threading
+from collections.abc import Iterator
 from decimal import Decimal
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -224,11 +226,10 @@ def test_a_job_that_is_interrupted_around_its_commit_has_each_batch_once(
     move, writing = staging.move, Writing()
     monkeypatch.setattr(server_write, "_written", writing)
     for crash in ("before", "after", "staged twice"):
-        calls = 0
+        numbers = count(1)
 
-        def crashing(*arguments: Any, how: str = crash) -> None:
-            nonlocal calls
-            calls += 1
+        def crashing(*arguments: Any, how: str = crash, calls: Iterator[int] = numbers) -> None:
+            call = next(calls)  # two queries write at once
             if how == "staged twice":  # an attempt at a task that nobody waits for has staged rows too
                 server, target, _, stage, *_ = arguments
                 names = [server.quoted(column.name) for column in target.columns]
@@ -239,10 +240,10 @@ def test_a_job_that_is_interrupted_around_its_commit_has_each_batch_once(
                     )
                 move(*arguments)
                 return
-            if calls == 2 and how == "before":
+            if call == 2 and how == "before":
                 raise Crash
             move(*arguments)
-            if calls == 2:
+            if call == 2:
                 raise Crash
 
         with monkeypatch.context() as patched:
