@@ -15,7 +15,7 @@ import hintplan
 from hintplan import compile_sql
 from tests.connectors.object_store.job import Job, with_group
 from tests.connectors.object_store.server import Request
-from tests.sample import in_turn
+from tests.sample import in_turn, sampled
 from tests.spark.commands import Commands, Done
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.integration]
@@ -61,7 +61,7 @@ def done(found: subprocess.CompletedProcess[str] | Done, code: int = 0) -> subpr
     return found
 
 
-@pytest.mark.parametrize(("source", "sink"), [("csv", "json"), ("parquet", "csv")])
+@pytest.mark.parametrize(("source", "sink"), sampled([("csv", "json"), ("parquet", "csv")], keep=1))
 def test_formats(source: str, sink: str, job: Job) -> None:
     job.source, job.sink = source, sink
     job.order(2)

@@ -32,7 +32,7 @@ def test_each_form_gives_its_rows_after_a_restart(spark: SparkSession, tmp_path:
     forms.check(tmp_path)
 
 
-@in_turn(0, of=2)
+@in_turn(0, of=3)
 @pytest.mark.integration
 @pytest.mark.usefixtures("connect_port")
 def test_each_form_gives_its_rows_on_spark_connect(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from tests.links import link_package
 from tests.spark.programs import CUSTOMER_ROWS, add_rows, changes, expected, fold, revenue_plan, sample
 
 ROOT = Path(__file__).parents[3]
+IS_NEWEST = pyspark.__version__.startswith(f"{[*VERSIONS][-1]}.")
 DEADLINE_SECONDS = 300
 
 
@@ -102,6 +103,8 @@ def test_what_the_table_says_of_this_version_is_so(spark: SparkSession) -> None:
 
 @pytest.mark.spark
 @pytest.mark.integration
+# The gate has this on the oldest Spark; on the newest, tests/cluster/test_connect.py runs more than it.
+@(pytest.mark.nightly if IS_NEWEST else pytest.mark.spark)
 @pytest.mark.usefixtures("connect_port")
 def test_a_run_and_a_restart_on_spark_connect(tmp_path: Path) -> None:
     check_run_and_restart(partial(run_with, Path(sys.executable), tmp_path), tmp_path, "--remote", "local[2]")
