@@ -194,7 +194,7 @@ def added(rows: list[Row]) -> list[Row]:
     return [("+I", *row) for row in rows]
 
 
-@pytest.mark.parametrize(("block", "place"), sampled(cases(*FORMS), keep=40))
+@pytest.mark.parametrize(("block", "place"), sampled(cases(*FORMS), keep=25))
 def test_a_batch_job_gives_what_the_query_says(block: str, place: str) -> None:
     query = query_of(block, place)
     plan = compiled(block, query, "batch")
@@ -205,7 +205,7 @@ def test_a_batch_job_gives_what_the_query_says(block: str, place: str) -> None:
         assert Counter(run_plan(connection, plan)["sink_s"]) == answer(block, query, tables)
 
 
-@pytest.mark.parametrize(("block", "place"), sampled(cases(*BLOCKS), keep=40))
+@pytest.mark.parametrize(("block", "place"), sampled(cases(*BLOCKS), keep=25))
 def test_a_stream_gives_what_the_query_says_as_rows_come_and_go(block: str, place: str) -> None:
     query, dice = query_of(block, place), Random(f"{block} {place}")
     tables = {name: random_rows(dice, 7) for name in NAMES}
