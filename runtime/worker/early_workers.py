@@ -10,8 +10,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
 import pyarrow as pa
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from hintplan.runtime.spark.map_in_arrow import map_in_arrow
@@ -31,8 +29,11 @@ def start_workers(spark: SparkSession) -> threading.Thread:
 
 
 def _run_a_job(spark: SparkSession) -> None:
-    """Run a job of one task per core. If it fails, the first batch fails for the same reason, and reports it."""
-    with suppress(Py4JError, PySparkException, OSError):
+    """Run a job of one task per core. If it fails, the first batch fails for the same reason, and reports it.
+
+    A run may end, and its session with it, before the job has started. What PySpark raises then depends on the moment.
+    """
+    with suppress(Exception):
         spark.sparkContext.setJobDescription(JOB)  # of this thread's jobs
         tasks = min(spark.sparkContext.defaultParallelism, _MOST)
         map_in_arrow(spark.range(0, tasks, 1, tasks), _nothing, "id BIGINT").collect()
