@@ -206,6 +206,7 @@ auto.create.topics.enable=false
 offsets.topic.replication.factor=1
 offsets.topic.num.partitions=1
 group.initial.rebalance.delay.ms=0
+log.retention.ms=-1
 {secured.settings if secured else ""}
 """
         )
