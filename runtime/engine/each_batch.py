@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from hintplan.runtime.engine.noted_files import ALLOWED, refuse_missing
+from hintplan.runtime.engine.noted_files import ALLOWED, REACHED, noted_files, refuse_links_out, refuse_missing
 from hintplan.runtime.engine.this_task import batch_key
 from hintplan.runtime.spark.session import is_remote
 from hintplan.runtime.spark.shipping import with_code
@@ -30,14 +32,21 @@ def written_by(write: Callable[[Any, int], object], df: DataFrame, logs: str | N
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Checking:
-    """``write``, unless files of the batch are not what they were."""
+    """``write``, unless files of the batch are not what they were, or lead where the run may not reach."""
 
     write: Callable[[Any, int], object]
     logs: str
 
     def __call__(self, df: DataFrame, batch: int) -> None:
-        if df.sparkSession.conf.get(ALLOWED, "false") != "true":
-            refuse_missing(self.logs, batch)
+        conf = df.sparkSession.conf
+        paths = json.loads(conf.get(REACHED, "[]") or "[]")
+        any_files = conf.get(ALLOWED, "false") == "true"
+        if paths or not any_files:
+            files = list(noted_files(Path(self.logs), batch))
+            if not any_files:
+                refuse_missing(files, batch)
+            if paths:
+                refuse_links_out(files, paths)
         self.write(df, batch)
 
 

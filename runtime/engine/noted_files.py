@@ -6,6 +6,7 @@ gone since. What it noted stands in the offsets of the batch, by which entries o
     offsets/7        v1 | {...} | {"logOffset": 3} | -
     sources/0/3      v1 | {"path": "file:///data/orders/9.json", "timestamp": 1795670399921, "batchId": 3}
 
+A file of a batch may also be a link that was made since the run began: it must not lead where the run may not reach.
 Knows local checkpoints and local files; of others nothing is said.
 """
 
@@ -13,16 +14,19 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from hintplan.plans.connectors.reach import is_below
 from hintplan.plans.errors import RunError
 
 ALLOWED = "spark.hintplan.allowMissingFiles"
 """The setting of a session with which a run goes on without files that are gone, or with what they are now."""
+REACHED = "spark.hintplan.allowedPaths"
+"""The setting of a session with the paths, as a JSON array, that the files of its batches must be in."""
 _SHOWN = 3
 
 
@@ -34,15 +38,25 @@ class NotedFile:
     changed: int
 
 
-def refuse_missing(logs: str, batch: int) -> None:
-    """RunError if a file of ``batch`` of the query with these ``logs`` is gone, or was changed since it was noted."""
-    wrong = [problem for file in noted_files(Path(logs), batch) if (problem := _problem(file))]
+def refuse_missing(files: Sequence[NotedFile], batch: int) -> None:
+    """RunError if one of the ``files`` of a batch is gone, or was changed since it was noted."""
+    wrong = [problem for file in files if (problem := _problem(file))]
     if wrong:
         more = f" and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
         raise RunError(
             f"batch {batch} would lack rows: {'; '.join(wrong[:_SHOWN])}{more}",
             hint="put back what was there when the batch began; --allow-missing-files goes on with what is there now",
         )
+
+
+def refuse_links_out(files: Sequence[NotedFile], paths: Sequence[str]) -> None:
+    """RunError if one of ``files`` is none of the absolute ``paths`` nor below one, wherever symbolic links lead."""
+    for file in files:
+        if not any(is_below(file.path, path) for path in paths):
+            raise RunError(
+                f"the run may not reach {file.path}",
+                hint=f"whoever starts the run can allow it: --allow-path {os.path.realpath(file.path)}",
+            )
 
 
 def noted_files(logs: Path, batch: int) -> Iterator[NotedFile]:

@@ -11,6 +11,7 @@ Knows no command line. Everything that can be refused is refused before anything
 
 from __future__ import annotations
 
+import json
 import tempfile
 import uuid
 from collections.abc import Sequence
@@ -47,7 +48,7 @@ from hintplan.runtime.checkpoint.listing import files_in
 from hintplan.runtime.checkpoint.record import write_record
 from hintplan.runtime.checkpoint.run_lock import TELLS, acquire, await_free
 from hintplan.runtime.connectors import table as connectors
-from hintplan.runtime.engine.noted_files import ALLOWED
+from hintplan.runtime.engine.noted_files import ALLOWED, REACHED
 from hintplan.runtime.lookup.plan import LookupRun
 from hintplan.runtime.metrics.metrics import Metrics
 from hintplan.runtime.results import files
@@ -141,6 +142,8 @@ def execute(
     plan_batches_as_a_whole(own)
     if allow_missing_files and not is_remote(own):
         own.conf.set(ALLOWED, "true")
+    if policy.paths and not is_remote(own):
+        own.conf.set(REACHED, json.dumps(policy.absolute_paths))
     ship_code(own, policy.modules)
     zone = plan.config.get(TIME_ZONE, "UTC")
     lookups = LookupRun(

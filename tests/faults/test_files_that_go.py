@@ -14,10 +14,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 import hintplan
+from hintplan.plans.connectors.policy import Policy
 from hintplan.plans.errors import RunError
 from hintplan.plans.model.plan import Plan
 from hintplan.runtime.engine.noted_files import NotedFile, noted_files
 from hintplan.runtime.run.execute import execute
+from hintplan.runtime.run.execution import Execution
 from tests.connectors.lakes.lakes import in_with
 from tests.faults.test_sinks_of_other_checkpoints import SINKS
 
@@ -174,3 +176,36 @@ def test_the_files_of_a_batch_are_those_between_its_offsets(
 ) -> None:
     logs = logs_of(tmp_path, offsets, sources)
     assert [file.path for file in noted_files(logs, max(offsets, default=0))] == expected
+
+
+def settle(execution: Execution) -> None:
+    """Wait until the queries have taken what is there now."""
+    for query in execution.queries.values():
+        query.processAllAvailable()
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("sink", ["filesystem", "jdbc", "print"])
+def test_no_link_that_is_made_while_a_stream_runs_leads_out(spark: SparkSession, tmp_path: Path, sink: str) -> None:
+    outside, inside = tmp_path / "outside", tmp_path / "inside"
+    outside.mkdir()
+    inside.mkdir()
+    plan = plan_of(inside, {sink: WRITTEN[sink].replace("{}", str(inside))})
+    add(inside, "a", 1)
+    (outside / "secret.json").write_text('{"id": 666}\n')
+    policy = Policy(paths=(str(inside),))
+    execution = execute(plan, spark, checkpoint=str(inside / "checkpoint"), trigger="100 ms", policy=policy)
+    try:
+        settle(execution)
+        (inside / "b" / "2.json").symlink_to(inside / "a" / "1 ü.json")
+        settle(execution)
+        (inside / "b" / "3.json").symlink_to(outside / "secret.json")
+        with pytest.raises(RunError, match=r"the run may not reach .*/inside/b/3\.json") as caught:
+            execution.await_termination(60)
+    finally:
+        execution.stop()
+    assert f"--allow-path {outside}/secret.json" in str(caught.value)
+    if sink in SINKS:
+        assert SINKS[sink][1](spark, inside) == [1, 1]
+    with pytest.raises(RunError, match=r"is not below what the run may reach|may not reach"):
+        execute(plan, spark, checkpoint=str(inside / "checkpoint"), once=True, policy=policy)
