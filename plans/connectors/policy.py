@@ -27,10 +27,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from hintplan.plans.connectors.options import ENVIRONMENT
-from hintplan.plans.connectors.reach import FilePlace, HostPlace, Place, file_place, is_below, is_loopback
+from hintplan.plans.connectors.reach import FilePlace, HostPlace, Place, file_place, is_loopback
 from hintplan.plans.connectors.table import places
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import Diagnostic, PlanError, RunError
+from hintplan.plans.text.links import is_below
 from hintplan.plans.text.names import did_you_mean
 from hintplan.plans.text.project import FILE, read_project
 

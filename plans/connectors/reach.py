@@ -12,7 +12,6 @@ FilePlace(option='path', scheme='s3a', authority='lake', path='s3a://lake/orders
 from __future__ import annotations
 
 import ipaddress
-import os
 import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -98,9 +97,3 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def is_below(path: str, directory: str) -> bool:
-    """Whether ``path`` is ``directory`` or in it, wherever symbolic links lead."""
-    there, above = os.path.realpath(path), os.path.realpath(directory)
-    return there == above or there.startswith(above.rstrip("/") + "/")

@@ -33,3 +33,9 @@ def refuse_leading_out(path: str | os.PathLike[str], *, shown: str | os.PathLike
     if not found.startswith(home.rstrip("/") + "/") and found != home:
         what = "is a symbolic link, or below one, that leads out of this folder"
         raise PlanError(what, file=os.fspath(shown or path), hint=f"name the file itself: {found}")
+
+
+def is_below(path: str, directory: str) -> bool:
+    """Whether ``path`` is ``directory`` or in it, wherever symbolic links lead."""
+    there, above = os.path.realpath(path), os.path.realpath(directory)
+    return there == above or there.startswith(above.rstrip("/") + "/")

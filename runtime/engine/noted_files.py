@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from hintplan.plans.connectors.reach import is_below
 from hintplan.plans.errors import RunError
+from hintplan.plans.text.links import is_below
 
 ALLOWED = "spark.hintplan.allowMissingFiles"
 """The setting of a session with which a run goes on without files that are gone, or with what they are now."""

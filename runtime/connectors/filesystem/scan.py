@@ -19,9 +19,9 @@ import pyarrow.orc
 import pyarrow.parquet
 
 from hintplan.plans.connectors.filesystem import FILESYSTEM
-from hintplan.plans.connectors.reach import is_below
 from hintplan.plans.declarations.types import parse_type
 from hintplan.plans.errors import RunError
+from hintplan.plans.text.links import is_below
 from hintplan.runtime.lookup.api import LookupContext, ScanFunction
 from hintplan.runtime.lookup.sources.decoding import Decoder, json_decoder, parse_json, text_decoder
 from hintplan.runtime.types import to_arrow
