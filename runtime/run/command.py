@@ -280,7 +280,7 @@ def _strategy(plan: Plan, options: RunOptions) -> Strategy:
 
 def _stop(plan: Plan, options: RunOptions) -> Stop:
     grace = _seconds(options.grace)
-    return Stop(grace=GRACE_SECONDS if grace is None else grace, now=plan.mode == "batch")
+    return Stop(grace=GRACE_SECONDS if grace is None else grace, now=plan.mode == "batch", kill=os._exit)
 
 
 def _seconds(duration: str | None) -> float | None:

@@ -2,7 +2,8 @@
 
 The first SIGINT or SIGTERM ends a run after its batch, the second one at once. After SIGTERM the batch has a grace
 time, for whoever sends it kills the process in the end. A batch plan ends at the first, since an unfinished job leaves
-nothing behind. The exit codes are the shell's, 130 and 143.
+nothing behind. Spark does not hear that it is to stop while it plans a query, so the third signal kills the process.
+The exit codes are the shell's, 130 and 143.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from hintplan.plans.text.terminal import say
 STOPS_AFTER_BATCH = "stopping after this batch; once more to stop now"
 STOPS_IN_TIME = "stopping after this batch, or in {0:g} s; once more to stop now"
 STOPS_NOW = "stopping now"
+OR_KILLS = "; once more to kill the process"
 STOPS_WHEN_STARTED = "stopping as soon as Spark has started; once more to stop now"
 GRACE_SECONDS = 20.0
 """Kubernetes kills what has not ended 30 s after SIGTERM, and Spark needs a few of them to end."""
@@ -33,7 +35,7 @@ class Stopped(Exception):
 class Stop:
     """Signals received so far; ``grace`` is how many seconds the batch may take after SIGTERM, None for any time.
 
-    With ``now``, the first signal is to stop at once.
+    With ``now``, the first signal is to stop at once. ``kill`` ends the process with an exit code, without Spark.
     """
 
     grace: float | None = GRACE_SECONDS
@@ -41,6 +43,7 @@ class Stop:
     received: int = 0
     number: int = 0
     clock: Callable[[], float] = time.monotonic
+    kill: Callable[[int], Any] | None = None
     _until: float | None = None
     _is_foreseen: bool = False
 
@@ -57,6 +60,7 @@ class Stop:
         self.received += 1
         self.number = number
         if self.received > 1:
+            self._heed_another()
             return
         timed = number == signal.SIGTERM and self.grace is not None and not self.now
         if timed and self.grace is not None:
@@ -64,6 +68,13 @@ class Stop:
             say(STOPS_IN_TIME.format(self.grace))
         else:
             say(STOPS_NOW if self.now else STOPS_AFTER_BATCH)
+
+    def _heed_another(self) -> None:
+        """Kill the process at the third signal; the second says so."""
+        if self.kill is not None and self.received > 2:
+            self.kill(self.exit_code)
+        elif self.kill is not None:
+            say(STOPS_NOW + OR_KILLS)
 
     @property
     def is_overdue(self) -> bool:

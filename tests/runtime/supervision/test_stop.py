@@ -43,3 +43,26 @@ def test_the_batch_has_its_grace_time_wherever_the_signal_has_come() -> None:
     assert (stop.is_overdue, stop.exit_code) == (False, 143)
     now[0] = 20.0
     assert stop.is_overdue
+
+
+@pytest.mark.parametrize(
+    ("now", "steps", "code"),
+    [
+        (False, ("SIGINT", "SIGINT"), None),
+        (False, ("SIGINT", "SIGINT", "SIGINT"), 130),
+        (False, ("SIGTERM", "SIGTERM", "SIGTERM"), 143),
+        (False, ("jvm", "SIGTERM", "SIGTERM"), None),
+        (False, ("jvm", "SIGTERM", "SIGTERM", "SIGINT"), 130),
+        (True, ("SIGINT", "SIGINT"), None),
+        (True, ("SIGINT", "SIGINT", "SIGINT"), 130),
+    ],
+)
+def test_the_signal_after_that_to_stop_now_kills_the_process(
+    capsys: pytest.CaptureFixture[str], now: bool, steps: tuple[str, ...], code: int | None
+) -> None:
+    killed: list[int] = []
+    stop = Stop(now=now, clock=lambda: 0.0, kill=killed.append)
+    for step in steps:
+        stop.asked_by_jvm() if step == "jvm" else stop(signal.Signals[step], None)
+    assert killed == ([] if code is None else [code])
+    assert ("stopping now; once more to kill the process" in capsys.readouterr().err) == (stop.received > 1)
