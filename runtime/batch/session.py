@@ -35,7 +35,7 @@ from hintplan.runtime.build.table import builder_of
 from hintplan.runtime.connectors.table import wrong_line
 from hintplan.runtime.lookup.plan import LookupRun
 from hintplan.runtime.results.files import keeping
-from hintplan.runtime.spark.session import prepare_session, start_session
+from hintplan.runtime.spark.session import plan_wide_rows, prepare_session, start_session
 from hintplan.runtime.spark.shipping import ship_code
 from hintplan.runtime.spark.versions import version_notes
 
@@ -150,6 +150,7 @@ class Session:
         zone = plan.config.get(TIME_ZONE, "UTC")
         self._spark.conf.set("spark.sql.session.timeZone", zone)
         self._spark.conf.set(_SHUFFLE_PARTITIONS, plan.config.get(PARALLELISM, self._partitions))
+        plan_wide_rows(self._spark, sum(len(table.columns) for table in plan.tables.values()))
         lookups = LookupRun(
             token=uuid.uuid4().hex,
             allowed_modules=self._policy.modules,

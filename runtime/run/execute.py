@@ -61,6 +61,7 @@ from hintplan.runtime.spark.explanation import failed
 from hintplan.runtime.spark.session import (
     is_remote,
     plan_batches_as_a_whole,
+    plan_wide_rows,
     prepare_session,
     shares_machine,
     write_logs_by_renaming,
@@ -140,6 +141,7 @@ def execute(
     refuse(before.found, checkpoint or "", allow_drop=allow_state_drop)
     own.conf.set("spark.sql.shuffle.partitions", str(before.partitions))
     plan_batches_as_a_whole(own)
+    plan_wide_rows(own, sum(len(table.columns) for table in plan.tables.values()))
     if allow_missing_files and not is_remote(own):
         own.conf.set(ALLOWED, "true")
     if policy.paths and not is_remote(own):

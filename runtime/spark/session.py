@@ -84,6 +84,9 @@ _ON_COMMAND_LINES = re.compile(r"spark\.hadoop\.fs\.s3a\.(bucket\..+\.)?(access\
 """Settings with secrets that have a better place."""
 
 _ADAPTIVE = "spark.sql.adaptive.enabled"
+_CONSTRAINTS = "spark.sql.constraintPropagation.enabled"
+_MOST_INFERRED = 500
+"""The columns of the tables of a plan, up to which Spark infers conditions from others."""
 
 SAFE_PATH = "PYTHONSAFEPATH"
 """The variable with which Python does not look for modules in the directory where it starts."""
@@ -396,6 +399,15 @@ def plan_batches_as_a_whole(spark: SparkSession) -> None:
     """
     if is_remote(spark) or not spark.sparkContext.getConf().contains(_ADAPTIVE):
         spark.conf.set(_ADAPTIVE, "false")
+
+
+def plan_wide_rows(spark: SparkSession, columns: int) -> None:
+    """Let Spark plan queries of ``spark`` over rows of so many ``columns``, unless it was told how it is to plan.
+
+    It infers conditions of columns from each other, in a time that grows with the square of their number.
+    """
+    if is_remote(spark) or not spark.sparkContext.getConf().contains(_CONSTRAINTS):
+        spark.conf.set(_CONSTRAINTS, "false" if columns > _MOST_INFERRED else "true")
 
 
 def write_logs_by_renaming(spark: SparkSession) -> None:

@@ -6,11 +6,12 @@ import pytest
 from pyspark import SparkConf
 from pyspark.sql import SparkSession
 
-from hintplan.runtime.spark.session import plan_batches_as_a_whole, prepare_session
+from hintplan.runtime.spark.session import plan_batches_as_a_whole, plan_wide_rows, prepare_session
 
 pytestmark = pytest.mark.spark
 
 ADAPTIVE = "spark.sql.adaptive.enabled"
+CONSTRAINTS = "spark.sql.constraintPropagation.enabled"
 
 
 def test_batches_are_planned_as_a_whole_in_the_session_of_the_run_only(spark: SparkSession) -> None:
@@ -26,3 +27,16 @@ def test_what_spark_was_started_with_holds(spark: SparkSession, monkeypatch: pyt
     own = prepare_session(spark, time_zone="UTC", once=True)
     plan_batches_as_a_whole(own)
     assert own.conf.get(ADAPTIVE) == "true"
+
+
+def test_conditions_of_wide_rows_are_not_inferred_from_each_other(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = prepare_session(spark, time_zone="UTC", once=True)
+    for columns, expected in ((500, "true"), (501, "false"), (2, "true")):
+        plan_wide_rows(own, columns)
+        assert own.conf.get(CONSTRAINTS) == expected
+    started = SparkConf(loadDefaults=False).set(CONSTRAINTS, "true")
+    monkeypatch.setattr(type(spark.sparkContext), "getConf", lambda _: started)
+    plan_wide_rows(own, 501)
+    assert own.conf.get(CONSTRAINTS) == "true"
