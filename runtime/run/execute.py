@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+import time
 import uuid
 from collections.abc import Sequence
 from functools import partial
@@ -41,6 +42,7 @@ from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import state_of
 from hintplan.runtime.batch.execution import BatchExecution
 from hintplan.runtime.batch.session import Session
+from hintplan.runtime.checkpoint.clock_notes import clock_notes
 from hintplan.runtime.checkpoint.files import NO_FILES, CheckpointFiles, local_directory, reached_by_workers
 from hintplan.runtime.checkpoint.generations import begin_generation, end_generations, old_logs
 from hintplan.runtime.checkpoint.lease import Waiting, lease_seconds
@@ -195,6 +197,9 @@ def execute(
                 partial(files_in, own),
                 allow_older=allow_older_sink or is_remote(own),
             )
+        if before.recorded is not None:
+            logs = [query.logs for query in before.recorded.queries]
+            execution.notes += tuple(clock_notes(there, logs, int(time.time() * 1000)))
         record = None if checkpoint is None else _recorded(plan, own, checkpoint, before, found, there)
         for name, writer in writers.items():
             if execution._lock is not None:
