@@ -33,6 +33,7 @@ _REDIRECTS = 5
 _PASSING = frozenset((408, 425, 429, 500, 502, 503, 504))
 _HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
 _NOTHING = frozenset((204, 404, 410))
+_LENGTHS = frozenset(("content-length", "transfer-encoding"))
 
 
 class HttpLookup(LookupFunction):
@@ -154,6 +155,9 @@ class _Service:
         try:
             value = parse_json(body)
         except ValueError as error:
+            if not response.headers.keys() & _LENGTHS:  # where it ends, the server may have been cut off
+                text = redacted(f"the response is cut off, or not JSON ({error})", self.context.options)
+                raise SourceUnavailable(text, path=self._path) from None
             raise self.error(f"the response is not JSON ({error})") from None
         value = self._pointed(value)
         found = [self._values(item) for item in (value if isinstance(value, list) else [value]) if item is not None]
@@ -190,6 +194,9 @@ class _Service:
             raise SourceUnavailable(f"the server did not answer within {timeout}", path=self._path) from None
         except httpx.InvalidURL as error:
             raise self.error(f"the url is wrong: {error}", hint="check 'url'") from None
+        except (httpx.ReadError, httpx.RemoteProtocolError) as error:
+            text = redacted(f"the server broke off its answer: {error}", self.context.options)
+            raise SourceUnavailable(text, path=self._path) from None
         except httpx.TransportError as error:
             text = redacted(f"the server cannot be reached: {error}", self.context.options)
             raise SourceUnavailable(text, path=self._path) from None

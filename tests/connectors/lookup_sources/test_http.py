@@ -99,6 +99,36 @@ def dribbling(start: bytes) -> Iterator[str]:
         listener.close()
 
 
+@contextmanager
+def breaking_off(answer: bytes) -> Iterator[str]:
+    """The url of a server that answers each request with ``answer``, and closes the connection."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = listener.accept()
+                with connection:
+                    connection.recv(1 << 16)
+                    connection.sendall(answer)
+                    connection.shutdown(socket.SHUT_WR)
+                    connection.recv(1 << 16)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join()
+        listener.close()
+
+
+HALF = b'{"n": 1, "ra'
+OK = b"HTTP/1.1 200 OK\r\n"
+CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
+
+
 def where(service: Service, path: str = "/rates/{code}", *, keys=("code",), declared=RATE, **more: str):
     options = {"connector": "http", "url": service.url + path} | {k.replace("_", "."): v for k, v in more.items()}
     return context(options, declared, keys=keys)
@@ -212,6 +242,36 @@ class TestLookups:
                     ask(("EUR",))
                 # A byte comes every 50 ms, so each wait of its own is short; 100 of them would take 5 s.
                 assert time.monotonic() - before < 3
+
+    @pytest.mark.parametrize(
+        ("answer", "said"),
+        [
+            (b"", "broke off its answer"),
+            (b"HTTP/1.1 20", "broke off its answer"),
+            (OK + b"Content-Len", "broke off its answer"),
+            (OK + b"Content-Length: 12\r\n\r\n", "broke off its answer"),
+            (OK + b"Content-Length: 13\r\n\r\n" + HALF, "broke off its answer"),
+            (b"HTTP/1.1 404 Not Found\r\nContent-Length: 13\r\n\r\n" + HALF, "broke off its answer"),
+            (CHUNKED, "broke off its answer"),
+            (CHUNKED + b'8\r\n{"n": 1}\r\n', "broke off its answer"),
+            (CHUNKED + b'ff\r\n{"n": 1}\r\n', "broke off its answer"),
+            (OK + b"\r\n", "the response is cut off, or not JSON"),
+            (OK + b"Connection: close\r\n\r\n" + HALF, "the response is cut off, or not JSON"),
+        ],
+    )
+    def test_half_an_answer_is_none_and_may_be_asked_for_again(self, mode, answer, said):
+        """Never taken for the row, nor for no row."""
+        with breaking_off(answer) as url:
+            place = context({"connector": "http", "url": f"{url}/{{code}}"}, RATE, keys=["code"])
+            with asked(mode, place) as ask, pytest.raises(SourceUnavailable, match=said):
+                ask(("EUR",))
+
+    @pytest.mark.parametrize("head", [b"", b"Connection: close\r\n", b"Content-Length: 8\r\n"])
+    def test_an_answer_may_end_with_its_connection(self, mode, head):
+        with breaking_off(OK + head + b'\r\n{"n": 1}') as url:
+            place = context({"connector": "http", "url": f"{url}/{{code}}"}, RATE, keys=["code"])
+            with asked(mode, place) as ask:
+                assert ask(("EUR",)) == [[("EUR", None, 1)]]
 
     def test_a_redirect_on_the_same_host_is_followed(self, service, mode):
         service.answers |= {"/rates/EUR": (302, b""), "/v2/EUR": (200, {"n": 1})}
