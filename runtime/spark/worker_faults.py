@@ -1,4 +1,4 @@
-"""What Python workers lack, out of what Spark says of a query that failed: the package, or the right Python.
+"""What Python workers lack, out of what Spark says of a query that failed: memory, a package, or the right Python.
 
 Workers need no hintplan, which goes along, but a Python of the driver's minor version with a few packages. Knows no
 Spark; the text comes from :mod:`hintplan.runtime.spark.failure`.
@@ -36,6 +36,11 @@ _WHICH = (
     "a Spark Connect server goes by its own PYSPARK_PYTHON"
 )
 
+_MORE_MEMORY = (
+    "give workers more: by --conf spark.executor.pyspark.memory=2g if that is set, else give the machine or the pod "
+    "more; or let a batch take fewer rows, then run again; nothing that was committed is lost"
+)
+
 
 def worker_fault(text: str) -> tuple[str, str] | None:
     """What is wrong with the workers' Python, and what to do; None if ``text`` tells of something else."""
@@ -51,6 +56,8 @@ def worker_fault(text: str) -> tuple[str, str] | None:
     if program:
         reason = "is not there" if program[2] == "2" else "may not be run"
         return f"the Python of the workers, {program[1]}, {reason} on one of them", _WHICH
+    if re.search(r"^(?:[\w.]+\.)?(?:Arrow|_Array)?MemoryError\b", text, re.MULTILINE):
+        return "a Python worker has no memory left", _MORE_MEMORY
     package = _package(text)
     if package is None:
         return None

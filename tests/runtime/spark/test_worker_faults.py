@@ -27,13 +27,21 @@ PANDAS = "[PACKAGE_NOT_INSTALLED] Pandas >= 2.2.0 must be installed; however, it
         ("ImportError: cannot import name 'descriptor' from 'google.protobuf' (unknown location)", "'protobuf'", ""),
         ("ModuleNotFoundError: No module named 'grpc'", "has no 'grpcio'", "where the Spark Connect server runs"),
         ("ModuleNotFoundError: No module named 'hintplan'", "has no 'hintplan'", "a table of generated rows"),
+        ("pyarrow.lib.ArrowMemoryError: malloc of size 64 failed", "no memory left", "spark.executor.pyspark.memory"),
+        ("MemoryError", "no memory left", "spark.executor.pyspark.memory"),
+        ("numpy._core._exceptions._ArrayMemoryError: Unable to allocate 8 GiB", "no memory left", "fewer rows"),
     ],
 )
-def test_what_workers_lack_is_named_with_what_to_install(text: str, cause: str, hint: str) -> None:
+def test_what_workers_lack_is_named_with_what_mends_it(text: str, cause: str, hint: str) -> None:
     found = worker_fault(f"Traceback (most recent call last):\n  File x\n{text}\n SQLSTATE: 38000\n\tat org.apache")
     assert found is not None
     assert cause in found[0]
     assert hint in found[1]
+
+
+@pytest.mark.parametrize("text", ["ValueError: a MemoryError was expected", "shop.OutOfMemoryErrors: none"])
+def test_a_text_about_memory_is_no_lack_of_it(text: str) -> None:
+    assert worker_fault(f"Traceback (most recent call last):\n  File x\n{text}\n") is None
 
 
 def test_a_module_of_the_users_is_named_with_how_to_send_it() -> None:
