@@ -87,6 +87,18 @@ def _no_room(text: str) -> Explanation | None:
     )
 
 
+def _long_name(text: str) -> Explanation | None:
+    """A value of a partition, which a directory is named after, that is longer than names may be."""
+    found = re.search(r"Mkdirs failed to create \S*?/([^/\s=]+)=[^/\s]{240,}", text)
+    if found is None:
+        return None
+    return (
+        f"a value of partition column {unquote(found[1])!r} is too long for the name of a directory",
+        "leave such rows out, or take another column in PARTITIONED BY: names have at most 255 bytes, of which each "
+        f"character beyond letters and digits may take several; {_RESUME}",
+    )
+
+
 def _not_allowed(text: str) -> Explanation | None:
     """Directories that the user of the run may not write to, or that are on a disk that nobody can."""
     found = re.search(
@@ -193,6 +205,7 @@ _FAULTS: tuple[Callable[[str], Explanation | None], ...] = (
     _no_broker,
     _another_protocol,
     _of_s3,
+    _long_name,
     _not_allowed,
 )
 

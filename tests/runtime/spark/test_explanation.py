@@ -10,6 +10,13 @@ from hintplan.runtime.spark.failure import root_cause
 READING = "SparkException: [FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:///in/my%20orders/9"
 
 CASES = {
+    "a long partition": (
+        "java.io.IOException: Mkdirs failed to create file:/out/_temporary/0/attempt_1/day%20of=1/name="
+        + "x" * 300
+        + " (exists=false, cwd=file:/work)",
+        "a value of partition column 'name' is too long for the name of a directory",
+        "at most 255 bytes",
+    ),
     "json": (
         READING + ".json.  SQLSTATE: KD001\n[MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION] Malformed records are "
         "detected in record parsing: [null,null].",
