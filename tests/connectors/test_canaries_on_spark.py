@@ -19,7 +19,7 @@ from tests.connectors.messages.broker import spark_conf
 from tests.sample import each_once
 from tests.spark.commands import Commands, running_commands
 
-pytestmark = [pytest.mark.spark, pytest.mark.integration]
+pytestmark = [pytest.mark.spark, pytest.mark.integration, pytest.mark.part(of=2, fixture="commands")]
 
 CANARY = "canary+hunter2/7f3a ü"
 FORMS = (

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.sample import in_turn
+
 EXAMPLE = Path(__file__).parents[2] / "examples" / "review"
 
 pytestmark = pytest.mark.integration
@@ -33,6 +35,7 @@ def pattern(shown: list[str]) -> str:
     return "".join(lines)
 
 
+@in_turn(1, of=3)
 def test_every_step_of_the_life_of_a_plan_is_as_the_page_shows_it(tmp_path: Path) -> None:
     folder = tmp_path / "orders"
     shutil.copytree(EXAMPLE, folder)

@@ -17,7 +17,7 @@ import pytest
 
 from hintplan import compile_sql
 from tests.connectors.lookup_sources.servers import PASSWORD, Postgres
-from tests.sample import sampled
+from tests.sample import in_turn, sampled
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "examples" / "enrich"
@@ -88,6 +88,7 @@ def test_both_databases_are_declared_alike():
     assert declared[0] == declared[1]
 
 
+@in_turn(2, of=3)
 @pytest.mark.integration
 @pytest.mark.spark
 @pytest.mark.parametrize("database", sampled(["sqlite", "postgres"], keep=1))

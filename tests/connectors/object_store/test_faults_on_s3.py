@@ -12,7 +12,7 @@ from tests.connectors.object_store.job import Job
 from tests.connectors.object_store.server import Fault, Request
 from tests.spark.commands import Commands
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.integration, pytest.mark.part(of=3)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.integration, pytest.mark.part(of=6)]
 
 BATCHES = 4
 FOR_A_WHILE = 3

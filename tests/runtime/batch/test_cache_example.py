@@ -14,6 +14,7 @@ import hintplan
 from hintplan.plans.connectors.datagen import field_specs
 from hintplan.runtime.connectors.datagen.generators import batch
 from tests.cluster.installed import environment, installed
+from tests.sample import in_turn
 
 pytestmark = [pytest.mark.spark, pytest.mark.integration]
 
@@ -40,6 +41,7 @@ def generated() -> sqlite3.Connection:
     return database
 
 
+@in_turn(0, of=3)
 def test_the_example_gives_what_sqlite_gives_and_says_what_was_cached(tmp_path: Path) -> None:
     for file in EXAMPLE.glob("*.*"):
         if file.suffix in (".py", ".sql"):
