@@ -169,11 +169,15 @@ class LookupCache(ABC):
 
 
 class ReloadContext(ABC):
-    """What a reload trigger can see and do; times in ms since the epoch."""
+    """What a reload trigger can see and do; times of day in ms since the epoch."""
 
     @abstractmethod
     def current_processing_time(self) -> int:
-        """What the engine's clock says."""
+        """What the engine's clock says, which may be put forward or back."""
+
+    @abstractmethod
+    def elapsed(self) -> int:
+        """The ms since some moment, by a clock that only goes on."""
 
     @abstractmethod
     def current_watermark(self) -> int:
@@ -189,6 +193,10 @@ class ReloadContext(ABC):
     @abstractmethod
     def call_at(self, time: int, action: Callable[[], None]) -> Callable[[], None]:
         """Have ``action`` called once at ``time``, on a thread of the engine's; returns what cancels it."""
+
+    @abstractmethod
+    def call_after(self, milliseconds: int, action: Callable[[], None]) -> Callable[[], None]:
+        """Have ``action`` called once when so much time has passed, whatever is done to the clock meanwhile."""
 
 
 class CacheReloadTrigger(ABC):

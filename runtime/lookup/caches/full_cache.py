@@ -204,6 +204,9 @@ class Reloads(ReloadContext):
     def current_processing_time(self) -> int:
         return self._clock.now()
 
+    def elapsed(self) -> int:
+        return self._clock.elapsed()
+
     def current_watermark(self) -> int:
         return NO_WATERMARK
 
@@ -212,3 +215,6 @@ class Reloads(ReloadContext):
 
     def call_at(self, time: int, action: Callable[[], None]) -> Callable[[], None]:
         return self._scheduler.call_at(time, action)
+
+    def call_after(self, milliseconds: int, action: Callable[[], None]) -> Callable[[], None]:
+        return self._scheduler.call_after(milliseconds, action)

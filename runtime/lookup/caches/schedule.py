@@ -9,9 +9,11 @@ from __future__ import annotations
 import heapq
 import itertools
 import logging
+import math
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from hintplan.runtime.worker.clock import Clock
@@ -29,6 +31,10 @@ class Scheduler(Protocol):
         """Call ``action`` once at ``time``; returns what cancels it."""
         ...
 
+    def call_after(self, milliseconds: int, action: Callable[[], None]) -> Callable[[], None]:
+        """Call ``action`` once after so much time, however the calendar is set meanwhile; returns what cancels it."""
+        ...
+
     def run(self, work: Callable[[], None]) -> Future[None]:
         """Start ``work`` after what was handed in before; it may take long."""
         ...
@@ -38,14 +44,25 @@ class Scheduler(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class _Due:
+    """Actions in a heap by when they are due, in ms by ``clock``, and by the order in which they came."""
+
+    clock: Callable[[], int]
+    entries: list[tuple[int, int, Callable[[], None]]] = field(default_factory=list)
+
+    def wait(self) -> float:
+        """The seconds until the first one is due."""
+        return (self.entries[0][0] - self.clock()) / 1000 if self.entries else math.inf
+
+
 class ThreadScheduler:
     """Threads of this process: one waits, one runs actions, one runs what takes long."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._due: list[tuple[int, int, Callable[[], None]]] = []
+        self._calendar, self._lapse = _Due(clock.now), _Due(clock.elapsed)
         self._order = itertools.count()
-        self._cancelled: set[int] = set()
         self._changed = threading.Condition()
         self._closed = False
         self._triggers = ThreadPoolExecutor(max_workers=1, thread_name_prefix="hintplan-trigger")
@@ -53,17 +70,10 @@ class ThreadScheduler:
         threading.Thread(target=self._serve, name="hintplan-schedule", daemon=True).start()
 
     def call_at(self, time: int, action: Callable[[], None]) -> Callable[[], None]:
-        with self._changed:
-            number = next(self._order)
-            heapq.heappush(self._due, (time, number, action))
-            self._changed.notify()
+        return self._added(self._calendar, time, action)
 
-        def cancel() -> None:
-            with self._changed:
-                if any(found == number for _, found, _ in self._due):
-                    self._cancelled.add(number)
-
-        return cancel
+    def call_after(self, milliseconds: int, action: Callable[[], None]) -> Callable[[], None]:
+        return self._added(self._lapse, self._clock.elapsed() + milliseconds, action)
 
     def run(self, work: Callable[[], None]) -> Future[None]:
         return self._worker.submit(work)
@@ -75,19 +85,30 @@ class ThreadScheduler:
         for pool in (self._triggers, self._worker):
             pool.shutdown(wait=False, cancel_futures=True)
 
+    def _added(self, due: _Due, time: int, action: Callable[[], None]) -> Callable[[], None]:
+        entry = (time, next(self._order), action)
+        with self._changed:
+            heapq.heappush(due.entries, entry)
+            self._changed.notify()
+
+        def cancel() -> None:
+            with self._changed:
+                if entry in due.entries:
+                    due.entries.remove(entry)
+                    heapq.heapify(due.entries)
+
+        return cancel
+
     def _serve(self) -> None:
         while True:
             with self._changed:
                 if self._closed:
                     return
-                wait = min((self._due[0][0] - self._clock.now()) / 1000, _LONGEST_WAIT) if self._due else None
-                if wait is None or wait > 0:
-                    self._changed.wait(wait)
+                first = min((self._calendar, self._lapse), key=_Due.wait)
+                if (wait := first.wait()) > 0:
+                    self._changed.wait(min(wait, _LONGEST_WAIT))
                     continue
-                _, number, action = heapq.heappop(self._due)
-                if number in self._cancelled:
-                    self._cancelled.discard(number)
-                    continue
+                _, _, action = heapq.heappop(first.entries)
             # An action that fails is reported, and ends neither this thread nor other triggers.
             self._triggers.submit(action).add_done_callback(_report)
 

@@ -23,7 +23,8 @@ from hintplan.runtime.lookup.api import CacheReloadTrigger, ReloadContext
 class PeriodicReloadTrigger(CacheReloadTrigger):
     """Reloads every ``interval`` ms: from the end of a load to the start of the next (FIXED_DELAY), or start to start.
 
-    With FIXED_RATE, starts that fell into a slow load are made up for, one right after the other, as in Flink.
+    With FIXED_RATE, starts that fell into a slow load are made up for, one right after the other, as in Flink. A clock
+    that is put forward or back changes nothing.
     """
 
     def __init__(self, interval: int, mode: Literal["FIXED_DELAY", "FIXED_RATE"]) -> None:
@@ -34,7 +35,7 @@ class PeriodicReloadTrigger(CacheReloadTrigger):
 
     def open(self, context: ReloadContext) -> None:
         self._context = context
-        self._next(context.current_processing_time() + self._interval)
+        self._next(context.elapsed() + self._interval)
 
     def close(self) -> None:
         self._closed = True
@@ -42,11 +43,12 @@ class PeriodicReloadTrigger(CacheReloadTrigger):
 
     def _next(self, due: int) -> None:
         if not self._closed:
-            self._cancel = self._context.call_at(due, lambda: self._fire(due))
+            left = max(0, due - self._context.elapsed())
+            self._cancel = self._context.call_after(left, lambda: self._fire(due))
 
     def _fire(self, due: int) -> None:
         def loaded(_: Future[None]) -> None:
-            start = due if self._mode == "FIXED_RATE" else self._context.current_processing_time()
+            start = due if self._mode == "FIXED_RATE" else self._context.elapsed()
             self._next(start + self._interval)
 
         if not self._closed:

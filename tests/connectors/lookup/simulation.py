@@ -124,6 +124,9 @@ class VirtualScheduler:
         heapq.heappush(self._due, entry)
         return lambda: self._due.remove(entry) if entry in self._due else None
 
+    def call_after(self, milliseconds: int, action: Callable[[], None]) -> Callable[[], None]:
+        return self.call_at(self._clock.now() + milliseconds, action)
+
     def run(self, work: Callable[[], None]) -> Future[None]:
         future: Future[None] = Future()
         try:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+import threading
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from random import Random
+from typing import Literal
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
@@ -13,10 +16,12 @@ import pytest
 from hintplan.plans.errors import RunError
 from hintplan.runtime.lookup.api import CacheReloadTrigger, Key, Row
 from hintplan.runtime.lookup.caches.full_cache import FullCache, Reloads
+from hintplan.runtime.lookup.caches.schedule import ThreadScheduler
 from hintplan.runtime.lookup.caches.triggers import PeriodicReloadTrigger, TimedReloadTrigger, iso_time
 from hintplan.runtime.lookup.metrics import LookupCounters
 from hintplan.runtime.lookup.policy import FetchPolicy, answers
 from hintplan.runtime.lookup.rows import python_rows
+from hintplan.runtime.worker.clock import SystemClock
 from tests.connectors.lookup.simulation import VirtualClock, VirtualScheduler
 from tests.sample import sampled
 
@@ -175,6 +180,53 @@ def loads_of(trigger: Callable[[], CacheReloadTrigger], *, start: int, takes: in
     trigger().open(Reloads(cache, clock, scheduler))
     scheduler.advance(span)
     return [load - start for load in table.loads]
+
+
+class PutBack(SystemClock):
+    """A clock whose calendar is put back by a day as soon as somebody looks at it, again and again."""
+
+    def __init__(self) -> None:
+        self.days = 0
+
+    def now(self) -> int:
+        self.days += 1
+        return super().now() - self.days * 86_400_000
+
+
+@pytest.mark.parametrize("mode", ["FIXED_DELAY", "FIXED_RATE"])
+def test_a_clock_that_is_put_back_delays_no_periodic_load(mode: Literal["FIXED_DELAY", "FIXED_RATE"]) -> None:
+    clock, loads, thrice = PutBack(), itertools.count(1), threading.Event()
+
+    def load() -> Iterator[Row]:
+        if next(loads) == 3:
+            thrice.set()
+        yield (1, "a")
+
+    cache = FullCache(load, SCHEMA, ["k"], clock, retry_on=(), max_failures=0, where="t")
+    cache.open()
+    scheduler = ThreadScheduler(clock)
+    trigger = PeriodicReloadTrigger(1, mode)
+    trigger.open(Reloads(cache, clock, scheduler))
+    assert thrice.wait(60)
+    trigger.close()
+    scheduler.close()
+
+
+def test_what_is_cancelled_is_not_called_by_either_clock() -> None:
+    clock = SystemClock()
+    scheduler, last = ThreadScheduler(clock), threading.Event()
+    called: list[str] = []
+    cancelled = [
+        scheduler.call_at(clock.now() + 60, lambda: called.append("at")),
+        scheduler.call_after(60, lambda: called.append("after")),
+    ]
+    scheduler.call_after(120, last.set)
+    for cancel in cancelled:
+        cancel()
+        cancel()
+    assert last.wait(60)
+    assert called == []
+    scheduler.close()
 
 
 def test_a_fixed_delay_is_from_the_end_of_a_load_to_the_start_of_the_next() -> None:
