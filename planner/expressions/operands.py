@@ -10,12 +10,14 @@ a string literal beside a date or time is one itself.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from hintplan.planner.expressions.coercion import (
     arithmetic_type,
     as_decimal,
     cast,
+    common_moment,
     common_type,
     convert,
     may_overflow,
@@ -31,6 +33,7 @@ from hintplan.plans.errors import SqlError
 _EXACT_IN_FLOAT = 1 << 24
 _EQUALITIES = ("'='", "'<>'", "IN", "IS DISTINCT FROM", "INTERSECT", "EXCEPT")
 """What compares values of nested types: none of them has an order."""
+_EQUAL_TO = ("'='", "'<>'", "IN", "NOT IN", "USING")
 _OR_NULL = {"+": "try_add", "-": "try_subtract", "*": "try_multiply"}
 
 
@@ -55,9 +58,8 @@ def comparable(source: Source, what: str, values: tuple[Expr, ...], offset: int)
         for i, value in enumerate(values):
             if isinstance(value, Literal) and value.type.is_text and value.text is not None:
                 found[i] = temporal_literal(source, temporal.root, value.text, value.offset)
-    if any(v.type.root == "TIMESTAMP_LTZ" for v in values):
-        found = [_in_session_zone(v) for v in found]
-    common = common_type([v.type for v in found])
+    found = _in_session_zone(found)
+    common = common_type([v.type for v in found]) or _moment(what, found)
     for value in values:
         if value.type.is_nested and what not in _EQUALITIES:
             message = f"{what} does not take {value.type.root} values"
@@ -78,6 +80,24 @@ def comparable(source: Source, what: str, values: tuple[Expr, ...], offset: int)
     return tuple(found)
 
 
+def mixed_moments(values: Sequence[Expr]) -> bool:
+    """Whether TIMESTAMP and TIMESTAMP_LTZ meet in ``values``, and nothing else."""
+    return common_moment([v.type for v in _in_session_zone(values)]) is not None
+
+
+def _moment(what: str, values: Sequence[Expr]) -> DataType | None:
+    """The type by which TIMESTAMP and TIMESTAMP_LTZ are compared, in the session time zone; None if others are there.
+
+    As in Flink, it is that of the left side of an equality, and of the right side of anything else, which matters where
+    a clock is put back or forward.
+    """
+    common = common_moment([v.type for v in values])
+    if common is None:
+        return None
+    side = values[0 if what in _EQUAL_TO else -1]
+    return replace(common, root="TIMESTAMP" if side.type.root == "TIMESTAMP" else "TIMESTAMP_LTZ")
+
+
 def _is_float(value: Expr) -> bool:
     """Whether all values are a FLOAT each, or are converted to it without being rounded."""
     if isinstance(value, Literal) and value.text is not None and value.type.is_integer:
@@ -92,11 +112,16 @@ def not_distinct(source: Source, what: str, a: Expr, b: Expr, offset: int) -> Ex
     return call("coalesce", (compared("=", (a, b), offset), both), BOOLEAN, offset)
 
 
-def _in_session_zone(value: Expr) -> Expr:
-    """A TIMESTAMP literal beside a TIMESTAMP_LTZ is meant in the session time zone."""
-    if isinstance(value, Literal) and value.type.root == "TIMESTAMP":
-        return replace(value, type=replace(value.type, root="TIMESTAMP_LTZ"))
-    return value
+def _in_session_zone(values: Sequence[Expr]) -> list[Expr]:
+    """``values``, whose TIMESTAMP literals are meant in the session time zone if a TIMESTAMP_LTZ is beside them."""
+    if all(v.type.root != "TIMESTAMP_LTZ" for v in values):
+        return list(values)
+    return [
+        replace(v, type=replace(v.type, root="TIMESTAMP_LTZ"))
+        if isinstance(v, Literal) and v.type.root == "TIMESTAMP"
+        else v
+        for v in values
+    ]
 
 
 def arithmetic(source: Source, operator: str, left: Expr, right: Expr, offset: int) -> Expr:

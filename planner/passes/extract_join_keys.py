@@ -167,6 +167,9 @@ def _refused(context: Context, bad: Expr, part: Expr, left: Side, right: Side) -
             offset,
             "write TRY_CAST, or compute it in a sub-query first",
         )
+    if not is_deterministic(bad):
+        message = f"the current time, as {what} takes it, cannot be part of the condition of this join"
+        return context.source.error(message, offset, "compare with a column that holds a time")
     return context.source.error(
         f"{what} over columns of both sides cannot be part of the condition of this join",
         offset,

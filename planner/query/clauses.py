@@ -18,7 +18,10 @@ _IN_BATCH = "write SET 'execution.runtime-mode' = 'batch'"
 
 _WITHOUT_LIMIT = {
     "order": ("ORDER BY is not supported in streaming", f"a stream of changes has no end: add LIMIT, or {_IN_BATCH}"),
-    "offset": ("OFFSET is not supported in streaming", f"a stream of changes has no end: add LIMIT, or {_IN_BATCH}"),
+    "offset": (
+        "OFFSET is not supported in streaming without LIMIT, by Flink neither",
+        f"a stream of changes has no end: add LIMIT, or {_IN_BATCH}",
+    ),
 }
 """What a stream has below a LIMIT only."""
 

@@ -8,11 +8,12 @@ from dataclasses import replace
 from sqlglot import exp
 
 from hintplan.planner.context import Context
+from hintplan.planner.expressions import nested
 from hintplan.planner.expressions.coercion import cast
 from hintplan.planner.expressions.typed import FIELD, Call, Expr, Field, Literal, Ref, conjunction, walk
 from hintplan.planner.relations import Calc, Item, Relation, identity
 from hintplan.planner.syntax.dialect import offset_of
-from hintplan.planner.translation.scope import Scope, star
+from hintplan.planner.translation.scope import Scope, resolve_path, star
 from hintplan.planner.translation.translator import Translator, only
 
 
@@ -20,9 +21,9 @@ def projections(context: Context, select: exp.Select, translator: Translator) ->
     """The names and values of what SELECT lists, with ``*`` written out."""
     found: list[tuple[str, Expr]] = []
     for node in select.expressions:
-        expanded = _star_fields(context, node, translator.scope)
+        expanded = _starred(context, node, translator.scope)
         if expanded is not None:
-            found.extend((f.name, Ref(field=f)) for f in expanded)
+            found.extend(expanded)
             continue
         name, body = _output_name(context, node)
         expression = translator.expression(body)
@@ -30,14 +31,33 @@ def projections(context: Context, select: exp.Select, translator: Translator) ->
     return found
 
 
-def _star_fields(context: Context, node: exp.Expr, scope: Scope) -> tuple[Field, ...] | None:
-    """The fields of ``*`` or ``t.*``; None if ``node`` is something else."""
-    inner = node.this if isinstance(node, exp.Column) else node
-    if not isinstance(inner, exp.Star):
+def _starred(context: Context, node: exp.Expr, scope: Scope) -> list[tuple[str, Expr]] | None:
+    """The names and values of ``*``, ``t.*`` or ``t.a.*``, the fields of a ROW; None if ``node`` is something else."""
+    names = _qualifier(context, node)
+    if names is None:
         return None
-    only(context.source, inner)
-    qualifier = node.args.get("table") if isinstance(node, exp.Column) else None
-    return star(context.source, scope, qualifier.name if qualifier else None, offset_of(node))
+    offset = offset_of(node)
+    of_input = any(names in ((i.name,), i.path[-len(names) :]) for i in scope.inputs)
+    if not names or of_input or (len(names) == 1 and not scope.find(None, names[0])):
+        return [(f.name, Ref(field=f)) for f in star(context.source, scope, names[-1] if names else None, offset)]
+    whole = resolve_path(context.source, scope, names, offset)
+    if whole.type.root != "ROW":
+        message = f"'{'.'.join(names)}.*' is of a ROW, found {whole.type.as_nullable()}"
+        raise context.source.error(message, offset, f"write {'.'.join(names)}")
+    return [(name, nested.field(context.source, whole, name, offset)) for name in whole.type.names]
+
+
+def _qualifier(context: Context, node: exp.Expr) -> tuple[str, ...] | None:
+    """The names before ``*``; None if ``node`` has no star."""
+    if isinstance(node, exp.Star):
+        only(context.source, node)
+        return ()
+    if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
+        only(context.source, node.this)
+        return tuple(part.name for part in node.parts[:-1])
+    if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Star) and isinstance(node.this, exp.Column):
+        return tuple(part.name for part in node.this.parts)
+    return None
 
 
 def _output_name(context: Context, node: exp.Expr) -> tuple[str | None, exp.Expr]:

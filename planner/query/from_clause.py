@@ -85,13 +85,24 @@ def _source(compiler: QueryCompiler, node: exp.Expr, hints: BlockHints) -> From:
     return found
 
 
+def _of_rows(version: exp.Expr) -> bool:
+    """Whether FOR SYSTEM_TIME AS OF names a column, or the time at which a row is processed."""
+    called = (call.name.upper() for call in version.find_all(exp.Anonymous))
+    return version.find(exp.Column) is not None or "PROCTIME" in called
+
+
 def _is_query(node: exp.Expr) -> bool:
     return isinstance(node, exp.Select | exp.SetOperation) or (isinstance(node, exp.Subquery) and _is_query(node.this))
 
 
 def _input(compiler: QueryCompiler, node: exp.Expr, *, looked_up: bool = False) -> From:
     context, environment = compiler.context, compiler.environment
-    if node.args.get("version") and not looked_up:
+    version = node.args.get("version")
+    if version and not looked_up and not _of_rows(version):
+        message = "FOR SYSTEM_TIME AS OF a time of its own is not supported: no table is read as it was then"
+        advice = "read a table of Delta by the version that it had: /*+ OPTIONS('versionAsOf' = '3') */ after its name"
+        raise context.source.error(message, offset_of(version), advice)
+    if version and not looked_up:
         raise context.source.error(
             "FOR SYSTEM_TIME AS OF belongs to the right side of a JOIN",
             offset_of(node),

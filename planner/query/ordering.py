@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from hintplan.planner.context import Context
-from hintplan.planner.expressions.typed import Expr, Field, Ref
-from hintplan.planner.query.columns import projections
+from hintplan.planner.expressions.typed import BOOLEAN, Expr, Field, Ref, literal
+from hintplan.planner.query.columns import filtered, projections
 from hintplan.planner.relations import Calc, Item, Relation, RowNumber, Sort, SortItem, identity
 from hintplan.planner.syntax.dialect import offset_of, starts_at
 from hintplan.planner.translation.expressions import clause_translator
@@ -220,17 +220,17 @@ def first_of_each(
     fields: Sequence[Field],
     partition: tuple[Field, ...],
     block: str,
-) -> RowNumber:
+) -> Relation:
     """The rows of each ``partition`` that LIMIT and OFFSET of ``node`` keep, ordered by ``fields`` as ``keys`` say."""
     offset, limit = _rows(context, node)
     assert limit is not None
-    if limit == 0:
-        place = node.args["limit"]
-        raise context.source.error("LIMIT 0 keeps no row", offset_of(place), "remove the query")
+    order = _order(context, keys, fields)
+    if limit == 0:  # no number is that of a row, which needs no state
+        return filtered(relation, (literal("FALSE", BOOLEAN),), block)
     return RowNumber(
         input=relation,
         partition=partition,
-        order=_order(context, keys, fields),
+        order=order,
         latest=False,
         by_time=False,
         number=context.field("", parse_type(NUMBER_TYPE)),
@@ -274,8 +274,6 @@ def _rows(context: Context, node: exp.Expr) -> tuple[int, int | None]:
 def _number(context: Context, what: str, node: exp.Expr, place: int) -> int:
     if not isinstance(node, exp.Literal) or node.args["is_string"] or not node.name.isdigit():
         raise context.source.error(f"{what} takes a whole number", offset_of(node) or place, f"write {what} 10")
-    if not context.batch and what != "OFFSET" and int(node.name) == 0:
-        raise context.source.error(f"{what} 0 keeps no row", offset_of(node) or place, "remove the query")
     if int(node.name) > MOST_ROWS:
         raise context.source.error(f"{what} takes at most {MOST_ROWS}", offset_of(node) or place, "write less")
     return int(node.name)

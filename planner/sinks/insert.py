@@ -236,6 +236,10 @@ def _check_scans(context: Context, relation: Relation) -> None:
         _check_scans(context, below)
 
 
+_EARLIER = "compute it before the join or aggregation, such as in a computed column of the table"
+_AT_SOURCE = "the rows change in their source already: give them a column with a time there"
+
+
 def _check_repeatable(context: Context, relation: Relation, statement: Insert) -> None:
     """Refuse expressions that give other values when a row is taken back than when it was added."""
     if isinstance(relation, Calc) and not is_insert_only(relation.input):
@@ -245,10 +249,18 @@ def _check_repeatable(context: Context, relation: Relation, statement: Insert) -
             raise context.source.error(
                 "the current time over a query whose rows can change: a row could not be taken back as it was written",
                 getattr(bad, "offset", 0) or statement.offset,
-                "compute it before the join or aggregation, such as in a computed column of the table",
+                _AT_SOURCE if _changes_in_source(relation.input) else _EARLIER,
             )
     for below in inputs_of(relation):
         _check_repeatable(context, below, statement)
+
+
+def _changes_in_source(relation: Relation) -> bool:
+    """Whether there is no place below ``relation`` where rows are only added."""
+    if isinstance(relation, Scan):
+        return relation.changelog
+    below = inputs_of(relation)
+    return bool(below) and all(map(_changes_in_source, below))
 
 
 def _check_changes(context: Context, statement: Insert, entry: TableEntry, relation: Relation) -> None:

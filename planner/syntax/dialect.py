@@ -64,9 +64,9 @@ def _placed(parse: Any) -> Any:
 
 _WITHOUT_PLACE = (
     *(exp.Null, exp.Boolean, exp.CurrentDate, exp.CurrentTime, exp.CurrentTimestamp),
-    *(exp.Localtime, exp.Localtimestamp),
+    *(exp.Localtime, exp.Localtimestamp, exp.RawString),
 )
-"""Nodes of a single word, whose place sqlglot does not keep."""
+"""Nodes of a single token, whose place sqlglot does not keep."""
 
 
 class Flink(Dialect):
@@ -79,6 +79,8 @@ class Flink(Dialect):
             for word, kind in tokens.Tokenizer.KEYWORDS.items()
             if not word.startswith(("/*", "--", "{")) and kind != TokenType.COMMAND
         }
+        # Octets; sqlglot's own kind of them would make numbers of 0xFF as well, which Flink has not.
+        RAW_STRINGS: ClassVar[list[str | tuple[str, str]]] = [("X'", "'"), ("x'", "'")]
         COMMENTS: ClassVar[list[str | tuple[str, str]]] = []
         COMMANDS: ClassVar[set[TokenType]] = set()
 

@@ -21,6 +21,7 @@ _HANDLERS: dict[type, Handler] = {
     exp.Array: nested.array,
     exp.Tuple: nested.row,
     exp.Literal: literals.plain_literal,
+    exp.RawString: literals.octets,
     exp.Cast: literals.typed_literal,
     exp.Interval: literals.interval,
     exp.Boolean: literals.truth_value,

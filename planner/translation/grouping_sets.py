@@ -66,9 +66,9 @@ def grouping_sets(source: Source, group: exp.Group | None, column: Callable[[exp
     different = sorted(set(found), key=lambda members: set_id(len(keys), members))
     if len(different) < len(found) and group.args.get("all") is not False:
         raise source.error(
-            "a grouping set is given twice, which Flink does not support",
+            "a grouping set is given twice, which is not supported",
             offset_of(group),
-            "write GROUP BY DISTINCT to have each set once",
+            "write GROUP BY DISTINCT to have each set once, or UNION ALL to have its groups twice",
         )
     return GroupingSets(keys=keys, sets=tuple(different))
 

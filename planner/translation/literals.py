@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 from sqlglot import exp
 
 from hintplan.planner.expressions.literals import interval_literal, number_literal, temporal_literal
-from hintplan.planner.expressions.typed import BOOLEAN, NULL, STRING, Expr, literal
+from hintplan.planner.expressions.typed import BOOLEAN, NULL, STRING, Expr, call, literal
 from hintplan.planner.syntax.dialect import idle_of, offset_of
 from hintplan.planner.translation.translator import Translator
+from hintplan.plans.declarations.types import DataType
+
+BYTES = DataType(root="BYTES", nullable=False)
 
 
 def plain_literal(t: Translator, node: exp.Expr) -> Expr:
@@ -26,6 +31,16 @@ def typed_literal(t: Translator, node: exp.Expr) -> Expr:
     if not isinstance(node.this, exp.Literal) or kind not in ("DATE", "TIMESTAMP"):
         raise t.source.error(f"a {kind} literal is not supported", offset, "use CAST('...' AS <type>)")
     return temporal_literal(t.source, kind, node.this.name, offset)
+
+
+def octets(t: Translator, node: exp.Expr) -> Expr:
+    """``X'C0FFEE'``, of two hexadecimal digits an octet."""
+    digits, offset = node.name.upper(), offset_of(node)
+    if re.fullmatch("([0-9A-F]{2})*", digits) is None:
+        message = f"X'{node.name}' is not a literal of octets, each of which has two of the digits 0 to 9 and A to F"
+        raise t.source.error(message, offset, "write it like X'C0FFEE'")
+    kind = DataType(root="BINARY", precision=len(digits) // 2, nullable=False)
+    return call("unhex", (literal(digits, STRING, offset),), kind if digits else BYTES, offset)
 
 
 def interval(t: Translator, node: exp.Expr) -> Expr:

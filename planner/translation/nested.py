@@ -23,6 +23,9 @@ def column(t: Translator, node: exp.Expr) -> Expr:
 def dotted(t: Translator, node: exp.Expr) -> Expr:
     """``(expression).field``, ``arr[1].field``, and paths that are longer than a column's."""
     offset, name = offset_of(node), node.expression
+    if isinstance(name, exp.Star):
+        message = "'.*' stands behind a table or a column in the SELECT list only"
+        raise t.source.error(message, offset, "name the fields: (x).a, (x).b")
     if not isinstance(name, exp.Identifier):
         raise t.source.error("a function has no path here", offset, "write its name alone")
     whole = node.this

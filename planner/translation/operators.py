@@ -8,7 +8,14 @@ from hintplan.planner.expressions import scalars
 from hintplan.planner.expressions.comparisons import between, compared, is_in
 from hintplan.planner.expressions.likes import like_pattern, similar_pattern
 from hintplan.planner.expressions.nested_parts import is_constructor
-from hintplan.planner.expressions.operands import arithmetic, comparable, mismatch, not_distinct, shift_time
+from hintplan.planner.expressions.operands import (
+    arithmetic,
+    comparable,
+    mismatch,
+    mixed_moments,
+    not_distinct,
+    shift_time,
+)
 from hintplan.planner.expressions.texts_read import read_texts
 from hintplan.planner.expressions.typed import BOOLEAN, NULL, STRING, Call, Expr, Literal, call, literal
 from hintplan.planner.syntax.dialect import offset_of
@@ -95,12 +102,24 @@ def between_bounds(t: Translator, node: exp.Expr) -> Expr:
     """The bounds of BETWEEN SYMMETRIC may come in either order."""
     only(t.source, node, "this", "low", "high", "symmetric")
     offset = offset_of(node)
-    parts = (t.expression(node.this), t.expression(node.args["low"]), t.expression(node.args["high"]))
-    value, low, high = comparable(t.source, "BETWEEN", read_texts(t.source, "BETWEEN", parts), offset)
-    found = between((value, low, high), offset)
+    given = (node.this, node.args["low"], node.args["high"])
+    parts = read_texts(t.source, "BETWEEN", tuple(map(t.expression, given)))
+    if not mixed_moments(parts):
+        parts = comparable(t.source, "BETWEEN", parts, offset)
+    value, low, high = parts
+    found = _between(t, value, low, high, offset)
     if not node.args.get("symmetric"):
         return found
-    return call("OR", (found, between((value, high, low), offset)), BOOLEAN, offset)
+    return call("OR", (found, _between(t, value, high, low, offset)), BOOLEAN, offset)
+
+
+def _between(t: Translator, value: Expr, low: Expr, high: Expr, offset: int) -> Expr:
+    """TIMESTAMP and TIMESTAMP_LTZ are compared with each bound by a type of its own."""
+    if not mixed_moments((value, low, high)):
+        return between((value, low, high), offset)
+    bounds = ((">=", (value, low)), ("<=", (value, high)))
+    parts = (compared(o, comparable(t.source, f"'{o}'", pair, offset), offset) for o, pair in bounds)
+    return call("AND", tuple(parts), BOOLEAN, offset)
 
 
 def in_list(t: Translator, node: exp.Expr) -> Expr:

@@ -23,8 +23,19 @@ from hintplan.plans.text.counts import count
 
 def unnested(context: Context, left: Relation, scope: Scope, join: exp.Join, block: str) -> Called:
     """The elements that ``join`` adds to the rows of ``left``; SqlError for a form that is not supported."""
+    conditional = join.args.get("on") is not None or join.args.get("using")
+    natural = str(join.args.get("method") or "").upper() == "NATURAL" and not conditional
+    if natural:  # without a name that both sides have, it has no condition
+        join = join.copy()
+        join.set("method", None)
+        join.set("on", exp.Boolean(this=True))
     outer, condition = join_type(context, join, "UNNEST")
     relation, added = elements(context, left, scope, join.this, block, outer=outer)
+    shared = next((f.name for f in added.fields if scope.find(None, f.name)), None)
+    if natural and shared is not None:
+        message = f"NATURAL JOIN UNNEST by '{shared}', which both sides have, is not supported, by Flink neither"
+        advice = "write JOIN UNNEST(...) AS t(x) ON TRUE with another name, and compare in WHERE"
+        raise context.source.error(message, offset_of(join), advice)
     return Called(relation=relation, input=added, condition=condition)
 
 

@@ -53,7 +53,7 @@ def block_value(block: SubQueryBlock, asked: tuple[Expr, ...] | None) -> Value:
 def contains(block: SubQueryBlock, asked: Expr) -> Value:
     """Whether the one column of the sub-query has the value ``asked``."""
     (selected,) = selected_columns(block, clause_translator(block.context, block.scope, "SELECT"))
-    inner, outer = comparable(block.context.source, "IN", (selected, asked), block.offset)
+    outer, inner = comparable(block.context.source, "IN", (asked, selected), block.offset)
     same = compared("=", (inner, outer), block.offset)
     return _exists(replace(block, equalities=((inner, outer, same), *block.equalities)))
 

@@ -132,7 +132,7 @@ def _in(compiler: QueryCompiler, scope: Scope, node: exp.In, asked: Expr, select
     found = decorrelated(context, whole, compiler.block, offset)
     relation = found.relation
     key = Ref(field=whole.fields[0], offset=offset)
-    pair = comparable(context.source, "IN", (key, asked), offset)
+    pair = comparable(context.source, "IN", (asked, key), offset)[::-1]
     if may_be_null(context, relation, key):
         known = call("IS NOT NULL", (key,), BOOLEAN, offset)
         relation = filtered(relation, (known,), compiler.block)

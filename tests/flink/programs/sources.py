@@ -100,4 +100,38 @@ SOURCES: dict[str, Program] = {
         "SELECT * FROM (SELECT k, v FROM g) AS g NATURAL FULL JOIN a",
     ),
     "group of a full join using": ("n BIGINT, k BIGINT", "SELECT COUNT(*), k FROM o FULL JOIN c USING (k) GROUP BY k"),
+    # No rows at all, and the columns that a ROW has.
+    "limit of nothing": ("id BIGINT", "SELECT id FROM o LIMIT 0"),
+    "sorted limit of nothing": ("id BIGINT", "SELECT id FROM o ORDER BY v LIMIT 0 OFFSET 2"),
+    "fetch of nothing of changes": ("k BIGINT", "SELECT k FROM g FETCH FIRST 0 ROWS ONLY"),
+    "nothing beside rows": ("id BIGINT", "SELECT id FROM o WHERE id < 3 UNION ALL (SELECT k FROM g LIMIT 0)"),
+    "not in nothing": ("id BIGINT", "SELECT id FROM o WHERE k NOT IN (SELECT k FROM g LIMIT 0)"),
+    "join with nothing": (
+        "id BIGINT, v BIGINT",
+        "SELECT o.id, x.v FROM o LEFT JOIN (SELECT k, v FROM g LIMIT 0) AS x ON o.k = x.k",
+    ),
+    "fields of a row": (
+        "a BIGINT, b STRING, id BIGINT",
+        "SELECT t.r.*, id FROM (SELECT id, CAST(ROW(k, s) AS ROW<a BIGINT, b STRING>) AS r FROM o) AS t",
+    ),
+    "fields of a row in a row, without a table": (
+        "a BIGINT, b STRING, v BIGINT",
+        "SELECT r.q.*, r.v FROM (SELECT CAST(ROW(v, ROW(k, s)) AS ROW<v BIGINT, q ROW<a BIGINT, b STRING>>) AS r FROM g)",
+    ),
+    "grouped by the fields of a row": (
+        "a BIGINT, b STRING, n BIGINT",
+        "SELECT t.r.*, COUNT(*) FROM (SELECT CAST(ROW(k, s) AS ROW<a BIGINT, b STRING>) AS r FROM o) AS t GROUP BY t.r.a, t.r.b",
+    ),
+    "a table that is called as its row": (
+        "id BIGINT, a BIGINT",
+        "SELECT r.* FROM (SELECT id, k AS r FROM o) AS r",
+    ),
+    "natural join of elements": (
+        "k BIGINT, x STRING",
+        "SELECT k, x FROM (SELECT k, COLLECT(s) AS a FROM o GROUP BY k) AS t NATURAL JOIN UNNEST(a) AS e (x)",
+    ),
+    "natural left join of elements of changes": (
+        "s STRING, x BIGINT",
+        "SELECT s, x FROM (SELECT s, COLLECT(v) AS a FROM g GROUP BY s) AS t NATURAL LEFT JOIN UNNEST(a) AS e (x)",
+    ),
 }
