@@ -46,7 +46,7 @@ def _check_value(context: Context, value: Expr, cell: exp.Expr) -> None:
     if value.type.root == "INTERVAL":
         raise context.source.error("VALUES does not take an INTERVAL", offset_of(cell), "write a number")
     if calls_user_code(value):
-        message = "a function of your own in VALUES is not supported"
+        message = "a function of your own, RAND or UUID in VALUES is not supported"
         raise context.source.error(message, offset_of(cell), "write SELECT f(x) FROM (VALUES (1)) AS t(x)")
 
 

@@ -21,6 +21,7 @@ from hintplan.planner.query.sources.dynamic import check_name, dynamic_table, wa
 from hintplan.planner.relations import (
     Aggregate,
     Calc,
+    Correlate,
     Item,
     Join,
     Relation,
@@ -48,10 +49,13 @@ from hintplan.plans.connectors.table import (
     is_read_in_streams,
     sink_kinds,
 )
+from hintplan.plans.declarations.built_in import DRAWN
 from hintplan.plans.declarations.tables import Table, TableColumn
 from hintplan.plans.declarations.types import parse_type
 from hintplan.plans.operators.sink import overwrite_problem
 from hintplan.plans.text.names import did_you_mean
+
+_BEFORE = "compute it before the join or aggregation, such as in a computed column of the table"
 
 
 def build_insert(context: Context, statement: Insert) -> tuple[str, Relation, tuple[str, ...]]:
@@ -245,8 +249,15 @@ def _check_repeatable(context: Context, relation: Relation, statement: Insert) -
             raise context.source.error(
                 "the current time over a query whose rows can change: a row could not be taken back as it was written",
                 getattr(bad, "offset", 0) or statement.offset,
-                "compute it before the join or aggregation, such as in a computed column of the table",
+                _BEFORE,
             )
+    if isinstance(relation, Correlate) and relation.function in DRAWN and not is_insert_only(relation.input):
+        raise context.source.error(
+            f"{relation.function.removesuffix('_SEEDED')} over a query whose rows can change: a row could not be taken "
+            "back as it was written",
+            relation.offset or statement.offset,
+            _BEFORE,
+        )
     for below in inputs_of(relation):
         _check_repeatable(context, below, statement)
 

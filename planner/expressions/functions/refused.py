@@ -3,18 +3,14 @@
 Whatever Flink has is either computed, see :mod:`hintplan.planner.expressions.scalars`, or stands here; a test goes
 through all of Flink's own list.
 
->>> refusal("UUID")[0]
-'UUID is not supported: a batch that runs again, and a row that is taken back, would have another value'
+>>> refusal("CURRENT_WATERMARK")[0]
+'CURRENT_WATERMARK is not supported: a micro-batch has no watermark'
 """
 
 from __future__ import annotations
 
 _VARIANT = ("there is no type VARIANT", "keep the document as STRING")
 _BITMAP = ("there is no type BITMAP", "write COUNT(DISTINCT x) for the number of values")
-_RANDOM = (
-    "a batch that runs again, and a row that is taken back, would have another value",
-    "call a function of your own in Python with deterministic = False, whose answers are kept",
-)
 _WINDOW = (
     "there are no windows of event time",
     "group by a computed column, such as FLOOR(ts TO HOUR), and give its state a TTL",
@@ -50,7 +46,6 @@ _REASONS: dict[str, tuple[str, str]] = {
         ],
         _BITMAP,
     ),
-    **dict.fromkeys(("RAND", "RAND_INTEGER", "UUID"), _RANDOM),
     **dict.fromkeys(
         [
             "TUMBLE",
