@@ -107,6 +107,7 @@ flink-goldens: $(INSTALLED) java kafka
 	.flink/bin/python tests/flink/record_casts.py
 	.flink/bin/python tests/flink/record_times_of_text.py
 	.flink/bin/python tests/flink/record_convert_tz.py
+	.flink/bin/python tests/flink/record_times_of_day.py
 	.flink/bin/python tests/flink/record_literals.py
 	.flink/bin/python tests/flink/record_decimals.py
 	.flink/bin/python tests/flink/record_restore.py

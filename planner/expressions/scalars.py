@@ -131,7 +131,7 @@ _MOMENTS_MEET = ("COALESCE", "IFNULL", "GREATEST", "LEAST")
 """Where TIMESTAMP and TIMESTAMP_LTZ meet as TIMESTAMP_LTZ; in CASE, Flink's type depends on order and precisions."""
 _ORDERED = (
     *("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL", "CHAR", "VARCHAR", "STRING"),
-    *("BOOLEAN", "DATE", "TIMESTAMP", "TIMESTAMP_LTZ"),
+    *("BOOLEAN", "DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ"),
 )
 _SIGNATURES: dict[str, Signature] = {
     **numbers.SIGNATURES,

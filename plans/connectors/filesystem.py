@@ -201,4 +201,5 @@ FILESYSTEM = Connector(
     ),
     refused=REFUSED,
     partitions=True,
+    times="in texts",
 )

@@ -18,7 +18,6 @@ _WINDOW = (
 _OVER = ("window functions stand before OVER, in batch mode", "use GROUP BY in a stream")
 _PATTERN = ("MATCH_RECOGNIZE is not supported", "use joins and aggregates")
 _MODEL = ("models are not supported", "call a function of your own in Python")
-_TIME_OF_DAY = ("there is no type TIME", "write DATE_FORMAT(LOCALTIMESTAMP, 'HH:mm:ss')")
 _REASONS: dict[str, tuple[str, str]] = {
     **dict.fromkeys(("OBJECT_OF", "OBJECT_UPDATE"), ("there are no structured types", "write ROW(...)")),
     "MULTISET": ("Flink itself plans no MULTISET[...]", "write ARRAY[...], or COLLECT(x) for the values of a group"),
@@ -70,7 +69,6 @@ _REASONS: dict[str, tuple[str, str]] = {
     **dict.fromkeys(("RANK", "DENSE_RANK", "CUME_DIST", "PERCENT_RANK", "NTILE", "LEAD", "LAG"), _OVER),
     **dict.fromkeys("CLASSIFIER FIRST LAST PREV NEXT MATCH_ROWTIME MATCH_PROCTIME".split(), _PATTERN),  # noqa: SIM905
     **dict.fromkeys(("ML_PREDICT", "ML_EVALUATE", "VECTOR_SEARCH"), _MODEL),
-    **dict.fromkeys(("CURRENT_TIME", "LOCALTIME"), _TIME_OF_DAY),
     "APPROX_COUNT_DISTINCT": (
         "Flink has it in batch jobs only, as an estimate",
         "write COUNT(DISTINCT x)",

@@ -58,6 +58,12 @@ def _today(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Ex
     return call("CAST", (now,), DataType(root="DATE"), offset)
 
 
+def _time_of_day(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+    check(source, name, args, (), offset)
+    now = call("current_timestamp", (), DataType(root="TIMESTAMP_LTZ", precision=6), offset)
+    return cast(now, DataType(root="TIME", precision=0), offset)
+
+
 def _from_epoch(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
     """NULL beyond the years 1 to 9999; parts of a unit are cut, of a FLOAT or DOUBLE the one before is taken."""
     check(source, name, args, ("number", "integer?"), offset)
@@ -220,9 +226,11 @@ def _unix_timestamp(source: Source, name: str, args: tuple[Expr, ...], offset: i
 BUILDERS: dict[str, Builder] = {
     **PART_BUILDERS,
     "CURRENT_DATE": _today,
+    "CURRENT_TIME": _time_of_day,
     "CURRENT_TIMESTAMP": _now,
     "DATE_FORMAT": _date_format,
     "FROM_UNIXTIME": _from_unixtime,
+    "LOCALTIME": _time_of_day,
     "LOCALTIMESTAMP": _local_now,
     "NOW": _now,
     "PROCTIME": _now,
