@@ -115,7 +115,8 @@ def _time_of_day(t: Translator, text: Literal, target: DataType, offset: int, fu
     if time is None:
         raise t.source.error(f"'{text.text}' is not a TIME", offset, "write it like '23:59:59.999'")
     length = len("13:14:15") + (target.precision or 0) + bool(target.precision)
-    return literal(time_of_day((time.text or "")[:length]).text, target.as_nullable(), offset)
+    cut = (time.text or "")[:length]
+    return literal(cut.rstrip("0").rstrip(".") if "." in cut else cut, target.as_nullable(), offset)
 
 
 def sub_query(t: Translator, node: exp.Expr) -> Expr:

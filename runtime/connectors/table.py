@@ -134,7 +134,16 @@ def writer(
 
 def arrow_writer(table: Table) -> ArrowWriter | None:
     """What writes rows that are in Arrow, as :func:`writer` writes those of Spark; None if the sink wants Spark's."""
-    return _code(table).arrow_writer
+    chosen = _code(table).arrow_writer
+    if chosen is None:
+        return None
+
+    def write(
+        rows: ArrowRows, name: str, table: Table, *, checkpoint: str | None
+    ) -> tuple[ArrowRows, Callable[[DataFrame], DataStreamWriter]]:
+        return chosen(rows, name, as_texts(table), checkpoint=checkpoint)
+
+    return write
 
 
 def micro_batch_writer(
