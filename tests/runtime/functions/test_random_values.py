@@ -16,6 +16,10 @@ import pytest
 
 from hintplan import compile_sql
 from hintplan.planner.compile import compile_script
+from hintplan.planner.user_functions import read_declaration
+from hintplan.plans.declarations.built_in import DRAWN, FUNCTIONS_BUILT_IN
+from hintplan.plans.declarations.classes import FUNCTIONS, LOOKUPS, is_allowed
+from hintplan.plans.declarations.tables import Function
 from hintplan.plans.errors import RunError, SqlError
 from hintplan.plans.operators import Correlate
 from hintplan.runtime.functions import random as drawn
@@ -154,6 +158,19 @@ def test_a_function_of_the_users_hides_a_built_in_one() -> None:
     script = TABLES.format(directory="x").replace(", r AS RAND()", "").partition("CREATE VIEW")[0]
     plan = compile_sql(f"{script}INSERT INTO b SELECT 'x', id, RAND(i) FROM t;", functions={"rand": Rand})
     assert list(plan.functions) == ["rand"]
+
+
+def test_hintplans_own_classes_need_no_leave_and_no_others_of_its_modules_are_loaded() -> None:
+    own = {function.class_name for function in FUNCTIONS_BUILT_IN.values()}
+    assert all(is_allowed(name, (), group=FUNCTIONS) and not is_allowed(name, (), group=LOOKUPS) for name in own)
+    assert not is_allowed("hintplan.runtime.functions.random.JavaRandom", (), group=FUNCTIONS)
+
+
+@pytest.mark.parametrize(("name", "function"), FUNCTIONS_BUILT_IN.items())
+def test_a_class_is_what_plans_declare_of_it(name: str, function: Function) -> None:
+    found: Any = getattr(drawn, function.class_name.rpartition(".")[2])
+    assert read_declaration(found, function.class_name) == function
+    assert found.deterministic == (name not in DRAWN)
 
 
 def stored(directory: Path, query: str) -> list[tuple[Any, ...]]:
