@@ -38,4 +38,6 @@ FUNCTIONS_BUILT_IN: Final[Mapping[str, Function]] = {
 DRAWN: Final = frozenset(name for name in FUNCTIONS_BUILT_IN if not name.endswith("_OF_SEED"))
 """Those that return something else each time."""
 
+CLASSES_DRAWN: Final = frozenset(FUNCTIONS_BUILT_IN[name].class_name for name in DRAWN)
+
 CLASSES_BUILT_IN: Final = frozenset(function.class_name for function in FUNCTIONS_BUILT_IN.values())

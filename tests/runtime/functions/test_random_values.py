@@ -9,6 +9,7 @@ import json
 import re
 import sqlite3
 import uuid
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ import pytest
 from hintplan import compile_sql
 from hintplan.planner.compile import compile_script
 from hintplan.planner.user_functions import read_declaration
+from hintplan.plans.analysis.validate import validate
 from hintplan.plans.declarations.built_in import DRAWN, FUNCTIONS_BUILT_IN
 from hintplan.plans.declarations.classes import FUNCTIONS, LOOKUPS, is_allowed
 from hintplan.plans.declarations.tables import Function
@@ -148,6 +150,15 @@ def test_readers_of_a_view_that_draw_for_themselves_are_warned_of() -> None:
 def test_a_seed_of_the_row_may_stand_over_rows_that_change() -> None:
     query = "b SELECT CAST(k AS STRING), n, RAND(k) FROM (SELECT i AS k, COUNT(*) AS n FROM t GROUP BY i)"
     assert calls(query) == ["RAND_OF_SEED"]
+
+
+def test_a_hand_edit_cannot_put_a_random_value_above_rows_that_change() -> None:
+    query = "b SELECT CAST(k AS STRING), n, RAND(k) FROM (SELECT i AS k, COUNT(*) AS n FROM t GROUP BY i)"
+    plan = compile_sql(f"{TABLES.format(directory='x')}INSERT INTO {query};")
+    assert validate(plan) == ()
+    edited = replace(plan, functions={"RAND_OF_SEED": FUNCTIONS_BUILT_IN["RAND_SEEDED"]})
+    (problem,) = validate(edited)
+    assert "is called for rows that can change" in problem.message
 
 
 def test_a_function_of_the_users_hides_a_built_in_one() -> None:
