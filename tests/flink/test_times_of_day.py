@@ -24,9 +24,9 @@ RECORDED: dict[str, dict[str, Any]] = json.loads(
 COLUMNS = {"i": "INT", "s": "STRING", "ts": "TIMESTAMP(6)", "lz": "TIMESTAMP_LTZ(3)", "d": "DATE"}
 FINER = ("TIME(6)", "TIME(9)")
 REFUSED = (
-    *("FLOOR(", "CEIL(", "TIMESTAMPADD(", "TIMESTAMPDIFF(", "TYPEOF(", "HASH_CODE("),
-    # A MAP as text.
-    "MAP[",
+    *("CEIL(", " TO DAY)", "TIMESTAMPADD(MONTH", "TYPEOF(", "HASH_CODE(", "INTERVAL '0.5'"),
+    # A MAP as text, and a column of text beside a TIME.
+    *("MAP[", "< s"),
 )
 """What is refused though Flink takes it."""
 AGGREGATES = ("MIN(", "MAX(", "COUNT(", "COLLECT(", "FIRST_VALUE(", "ARRAY_AGG(")

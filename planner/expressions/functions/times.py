@@ -102,6 +102,12 @@ def _unit(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> tup
 
 def _timestamp_add(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
     unit, values = _unit(source, name, args, offset)
+    if values[1].type.root == "TIME":
+        if unit in _MONTHS:
+            raise source.error(f"a TIME has no {unit}", offset, "convert it with CAST(... AS TIMESTAMP(3))")
+        check(source, name, values[:1], ("integer",), offset)
+        moved = call("timestampadd", (args[0], values[0], cast(values[1], _TIMESTAMP3, offset)), _TIMESTAMP3, offset)
+        return cast(moved, values[1].type, offset)
     check(source, name, values, ("integer", "time"), offset)
     count, time = values
     if time.type.root != "DATE":
@@ -124,6 +130,8 @@ def _times(count: Expr, factor: int, offset: int) -> Expr:
 def _timestamp_diff(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
     """Whole units from the first time to the second."""
     unit, values = _unit(source, name, args, offset)
+    if all(v.type.root == "TIME" for v in values) and unit not in MONTH_UNITS:
+        values = tuple(cast(v, _TIMESTAMP3, offset) for v in values)
     check(source, name, values, ("time", "time"), offset)
     if unit in MONTH_UNITS:
         return months_between(source, unit, values[0], values[1], offset)
