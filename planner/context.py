@@ -17,7 +17,7 @@ from hintplan.planner.relations import Relation
 from hintplan.planner.statements.model import CreateTable, CreateView
 from hintplan.planner.syntax.blanked import Blanked
 from hintplan.planner.syntax.source import Report, Source
-from hintplan.plans.declarations.built_in import FUNCTIONS_BUILT_IN
+from hintplan.plans.declarations.built_in import FUNCTIONS_BUILT_IN, built_in
 from hintplan.plans.declarations.tables import Function, Table, written_columns
 from hintplan.plans.declarations.types import DataType, parse_type
 from hintplan.plans.errors import SqlError
@@ -97,14 +97,14 @@ class FunctionEntry:
 
 
 _BUILT_IN: Mapping[str, FunctionEntry] = {
-    name: FunctionEntry(
+    function.class_name: FunctionEntry(
         function=function,
         offset=0,
         temporary=True,
         arguments=tuple(map(parse_type, function.arguments)),
         columns=tuple(parse_type(column.type) for column in function.output),
     )
-    for name, function in FUNCTIONS_BUILT_IN.items()
+    for function in FUNCTIONS_BUILT_IN.values()
 }
 
 
@@ -135,8 +135,8 @@ class Catalog:
 
     def function(self, name: str) -> FunctionEntry:
         """The declared function ``name``, or the built-in one that a plan calls like one."""
-        found = _BUILT_IN.get(name)
-        return self.functions[name] if found is None else found
+        found = built_in(name)
+        return self.functions[name] if found is None else _BUILT_IN[found.class_name]
 
     def copy(self) -> Catalog:
         """What the catalog holds now, which later declarations do not change."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from hintplan.plans.declarations.built_in import DRAWN
+from hintplan.plans.declarations.built_in import CLASSES_DRAWN
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Correlate
 
@@ -24,5 +24,9 @@ def drawing(plan: Plan) -> frozenset[str]:
     return frozenset(
         operator.id
         for operator in plan.operators
-        if isinstance(operator, Correlate) and operator.function in DRAWN and paths[operator.id] > 1
+        if isinstance(operator, Correlate) and _draws(plan, operator.function) and paths[operator.id] > 1
     )
+
+
+def _draws(plan: Plan, name: str) -> bool:
+    return name in plan.functions and plan.functions[name].class_name in CLASSES_DRAWN

@@ -9,6 +9,7 @@ users in lower case, so none stands for the other. The classes are in :mod:`hint
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -37,6 +38,21 @@ FUNCTIONS_BUILT_IN: Final[Mapping[str, Function]] = {
 
 DRAWN: Final = frozenset(name for name in FUNCTIONS_BUILT_IN if not name.endswith("_OF_SEED"))
 """Those that return something else each time."""
+
+
+def numbered(name: str, number: int) -> str:
+    """Return the name of the function ``name`` for one of several calls that are equal but for their places.
+
+    >>> numbered("UUID", 1), numbered("UUID", 2)
+    ('UUID', 'UUID_2')
+    """
+    return name if number == 1 else f"{name}_{number}"
+
+
+def built_in(name: str) -> Function | None:
+    """Return the function that ``name`` means, whatever its number is; None if it is none of these."""
+    return FUNCTIONS_BUILT_IN.get(re.sub("_[0-9]+$", "", name))
+
 
 CLASSES_DRAWN: Final = frozenset(FUNCTIONS_BUILT_IN[name].class_name for name in DRAWN)
 

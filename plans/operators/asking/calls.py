@@ -124,9 +124,7 @@ def _check(operator: _Call, plan: Declared, insert_only: bool | None) -> Iterato
         message = f"'{operator.function}' returns one value for every row, so there is nothing to keep or drop"
         yield Diagnostic(message=message, path=f"{path}.join-type", hint='write "inner"')
     if insert_only is False and function.class_name in CLASSES_DRAWN:
-        message = (
-            f"'{operator.function}' is called for rows that can change: none could be taken back as it was"
-        )
+        message = f"'{operator.function}' is called for rows that can change: none could be taken back as it was"
         yield Diagnostic(message=message, path=f"{path}.inputs", hint="call it below the join or aggregate")
     waits = is_async(function.kind)
     for group in (group.name for group in CALL_GROUPS):

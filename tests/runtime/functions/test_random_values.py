@@ -135,6 +135,20 @@ def test_what_is_refused_is_named(query: str, message: str) -> None:
     assert message in caught.value.diagnostics[0].message
 
 
+@pytest.mark.parametrize(
+    ("query", "functions"),
+    [
+        ("b SELECT UUID(), 1, 0.5E0 UNION ALL SELECT UUID(), 2, 0.5E0", ["UUID", "UUID_2"]),
+        ("b SELECT UUID(), id, r FROM t UNION ALL SELECT UUID(), id, r FROM t", ["RAND", "UUID", "UUID_2"]),
+        ("b SELECT x, id, r FROM named UNION ALL SELECT x, id, r FROM named", ["RAND", "UUID"]),
+        ("b SELECT 'x', i, RAND(1) FROM t UNION ALL SELECT 'y', i, RAND(1) FROM t", ["RAND_SEEDED", "RAND_SEEDED_2"]),
+    ],
+)
+def test_calls_in_branches_are_apart_and_readers_of_a_view_are_not(query: str, functions: list[str]) -> None:
+    assert sorted(calls(query)) == functions
+    assert sorted(calls(query, batch=True)) == functions
+
+
 def repeated(script: str) -> list[str]:
     said = (found.diagnostic.message for found in compile_script(script).findings)
     return [message.partition(" at ")[0] for message in said if "is read again" in message]
