@@ -125,7 +125,6 @@ def test_a_value_that_is_read_twice_is_drawn_once(query: str, functions: list[st
         ("c SELECT RAND_INTEGER(id), id FROM t", "argument 1 of RAND_INTEGER must be INT, found BIGINT"),
         ("b SELECT 'x', id, RAND(1, 2) FROM t", "RAND takes 0 to 1 arguments, found 2"),
         ("b SELECT UUID(1), id, 1.0E0 FROM t", "UUID takes no arguments, found 1"),
-        ("b VALUES (UUID(), 1, 1.0E0)", "a function of your own, RAND or UUID in VALUES is not supported"),
         ("b SELECT 'x', o.id, 1.0E0 FROM t AS o FULL JOIN t AS p ON o.id = p.id AND RAND() < 0.5", "RAND over columns"),
     ],
 )
@@ -139,6 +138,8 @@ def test_what_is_refused_is_named(query: str, message: str) -> None:
     ("query", "functions"),
     [
         ("b SELECT UUID(), 1, 0.5E0 UNION ALL SELECT UUID(), 2, 0.5E0", ["UUID", "UUID_2"]),
+        ("b VALUES (UUID(), 1, 0.5E0), (UUID(), 2, RAND())", ["RAND", "UUID", "UUID_2"]),
+        ("b VALUES (UPPER(UUID()), 1, RAND(3))", ["RAND_SEEDED", "UUID"]),
         ("b SELECT UUID(), id, r FROM t UNION ALL SELECT UUID(), id, r FROM t", ["RAND", "UUID", "UUID_2"]),
         ("b SELECT x, id, r FROM named UNION ALL SELECT x, id, r FROM named", ["RAND", "UUID"]),
         ("b SELECT 'x', i, RAND(1) FROM t UNION ALL SELECT 'y', i, RAND(1) FROM t", ["RAND_SEEDED", "RAND_SEEDED_2"]),
@@ -265,3 +266,16 @@ def test_a_batch_that_runs_again_has_the_same_values(spark: SparkSession, tmp_pa
     run(spark, tmp_path, BOTH, checkpoint=str(checkpoint), once=True)
     check(tmp_path)
     assert [stored(tmp_path, f"SELECT * FROM {table}") for table in ("a", "b", "c")] == before
+
+
+@pytest.mark.spark
+def test_rows_of_values_and_branches_have_values_of_their_own(spark: SparkSession, tmp_path: Path) -> None:
+    rows(tmp_path)
+    batch = "SET 'execution.runtime-mode' = 'batch';"
+    run(spark, tmp_path, f"{batch}INSERT INTO b VALUES (UUID(), -1, RAND()), (UUID(), -2, 2.5E0);")
+    script = "INSERT INTO b SELECT UUID(), id, r FROM t UNION ALL SELECT UUID(), id, r FROM t;"
+    run(spark, tmp_path, script, checkpoint=str(tmp_path / "checkpoint"), once=True)
+    found = stored(tmp_path, "SELECT x, id, r FROM b")
+    assert len({x for x, _, _ in found}) == len(found) == 2 + 2 * ROWS
+    assert {(i, r) for _, i, r in found if i == -2} == {(-2, 2.5)}
+    assert all(0 <= r < 1 for _, i, r in found if i != -2)
