@@ -106,6 +106,9 @@ flink-goldens: $(INSTALLED) java kafka
 	.flink/bin/python tests/flink/record_type_pairs.py
 	.flink/bin/python tests/flink/record_casts.py
 	.flink/bin/python tests/flink/record_times_of_text.py
+	.flink/bin/python tests/flink/record_random.py
+	.flink/bin/python tests/flink/record_convert_tz.py
+	.flink/bin/python tests/flink/record_times_of_day.py
 	.flink/bin/python tests/flink/record_literals.py
 	.flink/bin/python tests/flink/record_compared_times.py
 	.flink/bin/python tests/flink/record_decimals.py

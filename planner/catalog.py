@@ -132,7 +132,7 @@ def _check_partitions(context: Context, statement: CreateTable) -> None:
 def _computed(context: Context, name: str, expr: Expr) -> ComputedColumn:
     """The column ``name``, with the functions as they are declared now."""
     called = {named(call) for call in walk(expr) if isinstance(call, Call) and is_user_call(call)}
-    functions = {function: context.catalog.functions[function] for function in sorted(called)}
+    functions = {function: context.catalog.function(function) for function in sorted(called)}
     return ComputedColumn(name=name, expr=expr, functions=functions)
 
 

@@ -17,8 +17,9 @@ from hintplan.planner.relations import Relation
 from hintplan.planner.statements.model import CreateTable, CreateView
 from hintplan.planner.syntax.blanked import Blanked
 from hintplan.planner.syntax.source import Report, Source
+from hintplan.plans.declarations.built_in import FUNCTIONS_BUILT_IN, built_in
 from hintplan.plans.declarations.tables import Function, Table, written_columns
-from hintplan.plans.declarations.types import DataType
+from hintplan.plans.declarations.types import DataType, parse_type
 from hintplan.plans.errors import SqlError
 from hintplan.plans.settings.setting import Value
 
@@ -95,6 +96,18 @@ class FunctionEntry:
         return self.function.kind == "aggregate"
 
 
+_BUILT_IN: Mapping[str, FunctionEntry] = {
+    function.class_name: FunctionEntry(
+        function=function,
+        offset=0,
+        temporary=True,
+        arguments=tuple(map(parse_type, function.arguments)),
+        columns=tuple(parse_type(column.type) for column in function.output),
+    )
+    for function in FUNCTIONS_BUILT_IN.values()
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassAccess:
     """Where classes of functions may come from: ``modules`` that are allowed, looked for in ``directories`` too."""
@@ -119,6 +132,11 @@ class Catalog:
 
     def names(self) -> tuple[str, ...]:
         return (*self.tables, *self.views)
+
+    def function(self, name: str) -> FunctionEntry:
+        """The declared function ``name``, or the built-in one that a plan calls like one."""
+        found = built_in(name)
+        return self.functions[name] if found is None else _BUILT_IN[found.class_name]
 
     def copy(self) -> Catalog:
         """What the catalog holds now, which later declarations do not change."""

@@ -116,7 +116,7 @@ class Job:
             if self._tables.setdefault(table, entry) is not entry:
                 raise self._declared_anew("table", table, statement)
         for function in functions_of(operator):
-            called = self._context.catalog.functions[function]
+            called = self._context.catalog.function(function)
             if self._functions.setdefault(function, called) is not called:
                 raise self._declared_anew("function", function, statement)
 

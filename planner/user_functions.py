@@ -140,7 +140,10 @@ def _type(text: Any, what: str) -> DataType:
     try:
         if not isinstance(text, str):
             raise ValueError(f"expected a type as text, found {text!r}")
-        return parse_type(text)
+        found = parse_type(text)
+        if found.contains("TIME"):
+            raise ValueError("functions neither take nor return a TIME; use STRING, and CAST in the query")
+        return found
     except ValueError as error:
         raise ClassRefusal(f"{what}: {error}", hint="use a type such as STRING, BIGINT or DECIMAL(10, 2)") from None
 

@@ -3,8 +3,8 @@
 Both functions need no Spark session, so Python workers may call them; Arrow types need no PySpark either. Nullability
 is dropped: outer joins may null any column, and neither Spark's readers nor Arrow enforce it. Lengths are dropped too,
 because Spark has no such columns in a DataFrame: CHAR and VARCHAR are strings, BINARY and VARBINARY bytes. A MULTISET
-is a map of how often it has each element. Timestamps have microseconds whatever their declared precision. Knows neither
-plans nor connectors.
+is a map of how often it has each element. A TIME is its text, without zeros at the end of its fraction. Timestamps
+have microseconds whatever their declared precision. Knows neither plans nor connectors.
 
 >>> str(to_arrow("ROW<a INT, b ARRAY<TIMESTAMP_LTZ(3)>>"))
 'struct<a: int32, b: list<item: timestamp[us, tz=UTC]>>'
@@ -36,6 +36,7 @@ _PLAIN: dict[str, tuple[str, pa.DataType]] = {
     "BYTES": ("BinaryType", pa.binary()),
     "BINARY": ("BinaryType", pa.binary()),
     "VARBINARY": ("BinaryType", pa.binary()),
+    "TIME": ("StringType", pa.string()),
     "TIMESTAMP": ("TimestampNTZType", pa.timestamp("us")),
     "TIMESTAMP_LTZ": ("TimestampType", pa.timestamp("us", tz="UTC")),
 }

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hintplan.planner.expressions.nested_parts import cast_nested
-from hintplan.planner.expressions.typed import DOUBLE, INT, NULL, STRING, Expr, Literal, call, literal
+from hintplan.planner.expressions.typed import DOUBLE, INT, NULL, STRING, Call, Expr, Literal, call, literal
 from hintplan.plans.declarations.types import DataType, parse_type
 
 _INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
@@ -21,6 +21,11 @@ _TIMESTAMPS = ("TIMESTAMP", "TIMESTAMP_LTZ")
 _OCTETS = ("BINARY", "VARBINARY", "BYTES")
 _MIN_SCALE = 6
 _MICROSECONDS = 6
+_WITHOUT_ZEROS = "^(.{8}([.][0-9]*[1-9])?)[.0]*$"
+"""The text of a TIME, behind which there are zeros of its fraction."""
+_CLOCK = "[0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}([.][0-9]{0,9})?"
+_SHORT_CLOCKS = (("^([0-9]{1,2})$", "$1:0:0"), ("^([0-9]{1,2}:[0-9]{1,2})$", "$1:0"))
+"""The texts that Flink casts to a TIME, and what those with fewer parts are short for."""
 _UNITS = {0: "SECOND", 3: "MILLISECOND"}
 """What Spark cuts a TIMESTAMP_LTZ to, by the digits of a second that are left."""
 
@@ -48,6 +53,8 @@ def common_type(types: Sequence[DataType]) -> DataType | None:
         return DataType(root="BYTES")
     if all(t.is_numeric for t in found):
         return _common_number(found, roots)
+    if roots == {"TIME"}:
+        return DataType(root="TIME", precision=max(t.precision or 0 for t in found))
     if roots <= {"DATE", "TIMESTAMP"} or roots == {"TIMESTAMP_LTZ"}:
         root = "TIMESTAMP_LTZ" if "TIMESTAMP_LTZ" in roots else "TIMESTAMP"
         return DataType(root=root, precision=max(t.precision or 0 for t in found))
@@ -157,7 +164,7 @@ def implicitly_assignable(source: DataType, target: DataType) -> bool:
         )
     if source.root in ("BINARY", "VARBINARY") and target.root in ("BYTES", "VARBINARY"):
         return target.root == "BYTES" or (source.precision or 0) <= (target.precision or 0)
-    if source.root == target.root and source.root in _TIMESTAMPS:
+    if source.root == target.root and source.root in ("TIME", *_TIMESTAMPS):
         return (source.precision or 0) <= (target.precision or 0)
     return source.root == "DATE" and target.root == "TIMESTAMP"
 
@@ -171,14 +178,16 @@ def castable_type(source: DataType, target: DataType) -> bool:
     if target.is_numeric:
         return plain
     if target.is_text:
-        return plain or source.root in ("DATE", *_TIMESTAMPS, *_OCTETS)
+        return plain or source.root in ("DATE", "TIME", *_TIMESTAMPS, *_OCTETS)
     if target.root == "BOOLEAN":
         return source.is_text or source.is_numeric
     if target.root == "DATE":
         return source.is_text or source.root in _TIMESTAMPS
     if target.root in _TIMESTAMPS:
         written = target.root == "TIMESTAMP" or target.precision in _UNITS or not _shortens(source, target)
-        return written and (source.is_text or source.root in ("DATE", *_TIMESTAMPS))
+        return written and (source.is_text or source.root in ("DATE", "TIME", *_TIMESTAMPS))
+    if target.root == "TIME":
+        return source.is_text or source.root in ("TIME", *_TIMESTAMPS)
     if target.root == "BYTES":
         return source.root in _OCTETS or source.is_text
     return False
@@ -194,6 +203,13 @@ def cast(value: Expr, target: DataType, offset: int, *, function: str = "CAST") 
         return Literal(text=None, type=target, offset=offset)
     if target.is_nested:
         return cast_nested(value, target, offset, cast)
+    if target.root == "TIME":
+        return _time_of_day(value, target, offset, function)
+    if source.root == "TIME" and target.root in _TIMESTAMPS:
+        moment = call("concat", (literal("1970-01-01 ", STRING), value), STRING, offset)
+        if (source.precision or 0) <= (target.precision or 0):
+            return call(function, (moment,), target, offset)
+        return cast(moment, target, offset, function=function)
     converted: Expr = call(function, (value,), target, offset)
     if target.root in _TIMESTAMPS and _shortens(source, target):
         return _shortened(value if source.root == target.root else converted, target, offset, function)
@@ -201,6 +217,8 @@ def cast(value: Expr, target: DataType, offset: int, *, function: str = "CAST") 
         converted = value if source.is_text else call(function, (value,), STRING, offset)
         if source.root in _TIMESTAMPS:
             converted = _all_digits(converted, source.precision or 0, offset)
+        if source.root == "TIME":  # with a fraction of one digit at least, if its type has one
+            converted = _replaced(value, "^(.{8})$", "$1.0", offset) if source.precision else converted
         if source.root == "BOOLEAN":
             converted = call("upper", (converted,), STRING, offset)  # Flink writes TRUE and FALSE
         fits = source.is_text and implicitly_assignable(source, target)
@@ -209,6 +227,31 @@ def cast(value: Expr, target: DataType, offset: int, *, function: str = "CAST") 
         if source.is_text:
             return call("CAST", (value,), target, offset)
     return converted
+
+
+def _time_of_day(value: Expr, target: DataType, offset: int, function: str) -> Expr:
+    """A text, a time or another TIME as a TIME: its text, cut to the digits of ``target``, without zeros at the end."""
+    source = value.type.as_nullable()
+    digits = target.precision or 0
+    if source.root == "TIME" and (source.precision or 0) <= digits:
+        return call("CAST", (value,), target, offset)
+    if source.root != "TIME":
+        if source.is_text:
+            value = call("trim", (value,), STRING, offset)
+            for short, long in _SHORT_CLOCKS:
+                value = _replaced(value, short, long, offset)
+            marked = _replaced(value, f"(?s)^(?!{_CLOCK}(?!.))", "?", offset)  # what is no time fails
+            value = call("concat", (literal("1970-01-01 ", STRING), marked), STRING, offset)
+        moment = call(function, (value,), DataType(root="TIMESTAMP", precision=_MICROSECONDS), offset)
+        shown = call("CAST", (moment,), STRING, offset)
+        value = call("regexp_extract", (shown, literal("[^ ]+$", STRING), literal(0, INT)), STRING, offset)
+    length = len("13:14:15") + digits + bool(digits)
+    cut = call("substring", (value, literal(1, INT), literal(length, INT)), STRING, offset)
+    return replace(_replaced(cut, _WITHOUT_ZEROS, "$1", offset) if digits else cut, type=target)
+
+
+def _replaced(text: Expr, pattern: str, by: str, offset: int) -> Call:
+    return call("regexp_replace", (text, literal(pattern, STRING), literal(by, STRING)), STRING, offset)
 
 
 def _shortens(source: DataType, target: DataType) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import math
 import re
+from dataclasses import replace
 
 from hintplan.planner.expressions.typed import BIGINT, DOUBLE, INT, Literal, literal
 from hintplan.planner.syntax.source import Source
@@ -16,6 +17,9 @@ from hintplan.plans.declarations.types import DataType
 
 MICROSECONDS = 6
 """The digits of a second that a time has."""
+MILLISECONDS = 3
+"""The digits of a second that a TIME has."""
+_CLOCK = re.compile(r"(\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.(\d{0,9}))?)?)?", re.ASCII)
 _DAY = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})", re.ASCII)
 _MOMENT = re.compile(
     rf"{_DAY.pattern}(?:(?: +|T)(\d{{1,2}}):(\d{{1,2}}):(\d{{1,2}})(?:\.(?P<fraction>\d*))?)?", re.ASCII
@@ -67,11 +71,29 @@ def day_of_text(text: str) -> str | None:
         return None
 
 
+def time_of_day(text: str) -> Literal | None:
+    """The TIME that Flink casts ``text`` to, with as many digits of a second as it has, up to 3; None for none."""
+    found = _CLOCK.fullmatch(text.strip(" "))
+    if found is None:
+        return None
+    hour, minute, second = (int(found[part] or 0) for part in (1, 2, 3))
+    if hour > 23 or minute > 59 or second > 59:
+        return None
+    fraction = (found[4] or "")[:MILLISECONDS]
+    shown = f"{hour:02}:{minute:02}:{second:02}.{fraction.rstrip('0')}".removesuffix(".")
+    return literal(shown, DataType(root="TIME", precision=len(fraction)))
+
+
 def temporal_literal(source: Source, root: str, text: str, offset: int) -> Literal:
-    """A DATE or TIMESTAMP literal in canonical spelling; SqlError if ``text`` is no such value.
+    """A DATE, TIME or TIMESTAMP literal in canonical spelling; SqlError if ``text`` is no such value.
 
     As in Flink, months, days and parts of a time may have one digit.
     """
+    if root == "TIME":
+        found_time = time_of_day(text)
+        if found_time is None or text.count(":") < 2:
+            raise source.error(f"'{text}' is not a TIME", offset, "write it like '23:59:59.999'")
+        return replace(found_time, offset=offset)
     found = (_DAY if root == "DATE" else _MOMENT).fullmatch(text.strip())
     fraction = found["fraction"] or "" if found is not None and root != "DATE" else ""
     try:

@@ -52,7 +52,7 @@ def mismatch(source: Source, what: str, left: DataType, right: DataType, offset:
 def comparable(source: Source, what: str, values: tuple[Expr, ...], offset: int) -> tuple[Expr, ...]:
     """The operands of a comparison, converted to a type they share."""
     types = [v.type for v in values]
-    temporal = next((x for x in types if x.root in ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ")), None)
+    temporal = next((x for x in types if x.root in ("DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ")), None)
     found: list[Expr] = list(values)
     if temporal is not None:
         for i, value in enumerate(values):
@@ -158,11 +158,24 @@ def arithmetic(source: Source, operator: str, left: Expr, right: Expr, offset: i
     return call(operator, operands, result, offset)
 
 
+def _is_whole(interval: Expr) -> bool:
+    return isinstance(interval, Literal) and "." not in (interval.text or "")
+
+
 def shift_time(source: Source, operator: str, left: Expr, right: Expr, offset: int) -> Expr:
     if left.type.root == "INTERVAL" and operator == "+":
         left, right = right, left
     unit = (right.text or "").split()[-1] if isinstance(right, Literal) and right.type.root == "INTERVAL" else ""
     is_time = left.type.root in ("TIMESTAMP", "TIMESTAMP_LTZ")
+    if (
+        left.type.root == "TIME"
+        and unit in ("DAY", "HOUR", "MINUTE", "SECOND")
+        and operator in "+-"
+        and _is_whole(right)
+    ):
+        # Of a day on which the clock goes round, as in Flink.
+        moment = cast(left, DataType(root="TIMESTAMP", precision=3), offset)
+        return cast(call(operator, (moment, right), moment.type, offset), left.type, offset)
     is_date = left.type.root == "DATE" and unit in ("DAY", "MONTH", "YEAR")
     if not unit or operator not in "+-" or not (is_time or is_date):
         raise mismatch(source, f"'{operator}'", left.type, right.type, offset)

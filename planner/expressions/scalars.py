@@ -20,6 +20,7 @@ from hintplan.planner.expressions.functions import (
     nested,
     numbers,
     patterns,
+    random,
     rounded_times,
     text,
     times,
@@ -130,7 +131,7 @@ _MOMENTS_MEET = ("COALESCE", "IFNULL", "GREATEST", "LEAST")
 """Where TIMESTAMP and TIMESTAMP_LTZ meet as TIMESTAMP_LTZ; in CASE, Flink's type depends on order and precisions."""
 _ORDERED = (
     *("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL", "CHAR", "VARCHAR", "STRING"),
-    *("BOOLEAN", "DATE", "TIMESTAMP", "TIMESTAMP_LTZ"),
+    *("BOOLEAN", "DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ"),
 )
 _SIGNATURES: dict[str, Signature] = {
     **numbers.SIGNATURES,
@@ -141,6 +142,7 @@ _BUILDERS: dict[str, Builder] = {
     **nested.BUILDERS,
     **numbers.BUILDERS,
     **patterns.BUILDERS,
+    **random.BUILDERS,
     **text.BUILDERS,
     **times.BUILDERS,
     **encodings.BUILDERS,

@@ -44,6 +44,7 @@ _SPARK_TYPES = {
     "VARBINARY": "BINARY",
     "VARCHAR": "STRING",
     "CHAR": "STRING",
+    "TIME": "STRING",
 }
 # words that Spark or the parser of the allow list would not take as a bare column name
 _RESERVED_WORDS = """
@@ -113,7 +114,7 @@ class _Printer:
             return "NULL" if root == "NULL" else f"CAST(NULL AS {spark_type(expression.type)})"
         if root == "INTERVAL":
             return text
-        if expression.type.is_text:
+        if expression.type.is_text or root == "TIME":
             return string_literal(text)
         if root == "DATE":
             return f"DATE '{text}'"

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from dataclasses import field as attribute
 
+from hintplan.plans.declarations.built_in import DRAWN
 from hintplan.plans.declarations.types import DataType
 
 BOOLEAN = DataType(root="BOOLEAN")
@@ -31,7 +32,7 @@ USER = "user:"
 FIELD, VALUE = "field of", "value at"
 """Functions of a :class:`Call`: the field of a ROW that a literal names, and the value that a MAP has for a key."""
 
-NONDETERMINISTIC = frozenset(("current_timestamp",))
+NONDETERMINISTIC = frozenset(("current_timestamp", *(USER + name for name in DRAWN)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,8 +192,13 @@ def is_deterministic(expression: Expr) -> bool:
     return not any(isinstance(e, Call) and e.function in NONDETERMINISTIC for e in walk(expression))
 
 
+def is_drawn(expression: Expr) -> bool:
+    """Whether the expression is itself a call that gives a random value."""
+    return isinstance(expression, Call) and expression.function.removeprefix(USER) in DRAWN
+
+
 def is_user_call(expression: Expr) -> bool:
-    """Whether the expression is itself a call of a user-defined function."""
+    """Whether the expression is itself a call of a user-defined function, or of a built-in one that is called alike."""
     return isinstance(expression, Call) and expression.function.startswith(USER)
 
 

@@ -39,6 +39,7 @@ class Builder:
         self._lower = lower
         self._ids = IdSupply()
         self._known: dict[str, str] = {}
+        self._written: dict[str, int] = {}
 
     def lower(self, relation: Relation, *, exact: bool = False) -> Lowered:
         """Add the operators of ``relation``; ``exact`` asks for columns named and ordered as its fields are."""
@@ -54,6 +55,10 @@ class Builder:
             self.operators.append(operator)
             self._known[key] = found
         return self._known[key]
+
+    def is_written_at(self, operator: Operator, offset: int) -> bool:
+        """Whether ``offset`` is where the first operator was written that is equal to ``operator``."""
+        return self._written.setdefault(repr(operator), offset) == offset
 
     def states(self, *wanted: State) -> tuple[StateEntry, ...]:
         """The states of an operator, with their TTLs."""

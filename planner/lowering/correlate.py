@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from dataclasses import replace
+
 from hintplan.planner.expressions.spark_text import spark_text
 from hintplan.planner.expressions.typed import Expr, Ref
 from hintplan.planner.lowering.builder import Builder
@@ -9,6 +12,7 @@ from hintplan.planner.lowering.columns import Lowered, join_columns, lowered, un
 from hintplan.planner.properties.repeated_reads import Asked, readings_of
 from hintplan.planner.relations import Correlate
 from hintplan.plans import operators as model
+from hintplan.plans.declarations.built_in import DRAWN, numbered
 from hintplan.plans.settings.calls import resolved_call
 
 
@@ -26,10 +30,19 @@ def lower_correlate(builder: Builder, call: Correlate) -> Lowered:
         output=join_columns(columns, call.items, source, returned),
         settings=resolved_call(call.kind, builder.config),
     )
+    if call.function in DRAWN:
+        operator = _apart(builder, operator, call.offset)
     found = builder.add(operator, "correlate", (call.function,), call.block)
     asked = Asked(operator=found, target=call.function, is_lookup=False, readings=readings_of(call))
     builder.ask(call.offset, asked)
     return lowered(found, call.fields, columns)
+
+
+def _apart(builder: Builder, operator: model.Correlate, offset: int) -> model.Correlate:
+    """The call of a random value under a name that tells it from an equal one which is written elsewhere."""
+    names = (numbered(operator.function, number) for number in itertools.count(1))
+    found = (replace(operator, function=name) for name in names)
+    return next(each for each in found if builder.is_written_at(each, offset))
 
 
 def _argument(argument: Expr, source: Lowered) -> model.Argument:

@@ -42,6 +42,7 @@ from hintplan.plans.declarations.types import DataType
 _ANY_VALUE = {
     "BOOLEAN": "FALSE",
     "DATE": "1970-01-01",
+    "TIME": "00:00:00",
     "TIMESTAMP": "1970-01-01 00:00:00",
     "TIMESTAMP_LTZ": "1970-01-01 00:00:00",
 }

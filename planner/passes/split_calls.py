@@ -2,8 +2,9 @@
 
 What a call needs is computed below it: columns and literals are passed as they are, anything else comes from a calc
 (FLIP-498, as ``asyncTable(scalarFunction(x))`` there). Of a WHERE clause, what needs no call is decided first, then one
-condition after the other, then what SELECT computes; equal calls above the same rows are one call. A call in a branch
-of CASE, or behind AND and OR inside one condition, is made for every row that comes so far.
+condition after the other, then what SELECT computes; equal calls above the same rows are one call, also of RAND and
+UUID, as in Flink. A call in a branch of CASE, or behind AND and OR inside one condition, is made for every row that
+comes so far.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ from hintplan.planner.expressions.typed import (
     calls_user_code,
     conjunction,
     conjuncts,
+    is_drawn,
+    is_user_call,
+    walk,
 )
 from hintplan.planner.relations import (
     Aggregate,
@@ -69,8 +73,10 @@ def split_calls(context: Context, relation: Relation) -> Relation:
 def _refuse(context: Context, offset: int, what: str, *conditions: Expr | None) -> None:
     found = next((c for c in conditions if c is not None and calls_user_code(c)), None)
     if found is not None:
+        calls = [e for e in walk(found) if isinstance(e, Call) and is_user_call(e)]
+        name = "RAND or UUID" if any(map(is_drawn, calls)) else "a user-defined function"
         raise context.source.error(
-            f"a user-defined function cannot be part of this condition of a {what}",
+            f"{name} cannot be part of this condition of a {what}",
             getattr(found, "offset", 0) or offset,
             "call it in a sub-query, and compare the column that it gives",
         )
@@ -147,7 +153,7 @@ class _Calls:
     def _call(self, found: Call) -> None:
         name = found.function.removeprefix(USER)
         arguments = self.arguments(found.args)
-        entry = self.context.catalog.functions[name]
+        entry = self.context.catalog.function(name)
         returned = self.context.field(entry.function.output[0].name, found.type)
         result = self.context.field("", found.type)
         self.relation = Correlate(

@@ -1,7 +1,8 @@
 """Says of each lookup and call that is written once, and made again for each reader of the view or CTE it stands in.
 
 Readers select and filter otherwise, and may be queries of their own, so nothing makes them share one answer. A lookup
-is warned of, since its source changes; a call is a note, since a function may well return the same again.
+is warned of, since its source changes, and so is a random value; a call is a note, since a function may well return the
+same again.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from hintplan.planner.relations import Relation, Scan, Values, inputs_of
 from hintplan.planner.syntax.source import Report
 from hintplan.plans.analysis.repeated import times_computed
+from hintplan.plans.declarations.built_in import DRAWN
 from hintplan.plans.model.plan import Plan
 
 
@@ -40,7 +42,9 @@ def warn_of_repeated_reads(report: Report, asked: Mapping[int, Sequence[Asked]],
     computed = times_computed(plan)
     for offset, found in asked.items():
         operators = tuple(dict.fromkeys(each.operator for each in found))
-        times = sum(computed[name] for name in operators)
+        drawn = found[0].target in DRAWN
+        # A batch job draws once for all readers of an operator.
+        times = len(operators) if drawn and plan.mode == "batch" else sum(computed[name] for name in operators)
         second = next((reading for each in found[1:] if (reading := _second(found[0], each))), None)
         if times > 1 and second is not None:
             _tell(report, found[0], second, offset, operators, times, batch=plan.mode == "batch")
@@ -70,6 +74,14 @@ def _tell(
         cure = f"write SELECT /*+ CACHED */ in '{view}', or CACHE TABLE {view} if it is a view: one result for all"
     else:
         cure = f"if they must agree, write the rows of '{view}' to a table, and read that"
+    if asked.target in DRAWN:
+        report.warn(
+            f"'{view}' is read again here, and each reader draws {asked.target} at {at} for itself: {times} branches "
+            "have other values",
+            place,
+            cure,
+        )
+        return
     if len(operators) > 1:
         cure += f"; in the plan, each of {listed} has settings of its own"
     if asked.is_lookup:

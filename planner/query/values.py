@@ -9,22 +9,22 @@ from __future__ import annotations
 from sqlglot import exp
 
 from hintplan.planner.context import Context
-from hintplan.planner.expressions.coercion import common_type
-from hintplan.planner.expressions.typed import NULL, Expr, Field, calls_user_code
+from hintplan.planner.expressions.coercion import common_type, convert
+from hintplan.planner.expressions.typed import NULL, Expr, Field, calls_user_code, is_drawn, is_user_call, walk
 from hintplan.planner.query.clauses import read_clauses
 from hintplan.planner.query.compiler import QueryCompiler
 from hintplan.planner.query.from_clause import From
 from hintplan.planner.query.ordering import CLAUSES
 from hintplan.planner.query.sources.single_row import single_row
-from hintplan.planner.relations import Values
+from hintplan.planner.relations import Calc, Item, Relation, Union, Values
 from hintplan.planner.syntax.dialect import cells_of, offset_of, select_offset
 from hintplan.planner.translation.expressions import clause_translator
 from hintplan.planner.translation.scope import Scope
 from hintplan.plans.text.counts import count
 
 
-def given_rows(compiler: QueryCompiler, node: exp.Select) -> Values:
-    """The rows of ``VALUES (1, 'a'), (2, 'b')``."""
+def given_rows(compiler: QueryCompiler, node: exp.Select) -> Relation:
+    """The rows of ``VALUES (1, 'a'), (2, 'b')``; with random values, each is computed for itself."""
     context = compiler.context
     read_clauses(context, node, "hint", "expressions", "with_", *CLAUSES)
     translator = clause_translator(context, Scope(inputs=()), "VALUES")
@@ -37,7 +37,26 @@ def given_rows(compiler: QueryCompiler, node: exp.Select) -> Values:
             _check_value(context, value, cell)
     columns = zip(*rows, strict=True)
     fields = tuple(_field(context, place, column, node) for place, column in enumerate(columns))
+    if any(calls_user_code(value) for row in rows for value in row):
+        computed = tuple(_computed(compiler, row, fields) for row in rows)
+        if len(computed) == 1:
+            return computed[0]
+        return Union(inputs=computed, fields=fields, base=(compiler.block,), block=compiler.block)
     return Values(fields=fields, rows=tuple(rows), base=(compiler.block,), block=compiler.block)
+
+
+def _computed(compiler: QueryCompiler, row: tuple[Expr, ...], fields: tuple[Field, ...]) -> Calc:
+    """One row of ``fields`` with the values of ``row``."""
+    context = compiler.context
+    items = tuple(
+        Item(
+            field=context.field(f.name, f.type),
+            expr=value if value.type.as_nullable() == f.type else convert(value, f.type),
+        )
+        for f, value in zip(fields, row, strict=True)
+    )
+    single = single_row(context, compiler.block)
+    return Calc(input=single, filter=None, items=items, base=(compiler.block,), block=compiler.block)
 
 
 def _check_value(context: Context, value: Expr, cell: exp.Expr) -> None:
@@ -45,7 +64,7 @@ def _check_value(context: Context, value: Expr, cell: exp.Expr) -> None:
         raise context.source.error("a NULL in VALUES has no type", offset_of(cell), "write CAST(NULL AS STRING)")
     if value.type.root == "INTERVAL":
         raise context.source.error("VALUES does not take an INTERVAL", offset_of(cell), "write a number")
-    if calls_user_code(value):
+    if any(is_user_call(e) and not is_drawn(e) for e in walk(value)):
         message = "a function of your own in VALUES is not supported"
         raise context.source.error(message, offset_of(cell), "write SELECT f(x) FROM (VALUES (1)) AS t(x)")
 

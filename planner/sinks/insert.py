@@ -21,6 +21,7 @@ from hintplan.planner.query.sources.dynamic import check_name, dynamic_table, wa
 from hintplan.planner.relations import (
     Aggregate,
     Calc,
+    Correlate,
     Item,
     Join,
     Relation,
@@ -48,6 +49,7 @@ from hintplan.plans.connectors.table import (
     is_read_in_streams,
     sink_kinds,
 )
+from hintplan.plans.declarations.built_in import DRAWN
 from hintplan.plans.declarations.tables import Table, TableColumn
 from hintplan.plans.declarations.types import parse_type
 from hintplan.plans.operators.sink import overwrite_problem
@@ -251,6 +253,13 @@ def _check_repeatable(context: Context, relation: Relation, statement: Insert) -
                 getattr(bad, "offset", 0) or statement.offset,
                 _AT_SOURCE if _changes_in_source(relation.input) else _EARLIER,
             )
+    if isinstance(relation, Correlate) and relation.function in DRAWN and not is_insert_only(relation.input):
+        raise context.source.error(
+            f"{relation.function.removesuffix('_SEEDED')} over a query whose rows can change: a row could not be taken "
+            "back as it was written",
+            relation.offset or statement.offset,
+            _EARLIER,
+        )
     for below in inputs_of(relation):
         _check_repeatable(context, below, statement)
 

@@ -44,7 +44,7 @@ PERCENTILE = "PERCENTILE"
 NAMES = frozenset((*BUILT_IN, *_SAMPLES, *DOCUMENTS, PERCENTILE))
 _USERS = "hintplan aggregate"
 _OF_NESTED = ("ARRAY_AGG", "COLLECT", "COUNT", "FIRST_VALUE", "LAST_VALUE")
-_ORDERED = ("BOOLEAN", "DATE", "TIMESTAMP", "TIMESTAMP_LTZ")
+_ORDERED = ("BOOLEAN", "DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ")
 
 
 def result_type(function: str, argument: DataType | None) -> DataType | None:

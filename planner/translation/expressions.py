@@ -53,8 +53,8 @@ _HANDLERS: dict[type, Handler] = {
         (exp.Subquery, exp.Select, exp.Union, exp.Except, exp.Intersect, exp.Exists), function_calls.sub_query
     ),
     exp.CurrentTimestamp: function_calls.special_form("CURRENT_TIMESTAMP"),
-    exp.CurrentTime: function_calls.refused_form("CURRENT_TIME"),
-    exp.Localtime: function_calls.refused_form("LOCALTIME"),
+    exp.CurrentTime: function_calls.special_form("CURRENT_TIME"),
+    exp.Localtime: function_calls.special_form("LOCALTIME"),
     exp.Overlaps: periods.overlaps,
     exp.CurrentDate: function_calls.special_form("CURRENT_DATE"),
     exp.Localtimestamp: function_calls.special_form("LOCALTIMESTAMP"),

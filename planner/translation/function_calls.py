@@ -10,7 +10,7 @@ from hintplan.planner.expressions import scalars
 from hintplan.planner.expressions.casts import castable, flink_cast, is_time, time_of_text
 from hintplan.planner.expressions.functions.parts_of_times import EXTRACT, MORE_PARTS, PARTS
 from hintplan.planner.expressions.functions.times import UNIT_FUNCTIONS, UNITS, unit_literal
-from hintplan.planner.expressions.literals import day_of_text
+from hintplan.planner.expressions.literals import day_of_text, time_of_day
 from hintplan.planner.expressions.typed import Expr, Literal, literal
 from hintplan.planner.syntax.dialect import offset_of
 from hintplan.planner.translation import aggregates, grouping_sets, json_aggregates, nested, percentiles
@@ -87,6 +87,8 @@ def _cast(t: Translator, node: exp.Expr, name: str) -> Expr:
             offset,
             "Flink and Spark disagree on it, or it has no meaning; cast to another type",
         )
+    if data_type.root == "TIME" and isinstance(found, Literal) and found.type.is_text and found.text is not None:
+        return _time_of_day(t, found, data_type, offset, name)
     if found.type.is_text and data_type.root in ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ"):
         return _time_of_text(t, found, data_type, offset, name)
     return flink_cast(found, data_type, offset, function=name)
@@ -104,6 +106,17 @@ def _time_of_text(t: Translator, text: Expr, target: DataType, offset: int, func
         return literal(None, target.as_nullable(), offset)
     example = "2024-12-31" if target.root == "DATE" else "2024-12-31 23:59:59.999"
     raise t.source.error(f"'{text.text}' is not a {target.root}", offset, f"write it like '{example}'")
+
+
+def _time_of_day(t: Translator, text: Literal, target: DataType, offset: int, function: str) -> Expr:
+    time = time_of_day(text.text or "")
+    if time is None and function == "TRY_CAST":
+        return literal(None, target.as_nullable(), offset)
+    if time is None:
+        raise t.source.error(f"'{text.text}' is not a TIME", offset, "write it like '23:59:59.999'")
+    length = len("13:14:15") + (target.precision or 0) + bool(target.precision)
+    cut = (time.text or "")[:length]
+    return literal(cut.rstrip("0").rstrip(".") if "." in cut else cut, target.as_nullable(), offset)
 
 
 def sub_query(t: Translator, node: exp.Expr) -> Expr:

@@ -22,13 +22,10 @@ def plain_literal(t: Translator, node: exp.Expr) -> Expr:
 
 
 def typed_literal(t: Translator, node: exp.Expr) -> Expr:
-    """``DATE '...'`` and ``TIMESTAMP '...'``; CAST(...) does not come here."""
+    """``DATE '...'``, ``TIME '...'`` and ``TIMESTAMP '...'``; CAST(...) does not come here."""
     offset = offset_of(node)
     kind = node.args["to"].this.name
-    if kind == "TIME":
-        advice = "keep it as STRING, as DATE_FORMAT(ts, 'HH:mm:ss') is"
-        raise t.source.error("a TIME literal is not supported: there is no type TIME", offset, advice)
-    if not isinstance(node.this, exp.Literal) or kind not in ("DATE", "TIMESTAMP"):
+    if not isinstance(node.this, exp.Literal) or kind not in ("DATE", "TIME", "TIMESTAMP"):
         raise t.source.error(f"a {kind} literal is not supported", offset, "use CAST('...' AS <type>)")
     return temporal_literal(t.source, kind, node.this.name, offset)
 

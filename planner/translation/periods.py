@@ -34,9 +34,9 @@ def _ends(t: Translator, node: exp.Expr, offset: int) -> tuple[Expr, Expr]:
     start, end = (t.expression(part) for part in node.expressions)
     if end.type.root == "INTERVAL":
         end = shift_time(t.source, "+", start, end, offset)
-    if start.type.root not in ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ") or start.type.root != end.type.root:
+    if start.type.root not in ("DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ") or start.type.root != end.type.root:
         found = f"{start.type.as_nullable()} and {end.type.as_nullable()}"
-        message = f"a period is of two DATEs or TIMESTAMPs, found {found}"
+        message = f"a period is of two DATEs, TIMEs or TIMESTAMPs, found {found}"
         raise t.source.error(message, start.offset or offset, _ADVICE)
     return start, end
 

@@ -8,4 +8,5 @@ BLACKHOLE = Connector(
     name="blackhole",
     description="A sink that drops what it gets.",
     writing=Writing(drops_rows=True),
+    times="always",
 )

@@ -36,7 +36,36 @@ def check_table(name: str, table: Table) -> tuple[Diagnostic, ...]:
     """Everything wrong with table ``name``, with paths such as ``tables.o.options.path`` or ``tables.o.columns.a``."""
     spec = connector_of(table)
     metadata = () if spec is None else _check_metadata(name, table, spec)
-    return (*_check(f"tables.{name}.options", table), *metadata, *_check_partitions(f"tables.{name}", table, spec))
+    times = () if spec is None else _check_times(name, table, spec)
+    options = _check(f"tables.{name}.options", table)
+    return (*options, *metadata, *_check_partitions(f"tables.{name}", table, spec), *times)
+
+
+def _check_times(name: str, table: Table, connector: Connector) -> Iterator[Diagnostic]:
+    """The columns with a TIME that the connector, or the format of the table, does not have."""
+    formats = {table.options[key] for key in ("format", "key.format", "value.format") if key in table.options}
+    holds_texts = connector.times == "always" or (connector.times == "in texts" and formats <= {"csv", "json"})
+    for column in table.columns:
+        try:
+            kind = parse_type(column.type)
+        except ValueError:
+            continue  # a wrong type is reported with the column
+        if not kind.contains("TIME") or column.expression is not None:
+            continue
+        where = f"the {connector.name} connector" + (
+            f" with the format {', '.join(sorted(formats))}" if formats else ""
+        )
+        if column.name in table.partitioned_by:
+            where = "a partition column"
+        elif connector.times == "always" or (holds_texts and kind.root == "TIME"):
+            continue
+        elif holds_texts:
+            where = f"what is inside of a value of the {connector.name} connector"
+        yield Diagnostic(
+            message=f"column {column.name!r} is {column.type}, and {where} has no TIME",
+            hint="write STRING for TIME, and CAST it in the query",
+            path=f"tables.{name}.columns.{column.name}",
+        )
 
 
 def _check_partitions(path: str, table: Table, connector: Connector | None) -> Iterator[Diagnostic]:

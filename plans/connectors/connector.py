@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from hintplan.plans.connectors.reach import Place
 from hintplan.plans.declarations.computations import LookupMode
@@ -100,6 +101,10 @@ class LookingUp:
     by_users_code: bool = False
 
 
+TimesOfDay = Literal["never", "in texts", "always"]
+"""Which tables of a connector have columns of TIME: those of the formats csv and json, or all."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataKey:
     """What a source knows of a row beside its values, as a METADATA column of ``type`` has it.
@@ -128,6 +133,7 @@ class Connector:
     written, besides what PySpark brings, or nothing: the group and artefact, in Maven's repositories, of a package that
     Spark publishes with each of its versions. ``refused`` are options of Flink's connector that this one has not, and
     why. ``partitions`` says whether a table can be PARTITIONED BY columns.
+    ``times`` says whether a table can have columns of TIME.
     """
 
     name: str
@@ -147,6 +153,7 @@ class Connector:
     spark_package: Callable[[Table, bool], str] = lambda table, is_written: ""
     refused: Mapping[str, str] = field(default_factory=dict)
     partitions: bool = False
+    times: TimesOfDay = "never"
 
     @property
     def settings(self) -> Mapping[str, Setting]:

@@ -32,6 +32,7 @@ from hintplan.plans.connectors.files.formats import (
 from hintplan.plans.connectors.options import option
 from hintplan.plans.connectors.reach import file_place
 from hintplan.plans.declarations.computations import LookupMode
+from hintplan.plans.declarations.durations import parse_duration
 from hintplan.plans.declarations.row_kinds import RowKind
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.declarations.types import parse_type
@@ -40,6 +41,14 @@ from hintplan.plans.errors import Diagnostic
 _SOURCE_KINDS: Mapping[str, tuple[RowKind, ...]] = {"true": ALL_KINDS, "upsert": UPSERT_KINDS}
 """What a scan emits, by ``source.changelog``."""
 
+_COMMIT = "sink.partition-commit"
+POLICY, SUCCESS_FILE = f"{_COMMIT}.policy.kind", f"{_COMMIT}.success-file.name"
+TRIGGER, DELAY = f"{_COMMIT}.trigger", f"{_COMMIT}.delay"
+_NO_POLICIES = {
+    "metastore": "there is no metastore; readers know partitions by the names of directories",
+    "custom": "policies of one's own are classes of Java",
+}
+_NO_DELAY = "a partition is committed by each micro-batch that adds files to it, and a job without rows has no batches"
 _LOOKED_UP = ("csv", "json", "parquet", "orc")
 _OF_PARTITIONS = ("BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DATE", "TIMESTAMP")
 
@@ -66,6 +75,7 @@ def _check(path: str, table: Table) -> Iterator[Diagnostic]:
         )
     yield from check_format(path, table)
     yield from _check_partitions(path, table)
+    yield from _check_commits(path, table)
     if _source_kinds(table) == UPSERT_KINDS:
         there = {column.name for column in physical(table)}
         if not table.primary_key:
@@ -126,6 +136,42 @@ def _check_partitions(path: str, table: Table) -> Iterator[Diagnostic]:
         )
 
 
+def _check_commits(path: str, table: Table) -> Iterator[Diagnostic]:
+    """What is wrong with how partitions are committed."""
+    given = {key: table.options[key] for key in (SUCCESS_FILE, TRIGGER, DELAY) if key in table.options}
+    if POLICY not in table.options:
+        for key in given:
+            message = f"{key!r} has no meaning without {POLICY!r}"
+            yield Diagnostic(
+                message=message, hint=f"add '{POLICY}' = 'success-file', or remove it", path=f"{path}.{key}"
+            )
+        return
+    for kind in table.options[POLICY].split(","):
+        if kind.strip() != "success-file":
+            why = _NO_POLICIES.get(kind.strip(), "it is no policy of Flink's")
+            message = f"{POLICY!r} cannot be {kind.strip()!r}: {why}"
+            yield Diagnostic(message=message, hint="write 'success-file'", path=f"{path}.{POLICY}")
+    name = given.get(SUCCESS_FILE, "_SUCCESS")
+    if not re.fullmatch("[_.][^/:]+", name):
+        message = f"{SUCCESS_FILE!r} must begin with '_' or '.', as files that readers leave out do, found {name!r}"
+        yield Diagnostic(message=message, hint="write a name such as '_SUCCESS'", path=f"{path}.{SUCCESS_FILE}")
+    if given.get(TRIGGER, "process-time") != "process-time":
+        message = (
+            f"{TRIGGER!r} cannot be {given[TRIGGER]!r}: a micro-batch has no watermark that could pass a partition"
+        )
+        yield Diagnostic(message=message, hint="write 'process-time', or remove it", path=f"{path}.{TRIGGER}")
+    if not _is_zero(given.get(DELAY, "0 s")):
+        message = f"{DELAY!r} cannot be {given[DELAY]!r}: {_NO_DELAY}"
+        yield Diagnostic(message=message, hint="write '0 s', or remove it", path=f"{path}.{DELAY}")
+
+
+def _is_zero(duration: str) -> bool:
+    try:
+        return parse_duration(duration) == 0
+    except ValueError:
+        return False
+
+
 def _lookup_modes(table: Table) -> tuple[LookupMode, ...]:
     return ("full",) if table.options.get("format") in _LOOKED_UP and not table.partitioned_by else ()
 
@@ -172,6 +218,12 @@ FILESYSTEM = Connector(
             default="__DEFAULT_PARTITION__",
             description="The value in the name of a directory that means NULL, or empty text.",
         ),
+        option(
+            POLICY, description="How a partition is committed: success-file, an empty file in it; not at all if absent."
+        ),
+        option(SUCCESS_FILE, default="_SUCCESS", description="The name of the success files."),
+        option(TRIGGER, default="process-time", description="When a partition is committed: process-time."),
+        option(DELAY, default="0 s", description="How long a partition waits to be committed: 0 s."),
         *FORMAT_OPTIONS,
     ),
     reading=Reading(kinds=_source_kinds, is_suggested=True, in_pieces=True),
@@ -201,4 +253,5 @@ FILESYSTEM = Connector(
     ),
     refused=REFUSED,
     partitions=True,
+    times="in texts",
 )

@@ -170,4 +170,5 @@ KAFKA = Connector(
     overlaps=_overlaps,
     extras_of=extras_of_topics,
     spark_package=lambda table, is_written: SPARK_PACKAGE,
+    times="in texts",
 )

@@ -10,4 +10,5 @@ PRINT = Connector(
     description="A sink that prints its rows as Flink does.",
     options=(option("print-identifier", description="What stands before each line."),),
     writing=Writing(is_suggested=True, takes_updates=""),
+    times="always",
 )

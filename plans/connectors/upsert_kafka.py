@@ -68,4 +68,5 @@ UPSERT_KAFKA = Connector(
     overlaps=lambda source, sink: all(source.options.get(key) == sink.options.get(key) for key in ("topic", SERVERS)),
     extras_of=extras_of_topics,
     spark_package=lambda table, is_written: SPARK_PACKAGE,
+    times="in texts",
 )

@@ -17,6 +17,8 @@ from contextlib import contextmanager
 from importlib.metadata import entry_points
 from typing import Any
 
+from hintplan.plans.declarations.built_in import CLASSES_BUILT_IN
+
 LOOKUPS = "hintplan.lookup"
 FUNCTIONS = "hintplan.functions"
 """The groups of entry points that allow classes."""
@@ -36,6 +38,8 @@ class ClassRefusal(ValueError):
 
 def is_allowed(name: str, modules: Sequence[str], *, group: str) -> bool:
     """Whether the class ``name``, as ``package.module.Class``, may be loaded when ``modules`` are allowed."""
+    if group == FUNCTIONS and name in CLASSES_BUILT_IN:
+        return True
     module = name.rpartition(".")[0]
     if any(module == allowed or module.startswith(f"{allowed}.") for allowed in modules):
         return True

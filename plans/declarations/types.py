@@ -28,7 +28,7 @@ _SYNONYMS = {
 _PLAIN = {"BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DATE", "STRING", "BYTES"}
 _SIZED = {"CHAR", "VARCHAR", "BINARY", "VARBINARY"}
 _NESTED = {"ARRAY", "MAP", "MULTISET", "ROW"}
-ROOTS = (*sorted(_PLAIN), "DECIMAL", *sorted(_SIZED), "TIMESTAMP", "TIMESTAMP_LTZ", *sorted(_NESTED))
+ROOTS = (*sorted(_PLAIN), "DECIMAL", *sorted(_SIZED), "TIME", "TIMESTAMP", "TIMESTAMP_LTZ", *sorted(_NESTED))
 """The names of all types, without their parameters."""
 _INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 
@@ -37,9 +37,9 @@ _INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 class DataType:
     """A type: ``root`` plus the parameters that root has.
 
-    ``precision`` serves DECIMAL (1..38), TIMESTAMP and TIMESTAMP_LTZ (0..6), and is the length of CHAR, VARCHAR, BINARY
-    and VARBINARY. ``children`` holds the element of an ARRAY or a MULTISET, key and value of a MAP, or the fields of a
-    ROW in the order of ``names``.
+    ``precision`` serves DECIMAL (1..38), TIMESTAMP and TIMESTAMP_LTZ (0..6) and TIME (0..3), and is the length of CHAR,
+    VARCHAR, BINARY and VARBINARY. ``children`` holds the element of an ARRAY or a MULTISET, key and value of a MAP, or
+    the fields of a ROW in the order of ``names``.
     """
 
     root: str
@@ -92,6 +92,10 @@ class DataType:
     def contains_entries(self) -> bool:
         """Whether it is a MAP or a MULTISET, or has one in it."""
         return self.has_entries or any(child.contains_entries for child in self.children)
+
+    def contains(self, root: str) -> bool:
+        """Whether it is of this ``root``, or has such a type in it."""
+        return self.root == root or any(child.contains(root) for child in self.children)
 
     @property
     def parts(self) -> tuple[DataType, ...]:
@@ -209,8 +213,9 @@ class _Parser:
             return DataType(root="MAP", children=(key, value))
         if root == "ROW":
             return self.row()
-        instead = "; keep a time of day as STRING" if root == "TIME" else ""
-        raise ValueError(f"type {root} is not supported{instead}")
+        if root == "TIME":
+            return self.time_of_day(self.numbers())
+        raise ValueError(f"type {root} is not supported")
 
     def decimal(self, numbers: tuple[int, ...]) -> DataType:
         precision, scale = (*numbers, *(10, 0)[len(numbers) :])[:2]
@@ -236,6 +241,14 @@ class _Parser:
         elif not self.take("WITHOUT", "TIME", "ZONE") and self.word() == "WITH":
             raise ValueError("TIMESTAMP WITH TIME ZONE is not supported; use TIMESTAMP_LTZ")
         return DataType(root=root, precision=precision)
+
+    def time_of_day(self, numbers: tuple[int, ...]) -> DataType:
+        precision = numbers[0] if numbers else 0
+        if len(numbers) > 1 or precision > 3:
+            raise ValueError(f"TIME is supported with a precision of 0 to 3 (milliseconds), in {self.text!r}")
+        if not self.take("WITHOUT", "TIME", "ZONE") and self.word() == "WITH":
+            raise ValueError("TIME WITH TIME ZONE is not supported")
+        return DataType(root="TIME", precision=precision)
 
     def row(self) -> DataType:
         close = ">" if self.mark("<", required=False) else ")"

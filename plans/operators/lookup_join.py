@@ -10,6 +10,7 @@ from hintplan.plans.connectors.table import source_kinds
 from hintplan.plans.declarations.fields import Expression, Name, Names, OneInput, OperatorId
 from hintplan.plans.declarations.row_kinds import INSERT_ONLY
 from hintplan.plans.declarations.tables import physical_columns
+from hintplan.plans.declarations.types import parse_type
 from hintplan.plans.errors import Diagnostic
 from hintplan.plans.operators.asking.lookup_text import settings_text
 from hintplan.plans.operators.asking.lookups import LOOKUPS
@@ -142,6 +143,11 @@ def _check_mode(lookup: LookupJoin, plan: Declared, path: str) -> Iterator[Diagn
         message = f"table '{lookup.table}' is a changelog, which cannot be looked up"
         options = f"tables.{lookup.table}.options.source.changelog"
         yield Diagnostic(message=message, path=options, hint="look up a table of current rows")
+    for column in physical_columns(plan.tables[lookup.table]) if lookup.table in plan.tables else ():
+        if "TIME" in column.type and parse_type(column.type).contains("TIME"):
+            message = f"table '{lookup.table}' is looked up, and column '{column.name}' is {column.type}"
+            where = f"tables.{lookup.table}.columns.{column.name}"
+            yield Diagnostic(message=message, path=where, hint="declare it STRING, and CAST it in the query")
 
 
 def _expressions(lookup: LookupJoin) -> Iterator[tuple[str, str | None]]:

@@ -16,10 +16,12 @@ from pyspark.sql import functions as F
 
 from hintplan.plans.analysis.changelog import output_kinds
 from hintplan.plans.analysis.columns import output_columns
+from hintplan.plans.analysis.drawn import drawing
 from hintplan.plans.analysis.fingerprints import meanings
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Operator, Scan, Sink
 from hintplan.plans.settings.cached import CACHED, ENABLED
+from hintplan.plans.settings.views import CachedSettings
 from hintplan.runtime.batch.cache import CacheEntry, ResultCache
 from hintplan.runtime.batch.observed import ObservedMetrics
 from hintplan.runtime.batch.snapshot import snapshot
@@ -28,6 +30,8 @@ from hintplan.runtime.build.table import builder_of
 from hintplan.runtime.connectors import table as connectors
 from hintplan.runtime.lookup.plan import LookupRun
 from hintplan.runtime.results.files import KeepBatch
+
+_KEPT = CachedSettings(enabled=True, storage_level="MEMORY_AND_DISK")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +71,8 @@ def build_sinks(
         scans={scan.id: scan for scan in plan.scans},
         listed={},
         snapshots={},
+        drawing=drawing(plan),
+        drawn={},
     )
     return tuple(building.sink(sink) for sink in plan.sinks)
 
@@ -82,6 +88,9 @@ class _Building:
     """What scans read, by id: one listing of files serves all sinks."""
     snapshots: dict[str, DataFrame]
     """The same scans, as cached results read them."""
+    drawing: frozenset[str]
+    drawn: dict[str, CacheEntry]
+    """Random values that are read more than once, by id: all readers in the run must see the same."""
 
     def sink(self, sink: Sink) -> BuiltSink:
         observed = ObservedMetrics()
@@ -111,11 +120,22 @@ class _Building:
                 frame = self.frame(operator, frames, edges, kept)
                 meaning, run = self.meanings[operator.id], edges.lookups.token
                 entry = self.cache.add(operator.id, edges.plan, meaning, settings, frame, below, run)
+            if entry is None and operator.id in self.drawing:
+                entry = self.drawn_once(operator, self.frame(operator, frames, edges, kept), below)
             if entry is None:
                 frames[operator.id], reads[operator.id] = self.frame(operator, frames, edges, kept), below
             else:
                 frames[operator.id], reads[operator.id] = entry.frame, (entry,)
         return frames, reads[sink.id]
+
+    def drawn_once(self, operator: Operator, frame: DataFrame, below: tuple[CacheEntry, ...]) -> CacheEntry:
+        """The rows of ``frame``, kept until the run ends; no other run finds them."""
+        if operator.id not in self.drawn:
+            plan, meaning, run = self.edges.plan, self.meanings[operator.id], self.edges.lookups.token
+            entry = self.cache.add(operator.id, plan, f"{meaning} {run}", _KEPT, frame, below, run)
+            self.cache.drop(entry)
+            self.drawn[operator.id] = entry
+        return self.drawn[operator.id]
 
     def needed(self, sink: Sink) -> set[str]:
         found: set[str] = set()

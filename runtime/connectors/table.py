@@ -34,6 +34,7 @@ from hintplan.runtime.connectors import (
 )
 from hintplan.runtime.connectors.connector import ArrowWriter, ConnectorCode, FilesIn
 from hintplan.runtime.connectors.micro_batch import MicroBatch
+from hintplan.runtime.connectors.times import as_texts, checked, times_of
 from hintplan.runtime.engine.arrow_rows import ArrowRows
 from hintplan.runtime.expressions.asked import Asked
 from hintplan.runtime.lookup.source import LookupSource
@@ -77,34 +78,42 @@ def read(
     RunError if the connector cannot be read, or if what it should read does not exist.
     """
     reader = _able(_code(table, asked).read, "read", name, table)
-    return reader(spark, name, table, columns, row_order=row_order, pins=pins)
+    return checked(reader(spark, name, as_texts(table), columns, row_order=row_order, pins=pins), name, table)
 
 
 def read_in_arrow(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> ArrowRows | None:
     """The rows that :func:`read` would give, in Arrow in the workers; None if they cannot be had like that."""
     reader = _code(table).read_in_arrow
-    return None if reader is None else reader(spark, name, table, columns)
+    return None if reader is None or times_of(table) else reader(spark, name, table, columns)
 
 
 def read_batch(
     spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], *, asked: Asked | None = None
 ) -> DataFrame:
     """All rows that table ``name`` has now; otherwise as :func:`read`."""
-    return _able(_code(table, asked).read_batch, "read", name, table)(spark, name, table, columns)
+    reader = _able(_code(table, asked).read_batch, "read", name, table)
+    return checked(reader(spark, name, as_texts(table), columns), name, table)
 
 
 def files_reader(
     table: Table,
 ) -> Callable[[SparkSession, str, Table, tuple[str, ...], list[str]], DataFrame] | None:
     """What reads some files of the table only, as :func:`read_batch` reads all of them; None if it has no files."""
-    return _code(table).read_files
+    reader = _code(table).read_files
+    if reader is None or not times_of(table):
+        return reader
+
+    def read_files(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], of: list[str]) -> DataFrame:
+        return checked(reader(spark, name, as_texts(table), columns, of), name, table)
+
+    return read_files
 
 
 def wrong_line(spark: SparkSession, tables: Mapping[str, Table], file: str) -> tuple[str, str] | None:
     """The format of ``file``, and its first line that does not fit its table; None if there is none to be found."""
     for table in tables.values():
         find = _code(table).wrong_line
-        found = find(spark, table, file) if find is not None else None
+        found = find(spark, as_texts(table), file) if find is not None else None
         if found is not None:
             return found
     return None
@@ -120,12 +129,21 @@ def writer(
     be written to or its target does not fit.
     """
     chosen = _able(_code(table).writer, "written to", name, table)
-    return chosen(df, name, table, changelog=changelog, checkpoint=checkpoint)
+    return chosen(df, name, as_texts(table), changelog=changelog, checkpoint=checkpoint)
 
 
 def arrow_writer(table: Table) -> ArrowWriter | None:
     """What writes rows that are in Arrow, as :func:`writer` writes those of Spark; None if the sink wants Spark's."""
-    return _code(table).arrow_writer
+    chosen = _code(table).arrow_writer
+    if chosen is None:
+        return None
+
+    def write(
+        rows: ArrowRows, name: str, table: Table, *, checkpoint: str | None
+    ) -> tuple[ArrowRows, Callable[[DataFrame], DataStreamWriter]]:
+        return chosen(rows, name, as_texts(table), checkpoint=checkpoint)
+
+    return write
 
 
 def micro_batch_writer(
@@ -136,7 +154,7 @@ def micro_batch_writer(
     ``part`` is this sink among them; otherwise as :func:`writer`.
     """
     chosen = _able(_code(table).micro_batch_writer, "written to", name, table)
-    return chosen(name, table, changelog=changelog, checkpoint=checkpoint, part=part)
+    return chosen(name, as_texts(table), changelog=changelog, checkpoint=checkpoint, part=part)
 
 
 def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
@@ -145,7 +163,7 @@ def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
     A call that fails leaves nothing of ``df`` in the table. RunError, now, if the connector cannot be written to or its
     target does not fit.
     """
-    return _able(_code(table).batch_writer, "written to", name, table)(df, name, table)
+    return _able(_code(table).batch_writer, "written to", name, table)(df, name, as_texts(table))
 
 
 def batch_overwriter(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
@@ -154,7 +172,7 @@ def batch_overwriter(df: DataFrame, name: str, table: Table) -> Callable[[], Non
     Otherwise of the partitions that rows are written to. A call that fails before all rows are written takes nothing
     away.
     """
-    return _able(_code(table).batch_overwriter, "overwritten", name, table)(df, name, table)
+    return _able(_code(table).batch_overwriter, "overwritten", name, table)(df, name, as_texts(table))
 
 
 def counts_all(table: Table) -> bool:

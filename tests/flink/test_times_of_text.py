@@ -35,12 +35,18 @@ OURS: dict[str, dict[str, str | None]] = {
         "2024-02-": None,
         "0000-01-01": "0000-01-01 00:00:00.000",
     },
+    # Offsets, more than two digits of a part, and what stands behind a fraction; a fraction is cut, not rounded.
+    "TIME": {
+        **dict.fromkeys(("10:11:12+01:00", "10:011:12", "10:11:012", "010:11:12", "10:11:12.3x")),
+        "10:11:12.1234567890": None,
+        "10:11:12.3456789": "10:11:12.345",
+    },
 }
 
 
 def expected(target: str) -> dict[str, str | None]:
-    own = OURS["DATE" if target == "DATE" else "TIMESTAMP"]
-    fraction = {"TIMESTAMP(0)": 19}.get(target, 23)
+    own = OURS[target.partition("(")[0].removesuffix("_LTZ")]
+    fraction = {"TIMESTAMP(0)": 19, "TIME(0)": 8, "TIME(1)": 10}.get(target, 23)
     return RECORDED[target] | {text: value and value[:fraction] for text, value in own.items()}
 
 

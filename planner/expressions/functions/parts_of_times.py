@@ -34,17 +34,32 @@ PARTS = {
 }
 _DATE = DataType(root="DATE")
 _OF_A_DAY = ("HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND", "NANOSECOND")
+_PLACES = {"HOUR": (1, 2), "MINUTE": (4, 2), "SECOND": (7, 2), "MILLISECOND": (10, 3)}
+"""Where the parts of a TIME stand in its text, and how long they are."""
 _SECONDS = {"hour": 3600, "minute": 60, "second": 1}
 
 
 def _part(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
     unit = name.removeprefix(f"{EXTRACT} ")
+    if len(args) == 1 and args[0].type.root == "TIME":
+        return _of_time(source, unit, args[0], offset)
     check(source, unit, args, ("time",), offset)
     if args[0].type.root == "DATE" and unit in _OF_A_DAY:
         raise source.error(f"a DATE has no {unit}", offset, "use a TIMESTAMP")
     if unit in MORE_PARTS:
         return MORE_PARTS[unit](args[0], offset)
     return _whole(PARTS[unit], args[0], offset)
+
+
+def _of_time(source: Source, unit: str, time: Expr, offset: int) -> Expr:
+    """A part of a TIME, of which each has its place in the text."""
+    if unit not in _PLACES:
+        raise source.error(f"a TIME has no {unit}", offset, f"it has {', '.join(_PLACES)}")
+    start, length = _PLACES[unit]
+    found = call("substring", (time, literal(start, INT), literal(length, INT)), STRING, offset)
+    if unit == "MILLISECOND":
+        found = call("rpad", (found, literal(length, INT), literal("0", STRING)), STRING, offset)
+    return cast(found, BIGINT, offset)
 
 
 def _whole(function: str, time: Expr, offset: int) -> Expr:

@@ -3,18 +3,14 @@
 Whatever Flink has is either computed, see :mod:`hintplan.planner.expressions.scalars`, or stands here; a test goes
 through all of Flink's own list.
 
->>> refusal("UUID")[0]
-'UUID is not supported: a batch that runs again, and a row that is taken back, would have another value'
+>>> refusal("CURRENT_WATERMARK")[0]
+'CURRENT_WATERMARK is not supported: a micro-batch has no watermark'
 """
 
 from __future__ import annotations
 
 _VARIANT = ("there is no type VARIANT", "keep the document as STRING")
 _BITMAP = ("there is no type BITMAP", "write COUNT(DISTINCT x) for the number of values")
-_RANDOM = (
-    "a batch that runs again, and a row that is taken back, would have another value",
-    "call a function of your own in Python with deterministic = False, whose answers are kept",
-)
 _WINDOW = (
     "there are no windows of event time",
     "group by a computed column, such as FLOOR(ts TO HOUR), and give its state a TTL",
@@ -22,7 +18,6 @@ _WINDOW = (
 _OVER = ("window functions stand before OVER, in batch mode", "use GROUP BY in a stream")
 _PATTERN = ("MATCH_RECOGNIZE is not supported", "use joins and aggregates")
 _MODEL = ("models are not supported", "call a function of your own in Python")
-_TIME_OF_DAY = ("there is no type TIME", "write DATE_FORMAT(LOCALTIMESTAMP, 'HH:mm:ss')")
 _REASONS: dict[str, tuple[str, str]] = {
     **dict.fromkeys(("OBJECT_OF", "OBJECT_UPDATE"), ("there are no structured types", "write ROW(...)")),
     "MULTISET": ("Flink itself plans no MULTISET[...]", "write ARRAY[...], or COLLECT(x) for the values of a group"),
@@ -50,7 +45,6 @@ _REASONS: dict[str, tuple[str, str]] = {
         ],
         _BITMAP,
     ),
-    **dict.fromkeys(("RAND", "RAND_INTEGER", "UUID"), _RANDOM),
     **dict.fromkeys(
         [
             "TUMBLE",
@@ -75,7 +69,6 @@ _REASONS: dict[str, tuple[str, str]] = {
     **dict.fromkeys(("RANK", "DENSE_RANK", "CUME_DIST", "PERCENT_RANK", "NTILE", "LEAD", "LAG"), _OVER),
     **dict.fromkeys("CLASSIFIER FIRST LAST PREV NEXT MATCH_ROWTIME MATCH_PROCTIME".split(), _PATTERN),  # noqa: SIM905
     **dict.fromkeys(("ML_PREDICT", "ML_EVALUATE", "VECTOR_SEARCH"), _MODEL),
-    **dict.fromkeys(("CURRENT_TIME", "LOCALTIME"), _TIME_OF_DAY),
     "APPROX_COUNT_DISTINCT": (
         "Flink has it in batch jobs only, as an estimate",
         "write COUNT(DISTINCT x)",

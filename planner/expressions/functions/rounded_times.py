@@ -6,6 +6,8 @@ never goes through the session time zone, in which some hours are not there: wit
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hintplan.planner.expressions.coercion import cast
 from hintplan.planner.expressions.functions.arguments import Builder, check, choose
 from hintplan.planner.expressions.typed import BIGINT, BOOLEAN, INT, STRING, Expr, Literal, call, literal
@@ -16,6 +18,8 @@ _DATE = DataType(root="DATE")
 _UNIT = DataType(root="INTERVAL")
 _OF_A_DAY = {"MILLISECOND": (23, ""), "SECOND": (19, ""), "MINUTE": (16, ":00"), "HOUR": (13, ":00:00")}
 """How much of ``2024-02-29 13:14:15.167`` says a unit, and what follows where it begins."""
+_OF_A_CLOCK = {"MILLISECOND": (0, ""), "SECOND": (8, ""), "MINUTE": (5, ":00"), "HOUR": (2, ":00:00")}
+"""How much of the text of a TIME says a unit, nothing for all of it, and what follows where it begins."""
 _OF_DAYS = ("DAY", "WEEK", "MONTH", "QUARTER", "YEAR")
 _MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
 MONTH_UNITS = tuple(_MONTHS)
@@ -28,6 +32,8 @@ def _rounded(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> 
     word = unit.text if isinstance(unit, Literal) else None
     if word not in known:
         raise source.error(f"{name} {word} is not supported", unit.offset or offset, f"units are {', '.join(known)}")
+    if len(values) == 1 and values[0].type.root == "TIME":
+        return _rounded_time_of_day(source, name, word, values[0], offset)
     check(source, name, tuple(values), ("time",), offset)
     (time,) = values
     if time.type.root == "DATE" and word in _OF_A_DAY:
@@ -43,6 +49,19 @@ def _rounded(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> 
     begin = time if word in (*_OF_A_DAY, "DAY") else _start(time, "DAY", offset)
     whole = call("=", (start, begin), BOOLEAN, offset)
     return choose(whole, begin, _later(start, word, offset))
+
+
+def _rounded_time_of_day(source: Source, name: str, unit: str, time: Expr, offset: int) -> Expr:
+    if name != "FLOOR TO":
+        message = "CEIL of a TIME is not supported: in Flink it may be 24:00:00, which is no time of a day"
+        raise source.error(message, offset, "write FLOOR(x TO ...), and add an interval")
+    if unit not in _OF_A_CLOCK:
+        raise source.error(f"a TIME has no {unit}", offset, f"units are {', '.join(_OF_A_CLOCK)}")
+    length, rest = _OF_A_CLOCK[unit]
+    if not length:
+        return time
+    begin = call("substring", (time, literal(1, INT), literal(length, INT)), STRING, offset)
+    return replace(call("concat", (begin, literal(rest, STRING)), STRING, offset), type=time.type.as_nullable())
 
 
 def _start(time: Expr, unit: str, offset: int) -> Expr:

@@ -58,6 +58,12 @@ def _today(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Ex
     return call("CAST", (now,), DataType(root="DATE"), offset)
 
 
+def _time_of_day(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+    check(source, name, args, (), offset)
+    now = call("current_timestamp", (), DataType(root="TIMESTAMP_LTZ", precision=6), offset)
+    return cast(now, DataType(root="TIME", precision=0), offset)
+
+
 def _from_epoch(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
     """NULL beyond the years 1 to 9999; parts of a unit are cut, of a FLOAT or DOUBLE the one before is taken."""
     check(source, name, args, ("number", "integer?"), offset)
@@ -96,6 +102,12 @@ def _unit(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> tup
 
 def _timestamp_add(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
     unit, values = _unit(source, name, args, offset)
+    if values[1].type.root == "TIME":
+        if unit in _MONTHS:
+            raise source.error(f"a TIME has no {unit}", offset, "convert it with CAST(... AS TIMESTAMP(3))")
+        check(source, name, values[:1], ("integer",), offset)
+        moved = call("timestampadd", (args[0], values[0], cast(values[1], _TIMESTAMP3, offset)), _TIMESTAMP3, offset)
+        return cast(moved, values[1].type, offset)
     check(source, name, values, ("integer", "time"), offset)
     count, time = values
     if time.type.root != "DATE":
@@ -118,6 +130,8 @@ def _times(count: Expr, factor: int, offset: int) -> Expr:
 def _timestamp_diff(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
     """Whole units from the first time to the second."""
     unit, values = _unit(source, name, args, offset)
+    if all(v.type.root == "TIME" for v in values) and unit not in MONTH_UNITS:
+        values = tuple(cast(v, _TIMESTAMP3, offset) for v in values)
     check(source, name, values, ("time", "time"), offset)
     if unit in MONTH_UNITS:
         return months_between(source, unit, values[0], values[1], offset)
@@ -220,9 +234,11 @@ def _unix_timestamp(source: Source, name: str, args: tuple[Expr, ...], offset: i
 BUILDERS: dict[str, Builder] = {
     **PART_BUILDERS,
     "CURRENT_DATE": _today,
+    "CURRENT_TIME": _time_of_day,
     "CURRENT_TIMESTAMP": _now,
     "DATE_FORMAT": _date_format,
     "FROM_UNIXTIME": _from_unixtime,
+    "LOCALTIME": _time_of_day,
     "LOCALTIMESTAMP": _local_now,
     "NOW": _now,
     "PROCTIME": _now,

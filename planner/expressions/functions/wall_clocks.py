@@ -18,7 +18,7 @@ import zoneinfo
 
 from hintplan.planner.expressions.coercion import cast
 from hintplan.planner.expressions.functions.arguments import Builder, check, literal_text
-from hintplan.planner.expressions.typed import BIGINT, INT, STRING, Expr, Literal, call, literal
+from hintplan.planner.expressions.typed import BIGINT, BOOLEAN, INT, STRING, Expr, Literal, call, literal
 from hintplan.planner.syntax.source import Source
 from hintplan.plans.declarations.types import DataType
 
@@ -31,6 +31,14 @@ _PARTS = ("yyyy", "MM", "dd", "HH", "mm", "ss", "SSS")
 _GROUPS = "(....).(..).(..).(..).(..).(..).*"
 _WITH_MILLISECONDS = "(....).(..).(..).(..).(..).(..).(...)"
 _SECONDS_TEXT = "^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2} [0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}(?![0-9])"
+_NAME = r"\A(?!(UTC|UT|GMT)[+-])[A-Z][A-Za-z0-9_/+-]+\z"
+_OFFSET = r"\AGMT[+-]([01]?[0-9]|2[0-3])(:?[0-5][0-9])?\z"
+_OFFSETS = (
+    ("^(GMT.)([0-9]{1,2})$", "$1$2:00"),
+    ("^(GMT.)([0-9]{1,2})([0-9]{2})$", "$1$2:$3"),
+    ("^(GMT.)([0-9]:)", "$10$2"),
+)
+"""What the parts of an offset are written as, one after the other, to be ``GMT+08:00``."""
 _ZONE = re.compile(r"UTC|GMT([+-][0-9]{2}:[0-9]{2})?|[A-Z][A-Za-z_]*(/[A-Z][A-Za-z_+-]*){1,2}")
 
 
@@ -85,14 +93,13 @@ def _convert_tz(source: Source, name: str, args: tuple[Expr, ...], offset: int) 
     return call("CAST", (moved(moment, utc, wanted),), STRING, offset)
 
 
-def _zone(source: Source, name: str, zone: Expr, offset: int) -> Literal:
+def _zone(source: Source, name: str, zone: Expr, offset: int) -> Expr:
     text = literal_text(zone)
+    if text is None and not isinstance(zone, Literal):
+        return _found_zone(zone, offset)
     if not text:
-        message = f"a time zone of {name} must be a literal that is not empty: Flink takes what is no zone for UTC"
-        advice = (
-            f"write CASE zone WHEN 'Asia/Tokyo' THEN {name}(s, 'UTC', 'Asia/Tokyo') ... END for the zones there are"
-        )
-        raise source.error(message, zone.offset or offset, advice)
+        message = f"a time zone of {name} is NULL or empty; Flink has NULL, or takes it for UTC"
+        raise source.error(message, zone.offset or offset, "write a name such as 'Europe/Berlin', 'UTC' or 'GMT+08:00'")
     known = _ZONE.fullmatch(text) is not None
     if known and not text.startswith("GMT"):
         try:
@@ -103,6 +110,25 @@ def _zone(source: Source, name: str, zone: Expr, offset: int) -> Literal:
         message = f"'{text}' is no time zone that {name} knows, which Flink takes for UTC"
         raise source.error(message, zone.offset or offset, "write a name such as 'Europe/Berlin', 'UTC' or 'GMT+08:00'")
     return literal(text, STRING, zone.offset)
+
+
+def _found_zone(zone: Expr, offset: int) -> Expr:
+    """The zone that a text of a row names to Java's ``TimeZone``, as Spark takes it: what is none is UTC.
+
+    That there is a zone of a name shows in that a time in it can be read.
+    """
+    there = call("concat", (literal("2000-01-01 00:00:00 ", STRING), zone), STRING, offset)
+    read = call("TRY_CAST", (there,), _LTZ6, offset)
+    named = call("regexp_like", (zone, literal(_NAME, STRING)), BOOLEAN, offset)
+    known = call("AND", (named, call("IS NOT NULL", (read,), BOOLEAN, offset)), BOOLEAN, offset)
+    is_offset = call("regexp_like", (zone, literal(_OFFSET, STRING)), BOOLEAN, offset)
+    written_out = zone
+    for short, long in _OFFSETS:
+        texts = (literal(short, STRING), literal(long, STRING))
+        written_out = call("regexp_replace", (written_out, *texts), STRING, offset)
+    missing = call("IS NULL", (zone,), BOOLEAN, offset)
+    parts = (missing, literal(None, STRING), is_offset, written_out, known, zone, literal("UTC", STRING))
+    return call("CASE", parts, STRING, offset)
 
 
 BUILDERS: dict[str, Builder] = {"CONVERT_TZ": _convert_tz}

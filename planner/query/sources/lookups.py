@@ -197,6 +197,13 @@ def _check_connector(context: Context, scan: Scan, offset: int) -> None:
             offset,
             f"declare one without it: CREATE TABLE ... LIKE {scan.declared} (EXCLUDING METADATA)",
         )
+    time = next((f for f in scan.fields if f.type.contains("TIME")), None)
+    if time is not None:
+        raise context.source.error(
+            f"table '{scan.declared}' cannot be looked up: column '{time.name}' is {time.type}",
+            offset,
+            f"declare it STRING, and write CAST({time.name} AS TIME) in the query",
+        )
     if scan.changelog:
         raise context.source.error(
             f"table '{scan.declared}' cannot be looked up: it is a changelog", offset, "write a regular join"

@@ -10,6 +10,7 @@ from hintplan.planner.query.sources.dynamic import dynamic_table
 from hintplan.planner.relations import Calc, Item, Relation, Scan
 from hintplan.planner.syntax.dialect import offset_of
 from hintplan.plans.connectors.table import is_upsert_source, source_kinds
+from hintplan.plans.declarations.built_in import built_in
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.model.config import EVENTS_DUPLICATE
 
@@ -48,7 +49,7 @@ def _with_computed(context: Context, entry: TableEntry, scan: Scan, fields: dict
     """The columns as they are declared; ``fields`` of the scan stand for those that are read."""
     for column in entry.computed:
         for name, function in column.functions.items():
-            if context.catalog.functions.get(name) is not function:
+            if built_in(name) is None and context.catalog.functions.get(name) is not function:
                 message = f"column '{column.name}' of '{scan.declared}' calls '{name}', which was dropped since"
                 raise context.source.error(message, scan.offset, "declare the table anew, below the function")
     values: dict[int, Expr] = {old: Ref(field=new) for old, new in fields.items()}

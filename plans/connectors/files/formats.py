@@ -84,9 +84,7 @@ FORMAT_OPTIONS: tuple[Setting, ...] = (
 )
 
 _RULES = "a sink closes its files at the end of each micro-batch; set 'source.max-files-per-trigger', or the trigger"
-_COMMITS = (
-    "a micro-batch is there as a whole when its list in _spark_metadata is; no _SUCCESS is written, no metastore told"
-)
+_COMMITS = "a partition is committed by each micro-batch that adds files to it; no watermark and no class is asked"
 
 REFUSED: Mapping[str, str] = {
     "sink.rolling-policy.": _RULES,

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Protocol
 
+from hintplan.plans.declarations.built_in import CLASSES_DRAWN
 from hintplan.plans.errors import Diagnostic, PlanError
 from hintplan.plans.operators.asking.kind import Alike, AskingKind, Groups, Retries, Waits
 from hintplan.plans.operators.spec.declared import Declared
@@ -122,6 +123,9 @@ def _check(operator: _Call, plan: Declared, insert_only: bool | None) -> Iterato
     if operator.join_type == "left" and function.kind in ("scalar", "async-scalar"):
         message = f"'{operator.function}' returns one value for every row, so there is nothing to keep or drop"
         yield Diagnostic(message=message, path=f"{path}.join-type", hint='write "inner"')
+    if insert_only is False and function.class_name in CLASSES_DRAWN:
+        message = f"'{operator.function}' is called for rows that can change: none could be taken back as it was"
+        yield Diagnostic(message=message, path=f"{path}.inputs", hint="call it below the join or aggregate")
     waits = is_async(function.kind)
     for group in (group.name for group in CALL_GROUPS):
         if waits and group not in groups:

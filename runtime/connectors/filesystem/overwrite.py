@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.filesystem.success import mark
 from hintplan.runtime.connectors.filesystem.write import saving
 from hintplan.runtime.spark.session import is_remote
 
@@ -42,6 +43,7 @@ def _overwrite(spark: SparkSession, save: Callable[[], None], table: Table, stag
     try:
         save()
         root = path_of(table.options["path"])
+        written = []
         for below, new in list(_partitions(files, path_of(staged), len(table.partitioned_by))):
             target = path_of(root, below) if below else root
             for old in _visible(files, target):
@@ -50,6 +52,8 @@ def _overwrite(spark: SparkSession, save: Callable[[], None], table: Table, stag
             for file in _visible(files, new):
                 if not files.rename(file, path_of(target, file.getName())):
                     raise RunError(f"{file.toString()} cannot be renamed to be in {target.toString()}")
+            written.append(target.toString())
+        mark(spark, table, written)
     finally:
         files.delete(path_of(staged), True)
 

@@ -28,6 +28,7 @@ from hintplan.runtime.connectors.filesystem.row_kinds import with_op
 from hintplan.runtime.connectors.filesystem.source_files import STREAM_LOG, exists
 from hintplan.runtime.connectors.filesystem.spark_options import spark_format, write_options
 from hintplan.runtime.connectors.filesystem.stored import as_stored
+from hintplan.runtime.connectors.filesystem.success import mark_batch, marking, refuse_marks_by_clients
 from hintplan.runtime.connectors.micro_batch import MicroBatch
 from hintplan.runtime.connectors.spark_package import lacking_package
 from hintplan.runtime.engine.each_batch import written_by
@@ -41,6 +42,7 @@ def writer(
 ) -> DataStreamWriter:
     """A writer that appends files below the table's path; RunError for a changelog without ``sink.changelog``."""
     _refuse_updates(name, table, changelog=changelog)
+    refuse_marks_by_clients(df.sparkSession, name, table)
     rows = _as_files(_with_kinds(df, table, changelog=changelog), name, table)
     if not is_remote(df.sparkSession):
         return written_by(partial(_add, name=name, table=table, changelog=changelog), df, checkpoint)
@@ -60,6 +62,7 @@ def _add(df: DataFrame, batch: int, *, name: str, table: Table, changelog: bool)
     rows: Any = _as_files(_with_kinds(df, table, changelog=changelog), name, table)
     path, options = table.options["path"], write_options(table)
     add_files(rows.sparkSession, spark_format(table), path, table.partitioned_by, options, rows._jdf, batch)
+    mark_batch(rows.sparkSession, table, batch)
 
 
 def _write(found: MicroBatch, batch: int, *, name: str, table: Table, changelog: bool) -> int:
@@ -67,6 +70,7 @@ def _write(found: MicroBatch, batch: int, *, name: str, table: Table, changelog:
     rows: Any = written.observe(_ROWS, F.count(F.lit(1)).alias(_ROWS))._jdf
     path, options = table.options["path"], write_options(table)
     add_files(found.spark, spark_format(table), path, table.partitioned_by, options, rows, batch)
+    mark_batch(found.spark, table, batch)
     metrics = rows.queryExecution().observedMetrics()
     return int(metrics.apply(_ROWS).getLong(0)) if metrics.contains(_ROWS) else 0
 
@@ -101,7 +105,8 @@ def _require_package(spark: SparkSession, name: str, table: Table) -> None:
 
 def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
     """What adds files with all rows to the table's path; RunError, now, if a stream has written there."""
-    return saving(df, name, table, table.options["path"])
+    refuse_marks_by_clients(df.sparkSession, name, table)
+    return marking(df.sparkSession, table, saving(df, name, table, table.options["path"]))
 
 
 def saving(df: DataFrame, name: str, table: Table, place: str) -> Callable[[], None]:

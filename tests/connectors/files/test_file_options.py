@@ -39,8 +39,9 @@ def test_columns_that_a_format_cannot_hold_are_refused(columns: str, chosen: str
     [
         ("sink.rolling-policy.file-size", "a sink closes its files at the end of each micro-batch"),
         ("auto-compaction", "files are left as they were written"),
-        ("sink.partition-commit.trigger", "a micro-batch is there as a whole"),
-        ("partition.time-extractor.kind", "a micro-batch is there as a whole"),
+        ("sink.partition-commit.policy.class", "a partition is committed by each micro-batch"),
+        ("sink.partition-commit.watermark-time-zone", "a partition is committed by each micro-batch"),
+        ("partition.time-extractor.kind", "a partition is committed by each micro-batch"),
         ("source.monitor-interval", "a stream looks for new files before each micro-batch"),
         ("parquet.block.size", "of Parquet's settings only 'parquet.compression' is known"),
         ("orc.stripe.size", "of ORC's settings only 'orc.compress' is known"),

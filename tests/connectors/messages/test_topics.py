@@ -74,6 +74,28 @@ def test_rows_go_from_topic_to_topic_once_each_over_restarts(
 @pytest.mark.parametrize(
     ("format_", "expected"),
     [
+        ("json", [b'{"a":"10:11:12","b":"10:11:12.34"}', b'{"a":null,"b":"23:00:00"}']),
+        ("csv", [b"10:11:12,10:11:12.34", b",23:00:00"]),
+    ],
+)
+def test_times_of_the_day_are_texts_in_messages(
+    spark: SparkSession, broker: Broker, tmp_path: Path, format_: str, expected: list[bytes]
+) -> None:
+    topic, result = broker.create(), broker.create()
+    broker.send(topic, messages({"a": "10:11:12.9", "b": "10:11:12.340"}, {"b": "23:00:00"}, {"a": "x"}))
+    columns = "a TIME, b TIME(3)"
+    script = (
+        source("given", columns, broker, topic, **{"json__ignore-parse-errors": "true"})
+        + table("result", columns, broker, topic=result, format=format_)
+        + "INSERT INTO result SELECT a, b FROM given WHERE b >= TIME '10:11:12.3';"
+    )
+    run(spark, script, tmp_path / "checkpoint")
+    assert [message.value for message in broker.read(result)] == expected
+
+
+@pytest.mark.parametrize(
+    ("format_", "expected"),
+    [
         ("json", [b'{"id":1,"note":"a","at":"2024-01-02 03:04:05.5"}', b'{"id":2,"note":null,"at":null}']),
         ("csv", [b'1,a,"2024-01-02 03:04:05.5"', b"2,,"]),
         (

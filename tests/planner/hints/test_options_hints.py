@@ -53,6 +53,9 @@ BESIDE |= {"parquet.compression": {"format": "parquet"}, "orc.compress": {"forma
 BESIDE |= {name: {"format": "avro"} for name in ("avro.codec", "avro.timestamp_mapping.legacy")}
 BESIDE |= {name: {n: v for n, v in SPECIAL.items() if n.startswith("scan.partition.") and n != name}
            for name in SPECIAL if name.startswith("scan.partition.")}  # fmt: skip
+COMMITS = {"policy.kind": "success-file", "success-file.name": "_done", "trigger": "process-time", "delay": "0 ms"}
+SPECIAL |= {f"sink.partition-commit.{name}": value for name, value in COMMITS.items()}
+BESIDE |= {f"sink.partition-commit.{name}": {"sink.partition-commit.policy.kind": "success-file"} for name in COMMITS}
 """What an option needs beside it."""
 IN_FAMILIES = {
     "properties.": "properties.client.id",
