@@ -5,6 +5,7 @@
     <checkpoint>/<query>/offsets/<n>             what batch n reads, written before it begins
     <checkpoint>/<query>/commits/<n>             batch n has ended
     <checkpoint>/<query>/sources/<s>/<n>         files that source s has found; every tenth has all before it
+    <checkpoint>/<query>/marks/<n>               what sinks had (:mod:`hintplan.runtime.checkpoint.sink_marks`)
     <checkpoint>/<query>/logs.<g>/               these four, anew (:mod:`hintplan.runtime.checkpoint.generations`)
     <checkpoint>/<query>/state/                  what operators keep (:mod:`hintplan.runtime.checkpoint.state_parts`)
     <checkpoint>/<query>/pins/                   what they were answered (:mod:`hintplan.runtime.checkpoint.pin_parts`)
@@ -28,6 +29,7 @@ from hintplan.plans.errors import RunError
 from hintplan.runtime.checkpoint.files import CheckpointFiles, Damage, local_files
 from hintplan.runtime.checkpoint.pin_parts import pin_damages
 from hintplan.runtime.checkpoint.run_lock import is_held
+from hintplan.runtime.checkpoint.sink_marks import mark_damage, newest_mark
 from hintplan.runtime.checkpoint.state_parts import state_damages
 from hintplan.runtime.storage.manifest import RESTORE
 
@@ -137,7 +139,10 @@ def _of_query(files: CheckpointFiles, query: QueryRecord, kept: int) -> Iterator
             yield Damage(part=late)
         # Elsewhere, reading what Spark does not read again would take longer than it is worth.
         checked += [f"{here}/{log}/{n}" for n in (*numbers, newest + 1) if files.whole or n >= newest - 1]
-    contents = files.read([path for path in checked if path in files.sizes])
+    marked = newest_mark(files, query.id, ended)
+    contents = files.read([path for path in (*checked, marked or "") if path in files.sizes])
+    if marked is not None and (wrong := mark_damage(marked, contents.pop(marked))) is not None:
+        yield wrong
     for path, content in contents.items():
         if files.spoilt(path) or not _is_log(content, header="metadata" not in path):
             yield Damage(part=path, what="is not what Spark wrote")

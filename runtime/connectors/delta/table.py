@@ -86,6 +86,23 @@ def last_batch(target: Target, table: DeltaTable, writer: str) -> int:
     return -1 if found is None else int(found)
 
 
+def restored_to(target: Target, table: DeltaTable, version: int) -> int | None:
+    """Return the version that the table was restored to after it had a later one, ``version``; None if it was not."""
+    with failures(target):
+        newer = table.history(table.version() - version) if table.version() > version else []
+    for commit in newer:
+        if commit.get("operation") == "RESTORE" and commit.get("version", 0) > version:
+            back = str(commit.get("operationParameters", {}).get("version"))
+            if back.isdecimal() and int(back) < version:
+                return int(back)
+    return None
+
+
+def forgets(table: DeltaTable) -> bool:
+    """Return true if the table forgets after a while who has written which batch."""
+    return "delta.setTransactionRetentionDuration" in table.metadata().configuration
+
+
 @contextmanager
 def failures(target: Target) -> Iterator[None]:
     """Raises what delta-rs says as :class:`Changed` or as a RunError, without what came out of the environment."""
