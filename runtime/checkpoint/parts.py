@@ -118,10 +118,11 @@ def _of_query(files: CheckpointFiles, query: QueryRecord, kept: int) -> Iterator
     here = query.logs
     if not any(path.startswith(f"{here}/") for path in files.sizes):
         if query.begun:
-            yield Damage(part=f"{here}/")
+            is_file = here in files.sizes
+            yield Damage(part=f"{here}/", what="is a file, where a directory must be" if is_file else "is missing")
         return
     if f"{here}/metadata" not in files.sizes:
-        yield Damage(part=f"{here}/metadata")
+        yield _missing(files, f"{here}/metadata")
     began, ended = last_batches(files, here)
     if began < 0 and ended < 0:
         if any(path.startswith(f"{query.id}/state/") for path in files.sizes):
@@ -132,7 +133,7 @@ def _of_query(files: CheckpointFiles, query: QueryRecord, kept: int) -> Iterator
     checked = [f"{here}/metadata"]
     for log, newest in last.items():
         numbers = range(max(0, newest - kept + 1), newest + 1)
-        yield from (Damage(part=part) for n in numbers if (part := f"{here}/{log}/{n}") not in files.sizes)
+        yield from (_missing(files, part) for n in numbers if (part := f"{here}/{log}/{n}") not in files.sizes)
         # A run that was killed leaves no checksums of an entry that it has not written.
         late = f"{here}/{log}/{newest + 1}"
         if late in files.gone:
@@ -151,6 +152,11 @@ def _of_query(files: CheckpointFiles, query: QueryRecord, kept: int) -> Iterator
         yield from _of_sources(files, query, offsets)
     yield from state_damages(files, query, began=last["offsets"], ended=ended)
     yield from pin_damages(files, query, began=began, ended=ended)
+
+
+def _missing(files: CheckpointFiles, part: str) -> Damage:
+    what = "is a directory, where a file must be" if part in files.folders else "is missing"
+    return Damage(part=part, what=what)
 
 
 def _of_others(offsets: Mapping[str, bytes]) -> Iterator[Damage]:
@@ -187,7 +193,7 @@ def _of_sources(files: CheckpointFiles, query: QueryRecord, offsets: bytes) -> I
             compact = f"{newest}.compact" in names
             needed.append(f"{folder}/{newest}{'.compact' if compact else ''}")
             if needed[-1] not in files.sizes:
-                yield Damage(part=needed.pop())
+                yield _missing(files, needed.pop())
                 break
             if compact:
                 break

@@ -38,6 +38,10 @@ class CopyJob:
         files = self.directory / "in"
         files.mkdir(exist_ok=True)
         (files / f"{len(list(files.iterdir()))}.csv").write_text("".join(f"{n}\n" for n in numbers), encoding="utf-8")
+        self.again(checkpoint=checkpoint, agreed=agreed)
+
+    def again(self, *, checkpoint: Path | None = None, agreed: bool = False) -> None:
+        """Run once more, on the files that are there."""
         where = str(checkpoint or self.checkpoint)
         running = execute(self.plan(), self.spark, checkpoint=where, once=True, policy=POLICY, allow_older_sink=agreed)
         assert running.await_termination(180)

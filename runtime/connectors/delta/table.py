@@ -18,6 +18,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from hintplan.plans.errors import RunError
 from hintplan.runtime.connectors.delta.confined import refuse_files_elsewhere, refuse_links
 from hintplan.runtime.connectors.delta.features import refuse_to_replace, refuse_to_write
+from hintplan.runtime.connectors.delta.log_files import refuse_no_files, refuse_spoilt
 from hintplan.runtime.connectors.lakes.commits import Changed
 from hintplan.runtime.connectors.lakes.target import Target
 from hintplan.runtime.lookup.sources.failures import redacted
@@ -34,14 +35,19 @@ _IGNORED = ("nullable", "containsNull", "valueContainsNull", "metadata")
 
 def opened(target: Target) -> DeltaTable | None:
     """The table as it is now, None if it is not there; RunError if the sink cannot write to it."""
+    target.refuse_lost_place()
     _refuse_file(target)
     refuse_links(target)
+    refuse_no_files(target)
     with failures(target):
         try:
             table = DeltaTable(target.storage.root, storage_options=store_options(target))
         except TableNotFoundError:
             _refuse_other_files(target)
             return None
+        except DeltaError as error:
+            refuse_spoilt(target, error)
+            raise
         _check(target, table)
         return table
 

@@ -11,6 +11,7 @@ Knows neither Spark nor plans' options, only columns, keys and rows.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ import pyarrow.compute as pc
 from hintplan.plans.declarations.tables import Column
 from hintplan.plans.declarations.types import parse_type
 from hintplan.plans.errors import RunError, Unavailable
+from hintplan.plans.text.links import link_to_nowhere
 from hintplan.runtime.connectors.netting import Net, Row
 
 _COMMITS = "hintplan_commits"
@@ -155,6 +157,18 @@ def _asked(path: str, query: str, *values: str) -> tuple[Any, ...] | None:
     return found
 
 
+def unopened(path: str) -> str | None:
+    """Return why SQLite cannot open or make the file at ``path``, which it does not say; None if nobody knows."""
+    above = os.path.dirname(path) or "."
+    if (link := link_to_nowhere(above)) is not None:
+        return link
+    if os.path.isdir(path):
+        return "it is a directory"
+    if not os.path.isdir(above):
+        return f"{above} is a file" if os.path.exists(above) else f"there is no directory {above}"
+    return None
+
+
 def insert_rows(path: str, table: SqliteTable, rows: Iterator[Row]) -> None:
     """Insert ``rows``, in one transaction; doing it again inserts them again."""
     with _transaction(path, table) as connection:
@@ -193,7 +207,9 @@ def _transaction(path: str, table: SqliteTable) -> Iterator[sqlite3.Connection]:
     try:
         connection = sqlite3.connect(path, timeout=_WAIT_SECONDS, isolation_level=None)
     except sqlite3.OperationalError as error:
-        raise RunError(f"SQLite cannot open the database: {error}", hint="check the path in 'url'") from error
+        raise RunError(
+            f"SQLite cannot open {path}: {unopened(path) or error}", hint="check the path in 'url'"
+        ) from error
     try:
         connection.execute("BEGIN IMMEDIATE")
         if not _check_columns(connection, table):

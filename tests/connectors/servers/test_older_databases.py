@@ -106,6 +106,10 @@ def test_a_table_that_is_older_than_its_checkpoint_is_refused(
     keep(database)
     job.batch(2)
     said = damage(database, f"CREATE TABLE r (id BIGINT NOT NULL{' PRIMARY KEY' if key else ''})")
+    if kind == "mariadb" and damage is emptied:  # which it does not tell from deleting all rows
+        job.batch(3)
+        assert database.rows("SELECT id FROM r") == [(3,)]
+        return
     # Without a key all batches are counted, which says it first.
     job.refuses(said if key or damage not in (dropped, lost) else f"({said}|has none of them)")
     left = [(1,)] if damage is put_back else []
