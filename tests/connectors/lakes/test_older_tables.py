@@ -19,7 +19,7 @@ from tests.connectors.lakes.lakes import LAKES, DeltaLake, IcebergLake
 from tests.faults.older_sinks import CopyJob
 from tests.sample import each_once
 
-pytestmark = [pytest.mark.spark]
+pytestmark = [pytest.mark.spark, pytest.mark.part(of=2)]
 
 SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False)])
 
@@ -78,7 +78,7 @@ def test_a_table_that_is_older_than_its_checkpoint_is_refused(
     job.batch(2)
     said = damage(lake, tmp_path)
     job.refuses(said)
-    left = lake.rows("r") if damage is not dropped else []
+    left = [(1,)] if damage in (put_back, rolled_back) else []
     job.batch(3, agreed=True)
     assert lake.rows("r") == [*left, (3,)]
     job.batch(4)

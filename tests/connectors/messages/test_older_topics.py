@@ -17,7 +17,7 @@ from tests.connectors.messages.broker import Broker
 from tests.faults.older_sinks import CopyJob
 from tests.sample import each_once
 
-pytestmark = [pytest.mark.spark]
+pytestmark = [pytest.mark.spark, pytest.mark.part(of=2)]
 
 KINDS = {
     "kafka": {"connector": "kafka", "format": "json"},

@@ -17,7 +17,7 @@ from tests.connectors.servers.databases import Database, MariadbDatabase, Postgr
 from tests.faults.older_sinks import CopyJob
 from tests.sample import each_once
 
-pytestmark = [pytest.mark.spark]
+pytestmark = [pytest.mark.spark, pytest.mark.part(of=2)]
 
 EMPTY = "was made anew, or emptied as a whole, and has no rows"
 COMMITS = "hintplan_commits"
