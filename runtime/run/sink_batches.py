@@ -19,7 +19,7 @@ from hintplan.plans.checkpoint.record import CheckpointRecord, recorded_plan
 from hintplan.plans.compare.query_record import QueryRecord
 from hintplan.plans.connectors.table import sink_directory, sink_place, writes_files
 from hintplan.plans.declarations.tables import Table
-from hintplan.plans.errors import RunError
+from hintplan.plans.errors import RunError, Unavailable
 from hintplan.plans.model.plan import Plan
 from hintplan.runtime.checkpoint.files import CheckpointFiles
 from hintplan.runtime.checkpoint.listing import files_in
@@ -42,7 +42,8 @@ def refuse_other_batches(
 ) -> None:
     """RunError if a sink has had batches that ``checkpoint``, which ``recorded`` is of, has not begun.
 
-    Also if it has lost some that have ended, unless ``allow_older`` says to go on without them.
+    Also if it has lost some that have ended, unless ``allow_older`` says to go on without them: by its own count, or by
+    the mark that the checkpoint has of it.
     """
     written = recorded_plan(recorded) if recorded is not None else None
     before = {query.id: query for query in recorded.queries} if recorded is not None else {}
@@ -73,8 +74,8 @@ def refuse_other_batches(
                 lacking = None if mark is None else lacks(spark, table, writer, mark.had)
             except RunError as error:
                 (found,) = error.diagnostics
-                where = f"tables.{table_name}"
-                raise type(error)(f"table {table_name}: {found.message}", hint=found.hint, path=where) from error
+                where, kind = f"tables.{table_name}", Unavailable if isinstance(error, Unavailable) else RunError
+                raise kind(f"table {table_name}: {found.message}", hint=found.hint, path=where) from error
             agreed = allow_older and not writes_files(table)  # nobody could read a directory that lacks a batch
             last = ended if mark is None else mark.batch
             if had < ended and not agreed and counts_all(table) and _is_where_it_was(written, name, table):
