@@ -24,6 +24,7 @@ from hintplan.plans.compare.sources import SourceRecord
 from hintplan.plans.errors import PlanError, RunError
 from hintplan.plans.files.codec import dumps, loads
 from hintplan.plans.model.plan import Plan
+from hintplan.plans.text.links import link_to_nowhere
 
 LAYOUT = 5
 """Version of everything below a checkpoint that hintplan decides on: this record, and where state is. Through 3 it was
@@ -138,15 +139,18 @@ def absolute(checkpoint: str) -> str:
 def local_record(checkpoint: str) -> CheckpointRecord | None:
     """The record of a checkpoint on this machine, None if there is none; RunError if it cannot be read."""
     folder = Path(record_path(checkpoint.removeprefix("file://")))
+    if (link := link_to_nowhere(folder.parent)) is not None:
+        raise RunError(f"there can be no checkpoint: {link}", hint="mount what it leads to, or give another directory")
     try:
         files = sorted(path for path in folder.iterdir() if not path.name.startswith(("_", ".")))
         texts = {path: path.read_text(encoding="utf-8") for path in files}
     except FileNotFoundError:
         return None
     except (OSError, UnicodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        told = error.strerror if isinstance(error, OSError) else "it is not text"
+        place = (error.filename if isinstance(error, OSError) else None) or folder
         raise RunError(
-            f"{folder} cannot be read: {reason}", hint="give the directory that --checkpoint of the run names"
+            f"{place} cannot be read: {told}", hint="give the directory that --checkpoint of the run names"
         ) from error
     record = parse_record([line for text in texts.values() for line in text.splitlines()], checkpoint)
     for path, text in texts.items():

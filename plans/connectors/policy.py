@@ -170,7 +170,7 @@ def policy_for(file: str | None, allowed: Mapping[str, Sequence[str]]) -> Policy
     ``allowed`` has the fields of :class:`Policy`. PlanError if the file is wrong.
     """
     given = Policy(**{name: tuple(values) for name, values in allowed.items()})
-    if file is None and not Path(FILE).is_file():
+    if file is None and not os.path.lexists(FILE):
         return given
     return read_policy(Path(file or FILE)) | given
 

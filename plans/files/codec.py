@@ -30,7 +30,7 @@ from hintplan.plans.model.plan import FORMAT, Plan
 from hintplan.plans.operators import KINDS
 from hintplan.plans.settings.cached import CACHED
 from hintplan.plans.text.jsontext import MAX_BYTES, JsonText, Path
-from hintplan.plans.text.links import refuse_leading_out, refuse_links
+from hintplan.plans.text.links import reason, refuse_leading_out, refuse_links
 
 _GROUPS = [*dict.fromkeys(group.name for kind in KINDS for group in kind.groups if group is not CACHED)]
 FREE = (
@@ -127,7 +127,7 @@ def read_plan_bytes(path: str | os.PathLike[str]) -> bytes:
             # A pipe has no size beforehand: one byte more than allowed is enough to refuse it.
             return stream.read(MAX_BYTES + 1)
     except OSError as error:
-        raise PlanError(f"cannot be read: {error.strerror}", file=name) from error
+        raise PlanError(f"cannot be read: {reason(error, path)}", file=name) from error
 
 
 def write_plan_bytes(data: bytes, path: str | os.PathLike[str]) -> None:
@@ -148,7 +148,7 @@ def write_plan_bytes(data: bytes, path: str | os.PathLike[str]) -> None:
             os.unlink(temporary)
             raise
     except OSError as error:
-        raise PlanError(f"cannot be written: {error.strerror}", file=os.fspath(path)) from error
+        raise PlanError(f"cannot be written: {reason(error, path)}", file=os.fspath(path)) from error
 
 
 def put_plan_bytes(data: bytes, path: str | None) -> None:

@@ -16,6 +16,7 @@ findings themselves.
 from __future__ import annotations
 
 import fnmatch
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -55,7 +56,7 @@ def config_for(plan: Path) -> Config | None:
     """The configuration that is nearest to the plan file, upwards; None if there is none."""
     for place in plan.resolve().parents:
         for name in _NAMES:
-            if (place / name).is_file():
+            if os.path.lexists(place / name):
                 config = read_config(place / name)
                 if config is not None:
                     return config

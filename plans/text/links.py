@@ -1,4 +1,6 @@
-"""Symbolic links in what others may have written, such as a pull request: they must not lead anywhere else.
+"""Symbolic links: in what others may have written, such as a pull request, they must not lead anywhere else.
+
+One that leads nowhere is named, for the file system says of it that there is no such file, or that there is one.
 
 >>> refuse_leading_out("plan.json")
 """
@@ -39,3 +41,17 @@ def is_below(path: str, directory: str) -> bool:
     """Whether ``path`` is ``directory`` or in it, wherever symbolic links lead."""
     there, above = os.path.realpath(path), os.path.realpath(directory)
     return there == above or there.startswith(above.rstrip("/") + "/")
+
+
+def link_to_nowhere(path: str | os.PathLike[str]) -> str | None:
+    """Return a sentence about the first link in ``path`` that leads nowhere; None if there is none."""
+    for place in reversed([Path(path), *Path(path).parents]):
+        if os.path.islink(place) and not os.path.exists(place):
+            target = os.path.normpath(os.path.join(place.parent, os.readlink(place)))
+            return f"{os.fspath(place)} is a symbolic link to {target}, where there is nothing"
+    return None
+
+
+def reason(error: OSError, path: str | os.PathLike[str]) -> str:
+    """Return why the file system refused something at ``path``."""
+    return link_to_nowhere(path) or error.strerror or str(error)

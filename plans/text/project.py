@@ -10,12 +10,13 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from pathlib import Path
 from typing import Any
 
 from hintplan.plans.errors import PlanError
-from hintplan.plans.text.links import refuse_leading_out
+from hintplan.plans.text.links import reason, refuse_leading_out
 from hintplan.plans.text.names import did_you_mean
 
 FILE = "hintplan.toml"
@@ -31,7 +32,7 @@ def read_toml(file: Path) -> tuple[dict[str, Any], str]:
         text = file.read_text(encoding="utf-8")
         return tomllib.loads(text), text
     except OSError as error:
-        raise PlanError(f"cannot be read: {error.strerror}", file=str(file)) from error
+        raise PlanError(f"cannot be read: {reason(error, file)}", file=str(file)) from error
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise PlanError(f"not valid TOML: {error}", file=str(file)) from error
 
@@ -52,8 +53,11 @@ def read_project(file: Path) -> dict[str, Any]:
 
 
 def project_for(plan: Path) -> Path | None:
-    """The ``hintplan.toml`` that is nearest to the plan file, upwards; None if there is none."""
-    return next((place / FILE for place in plan.resolve().parents if (place / FILE).is_file()), None)
+    """The ``hintplan.toml`` that is nearest to the plan file, upwards; None if there is none.
+
+    What has that name and is no file, or a link to nowhere, is one that cannot be read.
+    """
+    return next((place / FILE for place in plan.resolve().parents if os.path.lexists(place / FILE)), None)
 
 
 def sql_dir_for(plan: Path) -> Path | None:

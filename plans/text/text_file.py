@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 from hintplan.plans.errors import SqlError
-from hintplan.plans.text.links import refuse_leading_out
+from hintplan.plans.text.links import reason, refuse_leading_out
 
 
 def read_text(path: str, file: str) -> str:
@@ -18,7 +18,7 @@ def read_text(path: str, file: str) -> str:
     try:
         data = sys.stdin.buffer.read() if path == "-" else open(path, "rb").read()  # noqa: SIM115
     except OSError as error:
-        raise SqlError(f"cannot be read: {error.strerror}", file=file) from error
+        raise SqlError(f"cannot be read: {reason(error, path)}", file=file) from error
     return script_text(data, file)
 
 

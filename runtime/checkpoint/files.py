@@ -38,7 +38,7 @@ class CheckpointFiles:
 
     ``read`` returns what is in some of them; ``spoilt`` says whether a file is another than was written, as far as
     there are checksums beside it. ``gone`` are files of which only the checksums are left. ``whole`` says that files
-    which Spark hides, such as ``_metadata``, are among them. Symbolic ``links`` are none of them.
+    which Spark hides, such as ``_metadata``, are among them. Symbolic ``links`` and ``folders`` are none of them.
     """
 
     sizes: Mapping[str, int]
@@ -46,6 +46,7 @@ class CheckpointFiles:
     spoilt: Callable[[str], bool] = lambda path: False
     gone: frozenset[str] = frozenset()
     links: frozenset[str] = frozenset()
+    folders: frozenset[str] = frozenset()
     whole: bool = True
 
     def names(self, directory: str) -> list[str]:
@@ -153,9 +154,10 @@ def _fetched(files: RemoteFiles, paths: Sequence[str]) -> dict[str, bytes]:
 
 def local_files(directory: Path) -> CheckpointFiles:
     """The files of a checkpoint on this machine; RunError if it cannot be listed."""
-    sizes, checked, links = {}, set(), set()
+    sizes, checked, links, below = {}, set(), set(), set()
     for folder, folders, names in os.walk(directory, onerror=refuse_unreadable):
         place = Path(folder).relative_to(directory)
+        below |= {(place / name).as_posix() for name in folders}
         linked = {name for name in (*folders, *names) if Path(folder, name).is_symlink()}
         links |= {(place / name).as_posix() for name in linked}
         for name in names:
@@ -171,6 +173,7 @@ def local_files(directory: Path) -> CheckpointFiles:
         spoilt=partial(_is_spoilt, directory),
         gone=frozenset(checked - sizes.keys()),
         links=frozenset(links),
+        folders=frozenset(below),
     )
 
 

@@ -164,13 +164,16 @@ class HadoopStore:
             raise OSError(str(error)) from error
 
 
-def hadoop_store(spark: Any, checkpoint: str) -> HadoopStore:
-    """The lease of a checkpoint on a file system that Spark reaches, which is not on Spark Connect."""
+def hadoop_store(spark: Any, checkpoint: str, folder: str = LEASES) -> HadoopStore:
+    """The lease of a checkpoint on a file system that Spark reaches, which is not on Spark Connect.
+
+    Other files with numbers for names are in another ``folder``.
+    """
     jvm = spark.sparkContext._jvm
     path = jvm.org.apache.hadoop.fs.Path(checkpoint)
     system = path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
-    folder = str(jvm.org.apache.hadoop.fs.Path(path, LEASES).toString())
-    return HadoopStore(jvm=jvm, system=system, folder=folder, atomic=str(system.getScheme()) in _CREATES_ONCE)
+    place = str(jvm.org.apache.hadoop.fs.Path(path, folder).toString())
+    return HadoopStore(jvm=jvm, system=system, folder=place, atomic=str(system.getScheme()) in _CREATES_ONCE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@
     <checkpoint>/<query>/offsets/<n>             what batch n reads, written before it begins
     <checkpoint>/<query>/commits/<n>             batch n has ended
     <checkpoint>/<query>/sources/<s>/<n>         files that source s has found; every tenth has all before it
+    <checkpoint>/<query>/marks/<n>               what sinks had (:mod:`hintplan.runtime.checkpoint.sink_marks`)
     <checkpoint>/<query>/logs.<g>/               these four, anew (:mod:`hintplan.runtime.checkpoint.generations`)
     <checkpoint>/<query>/state/                  what operators keep (:mod:`hintplan.runtime.checkpoint.state_parts`)
     <checkpoint>/<query>/pins/                   what they were answered (:mod:`hintplan.runtime.checkpoint.pin_parts`)
@@ -28,6 +29,7 @@ from hintplan.plans.errors import RunError
 from hintplan.runtime.checkpoint.files import CheckpointFiles, Damage, local_files
 from hintplan.runtime.checkpoint.pin_parts import pin_damages
 from hintplan.runtime.checkpoint.run_lock import is_held
+from hintplan.runtime.checkpoint.sink_marks import mark_damage, newest_mark
 from hintplan.runtime.checkpoint.state_parts import state_damages
 from hintplan.runtime.storage.manifest import RESTORE
 
@@ -116,10 +118,11 @@ def _of_query(files: CheckpointFiles, query: QueryRecord, kept: int) -> Iterator
     here = query.logs
     if not any(path.startswith(f"{here}/") for path in files.sizes):
         if query.begun:
-            yield Damage(part=f"{here}/")
+            is_file = here in files.sizes
+            yield Damage(part=f"{here}/", what="is a file, where a directory must be" if is_file else "is missing")
         return
     if f"{here}/metadata" not in files.sizes:
-        yield Damage(part=f"{here}/metadata")
+        yield _missing(files, f"{here}/metadata")
     began, ended = last_batches(files, here)
     if began < 0 and ended < 0:
         if any(path.startswith(f"{query.id}/state/") for path in files.sizes):
@@ -130,14 +133,17 @@ def _of_query(files: CheckpointFiles, query: QueryRecord, kept: int) -> Iterator
     checked = [f"{here}/metadata"]
     for log, newest in last.items():
         numbers = range(max(0, newest - kept + 1), newest + 1)
-        yield from (Damage(part=part) for n in numbers if (part := f"{here}/{log}/{n}") not in files.sizes)
+        yield from (_missing(files, part) for n in numbers if (part := f"{here}/{log}/{n}") not in files.sizes)
         # A run that was killed leaves no checksums of an entry that it has not written.
         late = f"{here}/{log}/{newest + 1}"
         if late in files.gone:
             yield Damage(part=late)
         # Elsewhere, reading what Spark does not read again would take longer than it is worth.
         checked += [f"{here}/{log}/{n}" for n in (*numbers, newest + 1) if files.whole or n >= newest - 1]
-    contents = files.read([path for path in checked if path in files.sizes])
+    marked = newest_mark(files, query.id, ended)
+    contents = files.read([path for path in (*checked, marked or "") if path in files.sizes])
+    if marked is not None and (wrong := mark_damage(marked, contents.pop(marked))) is not None:
+        yield wrong
     for path, content in contents.items():
         if files.spoilt(path) or not _is_log(content, header="metadata" not in path):
             yield Damage(part=path, what="is not what Spark wrote")
@@ -146,6 +152,11 @@ def _of_query(files: CheckpointFiles, query: QueryRecord, kept: int) -> Iterator
         yield from _of_sources(files, query, offsets)
     yield from state_damages(files, query, began=last["offsets"], ended=ended)
     yield from pin_damages(files, query, began=began, ended=ended)
+
+
+def _missing(files: CheckpointFiles, part: str) -> Damage:
+    what = "is a directory, where a file must be" if part in files.folders else "is missing"
+    return Damage(part=part, what=what)
 
 
 def _of_others(offsets: Mapping[str, bytes]) -> Iterator[Damage]:
@@ -182,7 +193,7 @@ def _of_sources(files: CheckpointFiles, query: QueryRecord, offsets: bytes) -> I
             compact = f"{newest}.compact" in names
             needed.append(f"{folder}/{newest}{'.compact' if compact else ''}")
             if needed[-1] not in files.sizes:
-                yield Damage(part=needed.pop())
+                yield _missing(files, needed.pop())
                 break
             if compact:
                 break

@@ -26,6 +26,7 @@ from hintplan.plans.checkpoint.record import (
     record_path,
 )
 from hintplan.plans.errors import RunError
+from hintplan.plans.text.links import reason
 from hintplan.runtime.checkpoint.files import files_of, local_directory
 from hintplan.runtime.checkpoint.parts import batches_kept, refuse_damaged
 from hintplan.runtime.checkpoint.run_lock import is_held, is_held_in
@@ -84,7 +85,7 @@ def _write_local(directory: Path, record: CheckpointRecord) -> None:
         _replace(folder / LAST, last_line(record).encode())
     except OSError as error:
         raise RunError(
-            f"the checkpoint {directory} cannot be written: {error.strerror} ({error.filename or file})",
+            f"the checkpoint {directory} cannot be written: {reason(error, file)} ({error.filename or file})",
             hint="the user of the run needs the right to write there, and the disk must have room",
         ) from error
 

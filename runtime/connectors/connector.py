@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -25,6 +25,8 @@ from hintplan.runtime.storage.pins import PinPlace
 BatchReader = Callable[[SparkSession, str, Table, tuple[str, ...]], DataFrame]
 FilesIn = Callable[[str], Iterable[str]]
 """The names of the files in a directory."""
+Mark = Callable[[int, Mapping[str, Any]], None]
+"""Takes the number of a batch that a sink has, and what the sink has since: what its connector's ``lacks`` asks for."""
 
 
 class Reader(Protocol):
@@ -81,6 +83,28 @@ class BatchesHad(Protocol):
     def __call__(self, table: Table, writer: Callable[[], str | None], files_in: FilesIn) -> int: ...
 
 
+class Lacks(Protocol):
+    """Return what ``table`` lacks of what it ``had``, as the rest of a sentence about it; None if it has all of that.
+
+    ``writer`` is as in :class:`BatchesHad`.
+    """
+
+    def __call__(
+        self, spark: SparkSession, table: Table, writer: Callable[[], str | None], had: Mapping[str, Any]
+    ) -> str | None: ...
+
+
+NOT_THERE = "is not there any more"
+EMPTIED = "was made anew, or emptied as a whole, and has no rows"
+
+
+def lacks_batches(had: int, batch: int) -> str | None:
+    """Return what a table lacks that has had batches up to ``had``, and was marked after ``batch``; None if nothing."""
+    if had >= batch:
+        return None
+    return f"has them up to {had}" if had >= 0 else "has none of them"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectorCode:
     """The code of a connector: None where it cannot do that, or has no own way to.
@@ -89,6 +113,8 @@ class ConnectorCode:
     condition is true; it may send more.
     ``read_files`` reads some of the files of a table, ``wrong_line`` finds the format of one and its first line that
     does not fit. ``counts_all`` says whether ``batches_had`` counts each batch, those that change nothing among them.
+    A sink with ``lacks`` takes a :data:`Mark` as ``mark`` in ``writer``, ``arrow_writer`` and ``micro_batch_writer``,
+    and calls it with each batch that has changed the table.
     ``lookup`` gives the source of lookups by the options of a table.
     """
 
@@ -106,4 +132,5 @@ class ConnectorCode:
     batch_overwriter: Callable[[DataFrame, str, Table], Callable[[], None]] | None = None
     batches_had: BatchesHad | None = None
     counts_all: Callable[[Table], bool] = lambda table: False
+    lacks: Lacks | None = None
     lookup: Callable[[Mapping[str, str]], LookupSource] | None = None

@@ -10,7 +10,7 @@ What options mean and which are allowed is :mod:`hintplan.plans.connectors`' bus
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -32,7 +32,7 @@ from hintplan.runtime.connectors import (
     redis,
     upsert_kafka,
 )
-from hintplan.runtime.connectors.connector import ArrowWriter, ConnectorCode, FilesIn
+from hintplan.runtime.connectors.connector import ArrowWriter, ConnectorCode, FilesIn, Mark
 from hintplan.runtime.connectors.micro_batch import MicroBatch
 from hintplan.runtime.connectors.times import as_texts, checked, times_of
 from hintplan.runtime.engine.arrow_rows import ArrowRows
@@ -120,19 +120,26 @@ def wrong_line(spark: SparkSession, tables: Mapping[str, Table], file: str) -> t
 
 
 def writer(
-    df: DataFrame, name: str, table: Table, *, changelog: bool, checkpoint: str | None = None
+    df: DataFrame,
+    name: str,
+    table: Table,
+    *,
+    changelog: bool,
+    checkpoint: str | None = None,
+    mark: Mark | None = None,
 ) -> DataStreamWriter:
     """A writer of ``df`` into table ``name``, configured but for name, checkpoint and trigger, and not started.
 
     ``changelog`` says whether the last column of ``df`` is the row kind. ``checkpoint`` is the checkpoint location that
-    the caller will set; a sink may need it to tell a replayed batch from a new one. RunError if the connector cannot
-    be written to or its target does not fit.
+    the caller will set; a sink may need it to tell a replayed batch from a new one. A sink that can say what it has
+    calls ``mark`` when a batch has changed it. RunError if the connector cannot be written to or its target does not
+    fit.
     """
     chosen = _able(_code(table).writer, "written to", name, table)
-    return chosen(df, name, as_texts(table), changelog=changelog, checkpoint=checkpoint)
+    return chosen(df, name, as_texts(table), changelog=changelog, checkpoint=checkpoint, **_marking(table, mark))
 
 
-def arrow_writer(table: Table) -> ArrowWriter | None:
+def arrow_writer(table: Table, *, mark: Mark | None = None) -> ArrowWriter | None:
     """What writes rows that are in Arrow, as :func:`writer` writes those of Spark; None if the sink wants Spark's."""
     chosen = _code(table).arrow_writer
     if chosen is None:
@@ -141,20 +148,20 @@ def arrow_writer(table: Table) -> ArrowWriter | None:
     def write(
         rows: ArrowRows, name: str, table: Table, *, checkpoint: str | None
     ) -> tuple[ArrowRows, Callable[[DataFrame], DataStreamWriter]]:
-        return chosen(rows, name, as_texts(table), checkpoint=checkpoint)
+        return chosen(rows, name, as_texts(table), checkpoint=checkpoint, **_marking(table, mark))
 
     return write
 
 
 def micro_batch_writer(
-    name: str, table: Table, *, changelog: bool, checkpoint: str, part: str
+    name: str, table: Table, *, changelog: bool, checkpoint: str, part: str, mark: Mark | None = None
 ) -> Callable[[MicroBatch, int], int]:
     """What writes one micro-batch into table ``name`` and returns its number of rows, for a query with several sinks.
 
     ``part`` is this sink among them; otherwise as :func:`writer`.
     """
     chosen = _able(_code(table).micro_batch_writer, "written to", name, table)
-    return chosen(name, as_texts(table), changelog=changelog, checkpoint=checkpoint, part=part)
+    return chosen(name, as_texts(table), changelog=changelog, checkpoint=checkpoint, part=part, **_marking(table, mark))
 
 
 def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
@@ -187,6 +194,16 @@ def batches_had(table: Table, writer: Callable[[], str | None], files_in: FilesI
     """
     had = _code(table).batches_had
     return -1 if had is None else had(table, writer, files_in)
+
+
+def lacks(spark: SparkSession, table: Table, writer: Callable[[], str | None], had: Mapping[str, Any]) -> str | None:
+    """Return what the sink lacks of what it ``had``, by its mark, as the rest of a sentence; None if it has all."""
+    found = _code(table).lacks
+    return None if found is None else found(spark, table, writer, had)
+
+
+def _marking(table: Table, mark: Mark | None) -> dict[str, Any]:
+    return {"mark": mark} if mark is not None and _code(table).lacks is not None else {}
 
 
 def lookup_source(options: Mapping[str, str]) -> LookupSource:

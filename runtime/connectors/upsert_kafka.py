@@ -6,6 +6,7 @@ from functools import partial
 
 from hintplan.plans.connectors.upsert_kafka import UPSERT_KAFKA
 from hintplan.runtime.connectors.connector import ConnectorCode
+from hintplan.runtime.connectors.kafka.ends import lacks
 from hintplan.runtime.connectors.kafka.source import read, read_batch
 from hintplan.runtime.connectors.kafka.write import batch_writer, micro_batch_writer, writer
 
@@ -18,4 +19,5 @@ CODE = ConnectorCode(
     writer=partial(writer, upserts=True),
     micro_batch_writer=partial(micro_batch_writer, upserts=True),
     batch_writer=partial(batch_writer, upserts=True),
+    lacks=lacks,
 )

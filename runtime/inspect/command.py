@@ -18,6 +18,7 @@ from hintplan.plans.extras import require
 from hintplan.plans.model.config import TIME_ZONE, canonical_key
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.settings.state import STATE_TTL
+from hintplan.plans.text.links import link_to_nowhere
 from hintplan.plans.text.terminal import say, show, wants_colour
 
 if TYPE_CHECKING:
@@ -110,7 +111,8 @@ def _local(path: str) -> Path:
 
 def _refuse_missing(checkpoint: str) -> None:
     if is_local_path(checkpoint) and not _local(checkpoint).is_dir():
-        raise RunError(f"there is no directory {checkpoint}", hint="give the checkpoint directory of a run")
+        what = link_to_nowhere(_local(checkpoint)) or f"there is no directory {checkpoint}"
+        raise RunError(what, hint="give the checkpoint directory of a run")
 
 
 def _plan_and_checkpoint(options: StateOptions) -> tuple[Plan, str]:

@@ -1,6 +1,7 @@
 """What belongs to a snapshot of a checkpoint: the files that a run needs to go on after the last committed batches.
 
     metadata, offsets, commits, sources     of each query, up to its batch
+    marks                                   of its sinks, the last ones up to its batch
     state                                   manifests in force after it, with their marks, and what they name
 
 Nothing of a batch that was not committed, and not the lock. Files of state never change, so they may be linked; Spark's
@@ -15,6 +16,7 @@ from typing import NamedTuple
 from hintplan.plans.checkpoint.record import CheckpointRecord
 from hintplan.plans.compare.query_record import QueryRecord
 from hintplan.runtime.checkpoint.parts import log_offset
+from hintplan.runtime.checkpoint.sink_marks import MARKS
 from hintplan.runtime.checkpoint.state_parts import STATE
 from hintplan.runtime.inspect.batches import state_in_force
 from hintplan.runtime.storage.files import Files, files_at
@@ -39,6 +41,7 @@ def snapshot_parts(files: Files, record: CheckpointRecord, numbers: Mapping[str,
     for query in record.queries:
         last = numbers[query.id]
         if last is not None:
+            yield from _of_sinks(files, query, last)
             yield from _of_states(files, query, last)
 
 
@@ -61,6 +64,14 @@ def _of_spark(files: Files, query: QueryRecord, last: int | None) -> Iterator[Pa
         end = known.get(int(name), ends[int(name)]) if own else furthest
         folder = f"{here}/sources/{name}"
         yield from _numbered(folder, files.names(folder), end)
+
+
+def _of_sinks(files: Files, query: QueryRecord, last: int) -> Iterator[Part]:
+    """The newest file of marks; its name may be another one's next time, so it is not linked."""
+    folder = f"{query.id}/{MARKS}"
+    numbers = [int(name) for name in files.names(folder) if name.isdecimal() and int(name) <= last]
+    if numbers:
+        yield Part(f"{folder}/{max(numbers)}")
 
 
 def _numbered(folder: str, names: Sequence[str], last: int | None) -> Iterator[Part]:

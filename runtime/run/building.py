@@ -33,6 +33,7 @@ from hintplan.runtime.checkpoint.parts import batches_kept, last_batches, refuse
 from hintplan.runtime.checkpoint.record import read_record
 from hintplan.runtime.engine.this_task import batch_key
 from hintplan.runtime.lookup.plan import LookupRun
+from hintplan.runtime.run.marking import SinkMarks, sink_marks
 from hintplan.runtime.run.multi_sink import RowCounts
 from hintplan.runtime.run.places import pins_of, places_of, run_number
 from hintplan.runtime.run.writers import query_writer
@@ -81,6 +82,7 @@ class Building:
     location: str
     lookups: LookupRun
     _pins: dict[str, Mapping[str, PinPlace]] = field(default_factory=dict)
+    _marks: dict[str, SinkMarks] = field(default_factory=dict)
 
     def writers(self, results: str | None, counts: RowCounts) -> tuple[Continuation, dict[str, Any]]:
         """Spark's writer of each query, and how the plan goes on with its sources as Spark has them."""
@@ -92,7 +94,11 @@ class Building:
             self._pins[query.id] = self._pins_of(query, self.before.there, run)
             edges = edges_of(self.plan, self.spark, places=places, lookups=self.lookups, pins=self._pins[query.id])
             rows = build(edges, tops(self.plan, query))
-            making[query.id] = partial(query_writer, query, edges, rows, results=results, counts=counts)
+            if not is_remote(self.spark):
+                self._marks[query.id] = sink_marks(self.spark, self.location, query.id)
+            making[query.id] = partial(
+                query_writer, query, edges, rows, results=results, counts=counts, marks=self._marks.get(query.id)
+            )
         logs = {record.id: record.logs for record in found.records}
         writers = {name: make(f"{self.location.rstrip('/')}/{logs[name]}") for name, make in making.items()}
         if is_remote(self.spark):
@@ -121,6 +127,11 @@ class Building:
             )
         refuse_damaged(there, before.recorded, self.location, kept=batches_kept(self.spark))
         return there
+
+    def begin_marks(self, there: CheckpointFiles) -> None:
+        """Have sinks marked from what is ``there``, once nobody else uses the checkpoint and nothing is refused."""
+        for query, marks in self._marks.items():
+            marks.begin(there, query, max(self.before.batches(query, there)))
 
     def _pins_of(self, query: Query, there: CheckpointFiles, run: int) -> dict[str, PinPlace]:
         reached = reached_by_workers(self.spark, self.location)

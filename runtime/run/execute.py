@@ -46,7 +46,6 @@ from hintplan.runtime.checkpoint.clock_notes import clock_notes
 from hintplan.runtime.checkpoint.files import NO_FILES, CheckpointFiles, local_directory, reached_by_workers
 from hintplan.runtime.checkpoint.generations import begin_generation, end_generations, old_logs
 from hintplan.runtime.checkpoint.lease import Waiting, lease_seconds
-from hintplan.runtime.checkpoint.listing import files_in
 from hintplan.runtime.checkpoint.record import write_record
 from hintplan.runtime.checkpoint.run_lock import TELLS, acquire, await_free
 from hintplan.runtime.connectors import table as connectors
@@ -194,12 +193,13 @@ def execute(
                 running,
                 there,
                 before.recorded,
-                partial(files_in, own),
+                own,
                 allow_older=allow_older_sink or is_remote(own),
             )
         if before.recorded is not None:
             logs = [query.logs for query in before.recorded.queries]
             execution.notes += tuple(clock_notes(there, logs, int(time.time() * 1000)))
+            building.begin_marks(there)
         record = None if checkpoint is None else _recorded(plan, own, checkpoint, before, found, there)
         for name, writer in writers.items():
             if execution._lock is not None:

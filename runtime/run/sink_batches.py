@@ -12,17 +12,21 @@ import json
 from collections.abc import Sequence
 from functools import partial
 
+from pyspark.sql import SparkSession
+
 from hintplan.plans.analysis.streaming_queries import Query
 from hintplan.plans.checkpoint.record import CheckpointRecord, recorded_plan
 from hintplan.plans.compare.query_record import QueryRecord
 from hintplan.plans.connectors.table import sink_directory, sink_place, writes_files
 from hintplan.plans.declarations.tables import Table
-from hintplan.plans.errors import RunError
+from hintplan.plans.errors import RunError, Unavailable
 from hintplan.plans.model.plan import Plan
 from hintplan.runtime.checkpoint.files import CheckpointFiles
+from hintplan.runtime.checkpoint.listing import files_in
 from hintplan.runtime.checkpoint.parts import last_batches
-from hintplan.runtime.connectors.connector import FilesIn
-from hintplan.runtime.connectors.table import batches_had, counts_all
+from hintplan.runtime.checkpoint.sink_marks import place_of, read_marks
+from hintplan.runtime.connectors.connector import lacks_batches
+from hintplan.runtime.connectors.table import batches_had, counts_all, lacks
 
 _CONSENT = "--allow-older-sink goes on without these rows"
 
@@ -32,13 +36,14 @@ def refuse_other_batches(
     queries: Sequence[Query],
     checkpoint: CheckpointFiles,
     recorded: CheckpointRecord | None,
-    files_in: FilesIn,
+    spark: SparkSession,
     *,
     allow_older: bool = False,
 ) -> None:
     """RunError if a sink has had batches that ``checkpoint``, which ``recorded`` is of, has not begun.
 
-    Also if it has lost some that have ended, unless ``allow_older`` says to go on without them.
+    Also if it has lost some that have ended, unless ``allow_older`` says to go on without them: by its own count, or by
+    the mark that the checkpoint has of it.
     """
     written = recorded_plan(recorded) if recorded is not None else None
     before = {query.id: query for query in recorded.queries} if recorded is not None else {}
@@ -47,6 +52,7 @@ def refuse_other_batches(
     for query in queries:
         logs = before[query.id].logs if query.id in before else query.id
         began, ended = last_batches(checkpoint, logs)
+        marks = {} if allow_older else read_marks(checkpoint, query.id, ended)
         for name in query.sinks:
             table_name = tables[name]
             table = plan.tables[table_name]
@@ -59,18 +65,25 @@ def refuse_other_batches(
                         hint="give them a directory each, or write both with one INSERT of a UNION ALL",
                         path=f"tables.{table_name}.options.path",
                     )
+            writer = partial(_writer, query, name, f"{logs}/metadata", checkpoint)
+            mark = marks.get(name)
+            if mark is not None and mark.place != place_of(table):
+                mark = None
             try:
-                had = batches_had(table, partial(_writer, query, name, f"{logs}/metadata", checkpoint), files_in)
+                had = batches_had(table, writer, partial(files_in, spark))
+                lacking = None if mark is None else lacks(spark, table, writer, mark.had)
             except RunError as error:
                 (found,) = error.diagnostics
-                where = f"tables.{table_name}"
-                raise RunError(f"table {table_name}: {found.message}", hint=found.hint, path=where) from error
+                where, kind = f"tables.{table_name}", Unavailable if isinstance(error, Unavailable) else RunError
+                raise kind(f"table {table_name}: {found.message}", hint=found.hint, path=where) from error
             agreed = allow_older and not writes_files(table)  # nobody could read a directory that lacks a batch
+            last = ended if mark is None else mark.batch
             if had < ended and not agreed and counts_all(table) and _is_where_it_was(written, name, table):
-                there = f"has them up to {had}" if had >= 0 else "has none of them"
+                last, lacking = ended, lacks_batches(had, ended)
+            if lacking is not None:
                 raise RunError(
-                    f"table {table_name}: this checkpoint has written batches up to {ended} to {sink_place(table)!r}, "
-                    f"which {there}: their rows are not there any more, and no run would write them again",
+                    f"table {table_name}: this checkpoint has written batches up to {last} to {sink_place(table)!r}, "
+                    f"which {lacking}: their rows are not there any more, and no run would write them again",
                     hint="put back what was there, or go on with a checkpoint that is as old, such as a snapshot; "
                     + ("or write to another directory from a new one" if writes_files(table) else _CONSENT),
                     path=f"tables.{table_name}",

@@ -15,6 +15,7 @@ from hintplan.plans.operators import Operator, Sink
 from hintplan.runtime.build.edges import Edges
 from hintplan.runtime.build.stream import apply_operators
 from hintplan.runtime.connectors import table as connectors
+from hintplan.runtime.connectors.connector import Mark
 from hintplan.runtime.engine.arrow_rows import ROWS, Step
 from hintplan.runtime.engine.each_batch import written_by
 from hintplan.runtime.engine.row_order import ROW_ORDER
@@ -22,6 +23,7 @@ from hintplan.runtime.engine.rows import Rows
 from hintplan.runtime.engine.shared import Branch, branches
 from hintplan.runtime.operator import KIND
 from hintplan.runtime.results import files
+from hintplan.runtime.run.marking import SinkMarks
 from hintplan.runtime.run.multi_sink import MultiSinkWriter, RowCounts, SinkWriter
 from hintplan.runtime.run.sink_rows import sink_rows
 from hintplan.runtime.spark.names import shown_as
@@ -31,21 +33,31 @@ _BYTES_ON_DRIVER = 16 << 20
 
 
 def query_writer(
-    query: Query, edges: Edges, rows: Mapping[str, Rows], where: str, *, results: str | None, counts: RowCounts
+    query: Query,
+    edges: Edges,
+    rows: Mapping[str, Rows],
+    where: str,
+    *,
+    results: str | None,
+    counts: RowCounts,
+    marks: SinkMarks | None,
 ) -> Any:
     """Spark's writer of a query, configured but for its trigger, and not started; its logs are ``where``.
 
     Spark's pages show it, and all that it does, under the names of the plan and of the query. With ``results`` the rows
-    of a single sink are kept in that directory. How many rows each of several sinks got goes to ``counts``.
+    of a single sink are kept in that directory. How many rows each of several sinks got goes to ``counts``, what they
+    have since to ``marks``.
     """
     if query.is_shared:
-        writer = _multi_sink_writer(query, edges, rows, where, counts)
+        writer = _multi_sink_writer(query, edges, rows, where, counts, marks)
     else:
-        writer = _single_sink_writer(query, edges, rows, where, results)
+        writer = _single_sink_writer(query, edges, rows, where, results, marks)
     return writer.queryName(shown_as(edges.plan.name, query.id)).option("checkpointLocation", where)
 
 
-def _multi_sink_writer(query: Query, edges: Edges, rows: Mapping[str, Rows], where: str, counts: RowCounts) -> Any:
+def _multi_sink_writer(
+    query: Query, edges: Edges, rows: Mapping[str, Rows], where: str, counts: RowCounts, marks: SinkMarks | None
+) -> Any:
     above = tops(edges.plan, query)
     sinks = [sink for sink in edges.plan.sinks if sink.id in query.sinks]
     paths = {sink.id: path_to(edges.plan.by_id, sink) for sink in sinks}
@@ -79,6 +91,7 @@ def _multi_sink_writer(query: Query, edges: Edges, rows: Mapping[str, Rows], whe
             changelog=edges.changelog[sink.id],
             checkpoint=where,
             part=f"/{sink.id}",
+            mark=_mark(marks, sink, edges),
         )
         writers.append(SinkWriter(rows=made, write=write))
     several = MultiSinkWriter(writers=tuple(writers), counted=tuple(counted), counts=counts, most=_BYTES_ON_DRIVER)
@@ -95,13 +108,24 @@ def _counted(sink: Sink, path: Sequence[Operator], rows: Mapping[str, Rows], edg
     return None if made is None else made.steps[len(found.in_arrow.steps) :]
 
 
-def _single_sink_writer(query: Query, edges: Edges, rows: Mapping[str, Rows], where: str, results: str | None) -> Any:
+def _mark(marks: SinkMarks | None, sink: Sink, edges: Edges) -> Mark | None:
+    return None if marks is None else marks.of(sink.id, edges.plan.tables[sink.table])
+
+
+def _single_sink_writer(
+    query: Query,
+    edges: Edges,
+    rows: Mapping[str, Rows],
+    where: str,
+    results: str | None,
+    marks: SinkMarks | None,
+) -> Any:
     (sink,) = (sink for sink in edges.plan.sinks if sink.id == query.id)
-    table, found = edges.plan.tables[sink.table], rows[sink.id]
+    table, found, mark = edges.plan.tables[sink.table], rows[sink.id], _mark(marks, sink, edges)
     if results is None and found.in_arrow is not None and drops_rows(table):
         counted = found.in_arrow.counted(sink.id).observe(sink.id, F.sum(ROWS).alias("rows_out"))
         return connectors.writer(counted, sink.table, table, changelog=False, checkpoint=where)
-    in_arrow = connectors.arrow_writer(table)
+    in_arrow = connectors.arrow_writer(table, mark=mark)
     if results is None and found.in_arrow is not None and in_arrow is not None:
         made, writer = in_arrow(found.in_arrow, sink.table, table, checkpoint=where)
         return writer(made.in_spark(sink.id).observe(sink.id, F.count(F.lit(1)).alias("rows_out")))
@@ -109,4 +133,4 @@ def _single_sink_writer(query: Query, edges: Edges, rows: Mapping[str, Rows], wh
     counted = frame.observe(sink.id, F.count(F.lit(1)).alias("rows_out"))
     if results is not None:
         return files.writer(counted, results, where)
-    return connectors.writer(counted, sink.table, table, changelog=KIND in frame.columns, checkpoint=where)
+    return connectors.writer(counted, sink.table, table, changelog=KIND in frame.columns, checkpoint=where, mark=mark)

@@ -18,7 +18,7 @@ from hintplan.runtime.connectors.jdbc.sqlite import (
     append_rows,
     apply_net,
     check_target,
-    last_appended,
+    last_written,
     storage_columns,
 )
 from hintplan.runtime.connectors.jdbc.write import SqliteBatch
@@ -117,9 +117,9 @@ def test_a_replayed_batch_is_appended_once(tmp_path):
     assert rows(path, "SELECT line FROM log") == [("a",), ("a",), ("b",)]
     with pytest.raises(RunError, match="has batch 1 of this query, which is at batch 0"):
         append_rows(path, LOG, iter([("a",), ("a",)]), query_id="q", batch_id=0)
-    assert last_appended(path, "log", "q") == 1
-    assert last_appended(path, "log", "another") == -1
-    assert last_appended(str(tmp_path / "none.db"), "log", "q") == -1
+    assert last_written(path, "log", "q") == 1
+    assert last_written(path, "log", "another") == -1
+    assert last_written(str(tmp_path / "none.db"), "log", "q") == -1
 
 
 def test_a_query_with_a_new_checkpoint_appends_again(tmp_path):
@@ -208,7 +208,7 @@ def test_a_file_that_is_no_database_is_refused(tmp_path):
 
 
 def test_a_directory_that_does_not_exist_is_refused_when_writing(tmp_path):
-    with pytest.raises(RunError, match="SQLite cannot open the database"):
+    with pytest.raises(RunError, match=r"SQLite cannot open .*/none/out\.db: there is no directory .*/none"):
         apply_net(str(tmp_path / "none" / "out.db"), REVENUE, Net(upserts=(), deletes=()))
 
 

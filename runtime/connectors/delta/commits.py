@@ -70,16 +70,18 @@ def _removed(
     return removed
 
 
-def merge(target: Target, table: DeltaTable, changes: pa.Table, commit: Commit) -> None:
-    """Commit a version in which ``changes``, one of each key, replace, add and delete rows; Changed if that cannot be.
+def merge(target: Target, table: DeltaTable, changes: pa.Table, commit: Commit) -> bool:
+    """Commit a version in which ``changes``, one of each key, replace, add and delete rows; false if nothing changes.
 
-    Files that hold such a row are written anew; those that cannot, by the bounds of their columns, are not read.
+    delta-rs makes no version then. Changed if the table cannot be committed to as it was opened. Files that hold such
+    a row are written anew; those that cannot, by the bounds of their columns, are not read.
     """
     names = [column.name for column in target.columns]
     # Names of our own, for what others mean in a condition would have to be quoted.
     source = changes.select([*names, DELETED]).rename_columns([*(f"c{i}" for i in range(len(names))), "deleted"])
     same = " AND ".join(f"t.{_quoted(name)} = s.c{names.index(name)}" for name in target.primary_key)
     values = {_quoted(name): f"s.c{i}" for i, name in enumerate(names)}
+    before = table.version()
     with failures(target):
         merging = table.merge(
             source, same, source_alias="s", target_alias="t", streamed_exec=False,
@@ -87,6 +89,7 @@ def merge(target: Target, table: DeltaTable, changes: pa.Table, commit: Commit) 
         )  # fmt: skip
         merging = merging.when_matched_delete("s.deleted").when_matched_update(values, predicate="NOT s.deleted")
         merging.when_not_matched_insert(values, predicate="NOT s.deleted").execute()
+    return table.version() > before
 
 
 def _added(files: Sequence[DataFile], divided_by: Sequence[str]) -> list[AddAction]:

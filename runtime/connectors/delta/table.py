@@ -18,6 +18,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from hintplan.plans.errors import RunError
 from hintplan.runtime.connectors.delta.confined import refuse_files_elsewhere, refuse_links
 from hintplan.runtime.connectors.delta.features import refuse_to_replace, refuse_to_write
+from hintplan.runtime.connectors.delta.log_files import refuse_no_files, refuse_spoilt
 from hintplan.runtime.connectors.lakes.commits import Changed
 from hintplan.runtime.connectors.lakes.target import Target
 from hintplan.runtime.lookup.sources.failures import redacted
@@ -34,14 +35,19 @@ _IGNORED = ("nullable", "containsNull", "valueContainsNull", "metadata")
 
 def opened(target: Target) -> DeltaTable | None:
     """The table as it is now, None if it is not there; RunError if the sink cannot write to it."""
+    target.refuse_lost_place()
     _refuse_file(target)
     refuse_links(target)
+    refuse_no_files(target)
     with failures(target):
         try:
             table = DeltaTable(target.storage.root, storage_options=store_options(target))
         except TableNotFoundError:
             _refuse_other_files(target)
             return None
+        except DeltaError as error:
+            refuse_spoilt(target, error)
+            raise
         _check(target, table)
         return table
 
@@ -84,6 +90,23 @@ def last_batch(target: Target, table: DeltaTable, writer: str) -> int:
     with failures(target):
         found = table.transaction_version(writer)
     return -1 if found is None else int(found)
+
+
+def restored_to(target: Target, table: DeltaTable, version: int) -> int | None:
+    """Return the version that the table was restored to after it had a later one, ``version``; None if it was not."""
+    with failures(target):
+        newer = table.history(table.version() - version) if table.version() > version else []
+    for commit in newer:
+        if commit.get("operation") == "RESTORE" and commit.get("version", 0) > version:
+            back = str(commit.get("operationParameters", {}).get("version"))
+            if back.isdecimal() and int(back) < version:
+                return int(back)
+    return None
+
+
+def forgets(table: DeltaTable) -> bool:
+    """Return true if the table forgets after a while who has written which batch."""
+    return "delta.setTransactionRetentionDuration" in table.metadata().configuration
 
 
 @contextmanager

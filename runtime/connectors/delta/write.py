@@ -8,7 +8,7 @@ nothing makes no version. A batch job commits its whole result at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import Any
 
@@ -18,8 +18,8 @@ from pyspark.sql.utils import is_remote
 from hintplan.plans.connectors.delta import DELTA, PATH, VERSION
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import RunError
-from hintplan.runtime.connectors.connector import FilesIn
-from hintplan.runtime.connectors.lakes.commits import Commit, committed
+from hintplan.runtime.connectors.connector import NOT_THERE, FilesIn, lacks_batches
+from hintplan.runtime.connectors.lakes.commits import Commit, Committed, committed
 from hintplan.runtime.connectors.lakes.data_files import DataFile, FileWriting
 from hintplan.runtime.connectors.lakes.divisions import Division
 from hintplan.runtime.connectors.lakes.sink import LakeBatch, refuse_updates
@@ -28,27 +28,29 @@ from hintplan.runtime.connectors.lakes.tasks import Rows, netted, written_files,
 from hintplan.runtime.lookup.sources.failures import import_extra
 
 
-def _committed(target: Target, rows: Callable[[], Rows], commit: Commit, *, overwrites: bool = False) -> bool:
+def _committed(target: Target, rows: Callable[[], Rows], commit: Commit, *, overwrites: bool = False) -> Committed:
     log, commits = _by_delta_rs("table"), _by_delta_rs("commits")
     found = cache(rows)
     files = cache(partial(_files, found, target))
     changes = cache(lambda: netted(found(), target))
     first = cache(lambda by: written_first(found(), target, writing_of(target, by)))
 
-    def append(table: Any) -> None:
+    def append(table: Any) -> bool:
         if added := files(log.partitions(table)):
             commits.add_files(target, table, added, commit)
+        return bool(added)
 
-    def overwrite(table: Any) -> None:
+    def overwrite(table: Any) -> bool:
         added = (first if target.primary_key else files)(log.partitions(table))
         commits.replace_files(target, table, added, commit)
+        return True
 
-    def upsert(table: Any) -> None:
+    def upsert(table: Any) -> bool:
         if log.is_empty(table) and isinstance(found(), DataFrame):
             if added := first(log.partitions(table)):
                 commits.add_files(target, table, added, commit, sole=True)
-        elif changes().num_rows:
-            commits.merge(target, table, changes(), commit)
+            return bool(added)
+        return bool(changes().num_rows) and bool(commits.merge(target, table, changes(), commit))
 
     return committed(
         target,
@@ -56,6 +58,8 @@ def _committed(target: Target, rows: Callable[[], Rows], commit: Commit, *, over
         opened=lambda: log.prepared(target),
         last_batch=partial(log.last_batch, target),
         attempt=overwrite if overwrites else upsert if target.primary_key else append,
+        # Others may have made versions meanwhile, so that the batch is in a later one.
+        has=lambda table, added: {"batch": commit[1], "version": int(table.version()) + added},
     )
 
 
@@ -101,6 +105,24 @@ def batches_had(table: Table, writer: Callable[[], str | None], files_in: FilesI
     target = target_of("", table, PATH).here()
     found = _by_delta_rs("table").opened(target)
     return -1 if found is None else int(_by_delta_rs("table").last_batch(target, found, query))
+
+
+def lacks(spark: Any, table: Table, writer: Callable[[], str | None], had: Mapping[str, Any]) -> str | None:
+    """Return what the table lacks of the batch and the version that it ``had``; None if it has all of that.
+
+    Nobody can tell by its batches where the table forgets who has written them, or was restored within its own log.
+    """
+    log, target = _by_delta_rs("table"), target_of("", table, PATH).here()
+    found = log.opened(target)
+    if found is None:
+        return NOT_THERE
+    back = log.restored_to(target, found, had["version"])
+    if back is not None:
+        return f"was restored to version {back}, and had version {had['version']}"
+    last = int(log.last_batch(target, found, writer() or ""))
+    if last < had["batch"] and found.version() >= had["version"] and log.forgets(found):
+        return None
+    return lacks_batches(last, had["batch"])
 
 
 def _by_delta_rs(module: str) -> Any:

@@ -29,9 +29,11 @@ from pyspark.sql.streaming.readwriter import DataStreamReader
 from pyspark.sql.types import StringType, StructType
 
 from hintplan.plans.connectors.files.formats import TEXTS, stored_columns
+from hintplan.plans.connectors.reach import file_place
 from hintplan.plans.connectors.table import option
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import RunError
+from hintplan.plans.text.links import link_to_nowhere
 from hintplan.runtime.connectors.filesystem.avro_files import require_avro_files, rows_of_avro
 from hintplan.runtime.connectors.filesystem.csv_files import (
     LastColumn,
@@ -50,7 +52,7 @@ from hintplan.runtime.connectors.filesystem.source_files import (
     load_files,
     load_stream,
     path_depth,
-    refuse_unreadable_names,
+    refuse_unread_files,
 )
 from hintplan.runtime.connectors.filesystem.spark_options import read_options, spark_format
 from hintplan.runtime.connectors.filesystem.stored import read_values, stored_schema
@@ -82,7 +84,7 @@ def read(
     ``row_order`` adds the columns of ``ROW_ORDER``.
     """
     if not is_remote(spark):
-        refuse_unreadable_names(table.options["path"], name, below=bool(table.partitioned_by))
+        refuse_unread_files(table.options["path"], name, below=bool(table.partitioned_by))
     load = partial(load_stream, spark, below=bool(table.partitioned_by))
     return _load(spark, _stream(spark, table), load, name, table, columns, row_order=row_order)
 
@@ -113,7 +115,7 @@ def read_in_arrow(spark: SparkSession, name: str, table: Table, columns: tuple[s
         if error.getCondition() != "PATH_NOT_FOUND":
             raise
         return None  # as read() will say
-    refuse_unreadable_names(path, name)
+    refuse_unread_files(path, name)
     paths = load_stream(spark, _stream(spark, table).format("binaryFile").schema(PATHS_DDL), path)
     return rows_of_files(paths.select("path"), name, table, columns)
 
@@ -127,7 +129,7 @@ def _stream(spark: SparkSession, table: Table) -> DataStreamReader:
 def read_batch(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:
     """The files that ``table`` has now; otherwise as :func:`read`."""
     if not is_remote(spark):
-        refuse_unreadable_names(table.options["path"], name, below=bool(table.partitioned_by))
+        refuse_unread_files(table.options["path"], name, below=bool(table.partitioned_by))
     load = partial(load_batch, spark, below=bool(table.partitioned_by))
     return _load(spark, spark.read, load, name, table, columns)
 
@@ -176,7 +178,7 @@ def _load(
         if error.getCondition() != "PATH_NOT_FOUND":
             raise
         raise RunError(
-            f"table {name} cannot be read: there is nothing at {table.options['path']!r}",
+            f"table {name} cannot be read: {_nothing_at(table.options['path'])}",
             hint="create the directory, or correct the path; a relative path starts where the run starts",
             path=f"tables.{name}.options.path",
         ) from error
@@ -265,3 +267,9 @@ def _row_order(rows: DataFrame) -> list[Column]:
     file = rows.metadataColumn("_metadata")
     values = (F.unix_micros(file["file_modification_time"]), file["file_path"], file["file_block_start"])
     return [value.alias(field.name) for value, field in zip(values, ROW_ORDER, strict=True)]
+
+
+def _nothing_at(path: str) -> str:
+    place = file_place("path", path)
+    link = link_to_nowhere(place.local_path) if place.is_local else None
+    return link or f"there is nothing at {path!r}"

@@ -21,7 +21,7 @@ import pyarrow.parquet
 from hintplan.plans.connectors.filesystem import FILESYSTEM
 from hintplan.plans.declarations.types import parse_type
 from hintplan.plans.errors import RunError
-from hintplan.plans.text.links import is_below
+from hintplan.plans.text.links import is_below, link_to_nowhere
 from hintplan.runtime.lookup.api import LookupContext, ScanFunction
 from hintplan.runtime.lookup.sources.decoding import Decoder, json_decoder, parse_json, text_decoder
 from hintplan.runtime.types import to_arrow
@@ -51,7 +51,7 @@ def _files(context: LookupContext) -> tuple[pyarrow.fs.FileSystem, list[str]]:
         return system, _allowed(context, system, [base])
     if info.type != pyarrow.fs.FileType.Directory:
         raise RunError(
-            f"there is nothing at {path!r}",
+            link_to_nowhere(path) or f"there is nothing at {path!r}",
             hint="correct the path; a relative path starts where the Python worker runs",
             path=f"tables.{context.table}.options.path",
         )

@@ -23,6 +23,7 @@ from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from hintplan.plans.connectors.reach import file_place
 from hintplan.plans.errors import RunError
+from hintplan.plans.text.links import link_to_nowhere
 from hintplan.runtime.connectors.filesystem.parquet_files import PATHS_DDL
 from hintplan.runtime.spark.path_patterns import literally
 from hintplan.runtime.spark.session import is_remote
@@ -75,8 +76,11 @@ def load_stream(spark: SparkSession, reader: DataStreamReader, path: str, *, bel
     return rows.where(_is_at(rows.metadataColumn("_metadata")["file_path"], depth))
 
 
-def refuse_unreadable_names(path: str, name: str, *, below: bool = False) -> None:
-    """RunError if a file at the local ``path`` has a name that is not UTF-8, which the JVM passes over in silence."""
+def refuse_unread_files(path: str, name: str, *, below: bool = False) -> None:
+    """RunError for what Spark passes over in silence at the local ``path``.
+
+    That is a file with a name that is not UTF-8, or a link to nowhere.
+    """
     place = file_place("path", path)
     if not place.is_local:
         return
@@ -98,6 +102,12 @@ def refuse_unreadable_names(path: str, name: str, *, below: bool = False) -> Non
                     hint="rename it, or move it out of the directory",
                     path=f"tables.{name}.options.path",
                 ) from None
+            if entry.is_symlink() and (link := link_to_nowhere(os.fsdecode(entry.path))) is not None:
+                raise RunError(
+                    f"table {name} cannot be read: {link}, and Spark would pass it over",
+                    hint="put back what it leads to, or remove the link",
+                    path=f"tables.{name}.options.path",
+                )
             if below and entry.is_dir():
                 folders.append(entry.path)
 

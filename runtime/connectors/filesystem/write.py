@@ -16,11 +16,14 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
+from pyspark.sql.utils import is_remote as is_remote_client
 
 from hintplan.plans.connectors.files.formats import AVRO_PACKAGE
+from hintplan.plans.connectors.reach import file_place
 from hintplan.plans.connectors.table import option, sink_directory
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import RunError
+from hintplan.plans.text.links import link_to_nowhere
 from hintplan.runtime.connectors.connector import FilesIn
 from hintplan.runtime.connectors.filesystem.file_sink import FORMAT_CLASSES, add_files
 from hintplan.runtime.connectors.filesystem.partitions import with_partition_names
@@ -35,6 +38,8 @@ from hintplan.runtime.engine.each_batch import written_by
 from hintplan.runtime.spark.session import is_remote
 
 _ROWS = "rows"
+_HEAD = b"v1"
+"""What an entry of the list of Spark's file sink begins with."""
 
 
 def writer(
@@ -43,6 +48,7 @@ def writer(
     """A writer that appends files below the table's path; RunError for a changelog without ``sink.changelog``."""
     _refuse_updates(name, table, changelog=changelog)
     refuse_marks_by_clients(df.sparkSession, name, table)
+    _refuse_lost_place(name, table)
     rows = _as_files(_with_kinds(df, table, changelog=changelog), name, table)
     if not is_remote(df.sparkSession):
         return written_by(partial(_add, name=name, table=table, changelog=changelog), df, checkpoint)
@@ -55,6 +61,7 @@ def micro_batch_writer(
 ) -> Callable[[MicroBatch, int], int]:
     """What hands a micro-batch to Spark's file sink, which skips one that it has had. RunError as :func:`writer`."""
     _refuse_updates(name, table, changelog=changelog)
+    _refuse_lost_place(name, table)
     return partial(_write, name=name, table=table, changelog=changelog)
 
 
@@ -81,6 +88,18 @@ def _refuse_updates(name: str, table: Table, *, changelog: bool) -> None:
             f"table {name} cannot take updates: files only grow",
             hint="set 'sink.changelog' = 'true' to write every change as a row with its kind in a column 'op'",
             path=f"tables.{name}.options.sink.changelog",
+        )
+
+
+def _refuse_lost_place(name: str, table: Table) -> None:
+    """RunError if the directory, or Spark's list in it, is a link to nowhere."""
+    place = file_place("path", f"{table.options['path'].rstrip('/')}/{STREAM_LOG}")
+    link = link_to_nowhere(place.local_path) if place.is_local and not is_remote_client() else None
+    if link is not None:
+        raise RunError(
+            f"table {name} cannot be written to: {link}",
+            hint="put back what it leads to, or correct the path",
+            path=f"tables.{name}.options.path",
         )
 
 
@@ -112,6 +131,7 @@ def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
 def saving(df: DataFrame, name: str, table: Table, place: str) -> Callable[[], None]:
     """What adds files with all rows at ``place``; RunError, now, if a stream has written to the table's path."""
     path = table.options["path"]
+    _refuse_lost_place(name, table)
     if exists(df.sparkSession, f"{path.rstrip('/')}/{STREAM_LOG}"):
         raise RunError(
             f"table {name} cannot be written to by a batch job: a streaming job has written to "
@@ -132,7 +152,29 @@ def saving(df: DataFrame, name: str, table: Table, place: str) -> Callable[[], N
 
 
 def batches_had(table: Table, writer: Callable[[], str | None], files_in: FilesIn) -> int:
-    """The last batch in the directory's own list, whoever wrote it."""
-    log = files_in(f"{sink_directory(table)}/{STREAM_LOG}")
-    numbers = (name.removesuffix(".compact") for name in log)
-    return max((int(number) for number in numbers if number.isdecimal()), default=-1)
+    """The last batch in the directory's own list, whoever wrote it; RunError if that is damaged."""
+    log = f"{sink_directory(table)}/{STREAM_LOG}"
+    batches = {int(number): name for name in files_in(log) if (number := name.removesuffix(".compact")).isdecimal()}
+    for name in batches.values():
+        _refuse_spoilt(f"{log}/{name}")
+    return max(batches, default=-1)
+
+
+def _refuse_spoilt(path: str) -> None:
+    """RunError if an entry of the list is none; Spark would only miss it when somebody reads the directory."""
+    place = file_place("path", path)
+    if not place.is_local or is_remote_client():
+        return
+    try:
+        with open(place.local_path, "rb") as entry:
+            what = None if entry.read(2) == _HEAD else "is not what Spark wrote there"
+    except FileNotFoundError:  # a link, or a path on another file system that Spark goes by
+        link = link_to_nowhere(place.local_path)
+        what = None if link is None else f"cannot be read: {link}"
+    except OSError as error:
+        what = f"cannot be read: {error.strerror}"
+    if what is not None:
+        raise RunError(
+            f"{place.local_path} {what}",
+            hint="put back what was there, or write to another directory from a new checkpoint",
+        )

@@ -6,6 +6,7 @@ Only where batches are committed: on the driver. Knows no Spark.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache, partial
@@ -24,6 +25,7 @@ from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
 from hintplan.plans.connectors.lakes.catalogs import LOCATION, SQLITE_URL, TYPE, URI, WAREHOUSE
 from hintplan.plans.connectors.reach import http_host
 from hintplan.plans.errors import RunError
+from hintplan.plans.text.links import link_to_nowhere
 from hintplan.runtime.connectors.iceberg.confined import (
     ROOT,
     ConfinedFileIO,
@@ -32,6 +34,7 @@ from hintplan.runtime.connectors.iceberg.confined import (
     plain_place,
 )
 from hintplan.runtime.connectors.iceberg.types import same, schema_of
+from hintplan.runtime.connectors.jdbc.sqlite import unopened
 from hintplan.runtime.connectors.lakes.commits import Changed
 from hintplan.runtime.connectors.lakes.divisions import is_known
 from hintplan.runtime.connectors.lakes.storage import Storage
@@ -48,6 +51,8 @@ _CREATED_WITH = {
 }
 """Each version has a file of metadata with all snapshots, of which a stream would leave very many."""
 _ELSEWHERE = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
+_UNOPENED = re.compile(r"Failed to open local file '([^']+)'")
+_METADATA = re.compile(r"validation errors? for TableMetadata")
 _ERRORS: tuple[type[Exception], ...] = (
     *(kind for kind in vars(exceptions).values() if isinstance(kind, type) and issubclass(kind, Exception)),
     RequestException, SQLAlchemyError, ValidationError, OSError, ValueError,
@@ -64,6 +69,7 @@ def opened(target: Target) -> Table | None:
 
 def loaded(target: Target) -> Table | None:
     """The table, None if it is not there; RunError if its files are where the script does not say."""
+    target.refuse_lost_place()
     with failures(target):
         try:
             table = _catalog_of(target).load_table(_identifier(target))
@@ -118,7 +124,15 @@ def failures(target: Target) -> Iterator[None]:
 
 
 def _told(error: Exception, target: Target) -> str:
-    return redacted(" ".join(str(error).split()) or type(error).__name__, target.options)
+    said, uri = str(error), target.options.get(URI, "")
+    if "unable to open database file" in said and uri.startswith(SQLITE_URL):
+        path = uri.removeprefix(SQLITE_URL)
+        return f"SQLite cannot open {path}: {unopened(path) or 'unable to open database file'}"
+    file = _UNOPENED.search(said)
+    if file is not None and (link := link_to_nowhere(file[1])) is not None:
+        return link
+    told = redacted(" ".join(said.split()) or type(error).__name__, target.options)
+    return f"its metadata is not what an Iceberg table has: {told}" if _METADATA.search(said) else told
 
 
 def _identifier(target: Target) -> tuple[str, ...]:

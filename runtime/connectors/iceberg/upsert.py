@@ -32,10 +32,10 @@ _MOST_VALUES = 200
 """Of more values, pyiceberg does not look whether they are within the bounds of a file."""
 
 
-def merge(target: Target, table: Table, changes: pa.Table, commit: Commit) -> None:
-    """Commit a snapshot in which ``changes``, one of each key, replace, add and delete rows.
+def merge(target: Target, table: Table, changes: pa.Table, commit: Commit) -> bool:
+    """Commit a snapshot in which ``changes``, one of each key, replace, add and delete rows; false if nothing changes.
 
-    Changed if somebody else has changed the table since it was opened. Nothing is committed if nothing changes.
+    Nothing is committed then. Changed if somebody else has changed the table since it was opened.
     """
     names = [top.name for top in table.schema().fields]
     with failures(target):
@@ -43,6 +43,7 @@ def merge(target: Target, table: Table, changes: pa.Table, commit: Commit) -> No
         files = list(writing_of(target, table, names).written(merging.rows()))
         if files or merging.replaced:
             commit_files(target, table, files, commit, instead_of=merging.replaced)
+        return bool(files or merging.replaced)
 
 
 @dataclass(slots=True, kw_only=True)

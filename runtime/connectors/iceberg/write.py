@@ -8,7 +8,7 @@ changes nothing makes no snapshot. A batch job commits its whole result at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import Any
 
@@ -19,8 +19,8 @@ from hintplan.plans.connectors.iceberg import ICEBERG
 from hintplan.plans.connectors.lakes.catalogs import chosen_snapshot, root_option
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import RunError
-from hintplan.runtime.connectors.connector import FilesIn
-from hintplan.runtime.connectors.lakes.commits import Commit, committed
+from hintplan.runtime.connectors.connector import NOT_THERE, FilesIn, lacks_batches
+from hintplan.runtime.connectors.lakes.commits import Commit, Committed, committed
 from hintplan.runtime.connectors.lakes.data_files import DataFile
 from hintplan.runtime.connectors.lakes.sink import LakeBatch, refuse_updates
 from hintplan.runtime.connectors.lakes.target import Target, target_of
@@ -28,7 +28,7 @@ from hintplan.runtime.connectors.lakes.tasks import Rows, netted, written_files,
 from hintplan.runtime.lookup.sources.failures import import_extra
 
 
-def _committed(target: Target, rows: Callable[[], Rows], commit: Commit, *, overwrites: bool = False) -> bool:
+def _committed(target: Target, rows: Callable[[], Rows], commit: Commit, *, overwrites: bool = False) -> Committed:
     catalog, snapshots = by_pyiceberg("catalog"), by_pyiceberg("snapshots")
     found = cache(rows)
     changes = cache(lambda: netted(found(), target))
@@ -42,24 +42,26 @@ def _committed(target: Target, rows: Callable[[], Rows], commit: Commit, *, over
             written[shape] = write(found(), target, writing)
         return written[shape]
 
-    def append(table: Any) -> None:
+    def append(table: Any) -> bool:
         if added := files(table):
             snapshots.commit_files(target, table, added, commit)
+        return bool(added)
 
-    def overwrite(table: Any) -> None:
+    def overwrite(table: Any) -> bool:
         by_pyiceberg("deletes").refuse_equality_deletes(target, table, None, "overwritten")
         added = files(table)
         gone = snapshots.replaced_by(target, table, added)
         if added or gone:
             snapshots.commit_files(target, table, added, commit, instead_of=gone)
+        return bool(added or gone)
 
-    def upsert(table: Any) -> None:
+    def upsert(table: Any) -> bool:
         by_pyiceberg("deletes").refuse_equality_deletes(target, table, None, "upserted to")
         if snapshots.is_empty(table) and isinstance(found(), DataFrame):
             if added := files(table):
                 snapshots.commit_files(target, table, added, commit)
-        elif changes().num_rows:
-            by_pyiceberg("upsert").merge(target, table, changes(), commit)
+            return bool(added)
+        return bool(changes().num_rows) and bool(by_pyiceberg("upsert").merge(target, table, changes(), commit))
 
     return committed(
         target,
@@ -67,6 +69,7 @@ def _committed(target: Target, rows: Callable[[], Rows], commit: Commit, *, over
         opened=lambda: catalog.prepared(target),
         last_batch=partial(snapshots.last_batch, target),
         attempt=overwrite if overwrites else upsert if target.primary_key else append,
+        has=lambda table, added: {"batch": commit[1]},
     )
 
 
@@ -103,6 +106,15 @@ def batches_had(table: Table, writer: Callable[[], str | None], files_in: FilesI
     target = iceberg_target("", table).here()
     found = by_pyiceberg("catalog").opened(target)
     return -1 if found is None else int(by_pyiceberg("snapshots").last_batch(target, found, query))
+
+
+def lacks(spark: Any, table: Table, writer: Callable[[], str | None], had: Mapping[str, Any]) -> str | None:
+    """Return what the table lacks of the batch that it ``had``; None if it has that."""
+    target = iceberg_target("", table).here()
+    found = by_pyiceberg("catalog").opened(target)
+    if found is None:
+        return NOT_THERE
+    return lacks_batches(int(by_pyiceberg("snapshots").last_batch(target, found, writer() or "")), had["batch"])
 
 
 def iceberg_target(name: str, table: Table) -> Target:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from types import ModuleType
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -13,7 +14,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from hintplan.plans.connectors.jdbc import JDBC, MYSQL_URLS, SQLITE_URL
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import RunError
-from hintplan.runtime.connectors.connector import ConnectorCode, FilesIn
+from hintplan.runtime.connectors.connector import ConnectorCode, FilesIn, Mark
 from hintplan.runtime.connectors.jdbc import scan, server_write, write
 from hintplan.runtime.connectors.micro_batch import MicroBatch
 from hintplan.runtime.expressions.asked import Asked
@@ -73,18 +74,20 @@ def _sink(table: Table) -> ModuleType:
     return write if table.options["url"].startswith(SQLITE_URL) else server_write
 
 
-def _writer(df: DataFrame, name: str, table: Table, *, changelog: bool, checkpoint: str | None) -> DataStreamWriter:
+def _writer(
+    df: DataFrame, name: str, table: Table, *, changelog: bool, checkpoint: str | None, mark: Mark | None = None
+) -> DataStreamWriter:
     _refuse_updates(name, table, changelog=changelog)
-    chosen: DataStreamWriter = _sink(table).writer(df, name, table, changelog=changelog, checkpoint=checkpoint)
+    chosen: DataStreamWriter = _sink(table).writer(df, name, table, checkpoint=checkpoint, mark=mark)
     return chosen
 
 
 def _micro_batch_writer(
-    name: str, table: Table, *, changelog: bool, checkpoint: str | None, part: str
+    name: str, table: Table, *, changelog: bool, checkpoint: str | None, part: str, mark: Mark | None = None
 ) -> Callable[[MicroBatch, int], int]:
     _refuse_updates(name, table, changelog=changelog)
     chosen: Callable[[MicroBatch, int], int] = _sink(table).micro_batch_writer(
-        name, table, changelog=changelog, checkpoint=checkpoint, part=part
+        name, table, checkpoint=checkpoint, part=part, mark=mark
     )
     return chosen
 
@@ -108,6 +111,11 @@ def _batches_had(table: Table, writer: Callable[[], str | None], files_in: Files
     return had
 
 
+def _lacks(spark: SparkSession, table: Table, writer: Callable[[], str | None], had: Mapping[str, Any]) -> str | None:
+    lacking: str | None = _sink(table).lacks(table, writer, had)
+    return lacking
+
+
 CODE = ConnectorCode(
     connector=JDBC,
     read=_read,
@@ -118,5 +126,6 @@ CODE = ConnectorCode(
     batch_writer=_batch_writer,
     batches_had=_batches_had,
     counts_all=lambda table: not table.primary_key,
+    lacks=_lacks,
     lookup=_lookup,
 )

@@ -85,7 +85,7 @@ def _place(cursor: Any, target: Target) -> tuple[str, str]:
 def _find(cursor: Any, target: Target) -> Found | None:
     place = _place(cursor, target)
     where = "WHERE table_schema = %s AND table_name = %s"
-    cursor.execute(f"SELECT table_type, engine FROM information_schema.tables {where}", place)
+    cursor.execute(f"SELECT table_type, engine, create_time FROM information_schema.tables {where}", place)
     about = cursor.fetchone()
     if about is None:
         return None
@@ -115,6 +115,7 @@ def _find(cursor: Any, target: Target) -> Found | None:
         unique=tuple(
             frozenset(name for name, _ in parts) for parts in indexes.values() if all(part is None for _, part in parts)
         ),
+        made=None if about[2] is None else str(about[2]),
     )
 
 
@@ -236,7 +237,8 @@ MYSQL = Server(
     storage=_storage,
     create_commits="CREATE TABLE IF NOT EXISTS {commits} (sink varchar(256) NOT NULL, query_id varchar(256) NOT NULL, "
     f"batch_id bigint NOT NULL, PRIMARY KEY (sink, query_id)) ENGINE = InnoDB {_BINARY}",
-    remember="INSERT INTO {commits} VALUES (%s, %s, %s) ON DUPLICATE KEY UPDATE batch_id = VALUES(batch_id)",
+    remember="INSERT INTO {commits} VALUES (%s, %s, %s) ON DUPLICATE KEY UPDATE "
+    "batch_id = GREATEST(batch_id, VALUES(batch_id))",
     # By an outer join no column must have a value: of what is to be deleted there is only the key.
     create_stage=f"CREATE TABLE {{stage}} ENGINE = InnoDB AS SELECT {{columns}}, CAST(0 AS SIGNED) AS {OP}, "
     f"CAST('' AS CHAR(40)) AS {PART} FROM (SELECT 1 AS one) AS o LEFT JOIN {{target}} AS t ON FALSE LIMIT 0",

@@ -50,7 +50,8 @@ _HINTS = {
     "23505": "another unique index of the table refuses the row",
 }
 _FOUND = """
-SELECT n.nspname, c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull
+SELECT n.nspname, c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull,
+    pg_relation_filenode(c.oid)::text
 FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
 JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
 WHERE c.oid = to_regclass(%s) AND c.relkind IN ('r', 'p')
@@ -106,9 +107,10 @@ def _find(cursor: Any, target: Target) -> Found | None:
     return Found(
         schema=columns[0][0],
         table=columns[0][1],
-        columns={name: type_ for _, _, name, type_, _ in columns},
-        required=frozenset(name for _, _, name, _, required in columns if required),
+        columns={name: type_ for _, _, name, type_, *_ in columns},
+        required=frozenset(name for _, _, name, _, required, _ in columns if required),
         unique=tuple(frozenset(names) for (names,) in unique),
+        made=columns[0][5],
     )
 
 
@@ -186,8 +188,8 @@ POSTGRES = Server(
     storage=_storage,
     create_commits="CREATE TABLE IF NOT EXISTS {commits} (sink text NOT NULL, query_id text NOT NULL, "
     "batch_id bigint NOT NULL, PRIMARY KEY (sink, query_id))",
-    remember="INSERT INTO {commits} VALUES (%s, %s, %s) "
-    "ON CONFLICT (sink, query_id) DO UPDATE SET batch_id = excluded.batch_id",
+    remember="INSERT INTO {commits} AS c VALUES (%s, %s, %s) "
+    "ON CONFLICT (sink, query_id) DO UPDATE SET batch_id = GREATEST(c.batch_id, excluded.batch_id)",
     create_stage=f"CREATE UNLOGGED TABLE {{stage}} AS SELECT {{columns}}, 0::smallint AS {OP}, ''::text AS {PART} "
     "FROM {target} AS t WITH NO DATA",
     tables="SELECT tablename FROM pg_tables WHERE schemaname = %s AND tablename LIKE %s",

@@ -24,7 +24,8 @@ from hintplan.plans.connectors.columns import NESTED
 from hintplan.plans.connectors.jdbc import MYSQL_URLS
 from hintplan.plans.declarations.tables import Column, Table
 from hintplan.plans.declarations.types import parse_type
-from hintplan.runtime.connectors.connector import FilesIn
+from hintplan.plans.errors import RunError, Unavailable
+from hintplan.runtime.connectors.connector import EMPTIED, NOT_THERE, FilesIn, Mark, lacks_batches
 from hintplan.runtime.connectors.jdbc import staging
 from hintplan.runtime.connectors.jdbc.target import DELETE, UPSERT, Found, Row, Server, Stage, Target
 from hintplan.runtime.connectors.micro_batch import MicroBatch
@@ -37,8 +38,8 @@ from hintplan.runtime.spark.map_in_arrow import map_in_arrow
 from hintplan.runtime.spark.names import quoted
 
 _PLACE = "__place"
-_STAGED = pa.schema([("part", pa.string()), ("staged", pa.int64()), ("rows", pa.int64())])
-_SCHEMA = "part string, staged long, rows long"
+_STAGED = pa.schema([("part", pa.string()), *((name, pa.int64()) for name in ("staged", "upserts", "rows"))])
+_SCHEMA = "part string, staged long, upserts long, rows long"
 _JSON = {"ignoreNullFields": "false"}
 
 
@@ -50,6 +51,8 @@ class ServerBatch:
     checkpoint: str | None
     part: str = ""
     """Tells this sink from others that the same query writes."""
+    mark: Mark | None = None
+    """Takes what the target has after a batch; None on Spark Connect."""
 
     def __call__(self, df: DataFrame, batch_id: int) -> None:
         self.write(lambda: df, batch_id, lambda: df.sparkSession)
@@ -58,34 +61,51 @@ class ServerBatch:
         """Write the rows, and say how many they were."""
         target, server = self.target, server_of(self.target)
         writer = query_id(spark(), self.checkpoint) + self.part
-        found = staging.attempted(target, lambda: staging.prepared(server, target))
-        commit = None if target.primary_key else (writer, batch_id)
-        if commit is not None:
-            done = staging.attempted(target, lambda: staging.last_appended(server, target, found, writer))
+        found = staging.attempted(target, lambda: staging.prepared(server, target, remembers=True))
+        if not target.primary_key:
+            done = staging.attempted(target, lambda: staging.last_written(server, target, found, writer))
             if not staging.is_next(server, target, done, batch_id):
                 return 0
-        return _written(server, target, found, frame(), writer, commit)
+        staged = _written(server, target, found, frame(), writer, (writer, batch_id))
+        if self.mark is not None and staged.moved:
+            batch = batch_id if staged.remembered else None
+            self.mark(batch_id, {"batch": batch, "made": found.made, "rows": staged.upserts > 0})
+        return staged.rows
 
     def write_all(self, df: DataFrame) -> None:
         """Write the result of a batch job, which is not replayed."""
         target, server = self.target, server_of(self.target)
-        found = staging.attempted(target, lambda: staging.prepared(server, target))
+        found = staging.attempted(target, lambda: staging.prepared(server, target, remembers=not target.primary_key))
         _written(server, target, found, df, "", None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """How many ``rows`` there were, and how many were ``moved`` of them, ``upserts`` among these.
+
+    ``remembered`` says that the target has noted the batch.
+    """
+
+    rows: int
+    moved: int
+    upserts: int
+    remembered: bool
 
 
 def _written(
     server: Server, target: Target, found: Found, frame: DataFrame, writer: str, commit: tuple[str, int] | None
-) -> int:
-    """Stage the rows of ``frame`` by its tasks and move them; how many they were."""
+) -> Written:
+    """Stage the rows of ``frame`` by its tasks and move them."""
     stage = staging.attempted(target, lambda: staging.new_stage(server, target, found, writer))
     try:
         staged = map_in_arrow(_divided(frame, target), Staging(target=target, stage=stage), _SCHEMA).collect()
         parts = [row["part"] for row in staged if row["part"] is not None]
         rows = sum(row["staged"] for row in staged)
-        _moved(server, target, found, stage, parts, rows, commit)
+        remembered = _moved(server, target, found, stage, parts, rows, commit)
     finally:
         staging.drop_stage(server, target, stage)
-    return sum(row["rows"] for row in staged)
+    upserts = sum(row["upserts"] for row in staged)
+    return Written(rows=sum(row["rows"] for row in staged), moved=rows, upserts=upserts, remembered=remembered)
 
 
 def _moved(
@@ -96,15 +116,27 @@ def _moved(
     parts: list[str],
     rows: int,
     commit: tuple[str, int] | None,
-) -> None:
-    def move() -> None:
+) -> bool:
+    """Move the rows, and say whether the target remembers ``commit``, as it must without a key."""
+
+    def move(commit: tuple[str, int] | None) -> None:
         staging.move(server, target, found, stage, parts, rows, commit)
 
     if commit is None and not target.primary_key:
         # Whether a transaction was committed whose end was not heard of cannot be asked, and it would add rows again.
-        staging.attempted(_without_retries(target), move)
-    else:
-        staging.attempted(target, move)
+        staging.attempted(_without_retries(target), partial(move, None))
+        return False
+    try:
+        staging.attempted(target, partial(move, commit))
+    except Unavailable:
+        raise
+    except RunError:
+        if commit is None or not target.primary_key:
+            raise
+        # Somebody else's table of commits, which this user may not write to; what else is wrong, is so again.
+        staging.attempted(target, partial(move, None))
+        return False
+    return commit is not None
 
 
 def _without_retries(target: Target) -> Target:
@@ -137,23 +169,23 @@ class Staging:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         staged = self._upserts(batches) if self.target.primary_key else self._inserts(batches)
-        for part, count, rows in staged:
-            yield pa.record_batch([pa.array([value]) for value in (part, count, rows)], schema=_STAGED)
+        for each in staged:
+            yield pa.record_batch([pa.array([value]) for value in each], schema=_STAGED)
 
-    def _inserts(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str | None, int, int]]:
+    def _inserts(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str | None, int, int, int]]:
         server, names = server_of(self.target), [column.name for column in self.target.columns]
         for batch in batches:
             if batch.num_rows:
                 for part, count in self._staged(server, UPSERT, names, list(self._rows(pa.table(batch), server))):
-                    yield part, count, count
+                    yield part, count, count, count
 
-    def _upserts(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str | None, int, int]]:
+    def _upserts(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str | None, int, int, int]]:
         found = [batch for batch in batches if batch.num_rows]
         if not found:
             return
         server = server_of(self.target)
         table = pa.Table.from_batches(found).sort_by(_PLACE)
-        yield None, 0, table.num_rows
+        yield None, 0, 0, table.num_rows
         changes = self._net(table, server)
         names = [column.name for column in self.target.columns]
         for op, columns, rows in (
@@ -161,7 +193,7 @@ class Staging:
             (DELETE, list(self.target.primary_key), changes.deletes),
         ):
             for part, count in self._staged(server, op, columns, rows):
-                yield part, count, 0
+                yield part, count, count if op == UPSERT else 0, 0
 
     def _net(self, table: pa.Table, server: Server) -> Net:
         names = [column.name for column in self.target.columns]
@@ -182,22 +214,24 @@ class Staging:
 
 
 def writer(
-    df: DataFrame, name: str, table: Table, *, changelog: bool, checkpoint: str | None = None
+    df: DataFrame, name: str, table: Table, *, checkpoint: str | None = None, mark: Mark | None = None
 ) -> DataStreamWriter:
     """A writer into the table's database; RunError if the database has a table of that name that does not fit."""
-    return written_by(_micro_batch(name, table, checkpoint=checkpoint), df, checkpoint)
+    return written_by(_micro_batch(name, table, checkpoint=checkpoint, mark=mark), df, checkpoint)
 
 
 def micro_batch_writer(
-    name: str, table: Table, *, changelog: bool, checkpoint: str | None = None, part: str = ""
+    name: str, table: Table, *, checkpoint: str | None = None, part: str = "", mark: Mark | None = None
 ) -> Callable[[MicroBatch, int], int]:
     """What writes a micro-batch; ``part`` tells the sinks of one query apart. RunError as :func:`writer`."""
-    sink = _micro_batch(name, table, checkpoint=checkpoint, part=part)
+    sink = _micro_batch(name, table, checkpoint=checkpoint, part=part, mark=mark)
     return lambda rows, batch: sink.write(rows.in_spark, batch, lambda: rows.spark)
 
 
-def _micro_batch(name: str, table: Table, *, checkpoint: str | None, part: str = "") -> ServerBatch:
-    batch = ServerBatch(target=_target(name, table), checkpoint=checkpoint, part=part)
+def _micro_batch(
+    name: str, table: Table, *, checkpoint: str | None, part: str = "", mark: Mark | None = None
+) -> ServerBatch:
+    batch = ServerBatch(target=_target(name, table), checkpoint=checkpoint, part=part, mark=mark)
     if not is_remote():
         _check(batch.target)
     return batch
@@ -220,8 +254,29 @@ def batches_had(table: Table, writer: Callable[[], str | None], files_in: FilesI
     found = staging.attempted(target, lambda: staging.checked(server, target))
     if found is None:
         return -1
-    staging.attempted(target, lambda: staging.prepared(server, target))
-    return staging.attempted(target, lambda: staging.last_appended(server, target, found, query))
+    staging.attempted(target, lambda: staging.prepared(server, target, remembers=True))
+    return staging.attempted(target, lambda: staging.last_written(server, target, found, query))
+
+
+def lacks(table: Table, writer: Callable[[], str | None], had: Mapping[str, Any]) -> str | None:
+    """Return what the table lacks of what it ``had``; None if it has all of that.
+
+    Rows that somebody has deleted are not missed, unless all went with the table.
+    """
+    target = _target("", table)
+    server = server_of(target)
+    found = staging.attempted(target, lambda: staging.checked(server, target))
+    if found is None:
+        return NOT_THERE
+    is_other = None not in (found.made, had["made"]) and found.made != had["made"]
+    if had["rows"] and is_other and staging.attempted(target, lambda: staging.is_empty(server, target, found)):
+        return EMPTIED
+    if had["batch"] is None:
+        return None
+    query = writer() or ""
+    return lacks_batches(
+        staging.attempted(target, lambda: staging.last_written(server, target, found, query)), had["batch"]
+    )
 
 
 def server_of(target: Target) -> Server:

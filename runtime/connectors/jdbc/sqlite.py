@@ -11,6 +11,7 @@ Knows neither Spark nor plans' options, only columns, keys and rows.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -23,9 +24,18 @@ import pyarrow.compute as pc
 from hintplan.plans.declarations.tables import Column
 from hintplan.plans.declarations.types import parse_type
 from hintplan.plans.errors import RunError, Unavailable
+from hintplan.plans.text.links import link_to_nowhere
 from hintplan.runtime.connectors.netting import Net, Row
 
 _COMMITS = "hintplan_commits"
+_CREATE_COMMITS = (
+    f"CREATE TABLE IF NOT EXISTS {_COMMITS} (sink TEXT NOT NULL, query_id TEXT NOT NULL, batch_id INTEGER NOT NULL, "
+    "PRIMARY KEY (sink, query_id))"
+)
+_REMEMBER = (
+    f"INSERT INTO {_COMMITS} VALUES (?, ?, ?) "
+    "ON CONFLICT (sink, query_id) DO UPDATE SET batch_id = max(batch_id, excluded.batch_id)"
+)
 _STORAGE = {"FLOAT": "REAL", "DOUBLE": "REAL", "BYTES": "BLOB", "BINARY": "BLOB", "VARBINARY": "BLOB"}
 _STORAGE |= dict.fromkeys(("BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT"), "INTEGER")
 _WAIT_SECONDS = 60.0
@@ -66,8 +76,12 @@ def check_target(path: str, table: SqliteTable) -> None:
         connection.close()
 
 
-def apply_net(path: str, table: SqliteTable, changes: Net) -> None:
-    """Delete and upsert by primary key, in one transaction; doing it again changes nothing."""
+def apply_net(path: str, table: SqliteTable, changes: Net, *, commit: tuple[str, int] | None = None) -> str:
+    """Delete and upsert by primary key, in one transaction; doing it again changes nothing.
+
+    ``commit`` are the query and the number of the batch, which the database remembers. Return what tells the table from
+    another one that is made under its name.
+    """
     names = [column.name for column in table.columns]
     values = [name for name in names if name not in table.primary_key]
     update = ", ".join(f"{quoted(name)} = excluded.{quoted(name)}" for name in values)
@@ -79,18 +93,19 @@ def apply_net(path: str, table: SqliteTable, changes: Net) -> None:
     with _transaction(path, table) as connection:
         connection.executemany(f"DELETE FROM {quoted(table.name)} WHERE {where}", changes.deletes)
         connection.executemany(upsert, changes.upserts)
+        if commit is not None:
+            connection.execute(_CREATE_COMMITS)
+            connection.execute(_REMEMBER, (table.name, *commit))
+        return _made(connection)
 
 
-def append_rows(path: str, table: SqliteTable, rows: Iterator[Row], *, query_id: str, batch_id: int) -> None:
-    """Insert ``rows`` unless this batch of this query was inserted before.
+def append_rows(path: str, table: SqliteTable, rows: Iterator[Row], *, query_id: str, batch_id: int) -> str:
+    """Insert ``rows`` unless this batch of this query was inserted before; return as :func:`apply_net`.
 
     The table ``hintplan_commits`` remembers, in the same transaction, the last batch of each query and sink.
     """
     with _transaction(path, table) as connection:
-        connection.execute(
-            f"CREATE TABLE IF NOT EXISTS {_COMMITS} (sink TEXT NOT NULL, query_id TEXT NOT NULL, "
-            "batch_id INTEGER NOT NULL, PRIMARY KEY (sink, query_id))"
-        )
+        connection.execute(_CREATE_COMMITS)
         done = connection.execute(
             f"SELECT batch_id FROM {_COMMITS} WHERE sink = ? AND query_id = ?", (table.name, query_id)
         ).fetchone()
@@ -99,28 +114,59 @@ def append_rows(path: str, table: SqliteTable, rows: Iterator[Row], *, query_id:
                 f"table {table.name!r} in {path} has batch {done[0]} of this query, which is at batch {batch_id}",
                 hint="its checkpoint is older than the table: restore the one that wrote it, or start both anew",
             )
-        if done is not None and done[0] == batch_id:
-            return
-        connection.executemany(_insert(table), rows)
-        connection.execute(
-            f"INSERT INTO {_COMMITS} VALUES (?, ?, ?) "
-            "ON CONFLICT (sink, query_id) DO UPDATE SET batch_id = excluded.batch_id",
-            (table.name, query_id, batch_id),
-        )
+        if done is None or done[0] < batch_id:
+            connection.executemany(_insert(table), rows)
+            connection.execute(_REMEMBER, (table.name, query_id, batch_id))
+        return _made(connection)
 
 
-def last_appended(path: str, table: str, query_id: str) -> int:
-    """The last batch of a query that was inserted into ``table``, -1 if there is none."""
+def last_written(path: str, table: str, query_id: str) -> int:
+    """The last batch of a query that ``table`` has, -1 if there is none."""
+    found = _asked(path, f"SELECT batch_id FROM {_COMMITS} WHERE sink = ? AND query_id = ?", table, query_id)
+    return -1 if found is None else int(found[0])
+
+
+def is_there(path: str, table: str) -> bool:
+    """Return true if there is a table of that name."""
+    return _asked(path, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", table) is not None
+
+
+def made_of_empty(path: str, table: str) -> str | None:
+    """Return what tells an empty table from another one that was there under its name; None of one with rows."""
+    if _asked(path, f"SELECT 1 FROM {quoted(table)} LIMIT 1") is not None:
+        return None
+    found = _asked(path, "PRAGMA schema_version")
+    return None if found is None else str(found[0])
+
+
+def _made(connection: sqlite3.Connection) -> str:
+    """What tells a table from another one of its name: the number of times that anything was made or dropped."""
+    return str(connection.execute("PRAGMA schema_version").fetchone()[0])
+
+
+def _asked(path: str, query: str, *values: str) -> tuple[Any, ...] | None:
+    """The first row; None if there is none, nor what it is asked of. What is wrong with that, check_target says."""
     try:
         connection = sqlite3.connect(uri(path, "ro"), uri=True, timeout=_WAIT_SECONDS)
         try:
-            query = f"SELECT batch_id FROM {_COMMITS} WHERE sink = ? AND query_id = ?"
-            found = connection.execute(query, (table, query_id)).fetchone()
+            found: tuple[Any, ...] | None = connection.execute(query, values).fetchone()
         finally:
             connection.close()
     except sqlite3.Error:
-        return -1  # no database, or none that has been appended to; what is wrong with it is check_target's to say
-    return -1 if found is None else int(found[0])
+        return None
+    return found
+
+
+def unopened(path: str) -> str | None:
+    """Return why SQLite cannot open or make the file at ``path``, which it does not say; None if nobody knows."""
+    above = os.path.dirname(path) or "."
+    if (link := link_to_nowhere(above)) is not None:
+        return link
+    if os.path.isdir(path):
+        return "it is a directory"
+    if not os.path.isdir(above):
+        return f"{above} is a file" if os.path.exists(above) else f"there is no directory {above}"
+    return None
 
 
 def insert_rows(path: str, table: SqliteTable, rows: Iterator[Row]) -> None:
@@ -161,7 +207,9 @@ def _transaction(path: str, table: SqliteTable) -> Iterator[sqlite3.Connection]:
     try:
         connection = sqlite3.connect(path, timeout=_WAIT_SECONDS, isolation_level=None)
     except sqlite3.OperationalError as error:
-        raise RunError(f"SQLite cannot open the database: {error}", hint="check the path in 'url'") from error
+        raise RunError(
+            f"SQLite cannot open {path}: {unopened(path) or error}", hint="check the path in 'url'"
+        ) from error
     try:
         connection.execute("BEGIN IMMEDIATE")
         if not _check_columns(connection, table):

@@ -81,8 +81,8 @@ def _checked(cursor: Any, server: Server, target: Target) -> Found | None:
     return found
 
 
-def prepared(server: Server, target: Target) -> Found:
-    """The target, which is created if it is not there, and if it is appended to also the table of commits."""
+def prepared(server: Server, target: Target, *, remembers: bool) -> Found:
+    """The target, which is created if it is not there, and if it ``remembers`` batches also the table of commits."""
     with server.transaction(target) as cursor:
         found = _checked(cursor, server, target)
         if found is None:
@@ -91,7 +91,7 @@ def prepared(server: Server, target: Target) -> Found:
                 server.create(cursor, target)
             found = server.find(cursor, target)
             assert found is not None
-        if not target.primary_key and not _tables(cursor, server, found, COMMITS):
+        if remembers and not _tables(cursor, server, found, COMMITS):
             server.lock(cursor, int(digest(found.schema, COMMITS), 16))
             cursor.execute(server.create_commits.format(commits=server.named(found, COMMITS)), ())
     return found
@@ -103,8 +103,15 @@ def _tables(cursor: Any, server: Server, found: Found, start: str, rest: str = "
     return [name for (name,) in cursor.fetchall()]
 
 
-def last_appended(server: Server, target: Target, found: Found, writer: str) -> int:
-    """The last batch of ``writer`` that was appended to the target, -1 if there is none."""
+def is_empty(server: Server, target: Target, found: Found) -> bool:
+    """Return true if the target has no rows."""
+    with server.transaction(target) as cursor:
+        cursor.execute(f"SELECT 1 FROM {server.named(found, found.table)} LIMIT 1", ())
+        return cursor.fetchone() is None
+
+
+def last_written(server: Server, target: Target, found: Found, writer: str) -> int:
+    """The last batch of ``writer`` that the target remembers, -1 if there is none."""
     with server.transaction(target) as cursor:
         return _last(cursor, server, found, writer) if _tables(cursor, server, found, COMMITS) else -1
 
@@ -164,13 +171,15 @@ def move(
     rows: int,
     commit: tuple[str, int] | None,
 ) -> None:
-    """Move the ``rows`` of ``parts`` into the target, in one transaction, unless ``commit`` has been done before.
+    """Move the ``rows`` of ``parts`` into the target, in one transaction.
 
-    ``commit`` are the writer and the number of the batch, which the target remembers.
+    ``commit`` are the writer and the number of the batch, which the target remembers. Without a key, nothing is moved
+    of a batch that it has had.
     """
+    appended = commit if not target.primary_key else None
     with server.transaction(target) as cursor:
-        server.lock(cursor, int(digest(found.name, "" if commit is None else commit[0]), 16))
-        if commit is not None and not is_next(server, target, _last(cursor, server, found, commit[0]), commit[1]):
+        server.lock(cursor, int(digest(found.name, "" if appended is None else appended[0]), 16))
+        if appended is not None and not is_next(server, target, _last(cursor, server, found, appended[0]), appended[1]):
             return
         if parts:
             _move(cursor, server, target, found, stage, parts, rows)

@@ -22,7 +22,7 @@ import pyarrow as pa
 from hintplan.plans.declarations.tables import Column
 
 COMMITS = "hintplan_commits"
-"""The table that remembers the last batch of each query that appends to a table."""
+"""The table that remembers the last batch of each query that writes to a table."""
 STAGE = "hintplan_stage_"
 OP, PART = "hintplan_op", "hintplan_part"
 UPSERT, DELETE = 0, 1
@@ -59,6 +59,9 @@ class Stage:
 class Found:
     """A target as the server has it: its name and the schema's, in SQL too, ``columns`` with the types it has,
     which of them must have a value, and the column names of each unique index.
+
+    ``made`` tells the table from one that was there before under its name, or from itself before it was emptied as a
+    whole; None if the server says nothing of that.
     """
 
     schema: str
@@ -66,6 +69,7 @@ class Found:
     columns: Mapping[str, str]
     required: frozenset[str]
     unique: tuple[frozenset[str], ...]
+    made: str | None
 
     @property
     def name(self) -> str:

@@ -12,9 +12,10 @@ without one rows in addition to those that are there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -23,14 +24,16 @@ from pyspark.sql.utils import is_remote
 
 from hintplan.plans.connectors.jdbc import SQLITE_URL
 from hintplan.plans.declarations.tables import Column, Table
-from hintplan.runtime.connectors.connector import FilesIn
+from hintplan.runtime.connectors.connector import EMPTIED, NOT_THERE, FilesIn, Mark, lacks_batches
 from hintplan.runtime.connectors.jdbc.sqlite import (
     SqliteTable,
     append_rows,
     apply_net,
     check_target,
     insert_rows,
-    last_appended,
+    is_there,
+    last_written,
+    made_of_empty,
     storage_columns,
 )
 from hintplan.runtime.connectors.micro_batch import MicroBatch
@@ -51,6 +54,8 @@ class SqliteBatch:
     checkpoint: str | None
     part: str = ""
     """Tells this sink from others that the same query writes."""
+    mark: Mark | None = None
+    """Takes what the table has after a batch; without, the database remembers no batch of a table with a key."""
 
     def path(self) -> str:
         for secret in self.credentials:
@@ -63,11 +68,17 @@ class SqliteBatch:
     def write(self, table: pa.Table, batch_id: int, spark: Callable[[], SparkSession]) -> int:
         """Write the rows, and say how many they were."""
         rows = self.rows(table)
-        if self.target.primary_key:
-            apply_net(self.path(), self.target, self.net(rows, table))
-        else:
+        if not self.target.primary_key:
             query = query_id(spark(), self.checkpoint) + self.part
-            append_rows(self.path(), self.target, rows, query_id=query, batch_id=batch_id)
+            made = append_rows(self.path(), self.target, rows, query_id=query, batch_id=batch_id)
+            added = table.num_rows > 0
+        else:
+            changes = self.net(rows, table)
+            commit = None if self.mark is None else (query_id(spark(), self.checkpoint) + self.part, batch_id)
+            made = apply_net(self.path(), self.target, changes, commit=commit)
+            added = bool(changes.upserts)
+        if self.mark is not None and table.num_rows:
+            self.mark(batch_id, {"batch": batch_id, "made": made, "rows": added})
         return int(table.num_rows)
 
     def write_all(self, df: DataFrame) -> None:
@@ -90,23 +101,23 @@ class SqliteBatch:
 
 
 def writer(
-    df: DataFrame, name: str, table: Table, *, changelog: bool, checkpoint: str | None = None
+    df: DataFrame, name: str, table: Table, *, checkpoint: str | None = None, mark: Mark | None = None
 ) -> DataStreamWriter:
     """A writer into the table's database; RunError if the database already has another table of that name."""
-    batch = _micro_batch(table, checkpoint=checkpoint)
+    batch = _micro_batch(table, checkpoint=checkpoint, mark=mark)
     return written_by(batch, df, checkpoint)
 
 
 def micro_batch_writer(
-    name: str, table: Table, *, changelog: bool, checkpoint: str | None = None, part: str = ""
+    name: str, table: Table, *, checkpoint: str | None = None, part: str = "", mark: Mark | None = None
 ) -> Callable[[MicroBatch, int], int]:
     """What writes a micro-batch; ``part`` tells the sinks of one query apart. RunError as :func:`writer`."""
-    sink = _micro_batch(table, checkpoint=checkpoint, part=part)
+    sink = _micro_batch(table, checkpoint=checkpoint, part=part, mark=mark)
     return lambda rows, batch: sink.write(rows.on_driver(), batch, lambda: rows.spark)
 
 
-def _micro_batch(table: Table, *, checkpoint: str | None, part: str = "") -> SqliteBatch:
-    batch = _sqlite_batch(table, checkpoint, part)
+def _micro_batch(table: Table, *, checkpoint: str | None, part: str = "", mark: Mark | None = None) -> SqliteBatch:
+    batch = replace(_sqlite_batch(table, checkpoint, part), mark=mark)
     if not is_remote():
         check_target(batch.path(), batch.target)
     return batch
@@ -124,7 +135,20 @@ def batches_had(table: Table, writer: Callable[[], str | None], files_in: FilesI
     query = None if table.primary_key else writer()
     if query is None:
         return -1
-    return last_appended(table.options["url"].removeprefix(SQLITE_URL), table.options["table-name"], query)
+    return last_written(table.options["url"].removeprefix(SQLITE_URL), table.options["table-name"], query)
+
+
+def lacks(table: Table, writer: Callable[[], str | None], had: Mapping[str, Any]) -> str | None:
+    """Return what the table lacks of what it ``had``; None if it has all of that.
+
+    Rows that somebody has deleted are not missed, unless all went with the table.
+    """
+    path, name = table.options["url"].removeprefix(SQLITE_URL), table.options["table-name"]
+    if not is_there(path, name):
+        return NOT_THERE
+    if had["rows"] and made_of_empty(path, name) not in (None, had["made"]):
+        return EMPTIED
+    return lacks_batches(last_written(path, name, writer() or ""), had["batch"])
 
 
 def _sqlite_batch(table: Table, checkpoint: str | None, part: str = "") -> SqliteBatch:

@@ -6,6 +6,7 @@ from functools import partial
 
 from hintplan.plans.connectors.kafka import KAFKA
 from hintplan.runtime.connectors.connector import ConnectorCode
+from hintplan.runtime.connectors.kafka.ends import lacks
 from hintplan.runtime.connectors.kafka.source import read, read_batch, read_in_arrow
 from hintplan.runtime.connectors.kafka.write import arrow_writer, batch_writer, micro_batch_writer, writer
 
@@ -20,4 +21,5 @@ CODE = ConnectorCode(
     arrow_writer=arrow_writer,
     micro_batch_writer=partial(micro_batch_writer, upserts=False),
     batch_writer=partial(batch_writer, upserts=False),
+    lacks=lacks,
 )

@@ -23,7 +23,9 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from hintplan.plans.connectors.kafka import SPARK_PACKAGE
 from hintplan.plans.connectors.messages.formats import Part, key_part, value_part
 from hintplan.plans.declarations.tables import Table
+from hintplan.runtime.connectors.connector import Mark
 from hintplan.runtime.connectors.kafka.client import FORMAT, client_options, found
+from hintplan.runtime.connectors.kafka.ends import Marking
 from hintplan.runtime.connectors.kafka.metadata import (
     HEADERS,
     HEADERS_DDL,
@@ -71,13 +73,15 @@ class Target:
     """The numbers of the schemas of keys and values in their registries, where they have one."""
     in_one_partition: bool
     """Whether only one partition keeps the order of rows: of changes without a key."""
+    mark: Marking | None = None
+    """Takes where the topic ends after a batch; None on Spark Connect."""
 
     def __call__(self, df: DataFrame, batch: int) -> None:
-        self.write(df)
+        self.write(df, batch)
 
-    def write(self, df: DataFrame) -> None:
+    def write(self, df: DataFrame, batch: int | None = None) -> None:
         """Write all rows of ``df``, of which the last column may be the kind."""
-        self.save(self.messages(df))
+        self.save(self.messages(df), batch)
 
     def save(self, messages: DataFrame, batch: int | None = None) -> None:
         """Write what :meth:`messages` or :meth:`messages_in_arrow` has made."""
@@ -87,6 +91,8 @@ class Target:
         options = {**client_options(self.table, unless_declared), "topic": self.table.options["topic"]}
         out = messages.write.format(FORMAT).mode("append").options(**options)
         found(out.save, messages.sparkSession, self.name, self.table, SPARK_PACKAGE)
+        if self.mark is not None and batch is not None:
+            self.mark(messages.sparkSession, batch)
 
     def messages(self, df: DataFrame) -> DataFrame:
         """The messages of the rows of ``df``; of upserts, one a key."""
@@ -113,29 +119,43 @@ class Target:
 
 
 def writer(
-    df: DataFrame, name: str, table: Table, *, upserts: bool, changelog: bool, checkpoint: str | None = None
+    df: DataFrame,
+    name: str,
+    table: Table,
+    *,
+    upserts: bool,
+    changelog: bool,
+    checkpoint: str | None = None,
+    mark: Mark | None = None,
 ) -> DataStreamWriter:
     """A writer of each micro-batch."""
-    return written_by(_target(name, table, upserts=upserts, changelog=changelog), df, checkpoint)
+    return written_by(_target(name, table, upserts=upserts, changelog=changelog, mark=mark), df, checkpoint)
 
 
 def arrow_writer(
-    rows: ArrowRows, name: str, table: Table, *, checkpoint: str | None = None
+    rows: ArrowRows, name: str, table: Table, *, checkpoint: str | None = None, mark: Mark | None = None
 ) -> tuple[ArrowRows, Callable[[DataFrame], DataStreamWriter]]:
     """The messages of ``rows``, each beside its row, and a writer of the messages of each micro-batch."""
-    target = _target(name, table, upserts=False, changelog=KIND in rows.schema.names)
+    target = _target(name, table, upserts=False, changelog=KIND in rows.schema.names, mark=mark)
     return target.messages_in_arrow(rows), lambda messages: written_by(target.save, messages, checkpoint)
 
 
 def micro_batch_writer(
-    name: str, table: Table, *, upserts: bool, changelog: bool, checkpoint: str | None = None, part: str = ""
+    name: str,
+    table: Table,
+    *,
+    upserts: bool,
+    changelog: bool,
+    checkpoint: str | None = None,
+    part: str = "",
+    mark: Mark | None = None,
 ) -> Callable[[MicroBatch, int], int]:
     """What writes a micro-batch."""
-    target = _target(name, table, upserts=upserts, changelog=changelog)
+    target = _target(name, table, upserts=upserts, changelog=changelog, mark=mark)
 
     def write(rows: MicroBatch, batch: int) -> int:
         seen = Observation()
-        target.write(rows.in_spark().observe(seen, F.count(F.lit(1)).alias(_ROWS)))
+        target.write(rows.in_spark().observe(seen, F.count(F.lit(1)).alias(_ROWS)), batch)
         return int(seen.get[_ROWS])
 
     return write
@@ -146,7 +166,7 @@ def batch_writer(df: DataFrame, name: str, table: Table, *, upserts: bool) -> Ca
     return partial(_target(name, table, upserts=upserts, changelog=False).write, df)
 
 
-def _target(name: str, table: Table, *, upserts: bool, changelog: bool) -> Target:
+def _target(name: str, table: Table, *, upserts: bool, changelog: bool, mark: Mark | None = None) -> Target:
     """What writes into ``table``, whose schemas are in their registries then; RunError if they cannot be."""
     key, topic = key_part(table), table.options["topic"]
     key = None if key is None else prepared(name, key)
@@ -155,7 +175,7 @@ def _target(name: str, table: Table, *, upserts: bool, changelog: bool) -> Targe
     in_one_partition = changelog and key is None
     return Target(
         name=name, table=table, key=key, value=value, upserts=upserts, schemas=schemas,
-        in_one_partition=in_one_partition,
+        in_one_partition=in_one_partition, mark=None if mark is None else Marking(table=table, mark=mark),
     )  # fmt: skip
 
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from hintplan.plans.errors import RunError
 from hintplan.runtime.connectors.lakes.target import Target
@@ -27,6 +28,14 @@ def _pause(number: int) -> None:
     time.sleep(random.uniform(0, min(_WAIT_SECONDS * 2**number, _LONGEST_SECONDS)))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Committed:
+    """Whether the rows of a batch were asked for, and what the table has since; None if the batch changed nothing."""
+
+    asked: bool
+    has: Mapping[str, Any] | None
+
+
 class Changed(Exception):
     """Somebody else has changed the table meanwhile, so that the commit is to be made anew."""
 
@@ -37,10 +46,13 @@ def committed(
     *,
     opened: Callable[[], Opened],
     last_batch: Callable[[Opened, str], int],
-    attempt: Callable[[Opened], None],
+    attempt: Callable[[Opened], bool],
+    has: Callable[[Opened, bool], Mapping[str, Any]],
     pause: Callable[[int], None] = _pause,
-) -> bool:
-    """Whether ``attempt`` has committed to the table, and not found that the table has the batch.
+) -> Committed:
+    """Commit by ``attempt``, which says whether there was anything to commit, unless the table has the batch.
+
+    ``has`` says what the table has then, by what was opened, and whether that is going to be committed to.
 
     Tried ``sink.max-retries`` times more while others change the table, which each time is ``opened`` anew, after a
     ``pause``.
@@ -50,9 +62,9 @@ def committed(
         try:
             table = opened()  # which may create it, as somebody else may, too
             if not _is_next(target, last_batch(table, commit[0]), commit[1]):
-                return False
-            attempt(table)
-            return True
+                return Committed(asked=False, has=has(table, False))
+            later = has(table, True)
+            return Committed(asked=True, has=later if attempt(table) else None)
         except Changed as error:
             if number == retries:
                 raise RunError(

@@ -15,8 +15,8 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from hintplan.plans.connectors.connector import Connector
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import RunError
-from hintplan.runtime.connectors.connector import BatchesHad, BatchReader, ConnectorCode
-from hintplan.runtime.connectors.lakes.commits import Commit
+from hintplan.runtime.connectors.connector import BatchesHad, BatchReader, ConnectorCode, Lacks, Mark
+from hintplan.runtime.connectors.lakes.commits import Commit, Committed
 from hintplan.runtime.connectors.lakes.target import Target
 from hintplan.runtime.connectors.lakes.tasks import Rows
 from hintplan.runtime.connectors.micro_batch import MicroBatch
@@ -25,14 +25,14 @@ from hintplan.runtime.engine.each_batch import written_by
 
 
 class Committing(Protocol):
-    """Commits rows to a table, and says whether they were asked for.
+    """Commits rows to a table, and says whether they were asked for, and what the table has since.
 
     One that ``overwrites`` takes what is there away: of the table, or if it is PARTITIONED BY, of their partitions.
     """
 
     def __call__(
         self, target: Target, rows: Callable[[], Rows], commit: Commit, *, overwrites: bool = False
-    ) -> bool: ...
+    ) -> Committed: ...
 
 
 _ROWS = "rows"
@@ -47,6 +47,8 @@ class LakeBatch:
     commit: Committing
     part: str = ""
     """Tells this sink from others that the same query writes."""
+    mark: Mark | None = None
+    """Takes what the table has after a batch; None on Spark Connect."""
 
     def __call__(self, df: DataFrame, batch_id: int) -> None:
         self.write(lambda: df, batch_id, df.sparkSession)
@@ -54,7 +56,10 @@ class LakeBatch:
     def write(self, rows: Callable[[], Rows], batch_id: int, spark: SparkSession) -> bool:
         """Write the rows, and say whether they were asked for: of a batch that the table has, they are not."""
         commit = (query_id(spark, self.checkpoint) + self.part, batch_id)
-        return self.commit(self.target.here(), rows, commit)
+        done = self.commit(self.target.here(), rows, commit)
+        if self.mark is not None and done.has is not None:
+            self.mark(batch_id, done.has)
+        return done.asked
 
     def write_all(self, df: DataFrame) -> None:
         """Write the result of a batch job; the name of its own tells a commit whose end was not heard of."""
@@ -84,16 +89,22 @@ class LakeSink(Protocol):
     ) -> LakeBatch: ...
 
 
-def code_of(connector: Connector, *, read_batch: BatchReader, sink: LakeSink, batches_had: BatchesHad) -> ConnectorCode:
+def code_of(
+    connector: Connector, *, read_batch: BatchReader, sink: LakeSink, batches_had: BatchesHad, lacks: Lacks
+) -> ConnectorCode:
     """The code of a lake, which reads and has sinks like this."""
 
-    def writer(df: DataFrame, name: str, table: Table, *, changelog: bool, checkpoint: str | None) -> DataStreamWriter:
-        return written_by(sink(name, table, changelog=changelog, checkpoint=checkpoint), df, checkpoint)
+    def writer(
+        df: DataFrame, name: str, table: Table, *, changelog: bool, checkpoint: str | None, mark: Mark | None = None
+    ) -> DataStreamWriter:
+        made = sink(name, table, changelog=changelog, checkpoint=checkpoint)
+        return written_by(replace(made, mark=mark), df, checkpoint)
 
     def micro_batch_writer(
-        name: str, table: Table, *, changelog: bool, checkpoint: str | None, part: str
+        name: str, table: Table, *, changelog: bool, checkpoint: str | None, part: str, mark: Mark | None = None
     ) -> Callable[[MicroBatch, int], int]:
-        return each_micro_batch(sink(name, table, changelog=changelog, checkpoint=checkpoint, part=part))
+        made = sink(name, table, changelog=changelog, checkpoint=checkpoint, part=part)
+        return each_micro_batch(replace(made, mark=mark))
 
     def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
         return partial(sink(name, table, changelog=False, checkpoint=None).write_all, df)
@@ -105,6 +116,7 @@ def code_of(connector: Connector, *, read_batch: BatchReader, sink: LakeSink, ba
     return ConnectorCode(
         connector=connector, read_batch=read_batch, writer=writer, micro_batch_writer=micro_batch_writer,
         batch_writer=batch_writer, batch_overwriter=batch_overwriter, batches_had=batches_had,
+        lacks=lacks,
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 from hintplan.plans.declarations.tables import Column, Table
 from hintplan.plans.declarations.types import parse_type
 from hintplan.plans.errors import RunError
+from hintplan.plans.text.links import link_to_nowhere
 from hintplan.runtime.connectors.lakes.storage import Storage, storage_of
 from hintplan.runtime.types import to_arrow
 
@@ -30,6 +31,13 @@ class Target:
     def here(self) -> Target:
         """The target, with a relative directory where this process runs, which on Spark Connect is the server."""
         return replace(self, storage=self.storage.here())
+
+    def refuse_lost_place(self) -> None:
+        """RunError if the directory of the table is a link to nowhere, or below one."""
+        link = link_to_nowhere(self.storage.root) if self.storage.is_local else None
+        if link is not None:
+            hint = "put back what it leads to, or correct the path"
+            raise RunError(f"table {self.name} cannot be used: {link}", hint=hint, path=self.path)
 
     @property
     def called(self) -> str:

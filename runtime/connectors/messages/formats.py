@@ -13,6 +13,7 @@ import pyarrow as pa
 from hintplan.plans.connectors.messages.format_options import AVRO, DESCRIPTORS, PROTOBUF
 from hintplan.plans.connectors.messages.formats import Part
 from hintplan.plans.errors import RunError
+from hintplan.plans.text.links import reason
 from hintplan.runtime.code_files import read_definition
 from hintplan.runtime.connectors.messages.avro_values import avro_decoder, avro_encoder, schema_of
 from hintplan.runtime.connectors.messages.change_events import (
@@ -59,7 +60,8 @@ def prepared(table: str, part: Part) -> Part:
         defined = replace(part, definition=read_definition(part.options[DESCRIPTORS]))
     except OSError as error:
         raise RunError(
-            f"the definition of the messages of table {table} cannot be read: {error.strerror}: {error.filename}",
+            f"the definition of the messages of table {table} cannot be read: "
+            f"{reason(error, part.options[DESCRIPTORS])}: {error.filename}",
             hint="make it with protoc --include_imports --descriptor_set_out=FILE, on the machine that starts the run",
             path=place,
         ) from None

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 import uuid
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator, Mapping, Sequence
@@ -101,15 +102,37 @@ class Broker:
     def servers(self) -> str:
         return f"127.0.0.1:{self.port}"
 
-    def create(self, partitions: int = 1) -> str:
+    def create(self, partitions: int = 1, *, named: str | None = None) -> str:
         """A new topic."""
         from confluent_kafka.admin import AdminClient, NewTopic
 
-        name = f"t-{uuid.uuid4().hex[:12]}"
+        name = named or f"t-{uuid.uuid4().hex[:12]}"
         admin = AdminClient({"bootstrap.servers": self.servers, **self.client})
         for done in admin.create_topics([NewTopic(name, partitions, 1)]).values():
             done.result(30)
         return name
+
+    def drop(self, topic: str) -> None:
+        """Remove a topic, and wait until it is gone."""
+        from confluent_kafka.admin import AdminClient
+
+        admin = AdminClient({"bootstrap.servers": self.servers, **self.client})
+        for done in admin.delete_topics([topic]).values():
+            done.result(30)
+        until = time.monotonic() + 30
+        while topic in admin.list_topics(timeout=30).topics:
+            assert time.monotonic() < until, f"{topic} is still there"
+            time.sleep(0.05)
+
+    def forget(self, topic: str) -> None:
+        """Drop the messages that are there, as a broker does by age; their offsets are not given again."""
+        from confluent_kafka import TopicPartition
+        from confluent_kafka.admin import AdminClient
+
+        admin = AdminClient({"bootstrap.servers": self.servers, **self.client})
+        partitions = admin.list_topics(topic, timeout=30).topics[topic].partitions
+        for done in admin.delete_records([TopicPartition(topic, n, -1) for n in partitions]).values():
+            done.result(30)
 
     def widen(self, topic: str, partitions: int) -> None:
         """Give a topic this many partitions."""
@@ -147,10 +170,10 @@ class Broker:
         consumer = Consumer({"bootstrap.servers": self.servers, **own, **self.client})
         try:
             partitions = consumer.list_topics(topic, timeout=30).topics[topic].partitions
-            ends = {n: consumer.get_watermark_offsets(TopicPartition(topic, n), timeout=30)[1] for n in partitions}
-            consumer.assign([TopicPartition(topic, n, 0) for n in partitions])
+            bounds = {n: consumer.get_watermark_offsets(TopicPartition(topic, n), timeout=30) for n in partitions}
+            consumer.assign([TopicPartition(topic, n, first) for n, (first, _) in bounds.items()])
             found: list[Message] = []
-            while len(found) < sum(ends.values()):
+            while len(found) < sum(end - first for first, end in bounds.values()):
                 message = consumer.poll(30)
                 assert message is not None, "the broker does not answer"
                 assert message.error() is None, message.error()

@@ -323,7 +323,7 @@ def test_floats_that_are_no_numbers(spark: SparkSession, database: Database) -> 
 def test_parts_that_are_not_all_there_are_not_moved(database: Database) -> None:
     target = server_write._target("r", table(database, "t", ("id", "INT")))
     server = server_write.server_of(target)
-    found = staging.prepared(server, target)
+    found = staging.prepared(server, target, remembers=True)
     stage = staging.new_stage(server, target, found, "q")
     part = staging.stage_rows(server, target, stage, 0, ["id"], [(1,), (2,)])
     with pytest.raises(RunError, match="2 of 3 are left"):
@@ -331,7 +331,7 @@ def test_parts_that_are_not_all_there_are_not_moved(database: Database) -> None:
     staging.move(server, target, found, stage, [part], 2, ("q", 0))
     staging.move(server, target, found, stage, [part], 2, ("q", 0))
     assert database.rows("SELECT id FROM t ORDER BY id") == [(1,), (2,)]
-    assert staging.last_appended(server, target, found, "q") == 0
+    assert staging.last_written(server, target, found, "q") == 0
     with pytest.raises(RunError, match="has batch 0 of this query, which is at batch -1"):
         staging.move(server, target, found, stage, [part], 2, ("q", -1))
     staging.new_stage(server, target, found, "q")
