@@ -37,6 +37,7 @@ from hintplan.planner.passes.compute_below import (
     shared_out,
 )
 from hintplan.planner.relations import Aggregate, Calc, Join, Relation, identity, map_inputs
+from hintplan.plans.declarations.built_in import DRAWN
 from hintplan.plans.declarations.types import DataType
 
 _ANY_VALUE = {
@@ -168,6 +169,9 @@ def _refused(context: Context, bad: Expr, part: Expr, left: Side, right: Side) -
             offset,
             "write TRY_CAST, or compute it in a sub-query first",
         )
+    if isinstance(bad, Call) and what in DRAWN:
+        message = f"{what}, which each row has its own of, cannot be part of the condition of this join"
+        return context.source.error(message, offset, "compute it in a sub-query first")
     if not is_deterministic(bad):
         message = f"the current time, as {what} takes it, cannot be part of the condition of this join"
         return context.source.error(message, offset, "compare with a column that holds a time")

@@ -125,7 +125,10 @@ def test_a_value_that_is_read_twice_is_drawn_once(query: str, functions: list[st
         ("c SELECT RAND_INTEGER(id), id FROM t", "argument 1 of RAND_INTEGER must be INT, found BIGINT"),
         ("b SELECT 'x', id, RAND(1, 2) FROM t", "RAND takes 0 to 1 arguments, found 2"),
         ("b SELECT UUID(1), id, 1.0E0 FROM t", "UUID takes no arguments, found 1"),
-        ("b SELECT 'x', o.id, 1.0E0 FROM t AS o FULL JOIN t AS p ON o.id = p.id AND RAND() < 0.5", "RAND over columns"),
+        (
+            "b SELECT 'x', o.id, 1.0E0 FROM t AS o FULL JOIN t AS p ON o.id = p.id AND RAND() < 0.5",
+            "RAND, which each row",
+        ),
     ],
 )
 def test_what_is_refused_is_named(query: str, message: str) -> None:
