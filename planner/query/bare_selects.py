@@ -15,6 +15,7 @@ from hintplan.planner.context import Context
 from hintplan.planner.query.clauses import clauses_of, number_blocks
 from hintplan.planner.query.join_conditions import move_to_where
 from hintplan.planner.query.subquery_kinds import is_one_group, plain_select, without_parentheses
+from hintplan.planner.query.unread_windows import drop_unread_windows
 from hintplan.planner.syntax.dialect import (
     Token,
     cells_of,
@@ -46,6 +47,8 @@ def read_query(context: Context, tokens: Sequence[Token]) -> exp.Query:
         found: exp.Expr | None = None
         if isinstance(node, exp.Exists):
             found = _exists(source, node)
+            if not context.batch:
+                drop_unread_windows(node)
         elif isinstance(node, exp.In):
             found = _in(source, node)
         elif _is_value(node):

@@ -41,8 +41,12 @@ def is_grouped(select: exp.Select) -> bool:
 
 
 def _has_aggregate(node: exp.Expr) -> bool:
-    if isinstance(node, exp.Query | exp.Window):
+    if isinstance(node, exp.Query):
         return False
+    if isinstance(node, exp.Window):  # the function itself is of a window's rows, what it reads may be of groups
+        call = node.this.this if isinstance(node.this, exp.Filter) else node.this
+        read = [child for child in node.iter_expressions() if child is not node.this]
+        return any(map(_has_aggregate, (*call.iter_expressions(), *read)))
     if aggregates.is_aggregate(node):
         return True
     return any(_has_aggregate(child) for child in node.iter_expressions())

