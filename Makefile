@@ -25,7 +25,7 @@ INSTALLED := .venv/.installed
 DEMO := $(if $(wildcard $(INSTALLED)),.venv,.demo)
 
 .PHONY: demo enrich cache quick test test-spark test-sparks test-oldest integration lint ruff mypy nightly \
-	whole budget flink-goldens faults fuzz soak java classes servers kafka s3 iceberg hdfs browser clean
+	whole budget flink-goldens faults fuzz soak java classes ready servers kafka s3 iceberg hdfs browser clean
 
 demo: $(DEMO)/.installed java
 	PATH="$(CURDIR)/$(DEMO)/bin:$$PATH" examples/flights/demo.sh
@@ -149,6 +149,9 @@ java:
 # What JVMs of tests map instead of loading classes; nothing to do if it is there.
 classes: $(INSTALLED) java
 	@$(BIN)/python -m hintplan.runtime.jvm.class_archive
+
+# What `make test` and `make integration` need besides Python.
+ready: java classes servers kafka s3 hdfs iceberg browser
 
 servers:
 	@.ci/servers

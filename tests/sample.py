@@ -8,6 +8,10 @@
 pytestmark = pytest.mark.part(of=3)                                  # a third of a file's tests, and of each matrix
 pytestmark = pytest.mark.part(of=3, fixture="spark")                 # of those of its tests that ask for the fixture
 range(gate_seed() % 1000, ...)                                       # numbers for random cases
+pytestmark = pytest.mark.each_gate                                   # of tests on Spark, those that every gate has
+
+Of what all that leaves of a file's tests on Spark, on a cluster or of minutes, the gate has half, rounded up; a single
+one is in every second gate.
 
 A tuple is one value for each of several arguments, as in `parametrize`; a tuple for one argument is written
 `pytest.param((1, 2))`.
@@ -68,9 +72,10 @@ def in_turn(place: int, *, of: int) -> Any:
 
 
 def mark_rest(items: Sequence[pytest.Item]) -> None:
-    """Mark `nightly` what the seed does not draw of tests with the marks `sampled` and `part`."""
+    """Mark `nightly` what the seed does not draw: of tests marked `sampled` or `part`, then of those on Spark."""
     _mark_combinations(items)
     _mark_parts(items)
+    _mark_halves(items)
 
 
 def _mark_combinations(items: Sequence[pytest.Item]) -> None:
@@ -101,6 +106,20 @@ def _mark_parts(items: Sequence[pytest.Item]) -> None:
         groups.setdefault((test if combination else test.partition("::")[0], mark.kwargs["of"]), []).append(item)
     for (name, of), tests in groups.items():
         for item in Random(f"{seed_text()} {name}").sample(tests, len(tests))[-(-len(tests) // of) :]:
+            item.add_marker("nightly")
+
+
+def _mark_halves(items: Sequence[pytest.Item]) -> None:
+    """Keep half, rounded up, of each file's tests that start much; of a single one, it is chance."""
+    files: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        names = {mark.name for mark in item.iter_markers()}
+        if names & {"spark", "integration"} and not names & {"nightly", "each_gate"}:
+            files.setdefault(item.nodeid.partition("::")[0], []).append(item)
+    for file, tests in files.items():
+        dice = Random(f"{seed_text()} half of {file}")
+        kept = (len(tests) + 1) // 2 if len(tests) > 1 else dice.randrange(2)
+        for item in dice.sample(tests, len(tests))[kept:]:
             item.add_marker("nightly")
 
 

@@ -518,6 +518,7 @@ def test_what_the_python_page_shows_is_what_python_prints() -> None:
     assert done.failed == 0
 
 
+@pytest.mark.each_gate
 @pytest.mark.spark
 def test_what_the_python_page_runs_is_what_spark_does(spark: SparkSession, tmp_path: Path) -> None:
     # The JVM of the tests has been started in another directory.
@@ -588,6 +589,7 @@ def test_the_bundle_of_the_docs_is_what_the_command_writes(tmp_path: Path) -> No
     assert re.search(of_here, printed)
 
 
+@pytest.mark.each_gate
 @pytest.mark.spark
 def test_the_run_of_the_readme_prints_what_it_shows(tmp_path: Path) -> None:
     """The run itself; times are others, and rows and what is said of them are two streams."""

@@ -104,6 +104,7 @@ def by_spark_batch(spark, sql: str, data: Path) -> dict[tuple[str, str], tuple[i
     return {tuple(row)[:2]: tuple(row)[2:] for row in spark.sql(query.rstrip().rstrip(";")).collect()}
 
 
+@pytest.mark.each_gate
 @pytest.mark.integration
 @pytest.mark.spark
 def test_the_stream_ends_with_what_spark_batch_and_plain_python_compute(spark, prepare, data, tmp_path):
