@@ -20,7 +20,7 @@ from hintplan.plans.format.compiled import digest_of
 from hintplan.plans.format.digest import operator_facts, table_facts
 from hintplan.plans.format.document import from_document, operator_document, table_document, to_document
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import Operator
+from hintplan.plans.operators import Operator, kind_of
 from hintplan.plans.settings.layers import SETTING_LAYERS
 
 Key = tuple[str, ...]
@@ -82,10 +82,12 @@ class LayeredValue:
 class Group:
     """A group of settings that may be absent as a whole, as null or without its key; then ``settings`` is None.
 
-    ``record`` is the digest that the compiler left of a group that an edit could take away.
+    ``record`` is the digest that the compiler left of a group that an edit could take away. One that is not
+    ``optional`` says nothing by being there, only by its settings.
     """
 
     settings: Mapping[str, Any] | None
+    optional: bool
     null: bool = False
     record: str | None = None
 
@@ -94,7 +96,9 @@ class Group:
         """Whether an edit has brought the group, or has taken it away."""
         if self.settings is None:
             return self.record is not None
-        return not any(layer != "default" for setting in self.settings.values() for layer in setting.layers)
+        settings = self.settings.values()
+        says = self.optional or any(setting.edit is not NO_EDIT for setting in settings)
+        return says and not any(layer != "default" for setting in settings for layer in setting.layers)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,15 +182,15 @@ def _operator_units(operator: Operator, plan: Plan, recorded: list[str]) -> Iter
     document = operator_document(operator)
     for entry in document.get("state", ()):
         yield (*here, "state", entry["name"], "ttl"), _setting(entry["origin"], entry["ttl"])
+    optional = {group.name for group in kind_of(operator).groups if group.optional}
     for name in dict.fromkeys((*document, *recorded)):
         if name not in facts:
             record = plan.compiled.get(f"{operator.id}.{name}")
-            yield (*here, name), _group(document.get(name), null=name in document, record=record)
+            group = Group(settings=None, optional=name in optional, null=name in document, record=record)
+            yield (*here, name), group if document.get(name) is None else _with_settings(group, document[name])
 
 
-def _group(document: dict[str, Any] | None, *, null: bool, record: str | None) -> Group:
-    if document is None:
-        return Group(settings=None, null=null, record=record)
+def _with_settings(group: Group, document: Mapping[str, Any]) -> Group:
     origin = document["origin"]
     names = dict.fromkeys((*document, *(name for said in origin.values() for name in said)))
     settings = {
@@ -194,7 +198,7 @@ def _group(document: dict[str, Any] | None, *, null: bool, record: str | None) -
         for name in names
         if name != "origin"
     }
-    return Group(settings=settings, record=record)
+    return replace(group, settings=settings, null=False)
 
 
 def _setting(layers: Mapping[str, Any], value: Any) -> LayeredValue:

@@ -204,7 +204,7 @@ def _carry_removal(unit: Group, key: Key, target: Key, units: dict[Key, Any], ac
     if there is ABSENT or there.settings is None:
         account.same.append(Carried(path=path_of(target), value="off", before="SQL", after="nothing"))
         return
-    units[target] = Group(settings=None, null=True, record=there.record)
+    units[target] = replace(there, settings=None, null=True)
     carried = Carried(path=path_of(target), value="off", before="what the SQL said", after=described(there))
     (account.kept if there.record == unit.record else account.underneath).append(carried)
 

@@ -12,7 +12,7 @@ LayeredValue(layers={'hint': '2 d'}, edit='3 d')
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from hintplan.plans.format.compiled import digest_of
@@ -64,7 +64,7 @@ def _resolved(unit: Any, side: Side) -> Any:
     if isinstance(unit, Group) and unit.settings is not None:
         found = {name: _resolved(setting, side) for name, setting in unit.settings.items()}
         settings = {name: setting for name, setting in found.items() if setting is not ABSENT}
-        return Group(settings=settings, null=unit.null, record=unit.record)
+        return replace(unit, settings=settings)
     return unit
 
 
@@ -116,7 +116,7 @@ def _merged_group(key: Key, base: Any, ours: Group, theirs: Group) -> Any:
         if merged is not ABSENT:
             settings[name] = merged
     record = _pick(None if base is ABSENT else base.record, ours.record, theirs.record)
-    return Group(settings=settings, record=record)
+    return replace(ours, settings=settings, null=False, record=record)
 
 
 def _pick(base: Any, ours: Any, theirs: Any) -> Any:
