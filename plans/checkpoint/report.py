@@ -11,22 +11,36 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from types import MappingProxyType
 from typing import Any, Literal
 
 from hintplan.plans.checkpoint.continuation import ALLOW_DROP, Continuation, cause_text, is_cause
 from hintplan.plans.checkpoint.record import CheckpointRecord
-from hintplan.plans.compare.carryover import QueryVerdict, SourceVerdict, StateVerdict
+from hintplan.plans.compare.carryover import SourceVerdict, StateVerdict
 from hintplan.plans.compare.change import Change
 from hintplan.plans.compare.json_report import report_json
 from hintplan.plans.compare.report import values
 from hintplan.plans.model.config import PARALLELISM
 from hintplan.plans.model.plan import Plan
+from hintplan.plans.settings.effects import SHORTER_TTL
+from hintplan.plans.text.counts import count
 from hintplan.plans.text.unprintable import clean
 
 Verdict = Literal["new", "goes on", "drops", "refused"]
 Part = Literal["good", "bad", "note"]
 Paint = Callable[[str, Part], str]
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expiring:
+    """How many ``of`` the rows of a state that are seen under its old TTL a shorter one hides."""
+
+    rows: int
+    of: int
+
+
+_NONE: Mapping[str, Expiring] = MappingProxyType({})
 _OF_SINK = "the plan does not write it any more, and would begin anew with it"
 _GOOD = ("goes on", "carries over", "new")
 _WIDTH = 32
@@ -39,11 +53,13 @@ def check_text(
     *,
     spark: str | None = None,
     missing: str = "",
+    expiring: Mapping[str, Expiring] = _NONE,
     paint: Paint = lambda text, part: text,
 ) -> str:
     """The report in aligned columns; ``paint`` may colour a text and must not change its width.
 
-    ``missing`` says that there is no such directory, and which is meant.
+    ``missing`` says that there is no such directory, and which is meant; ``expiring`` has the rows that shorter TTLs
+    hide, by the paths of the changes.
     """
     if record is None:
         begins = "every query begins, and reads its sources from the beginning"
@@ -53,7 +69,7 @@ def check_text(
     lines = [clean(" · ".join(head))]
     for verdict in found.verdicts:
         lines += ["", _line(verdict.query, verdict.outcome, verdict.because, paint)]
-        lines += [_state(state, found, verdict, paint) for state in verdict.states]
+        lines += [_state(state, found, expiring, paint) for state in verdict.states]
         lines += [_line(f"  {one.operator}", one.outcome, _of_source(one), paint) for one in verdict.sources]
         lines += [_line(f"  {sink}", "left behind", _OF_SINK, paint) for sink in verdict.sinks]
     others = [change for change in found.changes if _is_told_apart(change, found)]
@@ -64,7 +80,7 @@ def check_text(
             for change in others
         ]
     lines += ["", *(clean(note) for note in checkpoint_notes(record, plan, spark)), _sum(found)]
-    return "\n".join([*lines, *(paint(line, "note") for line in _advice(found))])
+    return "\n".join([*lines, *(paint(line, "note") for line in _advice(found, expiring))])
 
 
 def check_json(
@@ -75,6 +91,7 @@ def check_json(
     *,
     spark: str | None = None,
     missing: str = "",
+    expiring: Mapping[str, Expiring] = _NONE,
 ) -> dict[str, Any]:
     """The same for a script."""
     return {
@@ -107,6 +124,7 @@ def check_json(
         ],
         "notes": ([missing] if missing else []) if record is None else list(checkpoint_notes(record, plan, spark)),
         "changes": report_json(found.changes)["changes"],
+        "expiring": {path: asdict(one) for path, one in expiring.items()},
     }
 
 
@@ -129,14 +147,15 @@ def checkpoint_notes(record: CheckpointRecord, plan: Plan, spark: str | None) ->
         yield f"Spark {record.spark} wrote the checkpoint, Spark {spark} would continue it"
 
 
-def _state(state: StateVerdict, found: Continuation, verdict: QueryVerdict, paint: Paint) -> str:
+def _state(state: StateVerdict, found: Continuation, expiring: Mapping[str, Expiring], paint: Paint) -> str:
     said = []
     if state.was is not None:
         said.append(f"was {state.was}")
     if state.outcome != "carries over":
         said.append(_because(state, found))
     else:
-        said += [_short(change, state.operator) for change in found.changes if _is_setting_of(change, state.operator)]
+        settings = [change for change in found.changes if _is_setting_of(change, state.operator)]
+        said += [_short(change, state.operator, expiring.get(change.path)) for change in settings]
     return _line(f"  {state.operator}", state.outcome, ", ".join(one for one in said if one), paint)
 
 
@@ -155,9 +174,10 @@ def _plain(text: str, part: Part) -> str:
     return text
 
 
-def _short(change: Change, operator: str) -> str:
+def _short(change: Change, operator: str, expiring: Expiring | None) -> str:
     path = change.path.removeprefix(f"{operator}.")
-    return f"{path} {values(change)}, {change.effect.text.removeprefix('state kept, ')}"
+    told = f"{path} {values(change)}, {change.effect.text.removeprefix('state kept, ')}"
+    return told if expiring is None else f"{told}: {expiring.rows:,} of {count(expiring.of, 'row')}"
 
 
 def _is_setting_of(change: Change, operator: str) -> bool:
@@ -195,7 +215,7 @@ def _sum(found: Continuation) -> str:
     return " · ".join([f"{total} {noun}", *parts])
 
 
-def _advice(found: Continuation) -> Iterator[str]:
+def _advice(found: Continuation, expiring: Mapping[str, Expiring]) -> Iterator[str]:
     if found.refused:
         yield "a run is refused: use the plan that wrote the checkpoint, or a new checkpoint directory"
     elif found.loses:
@@ -203,5 +223,9 @@ def _advice(found: Continuation) -> Iterator[str]:
             f"a run is refused without {ALLOW_DROP}; the plan that wrote the checkpoint goes on with all state, "
             "a new checkpoint directory begins anew"
         )
+    elif rows := sum(one.rows for one in expiring.values()):
+        yield f"a run goes on with all state but {count(rows, 'row')} that shorter TTLs hide, and soon delete"
+    elif any(change.effect is SHORTER_TTL and change.path not in expiring for change in found.changes):
+        yield "a run goes on with all state but rows that shorter TTLs hide: hintplan state --if counts them"
     else:
         yield "a run goes on with all state"

@@ -30,7 +30,7 @@ _WITH_SQL = ("text", "markdown", "json")
 _SAME_SQL = "the scripts are the same"
 
 FORMATS = ("text", "markdown", "json", "html", "github", "sarif", "junit")
-FAIL_ON = ("incompatible", "drop", "rebuild", "ttl", "restart", "any")
+FAIL_ON = ("incompatible", "drop", "expire", "rebuild", "ttl", "restart", "any")
 
 
 @click.command("diff")

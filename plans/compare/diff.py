@@ -21,7 +21,7 @@ from hintplan.plans.compare.lineage import parks_rows
 from hintplan.plans.compare.match import Match, match
 from hintplan.plans.connectors.check import shown_options
 from hintplan.plans.connectors.table import is_sink_directory
-from hintplan.plans.declarations.durations import DurationError, same_duration
+from hintplan.plans.declarations.durations import DurationError, parse_duration, same_duration
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.format.digest import operator_facts, table_facts
 from hintplan.plans.format.document import function_document
@@ -38,6 +38,7 @@ from hintplan.plans.settings.effects import (
     PARKS,
     PARKS_NO_MORE,
     SCRIPT,
+    SHORTER_TTL,
     UNKNOWN_KEY,
     UNREADABLE,
     Effect,
@@ -262,6 +263,8 @@ def _changed_setting(a: PlanSetting | None, b: PlanSetting | None, old: Operator
     short = f"{new.id}.{there.name}.ttl" if there.group == "state" else f"{new.id}.{there.group}.{there.name}"
     setting = b.path if b is not None else f"{new.id}.{there.group}.{there.name}"
     effect = there.effect
+    if a is not None and b is not None and there.group == "state" and _is_shorter(str(b.value), str(a.value)):
+        effect = SHORTER_TTL
     if (there.group, there.name) in _PARKING_SETTINGS and parks_rows(old) != parks_rows(new):
         effect = PARKS if parks_rows(new) else PARKS_NO_MORE
     change = _setting(
@@ -273,6 +276,15 @@ def _changed_setting(a: PlanSetting | None, b: PlanSetting | None, old: Operator
     layers = {layer: shown(value) for layer, value in b.layers.items()} if b is not None else {}
     note = _who(b) if b is not None else ""
     return replace(change, note=note, operator=new.id, layers=layers, follows=follows)
+
+
+def _is_shorter(ttl: str, before: str) -> bool:
+    """Tell whether rows expire that did not before; 0 is for ever."""
+    try:
+        now, was = parse_duration(ttl), parse_duration(before)
+    except DurationError:
+        return False
+    return now != 0 and (was == 0 or now < was)
 
 
 def _of_group(group: str, settings: Mapping[tuple[str, str], PlanSetting]) -> dict[str, PlanSetting]:

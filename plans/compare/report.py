@@ -56,7 +56,7 @@ def report_text(
     fits = used + max((len(row[3]) for row in cells), default=0) <= width
     lines = []
     for (change, _, below), row in zip(rows, cells, strict=True):
-        alarming = change.effect.level in ("drop", "incompatible")
+        alarming = change.effect.level in ("expire", "drop", "incompatible")
         head = f"{change.kind:>{signs}} {row[0]}"
         if fits:
             padded = paint(f"{head:<{signs + 1 + columns[0]}}", change.kind)
@@ -111,7 +111,11 @@ def summary(changes: Sequence[Change]) -> str:
     parts.append(", ".join(counted) or "no operator changed")
     if not all(change.effect.stateless for change in changes):
         worst = worst_level(changes)
-        fates = {"incompatible": "running state cannot be used", "drop": "some running state is dropped"}
+        fates = {
+            "incompatible": "running state cannot be used",
+            "drop": "some running state is dropped",
+            "expire": "older rows of running state expire",
+        }
         parts.append(fates.get(worst, "running state stays readable"))
     return " · ".join(parts)
 

@@ -28,6 +28,7 @@ _LEVELS: dict[Level, RemarkLevel] = {
     "restart": "note",
     "ttl": "note",
     "rebuild": "warning",
+    "expire": "warning",
     "drop": "warning",
     "incompatible": "warning",
 }

@@ -9,16 +9,17 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from hintplan.plans.checkpoint.continuation import Continuation, continuation
 from hintplan.plans.checkpoint.record import CheckpointRecord, absolute, is_local_path
-from hintplan.plans.checkpoint.report import Paint, Verdict, check_json, check_text, verdict_of
-from hintplan.plans.errors import RunError
+from hintplan.plans.checkpoint.report import Expiring, Paint, Verdict, check_json, check_text, verdict_of
+from hintplan.plans.errors import NotInstalled, RunError
 from hintplan.plans.extras import require
 from hintplan.plans.model.plan import Plan
+from hintplan.plans.settings.effects import SHORTER_TTL
 from hintplan.plans.text.names import nearest
 from hintplan.plans.text.printed import Printed
 from hintplan.runtime.checkpoint.parts import undamaged_record
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
 class CheckResult(Printed):
     """What would become of ``checkpoint`` under ``plan``. ``record`` says what ran on it, None if it is new.
 
-    ``spark`` is the version that would continue it; ``missing`` says that there is no such directory.
+    ``spark`` is the version that would continue it; ``missing`` says that there is no such directory. ``expiring`` has
+    the rows that shorter TTLs hide, by the path of each; of a checkpoint on this machine only.
     """
 
     plan: Plan
@@ -40,6 +42,7 @@ class CheckResult(Printed):
     record: CheckpointRecord | None
     spark: str | None
     missing: str
+    expiring: Mapping[str, Expiring] = field(default_factory=dict)
 
     @property
     def verdict(self) -> Verdict:
@@ -49,13 +52,25 @@ class CheckResult(Printed):
     def text(self, *, paint: Paint = lambda text, part: text) -> str:
         """What ``hintplan check`` prints; ``paint`` may colour a text and must not change its width."""
         return check_text(
-            self.continuation, self.record, self.plan, spark=self.spark, missing=self.missing, paint=paint
+            self.continuation,
+            self.record,
+            self.plan,
+            spark=self.spark,
+            missing=self.missing,
+            expiring=self.expiring,
+            paint=paint,
         )
 
     def json(self) -> dict[str, Any]:
         """What ``hintplan check --json`` prints, as JSON values."""
         return check_json(
-            self.continuation, self.record, self.plan, self.checkpoint, spark=self.spark, missing=self.missing
+            self.continuation,
+            self.record,
+            self.plan,
+            self.checkpoint,
+            spark=self.spark,
+            missing=self.missing,
+            expiring=self.expiring,
         )
 
 
@@ -78,10 +93,26 @@ def check(plan: Plan, checkpoint: str, spark: SparkSession | None = None) -> Che
     return checked_by_spark(plan, checkpoint, spark)
 
 
-def checked_here(plan: Plan, checkpoint: str, conf: Mapping[str, str] | None = None) -> CheckResult:
-    """Of a checkpoint on this machine, which Spark, configured by ``conf``, would continue."""
+def checked_here(
+    plan: Plan, checkpoint: str, conf: Mapping[str, str] | None = None, *, at: int | None = None
+) -> CheckResult:
+    """Of a checkpoint on this machine, which Spark, configured by ``conf``, would continue at the time ``at`` (ms)."""
     record = undamaged_record(absolute(checkpoint), conf or {})
-    return _result(plan, checkpoint, record, spark=_installed_spark(), share=True)
+    found = _result(plan, checkpoint, record, spark=_installed_spark(), share=True)
+    kept = {state.operator for one in found.continuation.verdicts for state in one.states if state.outcome == _KEPT}
+    changes = [change for change in found.continuation.changes if change.operator in kept]
+    if found.verdict == "refused" or not any(change.effect is SHORTER_TTL for change in changes):
+        return found
+    try:
+        require("state")
+    except NotInstalled:  # the report says how to count them
+        return found
+    from hintplan.runtime.inspect.expiring import count_expiring
+
+    return replace(found, expiring=count_expiring(plan, absolute(checkpoint), changes, at=at))
+
+
+_KEPT = "carries over"
 
 
 def checked_by_spark(plan: Plan, checkpoint: str, spark: SparkSession) -> CheckResult:

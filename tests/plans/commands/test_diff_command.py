@@ -71,7 +71,8 @@ def hintplan(repository: Path) -> Run:
 
 def test_a_plan_is_compared_with_one_at_a_revision_and_in_the_index(hintplan: Run, repository: Path) -> None:
     expected = (
-        "~ join_o_c.leftState.ttl               3 d → 5 d     edit over hint 1 d     state kept, applies at once\n"
+        "~ join_o_c.leftState.ttl               3 d → 5 d     edit over hint 1 d     "
+        "from the next start, also to rows kept\n"
         "    reason: late payments\n"
         "1 setting changed · no operator changed · running state stays readable\n"
     )
@@ -150,7 +151,8 @@ def test_annotations_point_at_the_line_of_the_newer_file(hintplan: Run, reposito
     line = (repository / "plans" / "orders.json").read_text().splitlines()[int(found[1]) - 1]
     assert line[int(found[2]) - 1 :].startswith('"5 d"')
     assert found[3] == (
-        "join_o_c.leftState.ttl: 3 d → 5 d · edit over hint 1 d · state kept, applies at once · reason: late payments"
+        "join_o_c.leftState.ttl: 3 d → 5 d · edit over hint 1 d · "
+        "from the next start, also to rows kept · reason: late payments"
     )
 
 

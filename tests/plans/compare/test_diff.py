@@ -48,7 +48,8 @@ def test_the_same_plan_in_another_layout_has_no_differences(plan_text: str, plan
 def test_a_ttl_edit_is_one_calm_line(plan: Plan) -> None:
     before, _ = set_value(plan, "join_o_c.leftState.ttl", "1 d")
     assert report_text(diff(before, plan)) == (
-        "~ join_o_c.leftState.ttl               1 d → 3 d     edit over hint 1 d     state kept, applies at once\n"
+        "~ join_o_c.leftState.ttl               1 d → 3 d     edit over hint 1 d     "
+        "from the next start, also to rows kept\n"
         "1 setting changed · no operator changed · running state stays readable"
     )
 
@@ -177,7 +178,7 @@ def test_json_has_every_change_its_effect_and_the_reason_of_that(plan: Plan) -> 
                 "reason": None,
                 "follows": None,
                 "effect": "ttl",
-                "verdict": "state kept, applies at once",
+                "verdict": "from the next start, also to rows kept",
                 "keeps-state": True,
             }
         ],
@@ -196,7 +197,7 @@ def test_an_operator_that_only_has_another_id_is_renamed(plan: Plan, plan_text: 
 
 def test_a_renamed_operator_keeps_its_settings_in_view(plan: Plan, plan_text: str) -> None:
     text = plan_text.replace('"join_o_c"', '"join_x_c"').replace('"ttl": "3 d"', '"ttl": "4 d"')
-    assert "~ join_x_c.leftState.ttl | 3 d → 4 d | edit over hint 1 d | state kept, applies at once" in [
+    assert "~ join_x_c.leftState.ttl | 3 d → 4 d | edit over hint 1 d | from the next start, also to rows kept" in [
         line.strip() for line in lines(plan, accept(text))
     ]
 
@@ -212,6 +213,25 @@ def test_an_operator_at_another_place_is_moved(plan: Plan, patched: Patched) -> 
 def test_the_order_of_independent_operators_is_no_difference(plan: Plan) -> None:
     first, second, *rest = plan.operators
     assert diff(plan, replace(plan, operators=(second, first, *rest))) == ()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "level"),
+    [
+        ("1 d", "6 h", "expire"),
+        ("6 h", "1 d", "ttl"),
+        ("0 ms", "400 d", "expire"),
+        ("400 d", "0 ms", "ttl"),
+        ("24 h", "23 h", "expire"),
+    ],
+)
+def test_a_shorter_ttl_is_told_apart_from_a_longer_one(plan: Plan, before: str, after: str, level: str) -> None:
+    old, _ = set_value(plan, "join_o_c.leftState.ttl", before)
+    new, _ = set_value(plan, "join_o_c.leftState.ttl", after)
+    (change,) = diff(old, new)
+    assert change.effect.level == level
+    fate = "older rows of running state expire" if level == "expire" else "running state stays readable"
+    assert report_text([change]).endswith(f" · {fate}")
 
 
 def test_many_states_that_follow_config_are_one_line_unless_all_are_asked_for(plan_text: str) -> None:
@@ -238,7 +258,8 @@ def test_full_says_why_and_concise_one_line_an_operator(plan: Plan, patched: Pat
     assert full[1].strip().startswith("ttl: each row of state keeps the time of its last write")
     assert full[2].strip() == "layers: config 1 h · hint 1 d"
     assert report_text(changes, detail="concise").splitlines() == [
-        "~ join_o_c                             leftState.ttl, rightState.ttl     state kept, applies at once",
+        "~ join_o_c                             leftState.ttl, rightState.ttl     "
+        "from the next start, also to rows kept",
         "2 settings changed · no operator changed · running state stays readable",
     ]
 

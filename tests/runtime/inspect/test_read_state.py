@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 import hintplan
 from hintplan import read_state
+from hintplan.plans.checkpoint.report import Expiring
 from hintplan.plans.edit.edit import set_value
 from hintplan.plans.errors import PlanError, RunError
 from hintplan.plans.model.plan import Plan
@@ -20,6 +21,7 @@ from hintplan.runtime.inspect import command, opening
 from hintplan.runtime.inspect.contents import Amount, CheckpointState, EntryState, UnderEdit
 from hintplan.runtime.inspect.entries import Entry, choice
 from hintplan.runtime.inspect.report import state_text
+from hintplan.runtime.run.checked import checked_here
 from tests.runtime.stored import run_on
 
 HOUR, MINUTE = 3_600_000, 60_000
@@ -103,6 +105,24 @@ def test_state_is_counted_as_by_hand(kept: Plan, tmp_path: Path) -> None:
     assert (groups.amount.rows, groups.amount.keys, groups.amount.expired) == (9, 4, 0)
     assert {name: amount.rows for name, amount in groups.tables} == {"groups": 4, "values(a)": 5}
     assert found.total.rows == 4 + 1 + 9
+
+
+def test_check_counts_the_rows_that_a_shorter_ttl_hides(kept: Plan, tmp_path: Path) -> None:
+    checkpoint, at = str(tmp_path / "checkpoint"), NEW + 10 * MINUTE
+    edited, _ = set_value(kept, "join_l_r.state.leftState.ttl", "70 min")
+    assert [change.effect.level for change in hintplan.diff(kept, edited)] == ["expire"]
+    # Of four rows, the two of the first batch were last written 70 minutes ago.
+    found = checked_here(edited, checkpoint, at=at)
+    assert (found.verdict, dict(found.expiring)) == (
+        "goes on",
+        {"join_l_r.leftState.ttl": Expiring(rows=2, of=4)},
+    )
+    said = found.text().splitlines()
+    assert said[3].split("   ")[-1] == "leftState.ttl 1 d → 70 min, older rows expire, from the next start: 2 of 4 rows"
+    assert said[-1] == "a run goes on with all state but 2 rows that shorter TTLs hide, and soon delete"
+    assert found.json()["expiring"] == {"join_l_r.leftState.ttl": {"rows": 2, "of": 4}}
+    longer, _ = set_value(kept, "join_l_r.state.leftState.ttl", "2 d")
+    assert checked_here(longer, checkpoint, at=at).text().splitlines()[-1] == "a run goes on with all state"
 
 
 def test_a_batch_that_is_not_committed_does_not_count(kept: Plan, tmp_path: Path) -> None:

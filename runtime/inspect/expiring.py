@@ -1,0 +1,44 @@
+"""The rows of a checkpoint that shorter TTLs of a plan take away."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from hintplan.plans.checkpoint.report import Expiring
+from hintplan.plans.compare.change import Change
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import state_of, with_states
+from hintplan.plans.settings.effects import SHORTER_TTL
+from hintplan.runtime.inspect.read import read_state
+
+
+def count_expiring(
+    plan: Plan, checkpoint: str, changes: Sequence[Change], *, at: int | None = None
+) -> Mapping[str, Expiring]:
+    """Count, for each of ``changes`` that shortens a TTL in ``plan``, by its path, what that hides at ``at`` (ms).
+
+    Only the states concerned are read. RunError if they cannot be.
+    """
+    shorter = {change.path: change for change in changes if change.effect is SHORTER_TTL}
+    if not shorter:
+        return {}
+    before = {path.removesuffix(".ttl"): change.before or "" for path, change in shorter.items()}
+    operators = tuple(
+        with_states(
+            operator,
+            (replace(e, ttl=before.get(f"{operator.id}.{e.name}", e.ttl)) for e in state_of(operator)),
+        )
+        for operator in plan.operators
+    )
+    found = read_state(plan, checkpoint, at=at, edited=replace(plan, operators=operators), entries=tuple(before))
+    counted: dict[str, Expiring] = {}
+    for query in found.queries:
+        for operator in query.operators:
+            for entry in operator.entries:
+                if entry.edited is not None:
+                    path = f"{operator.id}.{entry.name}.ttl"
+                    other = counted.get(path, Expiring(rows=0, of=0))
+                    rows = entry.edited.rows - entry.amount.rows
+                    counted[path] = Expiring(rows=other.rows + rows, of=other.of + entry.edited.rows)
+    return counted
