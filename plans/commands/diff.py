@@ -20,7 +20,8 @@ from hintplan.plans.commands.options import (
 from hintplan.plans.compare.change import Change
 from hintplan.plans.compare.diff import diff
 from hintplan.plans.compare.report import of_level
-from hintplan.plans.files.plan_source import PlanSource, is_script, read_source
+from hintplan.plans.files.codec import is_script
+from hintplan.plans.files.plan_source import PlanSource, read_source
 from hintplan.plans.review.diff_sql import script_of, sql_difference
 from hintplan.plans.settings.effects import LEVELS, Level
 from hintplan.plans.text.terminal import show, wants_colour

@@ -27,6 +27,22 @@ class LazyCommand:
     completes: tuple[str, ...] = ("file",)
 
 
+SECTIONS = {
+    "Compile and read": ("compile", "validate", "explain", "show", "why", "lint", "flat"),
+    "Edit": ("set", "rebase", "merge", "fmt"),
+    "Review": ("diff", "ci", "git-setup"),
+    "Run": ("run", "check", "state", "sql", "bundle"),
+    "Set up": ("init", "completion", "schema"),
+}
+"""The commands by what they are for, as the help lists them."""
+_EXAMPLES = {
+    "Compile and read": "hintplan compile job.sql -o plan.json",
+    "Edit": "hintplan set plan.json join_o_c.leftState.ttl='3 d'",
+    "Review": "hintplan diff git:main:plan.json plan.json",
+    "Run": "hintplan run plan.json --checkpoint checkpoint",
+    "Set up": "hintplan init",
+}
+
 COMMANDS = {
     "compile": LazyCommand(target="hintplan.planner.cli:compile_command", help="Compile a SQL script to a plan."),
     "validate": LazyCommand(
@@ -95,7 +111,10 @@ COMMANDS = {
 
 
 class _Root(click.Group):
-    """Finds commands in ``COMMANDS``, and gives each of them ``--debug``."""
+    """Finds commands in ``COMMANDS``, and gives each of them ``--debug``; alone, it prints its help."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, args or ["--help"])
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -118,8 +137,11 @@ class _Root(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, command.help) for name, command in COMMANDS.items()])
+        widest = max(map(len, COMMANDS))
+        for section, names in SECTIONS.items():
+            with formatter.section(section):
+                formatter.write_dl([(f"{name:<{widest}}", COMMANDS[name].help) for name in names])
+                formatter.write_text(f"$ {_EXAMPLES[section]}")
 
 
 def _debug_option() -> click.Option:

@@ -6,7 +6,7 @@ import click
 
 from hintplan.plans.commands.options import allow_fact_edits_option, json_option, show_json
 from hintplan.plans.files.codec import loads, read_plan_bytes, write_plan_bytes
-from hintplan.plans.text.terminal import say
+from hintplan.plans.text.terminal import say, show
 
 
 @click.command("set")
@@ -56,7 +56,7 @@ def set_command(
     if as_json:
         show_json(report_json(changes))
     else:
-        say(report_text(changes))
+        show(report_text(changes))
     for found in one_sided_changes(plan, edited):
         say(f"note: {found.path}: {found.message}")
 

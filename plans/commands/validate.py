@@ -13,7 +13,7 @@ from hintplan.plans.commands.options import allow_fact_edits_option, json_option
 from hintplan.plans.errors import Diagnostic, PlanError, on_one_line
 from hintplan.plans.files.codec import fingerprint
 from hintplan.plans.show.explain import summary
-from hintplan.plans.text.terminal import say
+from hintplan.plans.text.terminal import say, show
 
 _ENOUGH = 100
 
@@ -43,7 +43,7 @@ def validate_command(paths: tuple[str, ...], allow_fact_edits: bool, as_json: bo
                 continue
             digests[path] = fingerprint(plan)
             if not as_json:
-                say(f"{on_one_line(path)}: valid · {summary(plan)} · digest {digests[path]}")
+                show(f"{on_one_line(path)}: valid · {summary(plan)} · digest {digests[path]}")
     if as_json:
         found = [_diagnostic_json(problem) for problem in problems]
         show_json({"valid": not problems, "digests": digests, "diagnostics": found})

@@ -20,8 +20,9 @@ from hintplan.plans.commands.options import (
 from hintplan.plans.edit.why import ScriptSays, Step, Why, settings_below, why
 from hintplan.plans.errors import HintplanError
 from hintplan.plans.files import git
+from hintplan.plans.files.codec import is_script
 from hintplan.plans.files.named_script import init_of, is_plain_name, named_script
-from hintplan.plans.files.plan_source import PlanSource, compile_text, init_texts, is_script, read_bytes, read_source
+from hintplan.plans.files.plan_source import PlanSource, compile_text, init_texts, read_bytes, read_source
 from hintplan.plans.format.paths import find
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.model.settings import PlanSetting

@@ -84,8 +84,23 @@ def read_document(data: bytes | str, *, file: str | None = None) -> dict[str, An
     return document
 
 
+def is_script(name: str) -> bool:
+    """Tell whether ``name`` is that of a SQL script, by its ending.
+
+    >>> is_script("git:main:job.sql"), is_script("plan.json")
+    (True, False)
+    """
+    return name.lower().endswith(".sql")
+
+
 def _checked_text(data: bytes | str, file: str | None) -> JsonText:
-    source = JsonText(data, file=file)
+    try:
+        source = JsonText(data, file=file)
+    except PlanError as error:
+        if file is None or not is_script(file):
+            raise
+        hint = f"compile it: hintplan compile {file} -o {file[:-4]}.json; or run its statements: hintplan sql {file}"
+        raise PlanError("this is a SQL script, and no plan", file=file, hint=hint) from error
     findings = _check_format(source.value) or check_schema(source.value)
     if findings:
         raise PlanError(diagnostics=_placed(source, findings))

@@ -15,7 +15,8 @@ from collections.abc import Sequence
 
 from hintplan.plans.errors import PlanError
 from hintplan.plans.files import git
-from hintplan.plans.files.plan_source import at_revision, is_script
+from hintplan.plans.files.codec import is_script
+from hintplan.plans.files.plan_source import at_revision
 
 
 def is_plain_name(source: str) -> bool:

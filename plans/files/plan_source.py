@@ -3,9 +3,6 @@
     plan.json     -     git:main:plans/orders.json     job.sql     git:main:job.sql
 
 The planner is found by name, and only for scripts: nothing else has to wait for it to load.
-
->>> is_script("git:main:job.sql"), is_script("plan.json")
-(True, False)
 """
 
 from __future__ import annotations
@@ -18,7 +15,7 @@ from typing import Any
 
 from hintplan.plans.errors import PlanError
 from hintplan.plans.files import git
-from hintplan.plans.files.codec import loads, plan_bytes
+from hintplan.plans.files.codec import is_script, loads, plan_bytes
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.text.terminal import say
 from hintplan.plans.text.text_file import script_text
@@ -38,11 +35,6 @@ class PlanSource:
     plan: Plan
     places: Mapping[tuple[str, str, str], Any] | None = None
     init: Mapping[str, str] = field(default_factory=dict)
-
-
-def is_script(name: str) -> bool:
-    """Whether ``name`` is that of a SQL script, by its ending."""
-    return name.lower().endswith(".sql")
 
 
 def read_source(

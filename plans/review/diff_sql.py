@@ -16,8 +16,9 @@ from pathlib import Path
 
 from hintplan.plans.errors import PlanError
 from hintplan.plans.files import git
+from hintplan.plans.files.codec import is_script
 from hintplan.plans.files.named_script import is_plain_name, named_script
-from hintplan.plans.files.plan_source import PlanSource, is_script
+from hintplan.plans.files.plan_source import PlanSource
 from hintplan.plans.text.project import sql_dir_for
 from hintplan.plans.text.redaction import without_literals
 from hintplan.plans.text.text_file import script_text

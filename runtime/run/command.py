@@ -33,6 +33,7 @@ from hintplan.plans.commands.run_options import (
     remote_option,
     trigger_option,
 )
+from hintplan.plans.commands.sections import Section, SectionedCommand
 from hintplan.plans.connectors.policy import Policy, refuse_reach
 from hintplan.plans.declarations.durations import parse_duration
 from hintplan.plans.errors import PlanError, RunError
@@ -162,7 +163,43 @@ def with_run_options(command: Callable[[RunOptions], Any]) -> Callable[..., Any]
     return reduce(lambda wrapped, option: option(wrapped), reversed(options), given)
 
 
-@click.command("run")
+SECTIONS = {
+    "Batches and checkpoint": Section(
+        flags=("--once", "--trigger", "--checkpoint", "--expect", "--take-over", "--wait", "--lease"),
+        example="hintplan run plan.json --checkpoint checkpoint --trigger '10 s'",
+    ),
+    "Failures and signals": Section(
+        flags=("--max-restarts", "--restart-delay", "--grace"),
+        example="hintplan run plan.json --checkpoint checkpoint --max-restarts 5",
+    ),
+    "Spark": Section(
+        flags=("--master", "--remote", "--conf"),
+        example="hintplan run plan.json --master 'local[4]' --conf spark.driver.memory=4g",
+    ),
+    "What it tells": Section(
+        flags=("--json", "--print-raw", "--metrics", "--health"),
+        example="hintplan run plan.json --metrics prometheus=:9249 --health 8080",
+    ),
+    "What the plan may reach": Section(
+        flags=(
+            "--policy",
+            "--allow-scheme",
+            "--allow-host",
+            "--allow-env",
+            "--allow-path",
+            "--allow-module",
+        ),
+        example="hintplan run plan.json --allow-host db.example.com --allow-env DB_PASSWORD",
+    ),
+    "What a run may go on without": Section(
+        flags=("--allow-state-drop", "--allow-older-sink", "--allow-missing-files", "--allow-fact-edits"),
+        example="hintplan run plan.json --checkpoint checkpoint --allow-state-drop",
+    ),
+}
+"""The options of ``run``, as its help lists them."""
+
+
+@click.command("run", cls=SectionedCommand, sections=SECTIONS)
 @with_run_options
 def run_command(options: RunOptions) -> int:
     """Run a plan on Spark, until it is stopped or, with --once, until its input is read."""

@@ -5,13 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import click
 import pytest
 
+from hintplan.plans.commands.root import COMMANDS
+from hintplan.plans.lazy import load
 from tests.plans.in_process import Done, hintplan
 
 pytestmark = pytest.mark.slow
@@ -41,11 +45,11 @@ def plan_file(plan_text: str, tmp_path: Path) -> Path:
     return path
 
 
-def test_validate_says_on_stderr_that_a_plan_is_valid(process: Run, plan_file: Path) -> None:
+def test_validate_says_that_a_plan_is_valid(process: Run, plan_file: Path) -> None:
     done = process("validate", plan_file)
-    assert (done.returncode, done.stdout) == (0, "")
+    assert (done.returncode, done.stderr) == (0, "")
     digest = hashlib.sha256(plan_file.read_bytes()).hexdigest()[:16]
-    assert done.stderr == f"{plan_file}: valid · 6 operators, 2 with state · digest {digest}\n"
+    assert done.stdout == f"{plan_file}: valid · 6 operators, 2 with state · digest {digest}\n"
 
 
 def test_a_pattern_sets_all_that_it_matches_and_nothing_else(run: Run, plan_file: Path) -> None:
@@ -101,13 +105,40 @@ def test_validate_reports_all_files_and_prints_json_on_request(run: Run, plan_fi
 
 
 @pytest.mark.parametrize(
-    "arguments", [["nonsense"], ["validate"], ["diff", "one.json"], ["validate", "--nonsense", "x"], []]
+    "arguments", [["nonsense"], ["validate"], ["diff", "one.json"], ["validate", "--nonsense", "x"], ["--debug"]]
 )
 def test_wrong_usage_exits_with_64(run: Run, arguments: list[str]) -> None:
     done = run(*arguments)
     assert (done.returncode, done.stdout) == (64, "")
     assert "Usage: hintplan" in done.stderr
     assert "--help" in done.stderr
+
+
+def test_alone_it_prints_its_help_with_each_command_once(run: Run) -> None:
+    done = run()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == run("--help").stdout
+    listed = re.findall(r"^  ([a-z-]+)  +[A-Z]", done.stdout.partition("Compile and read:")[2], re.MULTILINE)
+    assert sorted(listed) == sorted(COMMANDS)
+    assert done.stdout.count("  $ hintplan ") == 5
+
+
+def test_the_help_of_run_lists_each_option_once_in_sections(run: Run) -> None:
+    run_command, said = load(COMMANDS["run"].target), run("run", "--help").stdout
+    listed = re.findall(r"^  (?:-h, )?(--[a-z-]+)", said, re.MULTILINE)
+    options = [option.opts[0] for option in run_command.params if isinstance(option, click.Option)]
+    assert sorted(listed) == sorted([*options, "--help"])
+    assert said.count("  $ hintplan run ") == len(run_command.sections)
+
+
+@pytest.mark.parametrize("words", [["validate"], ["explain"], ["set", "a=1"], ["flat"], ["fmt"]])
+def test_a_script_where_a_plan_is_wanted_is_called_so(run: Run, tmp_path: Path, words: list[str]) -> None:
+    script = tmp_path / "paid.sql"
+    script.write_text("CREATE TABLE t (a INT);")
+    done = run(words[0], script, *words[1:])
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"{script}: this is a SQL script, and no plan\n  hint: compile it: hintplan compile")
+    assert script.read_text() == "CREATE TABLE t (a INT);"
 
 
 def test_set_without_an_equals_sign_is_wrong_usage(run: Run, plan_file: Path) -> None:
@@ -127,11 +158,11 @@ def test_debug_shows_the_traceback_before_or_after_the_command(process: Run) -> 
         assert "Traceback (most recent call last)" in process(*arguments).stderr
 
 
-def test_set_writes_the_file_and_shows_the_difference_on_stderr(run: Run, plan_file: Path) -> None:
+def test_set_writes_the_file_and_shows_the_difference(run: Run, plan_file: Path) -> None:
     before = plan_file.read_text()
     done = run("set", plan_file, "join_o_c.state.leftState.ttl=5 d")
-    assert (done.returncode, done.stdout) == (0, "")
-    assert "~ join_o_c.leftState.ttl               3 d → 5 d     edit over hint 1 d" in done.stderr
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "~ join_o_c.leftState.ttl               3 d → 5 d     edit over hint 1 d" in done.stdout
     assert plan_file.read_text() == before.replace('"ttl": "3 d"', '"ttl": "5 d"')
 
 
@@ -213,7 +244,7 @@ def test_a_reader_that_goes_away_is_no_traceback(plan_file: Path) -> None:
 
 
 @pytest.mark.parametrize("where", ["a full disk", "nowhere", "nobody"])
-@pytest.mark.parametrize(("words", "code"), [(["validate", "{}"], 0), (["fmt", "{}"], 0), (["validate", "none"], 1)])
+@pytest.mark.parametrize(("words", "code"), [(["fmt", "{}"], 0), (["validate", "none"], 1)])
 def test_talk_that_cannot_be_written_stops_nothing(plan_file: Path, words: list[str], code: int, where: str) -> None:
     canonical = plan_file.read_text()
     plan_file.write_text(canonical.replace("  ", "   "))
@@ -287,7 +318,7 @@ def test_commands_on_plans_start_without_heavy_libraries(arguments: list[str], p
 def test_set_removes_a_setting_and_shows_what_follows(run: Run, plan_file: Path) -> None:
     done = run("set", plan_file, "--remove", "config.table.exec.state.ttl")
     assert done.returncode == 0, done.stderr
-    assert "table.exec.state.ttl" in done.stderr
+    assert "table.exec.state.ttl" in done.stdout
     assert '"table.exec.state.ttl"' not in plan_file.read_text()
     assert run("validate", plan_file).returncode == 0
     again = run("set", plan_file, "--remove", "config.table.exec.state.ttl")

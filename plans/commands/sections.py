@@ -1,0 +1,38 @@
+"""A command whose help lists its options in sections, each with an example."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """The ``flags`` of a section of the help, and an ``example`` of their use."""
+
+    flags: tuple[str, ...]
+    example: str
+
+
+class SectionedCommand(click.Command):
+    """Lists its options in ``sections``, by their headings; those in none of them come first."""
+
+    def __init__(self, *given: Any, sections: Mapping[str, Section], **more: Any) -> None:
+        super().__init__(*given, **more)
+        self.sections = sections
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        left = {
+            parameter.opts[0]: record
+            for parameter in self.get_params(ctx)
+            if isinstance(parameter, click.Option) and (record := parameter.get_help_record(ctx)) is not None
+        }
+        parts = [([left.pop(flag) for flag in one.flags], name, one.example) for name, one in self.sections.items()]
+        for records, name, example in ((list(left.values()), "Options", ""), *parts):
+            with formatter.section(name):
+                formatter.write_dl(records)
+                if example:
+                    formatter.write_text(f"$ {example}")
