@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -92,34 +92,56 @@ def lag(source: SourceProgress) -> Lag:
     )
 
 
-def lag_text(source: SourceProgress, *, once: bool = False) -> str:
+def lag_text(source: SourceProgress) -> str:
     """What a source is behind, in words; empty if it is not, as far as that is known.
 
-    A run that takes what is there ``once`` cannot fall behind: no rows come while it works.
-
-    >>> lag_text(SourceProgress(source="FileStreamSource[file:/in]", metrics={"numFilesOutstanding": "1200",
-    ...     "numBytesOutstanding": "2048"}))
-    'file:/in is behind: 1,200 files, 2.0 KiB'
+    >>> lag_text(SourceProgress(source="FileStreamSource[file:/in]", operator="scan_o", metrics={
+    ...     "numFilesOutstanding": "1200", "numBytesOutstanding": "2048"}))
+    'scan_o is behind: 1,200 files, 2.0 KiB'
     >>> lag_text(SourceProgress(source="KafkaV2[Subscribe[t]]", metrics={"maxOffsetsBehindLatest": "7"}))
     'Subscribe[t] is behind: 7 offsets at most'
-    >>> lag_text(SourceProgress(source="x", rows_in_per_second=500.0, rows_processed_per_second=300.0))
-    'x falls behind: 500 rows a second come, 300 are processed'
+    >>> lag_text(SourceProgress(source="org.x.Stream@7b7f", rows_in_per_second=500.0, rows_processed_per_second=300.0))
+    'Stream falls behind: 500 rows a second come, 300 are processed'
     >>> lag_text(SourceProgress(source="x", rows_in_per_second=300.0, rows_processed_per_second=500.0))
     ''
     """
-    name = _name(source.source)
+    name = source.operator or _name(source.source)
     files, size, offsets = (_number(source.metrics.get(key)) for key in (_FILES, _BYTES, _OFFSETS))
     if files:
         return f"{name} is behind: {files:,} files{f', {human_bytes(size)}' if size else ''}"
     if offsets:
         return f"{name} is behind: {offsets:,} offsets at most"
-    if once:
-        return ""
     come, processed = source.rows_in_per_second, source.rows_processed_per_second
     if files is None and offsets is None and come and processed and come > processed * _FALLS_BEHIND:
         digits = 0 if processed >= _LOW_RATE else 1
         return f"{name} falls behind: {come:,.{digits}f} rows a second come, {processed:,.{digits}f} are processed"
     return ""
+
+
+class Behind:
+    """Tells what the sources of a stream are behind, once each is so for several micro-batches in a row.
+
+    A run that takes what is there ``once`` is told nothing: no rows come while it works.
+    """
+
+    IN_A_ROW = 3
+
+    def __init__(self, *, once: bool) -> None:
+        self._once = once
+        self._batches: dict[tuple[str, int], int] = {}
+
+    def __call__(self, sink: str, sources: Sequence[SourceProgress]) -> list[str]:
+        """The texts of the ``sources`` of a micro-batch of ``sink``."""
+        if self._once:
+            return []
+        told: list[str] = []
+        for place, source in enumerate(sources):
+            text = lag_text(source)
+            so_far = self._batches.get((sink, place), 0) + 1 if text else 0
+            self._batches[sink, place] = so_far
+            if so_far >= self.IN_A_ROW:
+                told.append(text)
+        return list(dict.fromkeys(told))
 
 
 def _offsets_between(end: str | None, latest: str | None) -> int | None:
@@ -140,9 +162,9 @@ def _by_partition(offsets: str | None) -> dict[tuple[str, str], int] | None:
 
 
 def _name(source: str) -> str:
-    """What stands in Spark's brackets: ``FileStreamSource[file:/in]``."""
+    """What stands in Spark's brackets, ``FileStreamSource[file:/in]``, or the class of what has no description."""
     found = re.fullmatch(r"\w+\[(.*)\]", source)
-    return found[1] if found else source
+    return found[1] if found else re.sub(r"^[\w.$]*[.$](\w+)@[0-9a-f]+$", r"\1", source)
 
 
 def _number(text: str | None) -> int | None:

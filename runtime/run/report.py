@@ -28,7 +28,7 @@ from hintplan.runtime.run.running_text import (
     waiting_json,
 )
 from hintplan.runtime.running import Restart, RunningBatch, StuckBatch
-from hintplan.runtime.sources import lag_text
+from hintplan.runtime.sources import Behind
 from hintplan.runtime.storage.operations import OPERATIONS
 
 
@@ -135,21 +135,24 @@ class LineReport:
     pace: ClassVar[float] = 10.0
 
     def __init__(self, *, requests: bool = False, once: bool = False) -> None:
-        self._requests, self._once = requests, once
-        self._idle = _Idle()
+        self._requests = requests
+        self._idle, self._behind = _Idle(), Behind(once=once)
 
     def batch(self, batch: BatchProgress) -> None:
+        behind = self._behind(batch.sink, batch.sources)
         if self._idle(batch):
             return
         states = [
-            " ".join([name, f"{found.state_rows:,} rows {human_bytes(found.state_bytes)}", *counts_text(found)])
+            " ".join([name, f"{rows_text(found.state_rows)} {human_bytes(found.state_bytes)}", *counts_text(found)])
             for name, found in batch.operators.items()
         ]
-        states += [lag for source in batch.sources if (lag := lag_text(source, once=self._once))]
+        states += behind
         states += [requests_text(batch.operators.values())] if self._requests and batch.operators else []
         states += [f"{name} {lookup_text(found)}" for name, found in batch.lookups.items() if any(found.values())]
         states += [f"{name} {function_text(found)}" for name, found in batch.functions.items() if any(found.values())]
-        flow = f"{batch.rows_in:,} rows in · {batch.rows_out:,} rows out · {human_duration(batch.duration_ms)}"
+        flow = " · ".join(
+            (rows_text(batch.rows_in, "in"), rows_text(batch.rows_out, "out"), human_duration(batch.duration_ms))
+        )
         say(f"{batch.sink} batch {batch.batch}: {' · '.join([flow, *states])}")
 
     def running(self, batch: RunningBatch) -> None:
@@ -160,7 +163,7 @@ class LineReport:
             say(line)
 
     def job(self, job: JobProgress) -> None:
-        parts = [f"{job.rows_out:,} rows out", human_duration(job.duration_ms)]
+        parts = [rows_text(job.rows_out, "out"), human_duration(job.duration_ms)]
         parts += [f"{name} {lookup_text(found)}" for name, found in job.lookups.items()]
         parts += [f"{name} {function_text(found)}" for name, found in job.functions.items()]
         parts += [f"{name} {cached_text(found)}" for name, found in job.cached.items()]
@@ -192,7 +195,8 @@ class TableReport:
         self._batches: dict[str, BatchProgress] = {}
         self._jobs: list[JobProgress] = []
         self._running: dict[str, str] = {}
-        self._requests, self._once = requests, once
+        self._requests = requests
+        self._behind, self._lags = Behind(once=once), dict[str, list[str]]()
         # Rows of print sinks go above the table if they share its terminal, and stay out of it if they don't.
         shared = sys.stdout.isatty()
         console = Console(file=sys.stderr)
@@ -206,6 +210,7 @@ class TableReport:
 
     def batch(self, batch: BatchProgress) -> None:
         self._batches[batch.sink] = batch
+        self._lags[batch.sink] = self._behind(batch.sink, batch.sources)
         self._running.pop(batch.sink, None)
         self._draw(self._table())
 
@@ -260,9 +265,7 @@ class TableReport:
                 table.add_row(Text(f"  {name}"), *flow, f"{found.state_rows:,}", human_bytes(found.state_bytes))
         batches = self._batches.values()
         counted = [f"  {name}   {' '.join(counts_text(found))}" for name, found in _counting(batches)]
-        counted += [
-            f"  {lag}" for batch in batches for source in batch.sources if (lag := lag_text(source, once=self._once))
-        ]
+        counted += [f"  {lag}" for batch in batches for lag in self._lags[batch.sink]]
         if self._requests:
             counted += [f"  {one.sink}   {requests_text(one.operators.values())}" for one in batches if one.operators]
         below = [Text(clean(line)) for line in (*counted, *_said(batches), *self._running.values())]
@@ -338,7 +341,7 @@ def cached_text(found: CachedProgress) -> str:
     """
     parts = [
         "read from the cache" if found.hit else "cached",
-        f"{found.rows:,} rows" if found.rows is not None else "in part" if not found.hit else "",
+        rows_text(found.rows) if found.rows is not None else "in part" if not found.hit else "",
         human_bytes(found.bytes) if found.bytes is not None else "",
     ]
     return " ".join(part for part in parts if part)
@@ -385,13 +388,22 @@ def function_text(found: Mapping[str, int]) -> str:
     return " · ".join(part for part in parts if part)
 
 
+def rows_text(number: int, way: str = "") -> str:
+    """So many rows, and which way they went.
+
+    >>> rows_text(1, "in"), rows_text(1200)
+    ('1 row in', '1,200 rows')
+    """
+    return " ".join(filter(None, (_counted(number, "row", always=True), way)))
+
+
 def _counted(number: int, one: str, many: str = "", *, always: bool = False) -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}" if number or always else ""
 
 
 def _closing(status: str, summary: Mapping[str, Any]) -> str:
-    ran = f"{summary['rows_out']:,} rows out · {human_duration(summary['duration_ms'])}"
+    ran = f"{rows_text(summary['rows_out'], 'out')} · {human_duration(summary['duration_ms'])}"
     if "jobs" in summary:
         return f"{status} after {_counted(summary['jobs'], 'job', always=True)}: {ran}"
     batches = _counted(summary["batches"], "batch", "batches", always=True)
-    return f"{status} after {batches}: {summary['rows_in']:,} rows in · {ran}"
+    return f"{status} after {batches}: {rows_text(summary['rows_in'], 'in')} · {ran}"

@@ -43,7 +43,7 @@ def _parts(batch: RunningBatch) -> Iterator[str]:
         if stage.operators and stage.done < stage.tasks:
             yield f"{', '.join(stage.operators)} {stage.done:,} of {stage.tasks:,}"
     if batch.rows_read:
-        yield f"{batch.rows_read:,} rows read"
+        yield f"{batch.rows_read:,} row{'' if batch.rows_read == 1 else 's'} read"
     if batch.failed:
         yield failures_text(batch)
 
@@ -87,15 +87,21 @@ def failures_text(batch: RunningBatch) -> str:
     return f"{attempts} failed{'' if batch.last_failure is None else f': {batch.last_failure}'}"
 
 
+_WITHOUT_END = 2**31 - 1
+"""The number of attempts that Flink's users write for any."""
+
+
 def restart_text(restart: Restart) -> Iterable[str]:
     """Why a run has failed, and when it starts again; a line each.
 
     >>> restart = Restart(attempt=2, attempts=5, delay_ms=1500, error="the query of r failed: no answer")
     >>> list(restart_text(restart))
     ['the query of r failed: no answer', 'restart 2 of 5 in 1.5 s']
+    >>> list(restart_text(Restart(attempt=2, attempts=2**31 - 1, delay_ms=1500, error="no answer")))
+    ['no answer', 'restart 2 in 1.5 s']
     """
     yield from restart.error.splitlines()
-    most = "" if restart.attempts is None else f" of {restart.attempts}"
+    most = "" if restart.attempts is None or restart.attempts >= _WITHOUT_END else f" of {restart.attempts:,}"
     yield f"restart {restart.attempt}{most} in {human_duration(restart.delay_ms)}"
 
 

@@ -51,7 +51,7 @@ from tests.spark.quick import quick_executors
 # What the first installs, the environments of these tests have.
 _, PROMETHEUS, OTLP = (line for line, _ in sessions("docs/metrics.md"))
 
-BATCH = "sink_paid batch 0: 2 rows in · 1 rows out"
+BATCH = "sink_paid batch 0: 2 rows in · 1 row out"
 STATE = "/shared/state"
 
 

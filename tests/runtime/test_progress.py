@@ -9,7 +9,7 @@ import pytest
 
 from hintplan.runtime.progress import BatchProgress, OperatorProgress, batch_progress
 from hintplan.runtime.run.report import open_report
-from hintplan.runtime.sources import lag_text
+from hintplan.runtime.sources import Behind, lag_text
 
 PARTITIONS = 2
 
@@ -135,8 +135,8 @@ def test_rows_of_files_that_tasks_read_themselves_are_counted_and_not_the_files(
     files, topic = found.sources
     assert (files.rows_in, files.rows_in_per_second, files.rows_processed_per_second) == (2000, 1000.0, 400.0)
     assert (topic.rows_in, topic.rows_in_per_second, topic.rows_processed_per_second) == (5, 1.0, 0.4)
-    assert lag_text(files) == "file:/in falls behind: 1,000 rows a second come, 400 are processed"
-    assert lag_text(topic) == "Subscribe[u] falls behind: 1.0 rows a second come, 0.4 are processed"
+    assert lag_text(files) == "scan_t falls behind: 1,000 rows a second come, 400 are processed"
+    assert lag_text(topic) == "scan_u falls behind: 1.0 rows a second come, 0.4 are processed"
 
 
 def test_nobody_tells_how_fast_rows_came_if_files_may_have_been_counted() -> None:
@@ -144,15 +144,30 @@ def test_nobody_tells_how_fast_rows_came_if_files_may_have_been_counted() -> Non
     assert of_files(()).rows_in == 2005
 
 
-def test_a_run_that_takes_what_is_there_once_does_not_fall_behind() -> None:
-    found = of_files()
-    assert [lag_text(source, once=True) for source in found.sources] == ["", ""]
-    waiting = replace(found.sources[0], metrics={"numFilesOutstanding": "3"})
-    assert lag_text(waiting, once=True) == lag_text(waiting) == "file:/in is behind: 3 files"
+def test_a_run_says_what_is_behind_from_the_third_batch_in_a_row_and_never_if_it_runs_once() -> None:
+    slow = of_files().sources
+    quick = tuple(replace(source, rows_processed_per_second=9_999.0) for source in slow)
+    waiting = (replace(slow[0], metrics={"numFilesOutstanding": "3"}), slow[1])
+    told = Behind(once=False)
+    assert [told("sink_r", batch) for batch in (slow, waiting, quick, slow, slow)] == [[]] * 5
+    assert told("sink_s", slow) == []
+    assert told("sink_r", waiting) == ["scan_t is behind: 3 files", lag_text(slow[1])]
+    assert told("sink_r", quick) == []
+    once = Behind(once=True)
+    assert [once("sink_r", waiting) for _ in range(5)] == [[]] * 5
+
+
+def test_sources_that_read_the_same_are_behind_once() -> None:
+    told = Behind(once=False)
+    source = replace(of_files().sources[0], operator=None, source="org.apache.X$Stream@7b7fa78a")
+    assert [told("sink_r", (source, source, source)) for _ in range(3)][-1] == [
+        "Stream falls behind: 1,000 rows a second come, 400 are processed"
+    ]
 
 
 def test_a_report_of_a_run_once_tells_nothing_of_falling_behind(capsys: pytest.CaptureFixture[str]) -> None:
     for once in (False, True):
         with open_report(as_json=False, once=once) as report:
-            report.batch(of_files())
+            for _ in range(3):
+                report.batch(of_files())
         assert ("falls behind" in capsys.readouterr().err) is not once

@@ -62,7 +62,7 @@ def test_a_signal_stops_the_job_at_work_and_keeps_what_was_written(tmp_path: Pat
     reader.start()
     try:
         deadline = time.monotonic() + DEADLINE_SECONDS
-        while not any(line.startswith("sink_quick: 1 rows out") for line in said):
+        while not any(line.startswith("sink_quick: 1 row out") for line in said):
             assert time.monotonic() < deadline, said
             assert process.poll() is None, said
             threading.Event().wait(0.2)
@@ -73,6 +73,6 @@ def test_a_signal_stops_the_job_at_work_and_keeps_what_was_written(tmp_path: Pat
         reader.join()
     text = "".join(said)
     assert "stopping now" in text
-    assert "stopped after 1 job: 1 rows out" in text
+    assert "stopped after 1 job: 1 row out" in text
     assert len(list((tmp_path / "quick").glob("*.json"))) == 1
     assert list((tmp_path / "slow").glob("*.json")) == []

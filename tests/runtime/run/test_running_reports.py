@@ -104,11 +104,12 @@ def test_lines_name_what_is_behind_and_requests_of_a_checkpoint_behind_a_url(
     capsys: pytest.CaptureFixture[str], requests: bool
 ) -> None:
     report = LineReport(requests=requests)
-    report.batch(BATCH)
+    for number in (10, 11, 12):
+        report.batch(replace(BATCH, batch=number))
     report.batch(replace(BATCH, batch=13, sources=()))
-    behind, level = capsys.readouterr().err.splitlines()
+    *_, behind, level = capsys.readouterr().err.splitlines()
     asked = " · state files: 4 reads, 4 writes, 1 list" if requests else ""
-    state = "5 rows in · 2 rows out · 900 ms · join_o_c 1 rows 10 B"
+    state = "5 rows in · 2 rows out · 900 ms · join_o_c 1 row 10 B"
     assert behind == f"sink_a batch 12: {state} · file:/in is behind: 12 files{asked}"
     assert level == f"sink_a batch 13: {state}{asked}"
 
