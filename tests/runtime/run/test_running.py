@@ -81,7 +81,8 @@ def test_a_batch_that_waits_is_shown_with_its_operator_and_then_called_stuck(exe
     (source,) = first.sources
     assert source.rows_in == 1
     assert source.metrics["numFilesOutstanding"] in ("1", "2")  # the next batch takes one of them, now or soon
-    assert lag_text(source).startswith("scan_w is behind: ")
+    assert source.operator is not None
+    assert lag_text(source).startswith(f"{source.operator} is behind: ")
 
     for now in polls(execution):
         found = list(watch.news(now))
