@@ -21,6 +21,7 @@ from hintplan.planner.syntax.dialect import parse_expression
 from hintplan.planner.translation.expressions import clause_translator
 from hintplan.planner.translation.scope import Input, Scope
 from hintplan.plans.connectors.check import check_table
+from hintplan.plans.connectors.flink_options import why_idle
 from hintplan.plans.declarations.tables import Table, TableColumn, Watermark
 from hintplan.plans.declarations.types import DataType
 from hintplan.plans.errors import SqlError
@@ -102,7 +103,7 @@ def _entry(context: Context, statement: CreateTable) -> TableEntry:
         partitioned_by=statement.partitioned_by,
         watermark=watermark,
         comment=statement.comment,
-        options=statement.options,
+        options=_with_effect(context, statement),
     )
     return TableEntry(
         table=table,
@@ -114,6 +115,19 @@ def _entry(context: Context, statement: CreateTable) -> TableEntry:
         declaration=statement,
         missing=_checked_options(context, statement, table),
     )
+
+
+def _with_effect(context: Context, statement: CreateTable) -> dict[str, str]:
+    """The options without those of Flink that change nothing here, which are noted."""
+    connector, found = statement.options.get("connector", ""), {}
+    for key, value in statement.options.items():
+        idle = why_idle(connector, key)
+        if idle is None:
+            found[key] = value
+        else:
+            place = statement.option_offsets.get(key, statement.offset)
+            context.report.note(f"'{key}' has no effect: {idle}", place)
+    return found
 
 
 def _check_partitions(context: Context, statement: CreateTable) -> None:
@@ -145,7 +159,10 @@ def _checked_options(context: Context, statement: CreateTable, table: Table) -> 
         of_partitions = (found.path or "") == f"tables.{statement.name}.partitioned-by"
         place = statement.partitioned_offset if of_partitions else places.get(column, statement.offset)
         error = context.source.error(f"table '{statement.name}': {found.message}", place, found.hint)
-        option = (found.path or "").rpartition(".options.")[2]
+        option = (found.path or "").rpartition(f"tables.{statement.name}.options.")[2]
+        if option in statement.option_offsets:
+            place = statement.option_offsets[option]
+            error = context.source.error(f"table '{statement.name}': {found.message}", place, found.hint)
         if option in table.options or of_partitions:
             raise error
         missing = missing or error

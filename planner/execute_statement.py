@@ -14,6 +14,7 @@ from hintplan.planner.describe import described, listed, shown_table, shown_view
 from hintplan.planner.job import Compilation
 from hintplan.planner.session import Session, too_deep
 from hintplan.planner.statements.model import (
+    AddJar,
     AlterTable,
     AlterView,
     CacheTable,
@@ -96,6 +97,9 @@ def _action(session: Session, unit: Unit, statement: Statement) -> Action:
             return _cached(session, unit, statement)
         case UncacheTable():
             return _uncached(session, unit, statement)
+        case AddJar():
+            session.apply(statement)
+            return actions.Told(text="no JAR is needed")
         case UseDefault():
             return actions.Told(text="all tables are in default_catalog.default_database anyway")
         case Show():

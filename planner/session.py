@@ -31,6 +31,7 @@ from hintplan.planner.job import Job
 from hintplan.planner.settings import Configuration
 from hintplan.planner.sinks.create_as import filled_by
 from hintplan.planner.statements.model import (
+    AddJar,
     AlterTable,
     AlterView,
     CacheTable,
@@ -69,6 +70,7 @@ Declaration = (
     | CacheTable
     | UncacheTable
     | UseDefault
+    | AddJar
 )
 """The statements that change the session and do nothing else."""
 
@@ -159,7 +161,7 @@ class Session:
         """What a declaration does to the session; whether it did anything. SqlError if it makes no sense."""
         context = self.context
         context.place = statement.offset
-        if not isinstance(statement, CreateTable | CreateView | UseDefault) or _replaces(statement):
+        if not isinstance(statement, CreateTable | CreateView | UseDefault | AddJar) or _replaces(statement):
             context.tried.clear()
         match statement:
             case CreateTable():
@@ -180,6 +182,9 @@ class Session:
             case UncacheTable():
                 return uncache_table(context, statement)
             case UseDefault():
+                return False
+            case AddJar():
+                context.report.note(f"ADD JAR has no effect: {why_idle('pipeline.jars')}", statement.offset)
                 return False
             case SetOption() | ResetOption():
                 return self._configure(statement)

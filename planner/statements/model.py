@@ -266,6 +266,13 @@ class UseDefault:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AddJar:
+    """``ADD JAR 'path'``, which Flink's scripts begin with."""
+
+    offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Describe:
     """``DESCRIBE name``."""
 
@@ -328,6 +335,7 @@ Statement = (
     | CacheTable
     | UncacheTable
     | UseDefault
+    | AddJar
     | Insert
     | StatementSet
     | Select

@@ -25,7 +25,7 @@ from hintplan.planner.statements.catalog_statements import (
     read_use,
 )
 from hintplan.planner.statements.ddl import create_function, create_table, create_view
-from hintplan.planner.statements.model import ResetOption, SetOption, Statement, StopJob
+from hintplan.planner.statements.model import AddJar, ResetOption, SetOption, Statement, StopJob
 from hintplan.planner.statements.plan_statements import read_compile, read_execute, read_explain, read_set
 from hintplan.planner.statements.query_statements import check_form, read_insert, read_query
 from hintplan.planner.syntax.blanked import Blanked
@@ -140,6 +140,9 @@ def _statement(cursor: Cursor) -> Statement:
         return read_describe(cursor, offset)
     if cursor.take("USE"):
         return read_use(cursor, offset)
+    if cursor.take("ADD", "JAR"):
+        cursor.last_string("the path of a JAR")
+        return AddJar(offset=offset)
     if cursor.take("CACHE"):
         return read_cache(cursor, offset)
     if cursor.take("UNCACHE"):

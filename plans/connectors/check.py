@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from hintplan.plans.connectors.connector import COLUMN_OPTIONS, Connector, MetadataKey
+from hintplan.plans.connectors.flink_options import instead_of, instead_of_value, why_idle
 from hintplan.plans.connectors.options import bad_value, option
 from hintplan.plans.connectors.table import CONNECTORS, connector_of
 from hintplan.plans.declarations.tables import Table, TableColumn
@@ -21,6 +22,8 @@ from hintplan.plans.errors import Diagnostic
 from hintplan.plans.settings.setting import Setting
 from hintplan.plans.text.names import did_you_mean
 
+_LISTED = 12
+"""The most options that a hint names."""
 _INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 
 
@@ -100,7 +103,8 @@ def _check(path: str, table: Table) -> Iterator[Diagnostic]:
             yield _unknown(path, spec, key)
         elif problem := bad_value(found, value):
             message, hint = problem
-            yield Diagnostic(message=message, hint=hint, path=f"{path}.{key}")
+            advice = instead_of_value(spec.name, key, value) or hint
+            yield Diagnostic(message=message, hint=advice, path=f"{path}.{key}")
     for wanted in spec.options:
         if wanted.required and wanted.name not in table.options:
             yield Diagnostic(
@@ -117,9 +121,16 @@ def _unknown(path: str, spec: Connector, key: str) -> Diagnostic:
         if key == refused or (refused.endswith(".") and key.startswith(refused)):
             message = f"{key!r} is not supported: {reason}"
             return Diagnostic(message=message, hint="remove it", path=f"{path}.{key}")
+    idle, advice = why_idle(spec.name, key), instead_of(spec.name, key)
+    if idle is not None:
+        return Diagnostic(message=f"{key!r} has no effect: {idle}", hint="remove it", path=f"{path}.{key}")
     close = get_close_matches(key, names, n=1)
-    if close:
+    if advice is not None:
+        hint = advice
+    elif close:
         hint = f"did you mean {close[0]!r}?"
+    elif len(names) > _LISTED:
+        hint = f"docs/connectors.md#{spec.name} has its {len(names)} options"
     elif names:
         hint = f"it knows {', '.join(names)}" + (
             f" and {COLUMN_OPTIONS}<column>.<setting>" if spec.column_options else ""

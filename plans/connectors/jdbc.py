@@ -378,5 +378,4 @@ JDBC = Connector(
     overlaps=_overlaps,
     extras=("mysql", "postgres"),
     extras_of=_extras_of,
-    refused={"scan.auto-commit": "each part of a table is read by one query, in a transaction of its own"},
 )

@@ -119,15 +119,19 @@ def test_wrong_declaration_is_refused_where_it_is_wrong(declaration: str, place:
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "place", "message"),
     [
-        ("", "table 't': the table names no connector"),
-        ("WITH ('connector' = 'files')", "table 't': there is no connector 'files'"),
-        ("WITH ('connector' = 'datagen', 'rows' = '1')", "table 't': the datagen connector has no option 'rows'"),
+        ("", "2:14", "table 't': the table names no connector"),
+        ("WITH ('connector' = 'files')", "2:30", "table 't': there is no connector 'files'"),
+        (
+            "WITH ('connector' = 'datagen', 'rows' = '1')",
+            "2:55",
+            "table 't': the datagen connector has no option 'rows'",
+        ),
     ],
-)
-def test_wrong_options_are_refused_at_the_table(options: str, message: str) -> None:
-    assert refusal(f"CREATE TABLE t (a INT) {options}") == ("2:14", message)
+)  # fmt: skip
+def test_wrong_options_are_refused_where_they_stand(options: str, place: str, message: str) -> None:
+    assert refusal(f"CREATE TABLE t (a INT) {options}") == (place, message)
 
 
 def test_options_are_read_strictly() -> None:
