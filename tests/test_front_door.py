@@ -176,7 +176,7 @@ def test_set_edits_as_the_command_does(folder: Path, plan: Plan, edited: Plan) -
     done = command("set", "plan.json", f"{LEFT}=3 d", "--reason", "late payments", folder=folder)
     assert done.returncode == 0
     assert (folder / "plan.json").read_bytes() == hintplan.dumps(edited)
-    assert done.stderr.rstrip("\n") == str(hintplan.diff(plan, edited))
+    assert done.stdout.rstrip("\n") == str(hintplan.diff(plan, edited))
 
 
 def test_set_takes_patterns_several_settings_and_removals(plan: Plan) -> None:

@@ -83,7 +83,8 @@ COMMANDS = {
         target="hintplan.plans.commands.ci:ci_command", help="Check a change of plans: layout, meaning, effects."
     ),
     "check": LazyCommand(
-        target="hintplan.runtime.run.check:check_command", help="Tell what a run on a checkpoint does with each state."
+        target="hintplan.runtime.inspect.check:check_command",
+        help="Tell what a run on a checkpoint does with each state.",
     ),
     "run": LazyCommand(target="hintplan.runtime.run.command:run_command", help="Run a plan on Spark."),
     "bundle": LazyCommand(

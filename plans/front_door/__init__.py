@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from hintplan.runtime.batch.cache import CachedResult
     from hintplan.runtime.batch.execution import BatchExecution
     from hintplan.runtime.batch.session import Session
+    from hintplan.runtime.inspect.checked import CheckResult, check
     from hintplan.runtime.inspect.compact import Compaction, compact_state
     from hintplan.runtime.inspect.contents import CheckpointState
     from hintplan.runtime.inspect.read import read_state
     from hintplan.runtime.inspect.snapshot import Snapshot, take_snapshot
     from hintplan.runtime.inspect.visible import state_rows
     from hintplan.runtime.metrics.metrics import Metrics, open_metrics
-    from hintplan.runtime.run.checked import CheckResult, check
     from hintplan.runtime.run.execute import execute
     from hintplan.runtime.run.execution import Execution
 
@@ -104,7 +104,7 @@ _NAMES_IN = {
     "hintplan.runtime.inspect.snapshot": ("Snapshot", "take_snapshot"),
     "hintplan.runtime.inspect.visible": ("state_rows",),
     "hintplan.runtime.metrics.metrics": ("Metrics", "open_metrics"),
-    "hintplan.runtime.run.checked": ("CheckResult", "check"),
+    "hintplan.runtime.inspect.checked": ("CheckResult", "check"),
     "hintplan.runtime.run.execute": ("execute",),
     "hintplan.runtime.run.execution": ("Execution",),
 }

@@ -20,8 +20,8 @@ from hintplan.plans.errors import RunError
 from hintplan.plans.files.codec import dumps
 from hintplan.plans.model.plan import Plan
 from hintplan.runtime.checkpoint.parts import undamaged_record
+from hintplan.runtime.inspect.check import check_command
 from hintplan.runtime.inspect.command import state_command
-from hintplan.runtime.run.check import check_command
 from hintplan.runtime.run.command import run_command
 from hintplan.runtime.run.execute import execute
 from tests.sample import sampled

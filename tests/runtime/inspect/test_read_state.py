@@ -18,10 +18,10 @@ from hintplan.plans.edit.edit import set_value
 from hintplan.plans.errors import PlanError, RunError
 from hintplan.plans.model.plan import Plan
 from hintplan.runtime.inspect import command, opening
+from hintplan.runtime.inspect.checked import checked_here
 from hintplan.runtime.inspect.contents import Amount, CheckpointState, EntryState, UnderEdit
 from hintplan.runtime.inspect.entries import Entry, choice
 from hintplan.runtime.inspect.report import state_text
-from hintplan.runtime.run.checked import checked_here
 from tests.runtime.stored import run_on
 
 HOUR, MINUTE = 3_600_000, 60_000

@@ -28,9 +28,9 @@ from hintplan.runtime.checkpoint.lock_owner import ourselves
 from hintplan.runtime.checkpoint.parts import damages
 from hintplan.runtime.checkpoint.run_lock import lock_stored
 from hintplan.runtime.inspect import snapshot, snapshot_parts
+from hintplan.runtime.inspect.checked import check
 from hintplan.runtime.inspect.compact import compact_state
 from hintplan.runtime.inspect.snapshot import take_snapshot
-from hintplan.runtime.run.checked import check
 from hintplan.runtime.storage import local_files as on_disk
 from hintplan.runtime.storage.remote_files import remote_files
 from tests.operator_kinds import BATCHES, PROGRAMS, compiled, expected

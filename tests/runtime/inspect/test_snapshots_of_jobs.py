@@ -13,9 +13,9 @@ from pyspark.sql import SparkSession
 import hintplan
 from hintplan.plans.errors import RunError
 from hintplan.plans.model.plan import Plan
+from hintplan.runtime.inspect.checked import check
 from hintplan.runtime.inspect.compact import compact_state
 from hintplan.runtime.inspect.snapshot import take_snapshot
-from hintplan.runtime.run.checked import check
 from hintplan.runtime.run.execute import execute
 from hintplan.runtime.run.execution import Execution
 from tests.spark.programs import add_rows, changes

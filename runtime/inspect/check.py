@@ -8,7 +8,7 @@ from hintplan.plans.checkpoint.record import is_local_path
 from hintplan.plans.commands.options import allow_fact_edits_option, read_plan, show_json
 from hintplan.plans.commands.run_options import conf_option, debug_option
 from hintplan.plans.text.terminal import show, wants_colour
-from hintplan.runtime.run.checked import checked_by_spark, checked_here
+from hintplan.runtime.inspect.checked import checked_by_spark, checked_here
 from hintplan.runtime.run.command import opened_session
 from hintplan.runtime.run.spark_options import SparkOptions, with_spark_options
 
