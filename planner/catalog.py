@@ -21,7 +21,7 @@ from hintplan.planner.syntax.dialect import parse_expression
 from hintplan.planner.translation.expressions import clause_translator
 from hintplan.planner.translation.scope import Input, Scope
 from hintplan.plans.connectors.check import check_table
-from hintplan.plans.connectors.flink_options import why_idle
+from hintplan.plans.connectors.table import CONNECTORS, connector_of
 from hintplan.plans.declarations.tables import Table, TableColumn, Watermark
 from hintplan.plans.declarations.types import DataType
 from hintplan.plans.errors import SqlError
@@ -119,15 +119,12 @@ def _entry(context: Context, statement: CreateTable) -> TableEntry:
 
 def _with_effect(context: Context, statement: CreateTable) -> dict[str, str]:
     """The options without those of Flink that change nothing here, which are noted."""
-    connector, found = statement.options.get("connector", ""), {}
-    for key, value in statement.options.items():
-        idle = why_idle(connector, key)
-        if idle is None:
-            found[key] = value
-        else:
-            place = statement.option_offsets.get(key, statement.offset)
-            context.report.note(f"'{key}' has no effect: {idle}", place)
-    return found
+    connector = CONNECTORS.get(statement.options.get("connector", ""))
+    idle = {} if connector is None else {key: connector.idle[key] for key in statement.options if key in connector.idle}
+    for key, reason in idle.items():
+        place = statement.option_offsets.get(key, statement.offset)
+        context.report.note(f"'{key}' has no effect: {reason}", place)
+    return {key: value for key, value in statement.options.items() if key not in idle}
 
 
 def _check_partitions(context: Context, statement: CreateTable) -> None:
@@ -160,7 +157,8 @@ def _checked_options(context: Context, statement: CreateTable, table: Table) -> 
         place = statement.partitioned_offset if of_partitions else places.get(column, statement.offset)
         error = context.source.error(f"table '{statement.name}': {found.message}", place, found.hint)
         option = (found.path or "").rpartition(f"tables.{statement.name}.options.")[2]
-        if option in statement.option_offsets:
+        # What a connector says of a whole table has the path of its name.
+        if option in statement.option_offsets and (option != "connector" or connector_of(table) is None):
             place = statement.option_offsets[option]
             error = context.source.error(f"table '{statement.name}': {found.message}", place, found.hint)
         if option in table.options or of_partitions:

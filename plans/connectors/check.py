@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from hintplan.plans.connectors.connector import COLUMN_OPTIONS, Connector, MetadataKey
-from hintplan.plans.connectors.flink_options import instead_of, instead_of_value, why_idle
 from hintplan.plans.connectors.options import bad_value, option
 from hintplan.plans.connectors.table import CONNECTORS, connector_of
 from hintplan.plans.declarations.tables import Table, TableColumn
@@ -103,7 +102,7 @@ def _check(path: str, table: Table) -> Iterator[Diagnostic]:
             yield _unknown(path, spec, key)
         elif problem := bad_value(found, value):
             message, hint = problem
-            advice = instead_of_value(spec.name, key, value) or hint
+            advice = spec.values.get(key, {}).get(value.lower(), hint)
             yield Diagnostic(message=message, hint=advice, path=f"{path}.{key}")
     for wanted in spec.options:
         if wanted.required and wanted.name not in table.options:
@@ -121,12 +120,11 @@ def _unknown(path: str, spec: Connector, key: str) -> Diagnostic:
         if key == refused or (refused.endswith(".") and key.startswith(refused)):
             message = f"{key!r} is not supported: {reason}"
             return Diagnostic(message=message, hint="remove it", path=f"{path}.{key}")
-    idle, advice = why_idle(spec.name, key), instead_of(spec.name, key)
-    if idle is not None:
-        return Diagnostic(message=f"{key!r} has no effect: {idle}", hint="remove it", path=f"{path}.{key}")
+    if key in spec.idle:
+        return Diagnostic(message=f"{key!r} has no effect: {spec.idle[key]}", hint="remove it", path=f"{path}.{key}")
     close = get_close_matches(key, names, n=1)
-    if advice is not None:
-        hint = advice
+    if key in spec.instead:
+        hint = spec.instead[key]
     elif close:
         hint = f"did you mean {close[0]!r}?"
     elif len(names) > _LISTED:

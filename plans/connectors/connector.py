@@ -119,20 +119,27 @@ class MetadataKey:
     absent: str = ""
 
 
+TASKS_WRITE = "as many tasks write as make the rows"
+"""Why ``sink.parallelism`` of Flink changes nothing."""
+BATCHES_WRITE = "each micro-batch is written as it ends"
+"""Why buffers of Flink's sinks are not flushed by the clock."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connector:
     """What a connector is and can do; what it cannot is None.
 
     ``families`` are prefixes of options that end in a name of the user's. ``column_options`` can be set for each
     column, after ``COLUMN_OPTIONS`` and the column's name. ``check`` finds what is wrong with more than one option, or
-    with options and columns, with paths below the one it is given. ``metadata`` are the keys of METADATA
-    columns. ``reaches`` gives the places that a checked table
-    reads, writes or asks. ``overlaps`` says whether what is written to the second table could be read from the first.
-    ``extras`` are those of the distribution with the packages that its lookups need, ``extras_of`` those that a checked
-    table needs, whatever is done with it. ``spark_package`` is what Spark needs for a table, which is read or is
-    written, besides what PySpark brings, or nothing: the group and artefact, in Maven's repositories, of a package that
-    Spark publishes with each of its versions. ``refused`` are options of Flink's connector that this one has not, and
-    why. ``partitions`` says whether a table can be PARTITIONED BY columns.
+    with options and columns, with paths below the one it is given. ``metadata`` are the keys of METADATA columns.
+    ``reaches`` gives the places that a checked table reads, writes or asks. ``overlaps`` says whether what is written
+    to the second table could be read from the first. ``extras`` are those of the distribution with the packages that
+    its lookups need, ``extras_of`` those that a checked table needs, whatever is done with it. ``spark_package`` is
+    what Spark needs for a table, which is read or is written, besides what PySpark brings, or nothing: the group and
+    artefact, in Maven's repositories, of a package that Spark publishes with each of its versions. ``refused`` are
+    options of Flink's connector that this one has not, and why, ``idle`` those that change nothing here, which
+    compiling leaves out with a note. ``instead`` says what to do instead of setting an option that is not there, and
+    ``values``, by option, instead of a value. ``partitions`` says whether a table can be PARTITIONED BY columns.
     ``times`` says whether a table can have columns of TIME.
     """
 
@@ -152,6 +159,9 @@ class Connector:
     extras_of: Callable[[Table], tuple[str, ...]] = lambda table: ()
     spark_package: Callable[[Table, bool], str] = lambda table, is_written: ""
     refused: Mapping[str, str] = field(default_factory=dict)
+    idle: Mapping[str, str] = field(default_factory=dict)
+    instead: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     partitions: bool = False
     times: TimesOfDay = "never"
 

@@ -236,4 +236,5 @@ DATAGEN = Connector(
     column_options=_COLUMN_OPTIONS,
     reading=Reading(is_bounded=_is_bounded, bounding_option=_NUMBER_OF_ROWS),
     check=_check,
+    idle={"scan.parallelism": "rows are made by as many tasks as there are cores"},
 )

@@ -19,7 +19,15 @@ from dataclasses import dataclass, replace
 from urllib.parse import parse_qsl, unquote
 
 from hintplan.plans.connectors.columns import NESTED, physical, refuse_types
-from hintplan.plans.connectors.connector import INSERT_ONLY, UPSERT_KINDS, Connector, LookingUp, Reading, Writing
+from hintplan.plans.connectors.connector import (
+    BATCHES_WRITE,
+    INSERT_ONLY,
+    UPSERT_KINDS,
+    Connector,
+    LookingUp,
+    Reading,
+    Writing,
+)
 from hintplan.plans.connectors.options import ENVIRONMENT, option
 from hintplan.plans.connectors.reach import HostPlace, Place, local_file
 from hintplan.plans.declarations.computations import LookupMode
@@ -301,6 +309,8 @@ def _overlaps(source: Table, sink: Table) -> bool:
     return all(source.options.get(name) == sink.options.get(name) for name in ("url", "table-name"))
 
 
+_CACHE = "write 'lookup.cache' = 'PARTIAL' and "
+
 JDBC = Connector(
     name="jdbc",
     description="A table in SQLite, PostgreSQL, MySQL or MariaDB.",
@@ -378,4 +388,15 @@ JDBC = Connector(
     overlaps=_overlaps,
     extras=("mysql", "postgres"),
     extras_of=_extras_of,
+    idle={
+        "connection.max-retry-timeout": "a lost connection is opened anew; lookups wait by 'connection.timeout'",
+        "driver": "the URL says which database it is, and its driver comes with hintplan",
+        "scan.auto-commit": "each part of a table is read by one query, in a transaction of its own",
+        "sink.buffer-flush.interval": BATCHES_WRITE,
+    },
+    instead={
+        "lookup.cache.caching-missing-key": f"{_CACHE}'lookup.partial-cache.cache-missing-key'",
+        "lookup.cache.max-rows": f"{_CACHE}'lookup.partial-cache.max-rows'",
+        "lookup.cache.ttl": f"{_CACHE}'lookup.partial-cache.expire-after-write'",
+    },
 )

@@ -12,7 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hintplan.plans.connectors.connector import ALL_KINDS, INSERT_ONLY, Connector, MetadataKey, Reading, Writing
+from hintplan.plans.connectors.connector import (
+    ALL_KINDS,
+    INSERT_ONLY,
+    TASKS_WRITE,
+    Connector,
+    MetadataKey,
+    Reading,
+    Writing,
+)
 from hintplan.plans.connectors.messages.check_formats import check_formats
 from hintplan.plans.connectors.messages.format_options import FORMAT_OPTIONS, FORMATS, PART_OPTIONS, PREFIXED
 from hintplan.plans.connectors.messages.formats import has_binary_format, is_changelog, key_columns, places_of_schemas
@@ -131,6 +139,19 @@ def extras_of_topics(table: Table) -> tuple[str, ...]:
     return ("kafka",) if has_binary_format(table) else ()
 
 
+_NO_TRANSACTIONS = "messages are sent without transactions"
+IDLE = {
+    "scan.parallelism": "a task reads each partition of a topic",
+    "scan.topic-partition-discovery.interval": "new partitions are found before each micro-batch",
+    "sink.parallelism": TASKS_WRITE,
+    "sink.transaction-naming-strategy": _NO_TRANSACTIONS,
+    "sink.transactional-id-prefix": _NO_TRANSACTIONS,
+}
+"""Options of Flink's topics that change nothing here, and why."""
+_ENVELOPES = dict.fromkeys(
+    ("debezium-avro", "debezium-avro-confluent"), "let Debezium write JSON, and read it with 'debezium-json'"
+)
+
 KAFKA = Connector(
     name="kafka",
     description="The messages of topics of Apache Kafka.",
@@ -171,4 +192,18 @@ KAFKA = Connector(
     extras_of=extras_of_topics,
     spark_package=lambda table, is_written: SPARK_PACKAGE,
     times="in texts",
+    idle=IDLE,
+    instead={"sink.semantic": "write 'sink.delivery-guarantee'"},
+    values={
+        "format": _ENVELOPES,
+        "value.format": _ENVELOPES,
+        "scan.startup.mode": {
+            "group-offsets": "write 'earliest-offset' or 'latest-offset', where the first run begins; "
+            "later ones go on by their checkpoint"
+        },
+        "sink.partitioner": {
+            "fixed": "leave it out: the messages of a key go to one partition",
+            "round-robin": "leave it out: messages without a key go to any partition",
+        },
+    },
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hintplan.plans.connectors.connector import Connector, Writing
+from hintplan.plans.connectors.connector import TASKS_WRITE, Connector, Writing
 from hintplan.plans.connectors.options import option
 
 PRINT = Connector(
@@ -11,4 +11,5 @@ PRINT = Connector(
     options=(option("print-identifier", description="What stands before each line."),),
     writing=Writing(is_suggested=True, takes_updates=""),
     times="always",
+    idle={"sink.parallelism": TASKS_WRITE},
 )

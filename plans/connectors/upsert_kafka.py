@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from hintplan.plans.connectors.connector import UPSERT_KINDS, Connector, Reading, Writing
+from hintplan.plans.connectors.connector import BATCHES_WRITE, UPSERT_KINDS, Connector, Reading, Writing
 from hintplan.plans.connectors.kafka import (
+    IDLE,
     METADATA,
     PARALLEL,
     SPARK_PACKAGE,
@@ -69,4 +70,10 @@ UPSERT_KAFKA = Connector(
     extras_of=extras_of_topics,
     spark_package=lambda table, is_written: SPARK_PACKAGE,
     times="in texts",
+    idle={**IDLE, "sink.buffer-flush.interval": BATCHES_WRITE, "sink.buffer-flush.max-rows": BATCHES_WRITE},
+    instead={
+        "format": "write 'key.format' and 'value.format'",
+        "scan.startup.mode": "leave it out: a topic of upserts is read from its beginning",
+        "sink.delivery-guarantee": "leave it out: messages are sent at least once, and of each key the last one counts",
+    },
 )

@@ -11,7 +11,6 @@ import pytest
 
 import hintplan
 from hintplan.planner.compile import compile_script
-from hintplan.plans.connectors import flink_options
 from hintplan.plans.connectors.table import CONNECTORS
 from hintplan.plans.edit.edit import set_value
 from hintplan.plans.errors import PlanError, SqlError
@@ -30,9 +29,14 @@ NEEDED = {
         "value.format": "json",
     },
 }
-IDLE = [(connector, option) for connector, options in flink_options._IDLE.items() for option in options]
-INSTEAD = [(connector, option) for connector, options in flink_options._INSTEAD.items() for option in options]
-VALUES = [(*place, value) for place, values in flink_options._VALUES.items() for value in values]
+IDLE = [(connector, option) for connector in NEEDED for option in CONNECTORS[connector].idle]
+INSTEAD = [(connector, option) for connector in NEEDED for option in CONNECTORS[connector].instead]
+VALUES = [
+    (connector, option, value)
+    for connector in NEEDED
+    for option, values in CONNECTORS[connector].values.items()
+    for value in values
+]
 
 
 def script(connector: str, **more: str) -> str:
@@ -50,6 +54,10 @@ def script(connector: str, **more: str) -> str:
         if connector == "datagen"
         else "CREATE TABLE s (id BIGINT, v STRING) WITH ('connector' = 'datagen'); INSERT INTO t SELECT * FROM s;"
     )
+
+
+def test_each_connector_with_such_options_is_tried() -> None:
+    assert {name for name, each in CONNECTORS.items() if each.idle or each.instead or each.values} <= NEEDED.keys()
 
 
 def refusal(text: str) -> tuple[int | None, int | None, str, str]:
@@ -85,7 +93,7 @@ def test_advice_for_an_option_names_options_that_there_are(connector: str, optio
     line, column, message, hint = refusal(script(connector, **{option: "1"}))
     assert (line, column) == (2 + len(NEEDED[connector]) + 1, 1)
     assert option in message
-    assert hint == flink_options.instead_of(connector, option)
+    assert hint == CONNECTORS[connector].instead[option]
     named = re.findall(r"'([a-z.-]+)'", hint)
     assert [name for name in named if name not in CONNECTORS[connector].settings] == []
     assert named or hint.startswith("leave it out: ")
@@ -95,7 +103,7 @@ def test_advice_for_an_option_names_options_that_there_are(connector: str, optio
 def test_advice_for_a_value_compiles(connector: str, option: str, value: str) -> None:
     *_, message, hint = refusal(script(connector, **{option: value}))
     assert value in message
-    assert hint == flink_options.instead_of_value(connector, option, value)
+    assert hint == CONNECTORS[connector].values[option][value]
     named = re.findall(r"'([a-z-]+)'", hint)
     for instead in named:
         reads = script(connector, **{option: instead})
