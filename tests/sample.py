@@ -10,8 +10,8 @@ pytestmark = pytest.mark.part(of=3, fixture="spark")                 # of those 
 range(gate_seed() % 1000, ...)                                       # numbers for random cases
 pytestmark = pytest.mark.each_gate                                   # of tests on Spark, those that every gate has
 
-Of what all that leaves of a file's tests on Spark, on a cluster or of minutes, the gate has half, rounded up; a single
-one is in every second gate.
+Of what all that leaves of a file, the gate has half of the tests on Spark and a third of those for `make integration`,
+rounded up; a single one is in every second or third gate.
 
 A tuple is one value for each of several arguments, as in `parametrize`; a tuple for one argument is written
 `pytest.param((1, 2))`.
@@ -75,7 +75,7 @@ def mark_rest(items: Sequence[pytest.Item]) -> None:
     """Mark `nightly` what the seed does not draw: of tests marked `sampled` or `part`, then of those on Spark."""
     _mark_combinations(items)
     _mark_parts(items)
-    _mark_halves(items)
+    _mark_shares(items)
 
 
 def _mark_combinations(items: Sequence[pytest.Item]) -> None:
@@ -109,16 +109,17 @@ def _mark_parts(items: Sequence[pytest.Item]) -> None:
             item.add_marker("nightly")
 
 
-def _mark_halves(items: Sequence[pytest.Item]) -> None:
-    """Keep half, rounded up, of each file's tests that start much; of a single one, it is chance."""
-    files: dict[str, list[pytest.Item]] = {}
+def _mark_shares(items: Sequence[pytest.Item]) -> None:
+    """Keep half or a third, rounded up, of each file's tests that start much; of a single one, it is chance."""
+    files: dict[tuple[str, int], list[pytest.Item]] = {}
     for item in items:
         names = {mark.name for mark in item.iter_markers()}
         if names & {"spark", "integration"} and not names & {"nightly", "each_gate"}:
-            files.setdefault(item.nodeid.partition("::")[0], []).append(item)
-    for file, tests in files.items():
-        dice = Random(f"{seed_text()} half of {file}")
-        kept = (len(tests) + 1) // 2 if len(tests) > 1 else dice.randrange(2)
+            share = 3 if "integration" in names else 2
+            files.setdefault((item.nodeid.partition("::")[0], share), []).append(item)
+    for (file, share), tests in files.items():
+        dice = Random(f"{seed_text()} {share} of {file}")
+        kept = -(-len(tests) // share) if len(tests) > 1 else int(dice.randrange(share) == 0)
         for item in dice.sample(tests, len(tests))[kept:]:
             item.add_marker("nightly")
 

@@ -214,11 +214,11 @@ def test_half_of_what_starts_much_is_in_each_gate_and_all_of_it_in_some(
         assert {"test_kept", "test_quick"} < kept
         assert "test_left_out" not in kept
         halved = kept - {"test_kept", "test_quick", "test_alone"}
-        assert len(halved) == 3
+        assert len(halved) == 3, "of five"
         drawn |= halved
         alone.append("test_alone" in kept)
     assert drawn == {f"test_{name}" for name in "abcde"}
-    assert 2 <= sum(alone) <= 10
+    assert 1 <= sum(alone) <= 8
 
 
 def test_the_seed_is_the_commit_unless_one_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
