@@ -10,8 +10,8 @@ pytestmark = pytest.mark.part(of=3, fixture="spark")                 # of those 
 range(gate_seed() % 1000, ...)                                       # numbers for random cases
 pytestmark = pytest.mark.each_gate                                   # of tests on Spark, those that every gate has
 
-Of what all that leaves of a file, the gate has half of the tests on Spark and a third of those for `make integration`,
-rounded up; a single one is in every second or third gate.
+Of what all that leaves, the gate has a third of each file's tests on Spark, and of those for `make integration` a
+quarter of half the files, both rounded up; a single one is in every third or fourth gate.
 
 A tuple is one value for each of several arguments, as in `parametrize`; a tuple for one argument is written
 `pytest.param((1, 2))`.
@@ -110,16 +110,19 @@ def _mark_parts(items: Sequence[pytest.Item]) -> None:
 
 
 def _mark_shares(items: Sequence[pytest.Item]) -> None:
-    """Keep half or a third, rounded up, of each file's tests that start much; of a single one, it is chance."""
-    files: dict[tuple[str, int], list[pytest.Item]] = {}
+    """Keep a third, rounded up, of each file's tests on Spark; of those on clusters a quarter, in half of the files."""
+    files: dict[tuple[str, bool], list[pytest.Item]] = {}
     for item in items:
         names = {mark.name for mark in item.iter_markers()}
         if names & {"spark", "integration"} and not names & {"nightly", "each_gate"}:
-            share = 3 if "integration" in names else 2
-            files.setdefault((item.nodeid.partition("::")[0], share), []).append(item)
-    for (file, share), tests in files.items():
+            files.setdefault((item.nodeid.partition("::")[0], "integration" in names), []).append(item)
+    for (file, long), tests in files.items():
+        share = 4 if long else 3
         dice = Random(f"{seed_text()} {share} of {file}")
-        kept = -(-len(tests) // share) if len(tests) > 1 else int(dice.randrange(share) == 0)
+        if len(tests) == 1:
+            kept = int(dice.randrange(share) == 0)
+        else:
+            kept = 0 if long and dice.randrange(2) else -(-len(tests) // share)
         for item in dice.sample(tests, len(tests))[kept:]:
             item.add_marker("nightly")
 

@@ -188,37 +188,42 @@ def test_a_part_of_a_file_is_drawn_of_each_matrix_and_of_the_tests_without(
     assert len(samples) == 3
 
 
-HALVED = (
+SHARED = (
     "import pytest\n\n"
-    + "".join(f"@pytest.mark.spark\ndef test_{name}():\n    pass\n\n" for name in "abcde")
+    + "".join(f"@pytest.mark.spark\ndef test_{name}():\n    pass\n\n" for name in "abcd")
+    + "".join(f"@pytest.mark.integration\ndef test_long_{name}():\n    pass\n\n" for name in "abcde")
     + "@pytest.mark.spark\n@pytest.mark.nightly\ndef test_left_out(): pass\n\n"
     + "@pytest.mark.spark\n@pytest.mark.each_gate\ndef test_kept(): pass\n\n"
     + "def test_quick(): pass\n"
 )
 
 
-def test_half_of_what_starts_much_is_in_each_gate_and_all_of_it_in_some(
+def test_a_share_of_what_starts_much_is_in_each_gate_and_all_of_it_in_some(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytester.makepyfile(
-        test_many=HALVED, test_one="import pytest\n\n@pytest.mark.integration\ndef test_alone(): pass\n"
+        test_many=SHARED, test_one="import pytest\n\n@pytest.mark.integration\ndef test_alone(): pass\n"
     )
     pytester.makeconftest("from tests.sample import mark_rest\n\ndef pytest_collection_modifyitems(items):\n"
                           "    mark_rest(items)\n")  # fmt: skip
     pytester.makeini("[pytest]\nmarkers =\n    spark\n    integration\n    each_gate\n    nightly\n")
-    drawn, alone = set(), []
-    for seed in range(12):
+    drawn, numbers, alone = set(), [], []
+    for seed in range(32):
         seeded(monkeypatch, str(seed))
         items, _ = pytester.inline_genitems()
         kept = {item.name for item in items if item.get_closest_marker("nightly") is None}
         assert {"test_kept", "test_quick"} < kept
         assert "test_left_out" not in kept
-        halved = kept - {"test_kept", "test_quick", "test_alone"}
-        assert len(halved) == 3, "of five"
-        drawn |= halved
+        shared = kept - {"test_kept", "test_quick", "test_alone"}
+        long = {name for name in shared if name.startswith("test_long")}
+        assert len(shared - long) == 2, "of four"
+        drawn |= shared
+        numbers.append(len(long))
         alone.append("test_alone" in kept)
-    assert drawn == {f"test_{name}" for name in "abcde"}
-    assert 1 <= sum(alone) <= 8
+    assert drawn == {f"test_{name}" for name in "abcd"} | {f"test_long_{name}" for name in "abcde"}
+    assert set(numbers) == {0, 2}, "of five, in half of the gates"
+    assert 8 <= numbers.count(2) <= 24
+    assert 1 <= sum(alone) <= 16
 
 
 def test_the_seed_is_the_commit_unless_one_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
