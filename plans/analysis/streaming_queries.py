@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Operator, kind_of
@@ -30,14 +30,27 @@ _NOW = re.compile(r"\b(?:current_timestamp|current_date|now)\b", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """One query of Spark with its ``sinks``; it is called after its only one, or an operator that several share."""
+    """One query of Spark with its ``sinks``; it is called after its only one, or an operator that several share.
+
+    ``names`` are what a checkpoint calls the sinks, in their order; empty if it calls them by their ids.
+    """
 
     id: str
     sinks: tuple[str, ...]
+    names: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def called(self) -> tuple[str, ...]:
+        """The names of the sinks in a checkpoint, in their order."""
+        return self.names or self.sinks
 
     @property
     def is_shared(self) -> bool:
-        return self.sinks != (self.id,)
+        return self.called != (self.id,)
+
+    def name_of(self, sink: str) -> str:
+        """Give the name in a checkpoint of one of the sinks, by its id."""
+        return self.called[self.sinks.index(sink)]
 
 
 def queries(plan: Plan, sinks: Collection[str] | None = None, *, taken: Collection[str] = ()) -> tuple[Query, ...]:
@@ -47,14 +60,18 @@ def queries(plan: Plan, sinks: Collection[str] | None = None, *, taken: Collecti
     """
     operators = plan.by_id
     reached = {sink.id: _bonds(operators, sink) for sink in plan.sinks if sinks is None or sink.id in sinks}
+    return _called([(_name(plan, group, reached), tuple(group)) for group in _connected(reached)], taken)
+
+
+def _called(groups: Sequence[tuple[str, tuple[str, ...]]], taken: Collection[str]) -> tuple[Query, ...]:
+    """Give the queries that write ``groups`` of sinks, each with the name beside its group, or a free one like it."""
     found = []
     used = set(taken)
-    for group in _connected(reached):
-        name = _name(plan, group, reached)
+    for name, group in groups:
         others = (f"{name}_{number}" for number in range(2, len(used) + 3))
         free = next(each for each in (name, *others) if each not in used)
         used.add(free)
-        found.append(Query(id=free, sinks=tuple(group)))
+        found.append(Query(id=free, sinks=group, names=(free,) if group == (name,) != (free,) else ()))
     return tuple(found)
 
 
@@ -110,9 +127,12 @@ def _name(plan: Plan, group: Sequence[str], reached: Mapping[str, frozenset[str]
     return next(operator.id for operator in reversed(plan.operators) if shares[operator.id] == most)
 
 
-def single_queries(plan: Plan, sinks: Collection[str] | None = None) -> tuple[Query, ...]:
+def single_queries(
+    plan: Plan, sinks: Collection[str] | None = None, *, taken: Collection[str] = ()
+) -> tuple[Query, ...]:
     """A query for each sink, where none can have several."""
-    return tuple(Query(id=sink.id, sinks=(sink.id,)) for sink in plan.sinks if sinks is None or sink.id in sinks)
+    wanted = [sink.id for sink in plan.sinks if sinks is None or sink.id in sinks]
+    return _called([(name, (name,)) for name in wanted], taken)
 
 
 def path_to(operators: Mapping[str, Operator], sink: Operator) -> tuple[Operator, ...]:

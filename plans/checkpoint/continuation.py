@@ -72,7 +72,8 @@ def continuation(
         running = queries(plan) if share else single_queries(plan)
         records = after_run((), query_records(plan, running), run=1, partitions=partitions or 1)
         return Continuation(queries=running, records=records)
-    running = continued(plan, record.queries, share=share)
+    before = recorded_plan(record)
+    running = continued(plan, record.queries, before, share=share)
     wanted = query_records(plan, running)
     verdicts = tuple(
         replace(verdict, outcome="refused", because=because, states=_unread(verdict.states))
@@ -80,7 +81,6 @@ def continuation(
         else verdict
         for query, verdict in _beside(running, carried(record.queries, wanted, renumber=share))
     )
-    before = recorded_plan(record)
     changes = () if before is None else diff(before, plan)
     return Continuation(
         queries=running,
@@ -143,7 +143,7 @@ def _written(state: StateRecord, operators: Collection[str]) -> StateRecord:
 
 def refuse(found: Continuation, checkpoint: str, *, allow_drop: bool) -> None:
     """RunError if the checkpoint cannot be continued, or if that loses something and ``allow_drop`` is not given."""
-    said = [f"{verdict.query}: {verdict.because}" for verdict in found.verdicts if verdict.outcome == "refused"]
+    said = [f"{verdict.title}: {verdict.because}" for verdict in found.verdicts if verdict.outcome == "refused"]
     if said:
         differs = cause_text([change for change in found.changes if is_cause(change)])
         raise RunError(
@@ -163,12 +163,12 @@ def refuse(found: Continuation, checkpoint: str, *, allow_drop: bool) -> None:
 def _losses(found: Continuation) -> Iterator[str]:
     for verdict in found.verdicts:
         if verdict.outcome == "left behind":
-            yield f"{verdict.query} is left behind, for {verdict.because}"
+            yield f"{verdict.title} is left behind, for {verdict.because}"
         for sink in verdict.sinks:
             yield f"{sink} is left behind, for the plan does not write it any more"
         for source in verdict.sources:
             if source.outcome == "left behind":
-                yield f"{source.operator} is left behind, for {verdict.query} does not read {source.table} any more"
+                yield f"{source.operator} is left behind, for {verdict.title} does not read {source.table} any more"
         for state in verdict.states:
             if state.outcome == "starts empty" or (state.outcome == "left behind" and verdict.outcome == "goes on"):
                 because = cause_text(found.causes.get(state.operator, ()))

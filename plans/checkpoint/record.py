@@ -88,6 +88,9 @@ def _text(record: CheckpointRecord) -> str:
     if record.layout == _WITHOUT_CHECKSUMS:
         del found["after"]
     found["document"] = json.loads(record.document)
+    for query in found["queries"]:
+        if not query["names"]:  # which older lines do not have, and no line needs
+            del query["names"]
     return json.dumps({"layout": found.pop("layout"), **found})
 
 
@@ -200,7 +203,7 @@ def _parse(line: str, checkpoint: str) -> CheckpointRecord:
         document = found.pop("document")
         queries = tuple(
             QueryRecord(
-                **{**query, "sinks": tuple(query["sinks"])}
+                **{**query, "sinks": tuple(query["sinks"]), "names": tuple(query.get("names", ()))}
                 | {"sources": tuple(SourceRecord(**source) for source in query["sources"])}
                 | {"order": tuple((operator, number) for operator, number in query["order"])}
                 | {"states": tuple(_state(state) for state in query["states"])}

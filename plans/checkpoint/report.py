@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from hintplan.plans.checkpoint.continuation import ALLOW_DROP, Continuation, cause_text, is_cause
 from hintplan.plans.checkpoint.record import CheckpointRecord
-from hintplan.plans.compare.carryover import SourceVerdict, StateVerdict
+from hintplan.plans.compare.carryover import QueryVerdict, SourceVerdict, StateVerdict
 from hintplan.plans.compare.change import Change
 from hintplan.plans.compare.json_report import report_json
 from hintplan.plans.compare.report import values
@@ -68,7 +68,7 @@ def check_text(
     head += [f"Spark {record.spark}"] if record.spark else []
     lines = [clean(" · ".join(head))]
     for verdict in found.verdicts:
-        lines += ["", _line(verdict.query, verdict.outcome, verdict.because, paint)]
+        lines += ["", _line(verdict.title, verdict.outcome, _of_query(verdict), paint)]
         lines += [_state(state, found, expiring, paint) for state in verdict.states]
         lines += [_line(f"  {one.operator}", one.outcome, _of_source(one), paint) for one in verdict.sources]
         lines += [_line(f"  {sink}", "left behind", _OF_SINK, paint) for sink in verdict.sinks]
@@ -105,6 +105,7 @@ def check_json(
                 "query": one.query,
                 "outcome": one.outcome,
                 "because": one.because,
+                "writes": [{"operator": sink, "was": was} for sink, was in one.writes],
                 "states": [
                     {
                         "operator": state.operator,
@@ -157,6 +158,15 @@ def _state(state: StateVerdict, found: Continuation, expiring: Mapping[str, Expi
         settings = [change for change in found.changes if _is_setting_of(change, state.operator)]
         said += [_short(change, state.operator, expiring.get(change.path)) for change in settings]
     return _line(f"  {state.operator}", state.outcome, ", ".join(one for one in said if one), paint)
+
+
+def _of_query(verdict: QueryVerdict) -> str:
+    """Why that becomes of a query, and which of its sinks the plan that ran before calls otherwise."""
+    said = [verdict.because] if verdict.because else []
+    for sink, was in verdict.writes:
+        if was is not None:
+            said.append(f"was {was}" if sink == verdict.title else f"{sink} was {was}")
+    return ", ".join(said)
 
 
 def _of_source(source: SourceVerdict) -> str:

@@ -23,6 +23,7 @@ from typing import Literal
 
 from hintplan.plans.analysis.streaming_queries import Query, queries, single_queries
 from hintplan.plans.compare.query_record import WAKING, QueryRecord, StateRecord
+from hintplan.plans.compare.sinks import continued_sinks
 from hintplan.plans.compare.sources import ContinuedSources, Order, continued_sources, order_under
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.text.counts import count
@@ -55,7 +56,8 @@ class QueryVerdict:
     """What becomes of a query; ``because`` is empty if it simply goes on.
 
     ``sources`` are those that it begins to read, or no longer reads, ``sinks`` those that it no longer writes; of a
-    query that goes on only.
+    query that goes on only. ``writes`` are the sinks that it does write, each with the id that it had, if that is
+    another; ``title`` is what people know the query by.
     """
 
     query: str
@@ -64,6 +66,12 @@ class QueryVerdict:
     states: tuple[StateVerdict, ...] = ()
     sources: tuple[SourceVerdict, ...] = ()
     sinks: tuple[str, ...] = ()
+    writes: tuple[tuple[str, str | None], ...] = ()
+    is_shared: bool = False
+
+    @property
+    def title(self) -> str:
+        return self.query if self.is_shared or not self.writes else self.writes[0][0]
 
     @property
     def loses(self) -> bool:
@@ -73,22 +81,31 @@ class QueryVerdict:
         return self.outcome == "left behind" or left or any(state.outcome in lost for state in self.states)
 
 
-def continued(plan: Plan, recorded: Sequence[QueryRecord], *, share: bool = True) -> tuple[Query, ...]:
-    """The queries as which ``plan`` continues a checkpoint: sinks stay in the query they were in.
+def continued(
+    plan: Plan, recorded: Sequence[QueryRecord], before: Plan | None, *, share: bool = True
+) -> tuple[Query, ...]:
+    """The queries as which ``plan`` continues a checkpoint: sinks stay in the query they were in, by what they mean.
 
-    New ones begin by themselves, with each other if they may ``share`` a query.
+    ``before`` is the plan that last ran on it; without it, sinks are found by their ids. New ones begin by themselves,
+    with each other if they may ``share`` a query.
     """
-    present = [sink.id for sink in plan.sinks]
+    ids = {sink.id: sink.id for sink in plan.sinks}
+    goes_on = ids if before is None else continued_sinks(before, plan)
+    heirs = {was: now for now, was in goes_on.items()}
+    claimed = {heirs.get(sink) for record in recorded if not record.parked for sink in record.sinks}
+    # What stands since an earlier plan is taken up by its id alone.
+    parked = {name: name for name in ids if name not in claimed}
     found = []
     for record in recorded:
-        sinks = tuple(sink for sink in record.sinks if sink in present)
-        if sinks:
-            found.append(Query(id=record.id, sinks=sinks))
+        left = parked if record.parked else heirs
+        kept = [(left.pop(sink), name) for sink, name in zip(record.sinks, record.called, strict=True) if sink in left]
+        if kept:
+            sinks, names = (tuple(each) for each in zip(*kept, strict=True))
+            found.append(Query(id=record.id, sinks=sinks, names=() if names == sinks else names))
     grouped = {sink for query in found for sink in query.sinks}
-    new = [sink for sink in present if sink not in grouped]
-    if not share:
-        return (*found, *single_queries(plan, new))
-    return (*found, *queries(plan, new, taken=[record.id for record in recorded]))
+    new = [name for name in ids if name not in grouped]
+    taken = [record.id for record in recorded]
+    return (*found, *(queries(plan, new, taken=taken) if share else single_queries(plan, new, taken=taken)))
 
 
 def carried(
@@ -145,7 +162,7 @@ def _placed(old: QueryRecord | None, new: QueryRecord, run: int, scale: tuple[in
     order = tuple((names[operator], number) for operator, number in old.order if operator in names)
     return replace(
         new,
-        files=(*new.files, *((sink, directory) for sink, directory in old.files if sink not in new.sinks)),
+        files=(*new.files, *((name, directory) for name, directory in old.files if name not in new.called)),
         begun=old.begun,
         scales=scales,
         states=states,
@@ -178,28 +195,38 @@ def continued_states(old: Sequence[StateRecord], new: Sequence[StateRecord]) -> 
 
 
 def _query(old: QueryRecord | None, new: QueryRecord, written: Mapping[str, str], *, renumber: bool) -> QueryVerdict:
+    was = {} if old is None else dict(zip(old.called, old.sinks, strict=True))
+    verdict = QueryVerdict(
+        query=new.id,
+        outcome="new",
+        writes=tuple(
+            (sink, was[name] if was.get(name, sink) != sink else None)
+            for sink, name in zip(new.sinks, new.called, strict=True)
+        ),
+        is_shared=new.called != (new.id,),
+    )
     if old is None and (taken := [directory for _, directory in new.files if directory in written]):
         because = (
             f"it is new and would write files to {taken[0]}, where {written[taken[0]]} has written: "
             "Spark takes batches with the same numbers for written; give its table another path"
         )
         states = tuple(StateVerdict(operator=state.operator, outcome="cannot be read") for state in new.states)
-        return QueryVerdict(query=new.id, outcome="refused", because=because, states=states)
+        return replace(verdict, outcome="refused", because=because, states=states)
     if old is None:
         states = tuple(StateVerdict(operator=state.operator, outcome="new") for state in new.states)
         because = "it has not run on this checkpoint, and reads its sources from the beginning"
-        return QueryVerdict(query=new.id, outcome="new", because=because, states=states)
+        return replace(verdict, because=because, states=states)
     sources = continued_sources(old.sources, new.sources)
     because = _refusal(old, new, sources, renumber=renumber)
     if because:
         states = tuple(StateVerdict(operator=state.operator, outcome="cannot be read") for state in new.states)
-        return QueryVerdict(query=new.id, outcome="refused", because=because, states=states)
-    return QueryVerdict(
-        query=new.id,
+        return replace(verdict, outcome="refused", because=because, states=states)
+    return replace(
+        verdict,
         outcome="goes on",
         states=tuple(_states(old.states, new.states, sources)),
         sources=tuple(_sources(old, new, sources)),
-        sinks=tuple(sink for sink in old.sinks if sink not in new.sinks),
+        sinks=tuple(sink for sink, name in zip(old.sinks, old.called, strict=True) if name not in new.called),
     )
 
 
@@ -238,10 +265,10 @@ def _refusal(old: QueryRecord, new: QueryRecord, sources: ContinuedSources, *, r
             "give them new numbers, if it was one that wrote the checkpoint"
         )
     before = dict(old.files)
-    for sink, directory in new.files:
-        if old.begun and before.get(sink, directory) != directory:
+    for name, directory in new.files:
+        if old.begun and before.get(name, directory) != directory:
             return (
-                f"it has written files to {before[sink]}, and not to {directory}: Spark notes the files of each batch "
+                f"it has written files to {before[name]}, and not to {directory}: Spark notes the files of each batch "
                 "beside them, and must find all batches in one directory"
             )
     return ""

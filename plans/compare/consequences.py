@@ -112,7 +112,7 @@ def _fates(before: Plan, after: Plan) -> tuple[dict[str, _Fate], dict[str, _Fate
     """What becomes of what each operator leads to: of those of the old plan, and of those of the new one."""
     running = queries(before)
     recorded = query_records(before, running)
-    going = continued(after, recorded)
+    going = continued(after, recorded, before)
     verdicts = carried(recorded, query_records(after, going))
     return _of_plan(before, running, verdicts, old=True), _of_plan(after, going, verdicts, old=False)
 
@@ -126,7 +126,8 @@ def _of_plan(plan: Plan, running: Sequence[Query], verdicts: Sequence[QueryVerdi
         if verdict.outcome == "new" and old:
             continue
         below = {sink: operators_of(operators, query, top=sink) for sink in query.sinks}
-        stays = {name for sink, names in below.items() if sink not in verdict.sinks for name in names}
+        lost = verdict.sinks if old else ()
+        stays = {name for sink, names in below.items() if sink not in lost for name in names}
         left = {source.operator for source in verdict.sources if source.outcome == "left behind" and old}
         begun = {source.operator for source in verdict.sources if source.outcome == "new" and not old}
         for name in dict.fromkeys(name for names in below.values() for name in names):

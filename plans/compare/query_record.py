@@ -44,8 +44,10 @@ class QueryRecord:
     ``order`` has the sources as Spark numbers them; it is empty if that is not known, as on Spark Connect. Spark's logs
     are those of a ``generation``, of which a new one begins when the order becomes another.
 
-    ``parked`` says that the plan which last ran has no such query: it stands where it stopped. ``files`` are the sinks
-    that write files, or have written some, each with its directory, where Spark notes which batches are there.
+    ``names`` are what the checkpoint calls the sinks, in their order, empty if it calls them by their ids: a sink keeps
+    its name when a plan gives it another id. ``parked`` says that the plan which last ran has no such query: it stands
+    where it stopped. ``files`` are the names of the sinks that write files, or have written some, each with its
+    directory, where Spark notes which batches are there.
     ``begun`` says that Spark has started it, so that there is a checkpoint of it. ``scales`` are the numbers of
     partitions that its states had, each with the batch from which on; the last one is in force.
     """
@@ -60,6 +62,12 @@ class QueryRecord:
     files: tuple[tuple[str, str], ...] = ()
     begun: bool = False
     scales: tuple[tuple[int, int], ...] = ()
+    names: tuple[str, ...] = ()
+
+    @property
+    def called(self) -> tuple[str, ...]:
+        """The names of the sinks in the checkpoint, in their order."""
+        return self.names or self.sinks
 
     @property
     def logs(self) -> str:
@@ -100,7 +108,12 @@ def query_records(plan: Plan, queries: Sequence[Query]) -> tuple[QueryRecord, ..
         )
         records.append(
             QueryRecord(
-                id=query.id, sinks=query.sinks, sources=sources, states=states, files=tuple(_files(plan, query))
+                id=query.id,
+                sinks=query.sinks,
+                sources=sources,
+                states=states,
+                files=tuple(_files(plan, query)),
+                names=query.names,
             )
         )
     return tuple(records)
@@ -139,7 +152,7 @@ def _files(plan: Plan, query: Query) -> Iterator[tuple[str, str]]:
     for sink in query.sinks:
         table = tables.get(sink)
         if table is not None and (directory := sink_directory(table)):
-            yield sink, directory
+            yield query.name_of(sink), directory
 
 
 def _order(operators: Mapping[str, Operator], tops: Sequence[str]) -> list[str]:

@@ -77,7 +77,7 @@ def open_checkpoint(plan: Plan, checkpoint: str) -> OpenCheckpoint:
             f"{plan.name}",
             hint="give the plan it was written by",
         )
-    return OpenCheckpoint(root=root, files=files, record=record, states=owned_states(plan, record.queries))
+    return OpenCheckpoint(root=root, files=files, record=record, states=owned_states(plan, record))
 
 
 def last_plan(checkpoint: str) -> Plan:

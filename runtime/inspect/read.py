@@ -16,8 +16,9 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from hintplan.plans.analysis.streaming_queries import Query
+from hintplan.plans.checkpoint.record import CheckpointRecord, recorded_plan
 from hintplan.plans.compare.carryover import continued
-from hintplan.plans.compare.query_record import QueryRecord, operators_of
+from hintplan.plans.compare.query_record import operators_of
 from hintplan.plans.declarations.durations import parse_duration
 from hintplan.plans.model.config import TIME_ZONE
 from hintplan.plans.model.plan import Plan
@@ -87,7 +88,7 @@ class _Asked:
 
 
 def _query_states(opened: OpenCheckpoint, batches: Batches, asked: _Asked) -> Iterator[QueryState]:
-    for query in _queries(asked.plan, opened.record.queries):
+    for query in _queries(asked.plan, opened.record):
         batch = batches.get(query.id)
         states = [state for state in opened.states if state.query == query.id]
         yield QueryState(
@@ -99,11 +100,11 @@ def _query_states(opened: OpenCheckpoint, batches: Batches, asked: _Asked) -> It
         )
 
 
-def _queries(plan: Plan, recorded: Sequence[QueryRecord]) -> list[Query]:
+def _queries(plan: Plan, record: CheckpointRecord) -> list[Query]:
     """The queries as which the plan would continue the checkpoint, then those that it has not."""
-    found = {query.id: query for query in continued(plan, recorded)}
-    for record in recorded:
-        found.setdefault(record.id, Query(id=record.id, sinks=record.sinks))
+    found = {query.id: query for query in continued(plan, record.queries, recorded_plan(record))}
+    for query in record.queries:
+        found.setdefault(query.id, Query(id=query.id, sinks=query.sinks, names=query.names))
     return list(found.values())
 
 

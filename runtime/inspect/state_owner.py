@@ -6,9 +6,10 @@ State belongs to the operator whose state means the same, whatever its id; a run
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from hintplan.plans.checkpoint.record import CheckpointRecord, recorded_plan
 from hintplan.plans.compare.carryover import continued, continued_states
 from hintplan.plans.compare.query_record import QueryRecord, query_records
 from hintplan.plans.model.plan import Plan
@@ -32,10 +33,12 @@ class OwnedState:
     was: str | None = None
 
 
-def owned_states(plan: Plan, recorded: Sequence[QueryRecord]) -> tuple[OwnedState, ...]:
-    """The states of the queries ``recorded``, as ``plan`` would go on with them."""
-    wanted = {record.id: record for record in query_records(plan, continued(plan, recorded))}
-    return tuple(state for record in recorded for state in _of_query(record, wanted.get(record.id)))
+def owned_states(plan: Plan, record: CheckpointRecord) -> tuple[OwnedState, ...]:
+    """The states of a checkpoint with this ``record``, as ``plan`` would go on with them."""
+    recorded = record.queries
+    going = continued(plan, recorded, recorded_plan(record))
+    wanted = {query.id: query for query in query_records(plan, going)}
+    return tuple(state for query in recorded for state in _of_query(query, wanted.get(query.id)))
 
 
 def _of_query(old: QueryRecord, new: QueryRecord | None) -> Iterator[OwnedState]:

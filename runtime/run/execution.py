@@ -61,6 +61,7 @@ class Execution:
     partitions: int
     notes: tuple[str, ...] = ()
     sinks: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    shared: frozenset[str] = frozenset()
     scans: Mapping[str, Sequence[str]] = field(default_factory=dict)
     followed: Followed | None = None
     times_read: int = 0
@@ -136,7 +137,7 @@ class Execution:
                 self._seen[name] = batch.batch
                 self._operators[name] = batch.operators
                 self._lookups[name] = batch.lookups
-                if name in self.sinks:  # also if the others are gone from the plan
+                if name in self.shared:  # also if the others are gone from the plan
                     batch = replace(batch, rows_out=self._counts.pop((first, batch.batch), 0))
                 for one in (batch, *(self._of_other_sink(sink, batch) for sink in others)):
                     self._last[one.sink] = one

@@ -53,14 +53,16 @@ def refuse_other_batches(
         logs = before[query.id].logs if query.id in before else query.id
         began, ended = last_batches(checkpoint, logs)
         marks = {} if allow_older else read_marks(checkpoint, query.id, ended)
-        for name in query.sinks:
-            table_name = tables[name]
+        old = before.get(query.id)
+        was = {} if old is None else dict(zip(old.called, old.sinks, strict=True))
+        for sink, name in zip(query.sinks, query.called, strict=True):
+            table_name = tables[sink]
             table = plan.tables[table_name]
             if writes_files(table):
-                other = places.setdefault(sink_directory(table), name)
-                if other != name:
+                other = places.setdefault(sink_directory(table), sink)
+                if other != sink:
                     raise RunError(
-                        f"{other} and {name} would write files to the same directory, {sink_place(table)!r}: of "
+                        f"{other} and {sink} would write files to the same directory, {sink_place(table)!r}: of "
                         "two batches with the same number one would be taken for written, and its rows lost",
                         hint="give them a directory each, or write both with one INSERT of a UNION ALL",
                         path=f"tables.{table_name}.options.path",
@@ -78,7 +80,7 @@ def refuse_other_batches(
                 raise kind(f"table {table_name}: {found.message}", hint=found.hint, path=where) from error
             agreed = allow_older and not writes_files(table)  # nobody could read a directory that lacks a batch
             last = ended if mark is None else mark.batch
-            if had < ended and not agreed and counts_all(table) and _is_where_it_was(written, name, table):
+            if had < ended and not agreed and counts_all(table) and _is_where_it_was(written, was.get(name), table):
                 last, lacking = ended, lacks_batches(had, ended)
             if lacking is not None:
                 raise RunError(
@@ -88,7 +90,7 @@ def refuse_other_batches(
                     + ("or write to another directory from a new one" if writes_files(table) else _CONSENT),
                     path=f"tables.{table_name}",
                 )
-            ours = had == began and _is_written_to(before.get(query.id), table)
+            ours = had == began and _is_written_to(old, table)
             if had <= ended or ours:
                 continue
             where = sink_place(table)
@@ -101,9 +103,9 @@ def refuse_other_batches(
             )
 
 
-def _is_where_it_was(written: Plan | None, sink: str, table: Table) -> bool:
-    """Whether the plan that last ran on the checkpoint wrote this sink to the same place."""
-    if written is None:
+def _is_where_it_was(written: Plan | None, sink: str | None, table: Table) -> bool:
+    """Whether the plan that last ran on the checkpoint wrote its ``sink`` to the same place as now."""
+    if written is None or sink is None:
         return False
     tables = {each.id: written.tables[each.table] for each in written.sinks}
     return sink in tables and tables[sink].options == table.options

@@ -90,8 +90,8 @@ def _multi_sink_writer(
             edges.plan.tables[sink.table],
             changelog=edges.changelog[sink.id],
             checkpoint=where,
-            part=f"/{sink.id}",
-            mark=_mark(marks, sink, edges),
+            part=f"/{query.name_of(sink.id)}",
+            mark=_mark(marks, query, sink, edges),
         )
         writers.append(SinkWriter(rows=made, write=write))
     several = MultiSinkWriter(writers=tuple(writers), counted=tuple(counted), counts=counts, most=_BYTES_ON_DRIVER)
@@ -108,8 +108,8 @@ def _counted(sink: Sink, path: Sequence[Operator], rows: Mapping[str, Rows], edg
     return None if made is None else made.steps[len(found.in_arrow.steps) :]
 
 
-def _mark(marks: SinkMarks | None, sink: Sink, edges: Edges) -> Mark | None:
-    return None if marks is None else marks.of(sink.id, edges.plan.tables[sink.table])
+def _mark(marks: SinkMarks | None, query: Query, sink: Sink, edges: Edges) -> Mark | None:
+    return None if marks is None else marks.of(query.name_of(sink.id), edges.plan.tables[sink.table])
 
 
 def _single_sink_writer(
@@ -120,8 +120,9 @@ def _single_sink_writer(
     results: str | None,
     marks: SinkMarks | None,
 ) -> Any:
-    (sink,) = (sink for sink in edges.plan.sinks if sink.id == query.id)
-    table, found, mark = edges.plan.tables[sink.table], rows[sink.id], _mark(marks, sink, edges)
+    sink = edges.plan.operator(query.sinks[0])
+    assert isinstance(sink, Sink)
+    table, found, mark = edges.plan.tables[sink.table], rows[sink.id], _mark(marks, query, sink, edges)
     if results is None and found.in_arrow is not None and drops_rows(table):
         counted = found.in_arrow.counted(sink.id).observe(sink.id, F.sum(ROWS).alias("rows_out"))
         return connectors.writer(counted, sink.table, table, changelog=False, checkpoint=where)

@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+import hintplan
 from hintplan.plans.declarations.tables import Table, TableColumn
 from hintplan.plans.errors import RunError
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Scan, Sink
 from hintplan.runtime.run.execute import execute
-from tests.connectors.lakes.lakes import IcebergLake
+from tests.connectors.lakes.lakes import IcebergLake, in_with
 from tests.connectors.lakes.readers import delta_rows
 
 pytestmark = [pytest.mark.spark, pytest.mark.part(of=3, fixture="spark")]
@@ -103,6 +104,33 @@ def test_an_older_copy_of_a_checkpoint_is_refused(spark: SparkSession, tmp_path:
         (tmp_path / "killed" / "sink_r" / "commits" / name).unlink()
     run(plan, spark, tmp_path / "killed")
     assert found(spark, tmp_path) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("connector", [name for name in SINKS if name != "filesystem"])
+def test_a_batch_that_runs_again_under_another_id_of_its_sink_is_there_once(
+    spark: SparkSession, tmp_path: Path, connector: str
+) -> None:
+    """An INSERT that is added before others into the same table gives them other ids; directories have one INSERT."""
+    sink, found = SINKS[connector]
+    source = {"connector": "filesystem", "path": str(tmp_path / "in"), "format": "csv"}
+    script = f"CREATE TABLE s (id BIGINT) WITH ({in_with(source)}); CREATE VIEW v AS SELECT DISTINCT id FROM s;"
+    script += f"CREATE TABLE r (id BIGINT) WITH ({in_with(sink(tmp_path))});"
+    two = "INSERT INTO r SELECT id FROM v; INSERT INTO r SELECT id + 100 FROM v;"
+    (tmp_path / "in").mkdir()
+    for number in (1, 2):
+        add(tmp_path, number)
+        run(hintplan.compile_sql(script + two), spark, tmp_path / "checkpoint")
+    for ended in (tmp_path / "checkpoint").glob("*/commits/*1*"):  # as if the end of the batch had not been noted
+        ended.unlink()
+    (one_query,) = (tmp_path / "checkpoint").glob("*/commits/0")
+    assert one_query.parent.parent.name not in ("sink_r", "sink_r_in_r")
+    add(tmp_path, 3)
+    run(
+        hintplan.compile_sql(f"{script} INSERT INTO r SELECT id + 200 FROM s; {two}"),
+        spark,
+        tmp_path / "checkpoint",
+    )
+    assert sorted(found(spark, tmp_path)) == [1, 2, 3, 101, 102, 103, 201, 202, 203]
 
 
 PLACES = {"filesystem": "out", "jdbc": "r.db"}

@@ -256,7 +256,7 @@ def test_a_method_that_went_is_missed() -> None:
 
 def outcomes(before: Plan, after: Plan) -> list[str]:
     recorded = query_records(before, queries(before))
-    (verdict,) = carried(recorded, query_records(after, continued(after, recorded)))
+    (verdict,) = carried(recorded, query_records(after, continued(after, recorded, before)))
     return [state.outcome for state in verdict.states]
 
 

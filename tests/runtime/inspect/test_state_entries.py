@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hintplan import compile_sql
-from hintplan.plans.checkpoint.continuation import continuation
+from hintplan.plans.checkpoint.continuation import continuation, record_after
 from hintplan.plans.edit.edit import set_value
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import KINDS, op_name
@@ -63,8 +63,9 @@ def join_plan(query: str) -> Plan:
 
 def owners(before: Plan, plan: Plan) -> list[tuple[str, str, str | None]]:
     """Whose the states are that a run of ``before`` has left, if ``plan`` looks at them."""
-    recorded = continuation(None, before).records
-    return [(state.operator, state.status, state.was) for state in owned_states(plan, recorded)]
+    record = record_after(continuation(None, before), None, before, partitions=2, spark="4.3.0")
+    assert record is not None
+    return [(state.operator, state.status, state.was) for state in owned_states(plan, record)]
 
 
 def test_state_belongs_to_the_operator_for_which_it_means_the_same() -> None:
