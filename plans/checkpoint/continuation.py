@@ -19,14 +19,18 @@ from hintplan.plans.checkpoint.record import CheckpointRecord, document_of, foll
 from hintplan.plans.compare.carryover import QueryVerdict, StateVerdict, after_run, carried, continued, in_order
 from hintplan.plans.compare.change import Change
 from hintplan.plans.compare.diff import diff
+from hintplan.plans.compare.keeping import keepable
+from hintplan.plans.compare.lineage import keeps_state
 from hintplan.plans.compare.query_record import QueryRecord, StateRecord, query_records
 from hintplan.plans.compare.report import values
 from hintplan.plans.compare.sources import Order
 from hintplan.plans.errors import RunError
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.text.counts import first_of
+from hintplan.plans.text.names import did_you_mean
 
 ALLOW_DROP = "--allow-state-drop"
+KEEP = "--keep-state"
 _SAID = 3
 
 
@@ -35,7 +39,7 @@ class Continuation:
     """``queries`` are those to run; ``verdicts`` say what becomes of each that there is or was.
 
     ``changes`` are the differences to the plan that last ran; ``causes`` those by which an operator's state starts
-    empty or is left behind, by its id.
+    empty, is kept by consent, or is left behind, by its id. ``keepable`` are those that may be kept, and are not.
     """
 
     queries: tuple[Query, ...]
@@ -43,6 +47,7 @@ class Continuation:
     records: tuple[QueryRecord, ...] = ()
     changes: tuple[Change, ...] = ()
     causes: Mapping[str, tuple[Change, ...]] = field(default_factory=dict)
+    keepable: tuple[str, ...] = ()
 
     @property
     def refused(self) -> bool:
@@ -61,36 +66,104 @@ def continuation(
     share: bool = True,
     partitions: int | None = None,
     reached: Mapping[str, int] = MappingProxyType({}),
+    keep: Collection[str] = (),
 ) -> Continuation:
     """How ``plan`` continues the checkpoint of ``record``, or begins a new one if that is None.
 
     ``share`` says that Spark can write several sinks in one query, and that its logs can be renumbered for other
     sources: on Spark Connect neither. ``partitions`` is into how many state is divided, None for as many as before,
-    and ``reached`` the batch of each query that comes next.
+    and ``reached`` the batch of each query that comes next. ``keep`` are the operators that go on, by consent, with
+    state whose rows another query made; RunError if one of them cannot.
     """
     if record is None:
+        if keep:
+            raise RunError(
+                "there is no state to keep: the checkpoint is new",
+                hint=f"give the checkpoint that the plan has run on, or leave out {KEEP}",
+            )
         running = queries(plan) if share else single_queries(plan)
         records = after_run((), query_records(plan, running), run=1, partitions=partitions or 1)
         return Continuation(queries=running, records=records)
     before = recorded_plan(record)
     running = continued(plan, record.queries, before, share=share)
     wanted = query_records(plan, running)
+    may_keep = {} if before is None else keepable(before, plan)
+    kept = {name: may_keep[name] for name in keep if name in may_keep}
     verdicts = tuple(
         replace(verdict, outcome="refused", because=because, states=_unread(verdict.states))
         if (because := _unwritable(query, share=share))
         else verdict
-        for query, verdict in _beside(running, carried(record.queries, wanted, renumber=share))
+        for query, verdict in _beside(running, carried(record.queries, wanted, renumber=share, keep=kept))
     )
     changes = () if before is None else diff(before, plan)
+    causes = {} if before is None else _causes(before, plan, verdicts, changes)
+    for name in keep:
+        _refuse_to_keep(name, plan, verdicts, may_keep, causes)
     return Continuation(
         queries=running,
         verdicts=verdicts,
         records=after_run(
-            record.queries, wanted, run=record.run + 1, partitions=partitions or record.partitions, reached=reached
+            record.queries,
+            wanted,
+            run=record.run + 1,
+            partitions=partitions or record.partitions,
+            reached=reached,
+            keep=kept,
         ),
         changes=changes,
-        causes={} if before is None else _causes(before, plan, verdicts, changes),
+        causes=causes,
+        keepable=_keepable(plan, verdicts, may_keep),
     )
+
+
+def _keepable(plan: Plan, verdicts: Sequence[QueryVerdict], may_keep: Collection[str]) -> tuple[str, ...]:
+    """The operators, from the sources up, whose states start empty and may be kept, with all that are below them."""
+    going = [verdict for verdict in verdicts if verdict.outcome == "goes on"]
+    empty = {state.operator for one in going for state in one.states if state.outcome == "starts empty"}
+    begun = empty | {state.operator for one in going for state in one.states if state.outcome == "new"}
+    return tuple(
+        operator.id
+        for operator in plan.operators
+        if operator.id in empty and begun.intersection(plan.upstream(operator.id)) <= set(may_keep)
+    )
+
+
+def _refuse_to_keep(
+    name: str,
+    plan: Plan,
+    verdicts: Sequence[QueryVerdict],
+    may_keep: Collection[str],
+    causes: Mapping[str, tuple[Change, ...]],
+) -> None:
+    """RunError if there is no state that the operator ``name`` could keep, or rows of it are made of some that is not.
+
+    What carries over needs no consent, and is none the worse for it: a run that is started again is told the same.
+    """
+    known = [operator.id for operator in plan.operators if keeps_state(operator)]
+    if name not in known:
+        hint = did_you_mean(name, known) or f"those with state are {first_of(known, _SAID)}"
+        raise RunError(f"{KEEP} {name}: the plan has no operator with state that is called so", hint=hint)
+    for verdict in verdicts:
+        outcomes = {state.operator: state.outcome for state in verdict.states}
+        if outcomes.get(name) == "starts empty":
+            because = cause_text(causes.get(name, ()))
+            raise RunError(
+                f"the state of {name} cannot be kept: its rows would have another form"
+                + (f" ({because})" if because else ""),
+                hint=f"{KEEP} is for operators whose state means the same but for the rows that come to it; "
+                f"{ALLOW_DROP} goes on without it",
+            )
+        if outcomes.get(name) == "new":
+            raise RunError(f"{name} has no state in the checkpoint that it could keep", hint=f"leave out {KEEP} {name}")
+        below = [one for one in plan.upstream(name) if one != name and outcomes.get(one) in ("starts empty", "new")]
+        if outcomes.get(name) == "is kept" and below:
+            raise RunError(
+                f"the state of {name} cannot be kept without that of {first_of(below, _SAID)}, whose rows it is "
+                "made of",
+                hint=" ".join(f"{KEEP} {one}" for one in below) + " keeps that too"
+                if all(one in may_keep for one in below)
+                else f"{ALLOW_DROP} goes on without both",
+            )
 
 
 def with_orders(found: Continuation, record: CheckpointRecord | None, orders: Mapping[str, Order]) -> Continuation:
@@ -155,9 +228,15 @@ def refuse(found: Continuation, checkpoint: str, *, allow_drop: bool) -> None:
     if found.loses and not allow_drop:
         raise RunError(
             f"checkpoint {checkpoint} holds state that this plan does not continue: {'; '.join(_losses(found))}",
-            hint=f"hintplan check says more; hintplan run {ALLOW_DROP} goes on without it, the plan that wrote it "
-            "goes on with it, and with a new checkpoint directory this plan reads its sources from the beginning",
+            hint=f"hintplan check says more; hintplan run {ALLOW_DROP} goes on without it, {_keeping(found)}the plan "
+            "that wrote it goes on with it, and with a new checkpoint directory this plan reads its sources from the "
+            "beginning",
         )
+
+
+def _keeping(found: Continuation) -> str:
+    options = first_of([f"{KEEP} {name}" for name in found.keepable], _SAID)
+    return f"{options} with the rows that are there, " if options else ""
 
 
 def _losses(found: Continuation) -> Iterator[str]:
@@ -196,7 +275,7 @@ def _causes(
     states = [state for verdict in verdicts if verdict.outcome == "goes on" for state in verdict.states]
     found = {}
     for state in states:
-        if state.outcome == "starts empty":
+        if state.outcome in ("starts empty", "is kept"):
             found[state.operator] = _at_or_below(state.operator, plan, facts)
         elif state.outcome == "left behind":
             gone = tuple(change for change in facts if change.path == state.operator and change.kind == "-")

@@ -89,9 +89,17 @@ def _text(record: CheckpointRecord) -> str:
         del found["after"]
     found["document"] = json.loads(record.document)
     for query in found["queries"]:
-        if not query["names"]:  # which older lines do not have, and no line needs
-            del query["names"]
+        # Older lines do not have these, and no line needs them.
+        _drop_empty(query, "names")
+        for state in query["states"]:
+            _drop_empty(state, "kept", "written")
     return json.dumps({"layout": found.pop("layout"), **found})
+
+
+def _drop_empty(found: dict[str, Any], *names: str) -> None:
+    for name in names:
+        if not found[name]:
+            del found[name]
 
 
 def _checksum(text: str) -> str:
@@ -179,7 +187,7 @@ def document_of(plan: Plan) -> str:
 
 
 def _state(found: dict[str, Any]) -> StateRecord:
-    return StateRecord(**{**found, "sources": tuple(found["sources"])})
+    return StateRecord(**{**found, "sources": tuple(found["sources"]), "kept": tuple(found.get("kept", ()))})
 
 
 def _parse(line: str, checkpoint: str) -> CheckpointRecord:

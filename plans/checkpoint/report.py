@@ -15,11 +15,12 @@ from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any, Literal
 
-from hintplan.plans.checkpoint.continuation import ALLOW_DROP, Continuation, cause_text, is_cause
+from hintplan.plans.checkpoint.continuation import ALLOW_DROP, KEEP, Continuation, cause_text, is_cause
 from hintplan.plans.checkpoint.record import CheckpointRecord
 from hintplan.plans.compare.carryover import QueryVerdict, SourceVerdict, StateVerdict
 from hintplan.plans.compare.change import Change
 from hintplan.plans.compare.json_report import report_json
+from hintplan.plans.compare.keeping import MEANING
 from hintplan.plans.compare.report import values
 from hintplan.plans.model.config import PARALLELISM
 from hintplan.plans.model.plan import Plan
@@ -42,7 +43,8 @@ class Expiring:
 
 _NONE: Mapping[str, Expiring] = MappingProxyType({})
 _OF_SINK = "the plan does not write it any more, and would begin anew with it"
-_GOOD = ("goes on", "carries over", "new")
+_GOOD = ("goes on", "carries over", "is kept", "new")
+_ON = ("carries over", "is kept")
 _WIDTH = 32
 
 
@@ -111,6 +113,8 @@ def check_json(
                         "operator": state.operator,
                         "was": state.was,
                         "outcome": state.outcome,
+                        "kept": list(state.kept),
+                        "may_be_kept": state.operator in found.keepable,
                         "because": _because(state, found),
                     }
                     for state in one.states
@@ -152,9 +156,12 @@ def _state(state: StateVerdict, found: Continuation, expiring: Mapping[str, Expi
     said = []
     if state.was is not None:
         said.append(f"was {state.was}")
-    if state.outcome != "carries over":
+    if state.kept:
+        said.append(f"kept by {KEEP} before")
+    if state.outcome not in _ON:
         said.append(_because(state, found))
     else:
+        said += [f"its rows are those of the plan before: {_because(state, found)}"] * (state.outcome == "is kept")
         settings = [change for change in found.changes if _is_setting_of(change, state.operator)]
         said += [_short(change, state.operator, expiring.get(change.path)) for change in settings]
     return _line(f"  {state.operator}", state.outcome, ", ".join(one for one in said if one), paint)
@@ -200,7 +207,7 @@ def _is_told_apart(change: Change, found: Continuation) -> bool:
         return True
     if change.effect.level == "none" or change.subject not in ("setting", "function"):
         return False
-    told = {state.operator for verdict in found.verdicts for state in verdict.states if state.outcome == "carries over"}
+    told = {state.operator for verdict in found.verdicts for state in verdict.states if state.outcome in _ON}
     return change.operator not in told
 
 
@@ -214,6 +221,7 @@ def _sum(found: Continuation) -> str:
     counted: Counter[str] = Counter(state.outcome for verdict in found.verdicts for state in verdict.states)
     verbs: Mapping[str, tuple[str, str]] = {
         "carries over": ("carries over", "carry over"),
+        "is kept": ("is kept", "are kept"),
         "starts empty": ("starts empty", "start empty"),
         "left behind": ("is left behind", "are left behind"),
         "new": ("is new", "are new"),
@@ -233,6 +241,11 @@ def _advice(found: Continuation, expiring: Mapping[str, Expiring]) -> Iterator[s
             f"a run is refused without {ALLOW_DROP}; the plan that wrote the checkpoint goes on with all state, "
             "a new checkpoint directory begins anew"
         )
+        if found.keepable:
+            options = " ".join(f"{KEEP} {name}" for name in found.keepable)
+            yield f"with {options} a run goes on with the state of the plan before: {MEANING}"
+    elif any(state.outcome == "is kept" for verdict in found.verdicts for state in verdict.states):
+        yield f"a run goes on with all state; of what is kept by {KEEP}, {MEANING}"
     elif rows := sum(one.rows for one in expiring.values()):
         yield f"a run goes on with all state but {count(rows, 'row')} that shorter TTLs hide, and soon delete"
     elif any(change.effect is SHORTER_TTL and change.path not in expiring for change in found.changes):

@@ -34,6 +34,12 @@ conf_option = key_value_option("--conf", words="A Spark setting; repeatable.")
 allow_state_drop_option = click.option(
     "--allow-state-drop", is_flag=True, help="Go on without state that the plan does not continue."
 )
+keep_state_option = click.option(
+    "--keep-state",
+    multiple=True,
+    metavar="OPERATOR",
+    help="Go on with its state, though other rows would come to it now; repeatable.",
+)
 allow_older_sink_option = click.option(
     "--allow-older-sink", is_flag=True, help="Go on without rows that a sink had and has lost."
 )

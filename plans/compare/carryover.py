@@ -30,7 +30,7 @@ from hintplan.plans.text.counts import count
 
 Outcome = Literal["goes on", "new", "left behind", "refused"]
 SourceOutcome = Literal["new", "left behind"]
-StateOutcome = Literal["carries over", "new", "starts empty", "left behind", "cannot be read"]
+StateOutcome = Literal["carries over", "is kept", "new", "starts empty", "left behind", "cannot be read"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,11 +44,15 @@ class SourceVerdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateVerdict:
-    """What becomes of the state of ``operator``; ``was`` is the operator it belonged to, if that has another id."""
+    """What becomes of the state of ``operator``; ``was`` is the operator it belonged to, if that has another id.
+
+    ``kept`` are the runs that went on with it by consent before.
+    """
 
     operator: str
     outcome: StateOutcome
     was: str | None = None
+    kept: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,15 +113,20 @@ def continued(
 
 
 def carried(
-    recorded: Sequence[QueryRecord], wanted: Sequence[QueryRecord], *, renumber: bool = True
+    recorded: Sequence[QueryRecord],
+    wanted: Sequence[QueryRecord],
+    *,
+    renumber: bool = True,
+    keep: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[QueryVerdict, ...]:
     """What becomes of each query of a checkpoint that recorded ``recorded`` if a plan continues it as ``wanted``.
 
     ``renumber`` says that Spark's logs can be written anew for other sources, which Spark Connect does not let us.
+    ``keep`` has the operators that go on by consent with a state of another lineage, each with whose that was.
     """
     old, new = {record.id: record for record in recorded}, {record.id: record for record in wanted}
     written = {directory: record.id for record in recorded for _, directory in record.files}
-    verdicts = [_query(old.get(record.id), record, written, renumber=renumber) for record in wanted]
+    verdicts = [_query(old.get(record.id), record, written, renumber=renumber, keep=keep) for record in wanted]
     for record in recorded:
         if record.id not in new and not record.parked:
             states = tuple(StateVerdict(operator=state.operator, outcome="left behind") for state in record.states)
@@ -133,27 +142,37 @@ def after_run(
     run: int,
     partitions: int,
     reached: Mapping[str, int] = MappingProxyType({}),
+    keep: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[QueryRecord, ...]:
     """What the checkpoint records once ``wanted`` continues it: queries that were left behind stay, to be taken up.
 
     States that begin in this ``run``, the number of the record's next entry, get a place of their own. State is divided
-    into ``partitions`` from the next batch on, which is the one in ``reached``, by query, or the first one.
+    into ``partitions`` from the next batch on, which is the one in ``reached``, by query, or the first one. ``keep`` is
+    as in :func:`carried`.
     """
     before = {record.id: record for record in recorded}
     present = {record.id for record in wanted}
     running = tuple(
-        _placed(before.get(record.id), record, run, (partitions, reached.get(record.id, 0))) for record in wanted
+        _placed(before.get(record.id), record, run, (partitions, reached.get(record.id, 0)), keep) for record in wanted
     )
     return (*running, *(replace(record, parked=True) for record in recorded if record.id not in present))
 
 
-def _placed(old: QueryRecord | None, new: QueryRecord, run: int, scale: tuple[int, int]) -> QueryRecord:
+def _placed(
+    old: QueryRecord | None, new: QueryRecord, run: int, scale: tuple[int, int], keep: Mapping[str, str]
+) -> QueryRecord:
     if old is None:
         old = QueryRecord(id=new.id, sinks=(), sources=(), states=(), scales=(scale,))
-    kept = continued_states(old.states, new.states)
+    kept = continued_states(old.states, new.states, keep)
     scales = old.scales if old.scales[-1][0] == scale[0] else (*old.scales, scale)
     states = tuple(
-        replace(state, place=found.place, begun=found.begun and scales == old.scales)
+        replace(
+            state,
+            place=found.place,
+            begun=found.begun and scales == old.scales,
+            kept=found.kept if found.lineage == state.lineage else (*found.kept, run),
+            written="" if found.stored == state.lineage else found.stored,
+        )
         if (found := kept.get(state.operator))
         else replace(state, place=f"{state.operator}.{run}")
         for state in new.states
@@ -180,8 +199,13 @@ def in_order(old: QueryRecord | None, new: QueryRecord, order: Order) -> QueryRe
     return replace(new, order=order, generation=old.generation + (not stays))
 
 
-def continued_states(old: Sequence[StateRecord], new: Sequence[StateRecord]) -> dict[str, StateRecord]:
-    """The state that each operator goes on with, by its id: of the same lineage, its own one if there are several."""
+def continued_states(
+    old: Sequence[StateRecord], new: Sequence[StateRecord], keep: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, StateRecord]:
+    """The state that each operator goes on with, by its id: of the same lineage, its own one if there are several.
+
+    Where there is none, that of the operator that ``keep`` has for it.
+    """
     left = list(old)
     found: dict[str, StateRecord] = {}
     for own in (True, False):
@@ -191,10 +215,22 @@ def continued_states(old: Sequence[StateRecord], new: Sequence[StateRecord]) -> 
             if state.operator not in found and match is not None:
                 found[state.operator] = match
                 left.remove(match)
+    for state in new:
+        match = next((each for each in left if each.operator == keep.get(state.operator)), None)
+        if state.operator not in found and match is not None:
+            found[state.operator] = match
+            left.remove(match)
     return found
 
 
-def _query(old: QueryRecord | None, new: QueryRecord, written: Mapping[str, str], *, renumber: bool) -> QueryVerdict:
+def _query(
+    old: QueryRecord | None,
+    new: QueryRecord,
+    written: Mapping[str, str],
+    *,
+    renumber: bool,
+    keep: Mapping[str, str],
+) -> QueryVerdict:
     was = {} if old is None else dict(zip(old.called, old.sinks, strict=True))
     verdict = QueryVerdict(
         query=new.id,
@@ -224,7 +260,7 @@ def _query(old: QueryRecord | None, new: QueryRecord, written: Mapping[str, str]
     return replace(
         verdict,
         outcome="goes on",
-        states=tuple(_states(old.states, new.states, sources)),
+        states=tuple(_states(old.states, new.states, sources, keep)),
         sources=tuple(_sources(old, new, sources)),
         sinks=tuple(sink for sink, name in zip(old.sinks, old.called, strict=True) if name not in new.called),
     )
@@ -283,16 +319,19 @@ def _read_places(query: QueryRecord) -> Counter[str]:
 
 
 def _states(
-    old: Sequence[StateRecord], new: Sequence[StateRecord], sources: ContinuedSources
+    old: Sequence[StateRecord], new: Sequence[StateRecord], sources: ContinuedSources, keep: Mapping[str, str]
 ) -> Iterator[StateVerdict]:
-    kept = continued_states(old, new)
+    kept = continued_states(old, new, keep)
     continued_ids = {each.operator for each in kept.values()}
     lost = [each.operator for each in old if each.operator not in continued_ids]
     for state in new:
         if state.operator in kept:
-            was = kept[state.operator].operator
+            found = kept[state.operator]
             yield StateVerdict(
-                operator=state.operator, outcome="carries over", was=None if was == state.operator else was
+                operator=state.operator,
+                outcome="carries over" if found.lineage == state.lineage else "is kept",
+                was=None if found.operator == state.operator else found.operator,
+                kept=found.kept,
             )
         elif state.operator in lost or not sources.origins.keys().isdisjoint(state.sources):
             # One that is new lacks the rows that were read before it as much as one that means something else now.

@@ -7,12 +7,13 @@ or a state it leads to, as :mod:`hintplan.plans.compare.carryover` has it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hintplan.plans.analysis.streaming_queries import Query, queries
 from hintplan.plans.compare.carryover import QueryVerdict, carried, continued
 from hintplan.plans.compare.change import Change
+from hintplan.plans.compare.keeping import keepable
 from hintplan.plans.compare.query_record import operators_of, query_records
 from hintplan.plans.connectors.table import source_kinds
 from hintplan.plans.model.plan import Plan
@@ -42,11 +43,11 @@ class _Fate:
     dropped: set[str] = field(default_factory=set)
     goes_on: set[str] = field(default_factory=set)
 
-    def effect(self, *, stateful: bool) -> Effect:
+    def effect(self, *, stateful: bool, keepable: Collection[str]) -> Effect:
         if self.refused:
             return UNREADABLE if stateful else INCOMPATIBLE
         if self.empty:
-            return emptied(self.empty)
+            return emptied(self.empty, keepable)
         if self.gone:
             return abandoned(self.gone)
         if self.left:
@@ -59,12 +60,13 @@ class _Fate:
 def with_consequences(changes: Sequence[Change], before: Plan, after: Plan, renamed: Mapping[str, str]) -> list[Change]:
     """``changes`` with the effect of each that is a fact's; ``renamed`` leads from old ids to new ones."""
     was, now = _fates(before, after)
+    kept = keepable(before, after)
     former = {new: old for old, new in renamed.items()}
     stateful = {operator.id for plan in (before, after) for operator in plan.operators if state_of(operator)}
 
     def effect(names: Iterable[str]) -> Effect:
         found = [
-            side[key].effect(stateful=name in stateful)
+            side[key].effect(stateful=name in stateful, keepable=kept)
             for name in names
             for side, key in ((now, name), (was, former.get(name, name)))
             if key in side

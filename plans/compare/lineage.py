@@ -13,6 +13,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from hintplan.plans.analysis.columns import check_columns
 from hintplan.plans.declarations.row_kinds import INSERT_ONLY, RowKinds, merged
 from hintplan.plans.declarations.tables import Function
 from hintplan.plans.format.digest import operator_facts
@@ -52,6 +53,32 @@ def state_lineages(plan: Plan) -> dict[str, str]:
         rows[operator.id] = _digest([facts, reads, below])
         kinds[operator.id] = kind_of(operator).row_kinds(operator, merged(inputs), plan)
         found[operator.id] = _digest([_without_output(operator, facts), reads, below, parks_rows(operator)])
+    return found
+
+
+def state_layouts(plan: Plan) -> dict[str, str]:
+    """A digest of how the state of each operator is laid out, by its id: of the operator and the columns that it reads.
+
+    States of one layout hold rows of the same form; which rows may differ. Columns that do not resolve are in none.
+    """
+    columns = check_columns(plan)[0]
+    found: dict[str, str] = {}
+    kinds: dict[str, RowKinds] = {}
+    for operator in plan.operators:
+        inputs = [kinds.get(name, INSERT_ONLY) for name in operator.inputs]
+        kinds[operator.id] = kind_of(operator).row_kinds(operator, merged(inputs), plan)
+        if not keeps_state(operator) or not all(name in columns for name in operator.inputs):
+            continue
+        facts = {key: value for key, value in operator_facts(operator).items() if key not in ("id", "inputs")}
+        if "state" in facts:
+            facts["state"] = [entry["name"] for entry in facts["state"]]
+        read = [
+            [[(column.name, str(column.type)) for column in columns[name]], each != INSERT_ONLY]
+            for name, each in zip(operator.inputs, inputs, strict=True)
+        ]
+        found[operator.id] = _digest(
+            [_without_output(operator, facts), _reads(plan, operator), read, parks_rows(operator)]
+        )
     return found
 
 

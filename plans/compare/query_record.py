@@ -26,7 +26,9 @@ class StateRecord:
     """The state of one operator in one query; ``lineage`` is a digest of what the state means.
 
     ``place`` is the folder that it is in, empty as long as the checkpoint has none. ``begun`` says that it has been
-    written in the scale in force, so that each partition has a manifest there. ``sources`` are the operators whose rows
+    written in the scale in force, so that each partition has a manifest there. ``kept`` are the runs that went on with
+    it by consent, though the plan would have computed another; its files go on with the lineage that they began with,
+    ``written``. ``sources`` are the operators whose rows
     it is made of; none of rows that only wait.
     """
 
@@ -35,6 +37,13 @@ class StateRecord:
     sources: tuple[str, ...] = ()
     place: str = ""
     begun: bool = False
+    kept: tuple[int, ...] = ()
+    written: str = ""
+
+    @property
+    def stored(self) -> str:
+        """The lineage that is in the files of the state."""
+        return self.written or self.lineage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

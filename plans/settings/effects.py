@@ -100,12 +100,19 @@ DROPPED = Effect(
 )
 
 
-def emptied(operators: Collection[str]) -> Effect:
-    """The verdict on a change by which the states of ``operators`` are not those that the plan would have computed."""
+def emptied(operators: Collection[str], keepable: Collection[str]) -> Effect:
+    """The verdict on a change by which the states of ``operators`` are not those that the plan would have computed.
+
+    Those of ``keepable`` may go on with the rows that are there.
+    """
+    may_be_kept = set(operators) <= set(keepable)
+    kept = " ".join(f"--keep-state {name}" for name in sorted(operators))
     return Effect(
         level="drop",
-        text=f"state of {' and '.join(sorted(operators))} starts empty",
-        because="it was computed by another query; a run goes on without it only with --allow-state-drop",
+        text=f"state of {' and '.join(sorted(operators))} starts empty"
+        + (", unless it is kept" if may_be_kept else ""),
+        because="it was computed by another query; a run goes on without it only with --allow-state-drop"
+        + (f", or with the rows that are there with {kept}" if may_be_kept else ""),
     )
 
 

@@ -22,7 +22,7 @@ from hintplan.runtime.batch.build import BuiltSink
 from hintplan.runtime.batch.cache import ResultCache
 from hintplan.runtime.progress import CachedProgress, JobProgress
 from hintplan.runtime.progress_table import ProgressTable, as_html, as_text, job_table
-from hintplan.runtime.spark.explanation import WrongLine, failed
+from hintplan.runtime.spark.explanation import NO_TABLES, FailedTables, failed
 from hintplan.runtime.spark.names import described, shown_as
 from hintplan.runtime.spark.session import is_remote
 
@@ -48,7 +48,7 @@ class BatchExecution:
     jobs: tuple[BuiltSink, ...]
     cache: ResultCache
     finished: Callable[[bool], None]
-    wrong_line: WrongLine = lambda file: None
+    tables: FailedTables = NO_TABLES
     notes: tuple[str, ...] = ()
     temporary: bool = False
     told: Told | None = None
@@ -103,7 +103,7 @@ class BatchExecution:
             left.append(f"written before, and left as it is: {', '.join(written)}")
         if rest:
             left.append(f"not started: {', '.join(rest)}")
-        raise failed(f"the job of {current} failed", error, self.wrong_line, "; ".join(left)) from error
+        raise failed(f"the job of {current} failed", error, self.tables, "; ".join(left)) from error
 
     def stop_between_batches(self) -> bool:
         """Stop now: an unfinished job leaves nothing behind. True, for all has ended then."""

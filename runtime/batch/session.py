@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import threading
 import uuid
-from functools import partial
 from types import TracebackType
 
 from pyspark.sql import SparkSession
@@ -32,7 +31,7 @@ from hintplan.runtime.batch.build import build_sinks
 from hintplan.runtime.batch.cache import CachedResult, ResultCache
 from hintplan.runtime.batch.execution import BatchExecution, Told
 from hintplan.runtime.build.table import builder_of
-from hintplan.runtime.connectors.table import wrong_line
+from hintplan.runtime.connectors.table import failed_tables
 from hintplan.runtime.lookup.plan import LookupRun
 from hintplan.runtime.results.files import keeping
 from hintplan.runtime.spark.session import plan_wide_rows, prepare_session, start_session
@@ -178,7 +177,7 @@ class Session:
             jobs=jobs,
             cache=self._cache,
             finished=finished,
-            wrong_line=partial(wrong_line, self._spark, plan.tables),
+            tables=failed_tables(self._spark, plan.tables),
             notes=(*_notes(plan), *version_notes(str(self._spark.version))),
             told=told,
         )

@@ -145,7 +145,7 @@ def _of_manifests(state: _State, manifests: Mapping[str, int], partitions: int) 
 
 def _taken_for_another(found: Manifest, path: str, record: StateRecord, partition: int, partitions: int) -> str:
     """What a whole manifest is of, if not of what its place says."""
-    if found.lineage is not None and found.lineage != record.lineage:
+    if found.lineage is not None and found.lineage != record.stored:
         return f"is of another state, that of {found.operator}"
     if (found.partition, found.partitions) != (partition, partitions):
         return f"is of partition {found.partition} of {found.partitions}"

@@ -20,6 +20,7 @@ from hintplan.runtime.connectors.micro_batch import MicroBatch
 from hintplan.runtime.engine.arrow_rows import ArrowRows
 from hintplan.runtime.expressions.asked import Asked
 from hintplan.runtime.lookup.source import LookupSource
+from hintplan.runtime.spark.explanation import WrongLine
 from hintplan.runtime.storage.pins import PinPlace
 
 BatchReader = Callable[[SparkSession, str, Table, tuple[str, ...]], DataFrame]
@@ -111,8 +112,8 @@ class ConnectorCode:
 
     ``asking`` gives the code that asks the source, in ``read`` and ``read_batch``, for the rows alone for which a
     condition is true; it may send more.
-    ``read_files`` reads some of the files of a table, ``wrong_line`` finds the format of one and its first line that
-    does not fit. ``counts_all`` says whether ``batches_had`` counts each batch, those that change nothing among them.
+    ``read_files`` reads some of the files of a table, ``wrong_line`` finds the first line of one that does not
+    fit. ``counts_all`` says whether ``batches_had`` counts each batch, those that change nothing among them.
     A sink with ``lacks`` takes a :data:`Mark` as ``mark`` in ``writer``, ``arrow_writer`` and ``micro_batch_writer``,
     and calls it with each batch that has changed the table.
     ``lookup`` gives the source of lookups by the options of a table.
@@ -124,7 +125,7 @@ class ConnectorCode:
     read_batch: BatchReader | None = None
     asking: Callable[[Asked], ConnectorCode] | None = None
     read_files: Callable[[SparkSession, str, Table, tuple[str, ...], list[str]], DataFrame] | None = None
-    wrong_line: Callable[[SparkSession, Table, str], tuple[str, str] | None] | None = None
+    wrong_line: Callable[[SparkSession, Table, str], WrongLine | None] | None = None
     writer: Writer | None = None
     arrow_writer: ArrowWriter | None = None
     micro_batch_writer: MicroBatchWriter | None = None

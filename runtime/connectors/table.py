@@ -10,12 +10,13 @@ What options mean and which are allowed is :mod:`hintplan.plans.connectors`' bus
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from hintplan.plans.connectors.table import bounding_option, takes_what_is_there
+from hintplan.plans.connectors.table import bounding_option, places, takes_what_is_there
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import RunError
 from hintplan.runtime.connectors import (
@@ -38,6 +39,7 @@ from hintplan.runtime.connectors.times import as_texts, checked, times_of
 from hintplan.runtime.engine.arrow_rows import ArrowRows
 from hintplan.runtime.expressions.asked import Asked
 from hintplan.runtime.lookup.source import LookupSource
+from hintplan.runtime.spark.explanation import FailedTables, WrongLine
 from hintplan.runtime.storage.pins import PinPlace
 
 CODE: Mapping[str, ConnectorCode] = {
@@ -109,8 +111,18 @@ def files_reader(
     return read_files
 
 
-def wrong_line(spark: SparkSession, tables: Mapping[str, Table], file: str) -> tuple[str, str] | None:
-    """The format of ``file``, and its first line that does not fit its table; None if there is none to be found."""
+def failed_tables(spark: SparkSession, tables: Mapping[str, Table]) -> FailedTables:
+    """What is told of ``tables`` if a query that reads or writes them fails."""
+    servers = {
+        name: [str(place) for place in places(table) if place.option.endswith("bootstrap.servers")]
+        for name, table in tables.items()
+    }
+    brokers = tuple(f"table {name} ({', '.join(found)})" for name, found in servers.items() if found)
+    return FailedTables(wrong_line=partial(wrong_line, spark, tables), brokers=brokers)
+
+
+def wrong_line(spark: SparkSession, tables: Mapping[str, Table], file: str) -> WrongLine | None:
+    """The first line of ``file`` that does not fit its table; None if there is none to be found."""
     for table in tables.values():
         find = _code(table).wrong_line
         found = find(spark, as_texts(table), file) if find is not None else None

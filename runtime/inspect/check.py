@@ -6,7 +6,7 @@ import click
 
 from hintplan.plans.checkpoint.record import is_local_path
 from hintplan.plans.commands.options import allow_fact_edits_option, read_plan, show_json
-from hintplan.plans.commands.run_options import conf_option, debug_option
+from hintplan.plans.commands.run_options import conf_option, debug_option, keep_state_option
 from hintplan.plans.text.terminal import show, wants_colour
 from hintplan.runtime.inspect.checked import checked_by_spark, checked_here
 from hintplan.runtime.run.command import opened_session
@@ -20,12 +20,19 @@ from hintplan.runtime.run.spark_options import SparkOptions, with_spark_options
 @click.option("--master", metavar="URL", help="Spark master, if the checkpoint is behind a URL (default local[*]).")
 @click.option("--remote", metavar="URL", help="Spark Connect server that a run would use.")
 @conf_option
+@keep_state_option
 @allow_fact_edits_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @debug_option
 @with_spark_options
 def check_command(
-    path: str, checkpoint: str, exit_code: bool, spark: SparkOptions, allow_fact_edits: bool, as_json: bool
+    path: str,
+    checkpoint: str,
+    exit_code: bool,
+    spark: SparkOptions,
+    keep_state: tuple[str, ...],
+    allow_fact_edits: bool,
+    as_json: bool,
 ) -> int:
     """Tell what a run on a checkpoint would do with each state: carry it over, start empty, or be refused.
 
@@ -39,10 +46,10 @@ def check_command(
     if plan.mode == "batch":
         raise click.UsageError(f"{plan.name} is a batch plan: it keeps no state, so it has no checkpoint")
     if is_local_path(checkpoint) and spark.remote is None:
-        found = checked_here(plan, checkpoint, spark.conf)
+        found = checked_here(plan, checkpoint, spark.conf, keep=keep_state)
     else:
         with opened_session(spark, plan, checkpoint) as session:
-            found = checked_by_spark(plan, checkpoint, session)
+            found = checked_by_spark(plan, checkpoint, session, keep=keep_state)
     if as_json:
         show_json(found.json())
     elif wants_colour():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
@@ -74,31 +74,40 @@ class CheckResult(Printed):
         )
 
 
-def check(plan: Plan, checkpoint: str, spark: SparkSession | None = None) -> CheckResult:
+def check(
+    plan: Plan, checkpoint: str, spark: SparkSession | None = None, *, keep_state: Collection[str] = ()
+) -> CheckResult:
     """Tell what a run of ``plan`` on ``checkpoint`` would do with each state: carry it over, start empty, be refused.
 
+    ``keep_state`` are the operators that go on, by consent, with state whose rows another query made.
     A directory of this machine is read without Spark, unless ``spark`` is given; behind a URL it is read by ``spark``,
-    or the active session, or a new local one. RunError if the plan keeps no state, or the checkpoint is damaged.
+    or the active session, or a new local one. RunError if the plan keeps no state, the checkpoint is damaged, or an
+    operator cannot keep its state.
     """
     if plan.mode == "batch":
         raise RunError(f"{plan.name} is a batch plan: it keeps no state, so it has no checkpoint")
     if spark is None and is_local_path(checkpoint):
-        return checked_here(plan, checkpoint)
+        return checked_here(plan, checkpoint, keep=keep_state)
     require("spark")
     from pyspark.sql import SparkSession
 
     from hintplan.runtime.run.needs import started_for
 
     spark = spark or SparkSession.getActiveSession() or started_for(plan, checkpoint)
-    return checked_by_spark(plan, checkpoint, spark)
+    return checked_by_spark(plan, checkpoint, spark, keep=keep_state)
 
 
 def checked_here(
-    plan: Plan, checkpoint: str, conf: Mapping[str, str] | None = None, *, at: int | None = None
+    plan: Plan,
+    checkpoint: str,
+    conf: Mapping[str, str] | None = None,
+    *,
+    at: int | None = None,
+    keep: Collection[str] = (),
 ) -> CheckResult:
     """Of a checkpoint on this machine, which Spark, configured by ``conf``, would continue at the time ``at`` (ms)."""
     record = undamaged_record(absolute(checkpoint), conf or {})
-    found = _result(plan, checkpoint, record, spark=_installed_spark(), share=True)
+    found = _result(plan, checkpoint, record, spark=_installed_spark(), share=True, keep=keep)
     kept = {state.operator for one in found.continuation.verdicts for state in one.states if state.outcome == _KEPT}
     changes = [change for change in found.continuation.changes if change.operator in kept]
     if found.verdict == "refused" or not any(change.effect is SHORTER_TTL for change in changes):
@@ -115,19 +124,25 @@ def checked_here(
 _KEPT = "carries over"
 
 
-def checked_by_spark(plan: Plan, checkpoint: str, spark: SparkSession) -> CheckResult:
+def checked_by_spark(plan: Plan, checkpoint: str, spark: SparkSession, *, keep: Collection[str] = ()) -> CheckResult:
     """Of a checkpoint that ``spark`` reads."""
     from hintplan.runtime.checkpoint.record import read_undamaged
     from hintplan.runtime.spark.session import is_remote
 
     record = read_undamaged(spark, absolute(checkpoint))
-    return _result(plan, checkpoint, record, spark=str(spark.version), share=not is_remote(spark))
+    return _result(plan, checkpoint, record, spark=str(spark.version), share=not is_remote(spark), keep=keep)
 
 
 def _result(
-    plan: Plan, checkpoint: str, record: CheckpointRecord | None, *, spark: str | None, share: bool
+    plan: Plan,
+    checkpoint: str,
+    record: CheckpointRecord | None,
+    *,
+    spark: str | None,
+    share: bool,
+    keep: Collection[str],
 ) -> CheckResult:
-    found = continuation(record, plan, share=share)
+    found = continuation(record, plan, share=share, keep=keep)
     missing = _missing(checkpoint)
     return CheckResult(
         plan=plan, checkpoint=checkpoint, continuation=found, record=record, spark=spark, missing=missing

@@ -185,7 +185,7 @@ def _state(files: Files, query: QueryRecord, state: StateRecord, last: int, how:
     place = Place(
         root=here.root,
         operator=state.operator,
-        lineage=state.lineage,
+        lineage=state.stored,
         run=_run_after(here, scales, how.clock),
         scales=scales,
     )

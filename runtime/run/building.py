@@ -13,7 +13,7 @@ Refuses what it finds, and starts and writes nothing.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -61,14 +61,14 @@ def _logs(recorded: CheckpointRecord | None, query: str) -> str:
     return next((each.logs for each in (recorded.queries if recorded else ()) if each.id == query), query)
 
 
-def before_run(plan: Plan, spark: SparkSession, checkpoint: str | None) -> Before:
+def before_run(plan: Plan, spark: SparkSession, checkpoint: str | None, keep: Collection[str] = ()) -> Before:
     """What ``checkpoint`` is before a run of ``plan``, which may find it new; RunError if its record cannot be read."""
     recorded = None if checkpoint is None else read_record(spark, checkpoint)
     asked = int(plan.config[PARALLELISM]) if PARALLELISM in plan.config else None
     partitions = asked or (recorded.partitions if recorded else default_partitions(spark))
     there = NO_FILES if checkpoint is None else files_of(spark, checkpoint)
     reached = {query.id: last_batches(there, query.logs)[1] + 1 for query in recorded.queries} if recorded else {}
-    found = continuation(recorded, plan, share=not is_remote(spark), partitions=partitions, reached=reached)
+    found = continuation(recorded, plan, share=not is_remote(spark), partitions=partitions, reached=reached, keep=keep)
     return Before(recorded=recorded, there=there, partitions=partitions, found=found)
 
 

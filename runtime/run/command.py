@@ -28,6 +28,7 @@ from hintplan.plans.commands.run_options import (
     conf_option,
     debug_option,
     duration_option,
+    keep_state_option,
     master_option,
     policy_options,
     remote_option,
@@ -47,6 +48,7 @@ from hintplan.runtime.checkpoint.lease import Waited, Waiting, lease_seconds
 from hintplan.runtime.jvm import class_archive
 from hintplan.runtime.jvm.java import java_version
 from hintplan.runtime.metrics.exporter import destination
+from hintplan.runtime.run.in_advance import refuse_in_advance
 from hintplan.runtime.run.new_input import may_find_rows
 from hintplan.runtime.run.spark_options import SparkOptions, with_spark_options
 from hintplan.runtime.spark.quiet import SparkLog
@@ -96,6 +98,7 @@ class RunOptions:
     metrics: tuple[str, ...]
     policy: Policy
     allow_state_drop: bool
+    keep_state: tuple[str, ...]
     allow_older_sink: bool
     allow_missing_files: bool
     allow_fact_edits: bool
@@ -149,6 +152,7 @@ def with_run_options(command: Callable[[RunOptions], Any]) -> Callable[..., Any]
         ),
         policy_options,
         allow_state_drop_option,
+        keep_state_option,
         allow_older_sink_option,
         allow_missing_files_option,
         allow_fact_edits_option,
@@ -192,7 +196,13 @@ SECTIONS = {
         example="hintplan run plan.json --allow-host db.example.com --allow-env DB_PASSWORD",
     ),
     "What a run may go on without": Section(
-        flags=("--allow-state-drop", "--allow-older-sink", "--allow-missing-files", "--allow-fact-edits"),
+        flags=(
+            "--allow-state-drop",
+            "--keep-state",
+            "--allow-older-sink",
+            "--allow-missing-files",
+            "--allow-fact-edits",
+        ),
         example="hintplan run plan.json --checkpoint checkpoint --allow-state-drop",
     ),
 }
@@ -230,8 +240,10 @@ def _opened_metrics(destinations: tuple[str, ...]) -> Iterator[Any]:
 
 
 def _run_on_spark(plan: Plan, options: RunOptions, health: Health, metrics: Any) -> int:
-    if options.checkpoint is not None and options.spark.remote is None:
-        _refuse_checkpoint(plan, options.checkpoint, options, health)
+    if options.spark.remote is None:
+        if options.checkpoint is not None:
+            _refuse_checkpoint(plan, options.checkpoint, options, health)
+        refuse_in_advance(plan, options.checkpoint, options.spark.conf)
     with opened_session(options.spark, plan, options.checkpoint) as spark:
         from hintplan.runtime.run.execute import execute
         from hintplan.runtime.run.supervised import Supervision, run_plan
@@ -253,6 +265,7 @@ def _run_on_spark(plan: Plan, options: RunOptions, health: Health, metrics: Any)
                 waiting=replace(waiting, longest=_seconds(options.wait)),
                 policy=options.policy,
                 allow_state_drop=options.allow_state_drop,
+                keep_state=options.keep_state,
                 allow_older_sink=options.allow_older_sink,
                 allow_missing_files=options.allow_missing_files,
                 metrics=metrics,
@@ -340,7 +353,7 @@ def _refuse_checkpoint(plan: Plan, checkpoint: str, options: RunOptions, health:
     waiting = Waiting(longest=_seconds(options.wait), tell=waits)
     refuse_held(checkpoint, take_over=options.take_over, waiting=waiting)
     if is_local_path(checkpoint):
-        found = continuation(undamaged_record(absolute(checkpoint), options.spark.conf), plan)
+        found = continuation(undamaged_record(absolute(checkpoint), options.spark.conf), plan, keep=options.keep_state)
         refuse(found, checkpoint, allow_drop=options.allow_state_drop)
 
 
@@ -436,7 +449,7 @@ def opened_session(options: SparkOptions, plan: Plan | None = None, checkpoint: 
             # Whatever fails when the JVM is gone fails because of that.
             if not _is_gone(spark) and not isinstance(error, (Py4JNetworkError, ConnectionError)):
                 if isinstance(error, (Py4JError, PySparkException)):
-                    raise failed("Spark failed", error, lambda file: None) from error
+                    raise failed("Spark failed", error) from error
                 raise
             raise RunError(
                 "Spark's JVM on this machine has ended, killed or out of memory",

@@ -15,7 +15,7 @@ import json
 import tempfile
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Any
 
@@ -55,6 +55,7 @@ from hintplan.runtime.metrics.metrics import Metrics
 from hintplan.runtime.results import files
 from hintplan.runtime.run.building import Before, Building, before_run
 from hintplan.runtime.run.execution import Execution
+from hintplan.runtime.run.in_advance import refuse_in_advance
 from hintplan.runtime.run.needs import refuse_unreachable, started_for
 from hintplan.runtime.run.noted import noted
 from hintplan.runtime.run.sink_batches import refuse_other_batches
@@ -85,6 +86,7 @@ def execute(
     trigger: str | None = None,
     policy: Policy = OPEN,
     allow_state_drop: bool = False,
+    keep_state: Collection[str] = (),
     allow_older_sink: bool = False,
     allow_missing_files: bool = False,
     results: str | None = None,
@@ -99,9 +101,10 @@ def execute(
     again; without one, a local run uses a temporary one. ``once`` takes what is there and ends. ``trigger`` is the time
     between two batches, such as ``'5 s'``. ``policy`` says what the plan may reach and load beyond what is always open.
     A checkpoint with state that the plan does not continue (:mod:`hintplan.plans.checkpoint.continuation`) is refused,
-    unless ``allow_state_drop`` says to go on without it; so is a sink that has lost batches which the checkpoint has
-    written, unless ``allow_older_sink`` is given. A batch whose source files are gone, or others, since it noted them
-    fails, unless ``allow_missing_files`` is given. With ``results``, a directory as for ``checkpoint``, rows are
+    unless ``allow_state_drop`` says to go on without it, or ``keep_state`` names the operators that go on with the rows
+    that are there, though other rows would come to them now; so is a sink that has lost batches which the checkpoint
+    has written, unless ``allow_older_sink`` is given. A batch whose source files are gone, or others, since it noted
+    them fails, unless ``allow_missing_files`` is given. With ``results``, a directory as for ``checkpoint``, rows are
     kept there for :class:`hintplan.runtime.results.files.KeptRows` instead of written to the sink. A checkpoint has one
     run at a time (:mod:`hintplan.runtime.checkpoint.run_lock`); ``take_over`` follows one on another machine, of which
     nothing is known. Where other machines see the checkpoint it is held by a ``lease``, such as ``'60 s'``, and
@@ -127,7 +130,10 @@ def execute(
     if once:
         for scan in plan.scans:
             connectors.refuse_unbounded(scan.table, plan.tables[scan.table])
-    spark = spark or SparkSession.getActiveSession() or started_for(plan, checkpoint)
+    spark = spark or SparkSession.getActiveSession()
+    if spark is None:
+        refuse_in_advance(plan, checkpoint, {})
+        spark = started_for(plan, checkpoint)
     own = prepare_session(spark, time_zone=plan.config.get(TIME_ZONE, "UTC"), once=once, take_over=take_over)
     if checkpoint is None and not shares_machine(own):
         raise RunError(
@@ -138,7 +144,7 @@ def execute(
     waiting = waiting or TELLS
     guarded = checkpoint is not None and not is_remote(own)
     free = await_free(own, checkpoint, waiting, take_over=take_over) if checkpoint is not None and guarded else None
-    before = before_run(plan, own, checkpoint)
+    before = before_run(plan, own, checkpoint, keep_state)
     refuse(before.found, checkpoint or "", allow_drop=allow_state_drop)
     own.conf.set("spark.sql.shuffle.partitions", str(before.partitions))
     plan_batches_as_a_whole(own)
@@ -181,7 +187,7 @@ def execute(
         scans={record.id: record.readers for record in found.records},
         followed=followed,
         _counts=counts,
-        _wrong_line=partial(connectors.wrong_line, own, plan.tables),
+        _tables=connectors.failed_tables(own, plan.tables),
     )
     if checkpoint is not None and guarded:
         execution._lock = acquire(own, checkpoint, take_over=take_over, seconds=seconds, seen=free, waiting=waiting)
@@ -251,7 +257,7 @@ def _started(name: str, writer: Any, checkpoint: str) -> Any:
                 hint="a checkpoint has one run at a time: stop the other one. If whoever started it is gone, "
                 "hintplan run --take-over stops it and goes on",
             ) from error
-        raise failed(f"the query of {name} cannot be started", error, lambda file: None) from error
+        raise failed(f"the query of {name} cannot be started", error) from error
 
 
 def _is_active(execution: Execution) -> bool:

@@ -24,7 +24,7 @@ from hintplan.runtime.metrics.followed import Followed
 from hintplan.runtime.progress import BatchProgress, LookupProgress, OperatorProgress, batch_progress
 from hintplan.runtime.progress_table import ProgressTable, as_html, as_text, stream_table
 from hintplan.runtime.run.noted import Note
-from hintplan.runtime.spark.explanation import WrongLine, failed
+from hintplan.runtime.spark.explanation import NO_TABLES, FailedTables, failed
 from hintplan.runtime.spark.stopping import stop_query
 from hintplan.runtime.spark.unread_files import unread_files
 
@@ -67,7 +67,7 @@ class Execution:
     times_read: int = 0
     _lock: RunLock | None = None
     _lost: RunError | None = None
-    _wrong_line: WrongLine = lambda file: None
+    _tables: FailedTables = NO_TABLES
     _note: Note = lambda operators: None
     _counts: dict[tuple[str, int], int] = field(default_factory=dict)
     _seen: dict[str, int] = field(default_factory=dict)
@@ -206,7 +206,7 @@ class Execution:
             if error is not None:
                 self.stop()
                 named = " and ".join(self.sinks.get(sink, (sink,)))
-                raise failed(f"the query of {named} failed", error, self._wrong_line) from error
+                raise failed(f"the query of {named} failed", error, self._tables) from error
 
     def stop_between_batches(self) -> bool:
         """Stop every query that is not in the middle of a micro-batch, or has finished one since the first call.

@@ -40,7 +40,7 @@ def places_of(query: Query, found: Continuation, location: str, *, run: int, bat
         state.operator: Place(
             root=f"{location.rstrip('/')}/{query.id}/{STATE}/{state.place}",
             operator=state.operator,
-            lineage=state.lineage,
+            lineage=state.stored,
             run=run,
             scales=tuple(Scale(partitions, first) for partitions, first in record.scales),
             begun=state.begun,

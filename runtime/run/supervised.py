@@ -118,7 +118,7 @@ def _run(plan: Plan, start: Callable[[Waiting], Any], supervision: Supervision, 
             pause = restarts.delay(time.monotonic()) if may_heal else None
             if pause is None:
                 raise
-            known = error if isinstance(error, HintplanError) else failed("Spark failed", error, lambda file: None)
+            known = error if isinstance(error, HintplanError) else failed("Spark failed", error)
         health.restarts += 1
         health.enter(RESTARTING)
         report.restart(

@@ -8,17 +8,43 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from urllib.parse import unquote
 
 from hintplan.plans.errors import RunError, Unavailable
+from hintplan.plans.text.counts import first_of, shortened
 from hintplan.runtime.spark.failure import evidence, is_transient, root_cause
 from hintplan.runtime.spark.worker_faults import worker_fault
 
 Explanation = tuple[str, str]
 """What is wrong, and what to do."""
 
-WrongLine = Callable[[str], tuple[str, str] | None]
-"""Finds the format of a file, and its first line that cannot be read, which Spark does not tell."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrongLine:
+    """The first line of a file of a ``format`` that cannot be read; ``column`` says in which column, if that is known.
+
+    >>> WrongLine(format="json", text='{"v": 300}', column="'v' is TINYINT, and has 300").format
+    'json'
+    """
+
+    format: str
+    text: str
+    column: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedTables:
+    """What Spark does not tell of the tables of a plan that failed.
+
+    ``wrong_line`` finds that of a file; ``brokers`` are the tables of topics, each with its servers, as people read it.
+    """
+
+    wrong_line: Callable[[str], WrongLine | None] = lambda file: None
+    brokers: tuple[str, ...] = ()
+
+
+NO_TABLES = FailedTables()
 
 _RESUME = "then run again; nothing that was committed is lost"
 _CORRECT = (
@@ -31,16 +57,17 @@ _OWN_MODULE = (
     "--conf spark.submit.pyFiles=A.py,B.zip takes along more, or install it on every worker"
 )
 _SHOWN = 80
+_NAMED = 3
 _URL = r"(?:file:(?://)?)?"
 
 
-def failed(what: str, error: BaseException, wrong_line: WrongLine, after: str = "") -> RunError:
+def failed(what: str, error: BaseException, tables: FailedTables = NO_TABLES, after: str = "") -> RunError:
     """The error that a user gets for one of Spark's: ``what`` failed, of what, ``after`` it, and what mends it.
 
     It is Unavailable if another attempt may help.
     """
     kind = Unavailable if is_transient(error) else RunError
-    if known := explained(error, wrong_line) or worker_fault(evidence(error)):
+    if known := explained(error, tables) or worker_fault(evidence(error)):
         cause, hint = known
         return kind(f"{what}: {cause}{after}", hint=hint)
     cause = root_cause(error)
@@ -48,16 +75,16 @@ def failed(what: str, error: BaseException, wrong_line: WrongLine, after: str = 
     return kind(f"{what}: {cause}{after}", hint=_OWN_MODULE.format(own[1]) if own else None)
 
 
-def explained(error: BaseException, wrong_line: WrongLine) -> Explanation | None:
+def explained(error: BaseException, tables: FailedTables = NO_TABLES) -> Explanation | None:
     """What ``error`` of a query that ended or did not start comes from; None if it is none of the known faults."""
     text = evidence(error)
     if "Traceback (most recent call last)" in text:
         return None  # from Python code, whose own error says it best
-    found = _malformed_row(text, wrong_line) or _no_room(text)
+    found = _malformed_row(text, tables) or _no_room(text) or _no_broker(text, tables)
     return found or next((found for explain in _FAULTS if (found := explain(text)) is not None), None)
 
 
-def _malformed_row(text: str, wrong_line: WrongLine) -> Explanation | None:
+def _malformed_row(text: str, tables: FailedTables) -> Explanation | None:
     """A line of a source that is not what its format and columns say."""
     if "[MALFORMED_CSV_RECORD]" not in text and "[MALFORMED_RECORD_IN_PARSING" not in text:
         return None
@@ -68,10 +95,12 @@ def _malformed_row(text: str, wrong_line: WrongLine) -> Explanation | None:
             f"{file} has a line that is too much for the parser of JSON: {limit[1]}",
             f"{_CORRECT}; or set the table's option 'json.ignore-parse-errors' = 'true', which skips the line",
         )
-    name, line = wrong_line(file) or ("json.ignore-parse-errors' or 'csv", "")
-    shown = f": {line[:_SHOWN]}{'...' if len(line) > _SHOWN else ''}" if line else ""
+    wrong = tables.wrong_line(file) or WrongLine(format="json.ignore-parse-errors' or 'csv", text="")
+    name = wrong.format
+    shown = f": {shortened(wrong.text, _SHOWN)}" if wrong.text else ""
+    column = f" (column {shortened(wrong.column, _SHOWN)})" if wrong.column else ""
     return (
-        f"{file} has a line that does not fit the table{shown}",
+        f"{file} has a line that does not fit the table{column}{shown}",
         f"{_CORRECT}; or set the table's option '{name}.ignore-parse-errors' = 'true', which makes "
         "NULL of what cannot be read and skips lines of which nothing can",
     )
@@ -151,13 +180,14 @@ def _no_messages(text: str) -> Explanation | None:
     )
 
 
-def _no_broker(text: str) -> Explanation | None:
+def _no_broker(text: str, tables: FailedTables) -> Explanation | None:
     if not re.search(
         r"Timed out waiting for a node assignment|No resolvable bootstrap urls|not present in metadata", text
     ):
         return None
     return (
-        "the servers of a topic do not answer",
+        "the servers of a topic do not answer"
+        + (f": those of {first_of(tables.brokers, _NAMED)}" if tables.brokers else ""),
         "see that they run, and that the table's 'properties.bootstrap.servers' and what they call themselves "
         "(advertised.listeners) can be reached from here and from where tasks run, " + _RESUME,
     )
@@ -202,7 +232,6 @@ _FAULTS: tuple[Callable[[str], Explanation | None], ...] = (
     _another_run,
     _no_messages,
     _no_topic,
-    _no_broker,
     _another_protocol,
     _of_s3,
     _long_name,

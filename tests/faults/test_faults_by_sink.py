@@ -59,7 +59,12 @@ FAULTS: dict[str, tuple[str, str, str, str]] = {
         "id",
         'in/1.json has a line that does not fit the table: {"id": oh no',
     ),
-    "csv": ("csv", "1\nx\n", "id", "in/1.csv has a line that does not fit the table: x"),
+    "csv": (
+        "csv",
+        "1\nx\n",
+        "id",
+        "in/1.csv has a line that does not fit the table (column 'id' is BIGINT, and has x): x",
+    ),
     "parser": (
         "json",
         '{"id": 1' + "0" * 1001 + "}\n",

@@ -91,7 +91,10 @@ def test_a_wrong_line_of_csv_is_named_and_skipped_when_that_is_asked_for(spark: 
     lines = [f"{order['id']},{order['customer']},{order['amount']}" for order in orders]
     (tmp_path / "orders" / "0.csv").write_text("\n".join([*lines, "x,y,z"]), encoding="utf-8")
     said = refused(plan, spark, tmp_path / "checkpoint")
-    assert f"{tmp_path}/orders/0.csv has a line that does not fit the table: x,y,z" in said
+    assert (
+        f"{tmp_path}/orders/0.csv has a line that does not fit the table (column 'id' is BIGINT, and has x): x,y,z"
+        in said
+    )
     assert "'csv.ignore-parse-errors' = 'true'" in said
     run_once(with_option(plan, "orders", **{"csv.ignore-parse-errors": "true"}), spark, tmp_path / "checkpoint")
     assert fold(changes(tmp_path)) == expected(orders)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from hintplan.plans.connectors.filesystem import FILESYSTEM
 from hintplan.runtime.connectors.connector import ConnectorCode
 from hintplan.runtime.connectors.filesystem.overwrite import batch_overwriter
-from hintplan.runtime.connectors.filesystem.read import read, read_batch, read_files, read_in_arrow, wrong_line
+from hintplan.runtime.connectors.filesystem.read import read, read_batch, read_files, read_in_arrow
 from hintplan.runtime.connectors.filesystem.write import batch_writer, batches_had, micro_batch_writer, writer
+from hintplan.runtime.connectors.filesystem.wrong_line import wrong_line
 from hintplan.runtime.lookup.source import source_of_classes
 
 __all__ = ["CODE"]

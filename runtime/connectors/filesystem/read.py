@@ -13,11 +13,8 @@ at once; where the order matters, each row says when it arrived: by modification
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -65,7 +62,7 @@ from hintplan.runtime.spark.session import is_remote
 from hintplan.runtime.storage.pins import PinPlace
 from hintplan.runtime.types import to_arrow
 
-_CORRUPT = "__corrupt"
+CORRUPT = "__corrupt"
 _EVERY_AGE = "100000000d"
 """Longer than the dates of any two files are apart: Spark takes no file that is older than its newest by more."""
 
@@ -157,7 +154,7 @@ def _load(
     if changelog != "false":
         schema = schema.add(OP, StringType())
     declared, last = StructType(schema.fields[:]), None  # add() changes the schema itself
-    breaks_lines = may_break_lines(table) and not _has_undeclared_partitions(spark, table)
+    breaks_lines = may_break_lines(table) and not has_undeclared_partitions(spark, table)
     if breaks_lines:
         schema, last = with_last_as_text(schema), last_column(schema, table)
     chosen = table.options["format"]
@@ -167,8 +164,8 @@ def _load(
     reader = reader.format("binaryFile" if chosen == "avro" else spark_format(table))
     reader = reader.options(**read_options(table, breaks_lines=breaks_lines))
     if lenient:
-        schema = schema.add(_CORRUPT, StringType())
-        reader = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", _CORRUPT)
+        schema = schema.add(CORRUPT, StringType())
+        reader = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", CORRUPT)
     elif chosen in TEXTS:
         reader = reader.option("mode", "FAILFAST")
     try:
@@ -193,7 +190,7 @@ def _load(
         some = readable[0]
         for one in readable[1:]:
             some = some | one
-        rows = rows.where(~_is_wrong(last) | some)
+        rows = rows.where(~is_wrong(last) | some)
     kind = []
     if changelog != "false":
         kind = [kind_of_op(_field(OP, last), upserts=changelog == "upsert").alias(KIND)]
@@ -220,41 +217,17 @@ def _load(
     return selected
 
 
-def wrong_line(spark: SparkSession, table: Table, file: str) -> tuple[str, str] | None:
-    """The format of ``file`` and its first line that does not fit ``table``; None if it has none or is not its own."""
-    chosen = table.options["format"]
-    path = os.path.abspath(re.sub("^file:(//)?", "", table.options["path"]))
-    if chosen not in TEXTS or path not in (file, *map(str, Path(file).parents)):
-        return None
-    schema = stored_schema(table)
-    if option(table, "source.changelog") != "false":
-        schema = schema.add(OP, StringType())
-    last = None
-    if may_break_lines(table) and not _has_undeclared_partitions(spark, table):
-        schema, last = with_last_as_text(schema), last_column(schema, table)
-    reader = spark.read.format(chosen).options(**read_options(table, breaks_lines=last is not None))
-    names = schema.fieldNames()
-    reader = reader.schema(schema.add(_CORRUPT, StringType()))
-    reader = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", _CORRUPT)
-    # A row whose last column is wrong is put together again; Spark has kept the others as they are.
-    fields = [F.coalesce(F.col(quoted(field)).cast("string"), F.lit("")) for field in names]
-    line = F.coalesce(F.col(_CORRUPT), F.concat_ws(option(table, "csv.field-delimiter") or ",", *fields))
-    for row in load_batch(spark, reader, file).where(_is_wrong(last)).limit(1).select(line.alias(_CORRUPT)).collect():
-        return chosen, str(row[_CORRUPT]).rstrip("\r\n")
-    return None
-
-
 def _field(name: str, last: LastColumn | None) -> Column:
     """The value of a field, or NULL."""
     return last.value if last is not None and name == last.name else F.col(quoted(name))
 
 
-def _is_wrong(last: LastColumn | None) -> Column:
+def is_wrong(last: LastColumn | None) -> Column:
     """Whether a row has something that cannot be read."""
-    return F.col(_CORRUPT).isNotNull() | (F.lit(False) if last is None else last.is_wrong)
+    return F.col(CORRUPT).isNotNull() | (F.lit(False) if last is None else last.is_wrong)
 
 
-def _has_undeclared_partitions(spark: SparkSession, table: Table) -> bool:
+def has_undeclared_partitions(spark: SparkSession, table: Table) -> bool:
     """Whether directories like ``day=1`` have values of columns, so that another column is the last one of a file."""
     try:
         return not table.partitioned_by and are_partitioned(spark, table.options["path"])

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
+
+import psycopg
 
 from hintplan.plans.connectors.jdbc import parse_server_url
 from hintplan.plans.declarations.durations import parse_duration
@@ -12,8 +15,28 @@ from hintplan.runtime.lookup.sources.failures import redacted
 from hintplan.runtime.lookup.sources.hosts import refuse_link_local
 from hintplan.runtime.secrets import resolve
 
-PASSING = ("08", "40", "53", "55P03", "57", "58")
+_PASSING = ("08", "40", "53", "55P03", "57", "58")
 """Beginnings of the SQLSTATEs of what may be over at the next attempt: connections, conflicts, resources, shutdowns."""
+
+_REFUSED = re.compile(
+    r"authentication failed|no password supplied|(?:role|user|database) .* does not exist|no pg_hba\.conf entry"
+    r"|not permitted to log in|permission denied for database|does not support SSL|certificate"
+)
+"""What libpq says of a connection that is refused for good; it has no SQLSTATE of connections."""
+
+REFUSED_HINT = "check 'username', the variable that 'password' refers to, and the database in 'url'"
+
+
+def is_refused(error: psycopg.Error) -> bool:
+    """Whether the server has refused the user or the database, or how it was asked, as it would again."""
+    return error.sqlstate is None and _REFUSED.search(str(error)) is not None
+
+
+def passes(error: psycopg.Error) -> bool:
+    """Whether another attempt may help: the server was not reached, or has refused for a reason that passes."""
+    if error.sqlstate is not None:
+        return error.sqlstate.startswith(_PASSING)
+    return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) and not is_refused(error)
 
 
 def connection_settings(options: Mapping[str, str], table: str, session: str) -> dict[str, Any]:

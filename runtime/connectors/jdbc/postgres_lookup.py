@@ -20,7 +20,7 @@ from psycopg_pool import AsyncConnectionPool, ConnectionPool, PoolTimeout
 from hintplan.plans.connectors.jdbc import ScanPart
 from hintplan.plans.declarations.durations import parse_duration
 from hintplan.plans.errors import RunError
-from hintplan.runtime.connectors.jdbc.postgres_connection import PASSING, connection_settings
+from hintplan.runtime.connectors.jdbc.postgres_connection import REFUSED_HINT, connection_settings, is_refused, passes
 from hintplan.runtime.connectors.jdbc.postgres_query import KeyQuery, key_query, probe_query, scan_query
 from hintplan.runtime.expressions.asked import Asked
 from hintplan.runtime.lookup.api import AsyncLookupFunction, Key, LookupContext, LookupFunction, Row, ScanFunction
@@ -172,8 +172,9 @@ def failures(context: LookupContext) -> Iterator[None]:
                 hint="is there an index on the key columns? 'statement.timeout' sets the limit",
                 path=path,
             ) from None
-        connection_lost = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) and not state
-        if connection_lost or state.startswith(PASSING):
+        if is_refused(error):
+            raise RunError(f"PostgreSQL refused a connection: {text}", hint=REFUSED_HINT, path=path) from None
+        if passes(error):
             raise SourceUnavailable(f"PostgreSQL did not answer a lookup: {text}", path=path) from None
         raise RunError(f"PostgreSQL refused a lookup: {text}", hint=_HINTS.get(state), path=path) from None
 

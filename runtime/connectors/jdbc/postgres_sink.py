@@ -19,7 +19,7 @@ from hintplan.plans.connectors.jdbc import split_name
 from hintplan.plans.declarations.tables import Column
 from hintplan.plans.declarations.types import parse_type
 from hintplan.plans.errors import RunError
-from hintplan.runtime.connectors.jdbc.postgres_connection import PASSING, connection_settings
+from hintplan.runtime.connectors.jdbc.postgres_connection import REFUSED_HINT, connection_settings, is_refused, passes
 from hintplan.runtime.connectors.jdbc.target import OP, PART, Found, Passing, Row, Server, Stage, Target, moments
 from hintplan.runtime.lookup.sources.failures import redacted
 
@@ -73,8 +73,9 @@ def _transaction(target: Target) -> Iterator[Any]:
     except psycopg.Error as error:
         state = error.sqlstate or ""
         text = redacted(error.diag.message_primary or " ".join(str(error).split()), target.options)
-        lost = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) and not state
-        if lost or state.startswith(PASSING):
+        if is_refused(error):
+            raise RunError(f"PostgreSQL refused a connection: {text}", hint=REFUSED_HINT, path=target.path) from None
+        if passes(error):
             raise Passing(f"PostgreSQL did not write to table {target.options['table-name']!r}: {text}") from None
         message = f"PostgreSQL refused to write to table {target.options['table-name']!r}: {text}"
         raise RunError(message, hint=_HINTS.get(state), path=target.path) from None

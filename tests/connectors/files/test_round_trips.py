@@ -20,6 +20,7 @@ from hintplan.plans.errors import RunError
 from hintplan.runtime.connectors.filesystem.scan import FilesScan
 from hintplan.runtime.connectors.table import batch_writer, read, read_batch, wrong_line
 from hintplan.runtime.lookup.api import LookupContext
+from hintplan.runtime.spark.explanation import WrongLine
 from hintplan.runtime.types import to_arrow, to_spark
 from tests.connectors.files.test_formats_on_spark import streamed
 
@@ -216,10 +217,33 @@ def test_a_wrong_last_column_fails_the_run_or_is_null(spark, tmp_path: Path) -> 
     source = table(tmp_path / "in", "csv", {"a": "STRING", "b": "INT"})
     with pytest.raises(PySparkException, match=r"MALFORMED_RECORD_IN_PARSING\].*a\.csv\. Column b is not int: 2x"):
         read_batch(spark, "t", source, ("a", "b")).collect()
-    assert wrong_line(spark, {"t": source}, str(tmp_path / "in" / "a.csv")) == ("csv", "c,2x")
+    wrong = wrong_line(spark, {"t": source}, str(tmp_path / "in" / "a.csv"))
+    assert wrong == WrongLine(format="csv", text="c,2x", column="'b' is INT, and has 2x")
     lenient = table(tmp_path / "in", "csv", {"a": "STRING", "b": "INT"}, **{"csv.ignore-parse-errors": "true"})
     found = [tuple(row) for row in read_batch(spark, "t", lenient, ("a", "b")).collect()]
     assert found == [("a\nb", 1), ("c", None), ("d", None), ("e", None)]
+
+
+@pytest.mark.parametrize(
+    ("format_", "line", "column"),
+    [
+        ("json", '{"a": 1, "b": 3000000000, "c": 1}', "'b' is INT, and has 3000000000"),
+        ("json", '{"a": 1, "b": null, "c": "x"}', "'c' is DECIMAL(4, 1), and has x"),
+        ("json", '{"a": 1, "b": {"x": 1}}', "'b' is INT, and has {\"x\": 1}"),
+        ("json", '{"a": 1, "b": oh no', ""),
+        ("json", "[1]", ""),
+        ("csv", "1,3000000000,2", "'b' is INT, and has 3000000000"),
+        ("csv", "1,,x", "'c' is DECIMAL(4, 1), and has x"),
+        ("csv", '"x",1,2', "'a' is BIGINT, and has x"),
+    ],
+)
+def test_the_column_of_a_wrong_line_is_named(spark, tmp_path: Path, format_: str, line: str, column: str) -> None:
+    (tmp_path / "in").mkdir()
+    right = {"json": '{"a": 1, "b": 2, "c": 1.5}', "csv": "1,2,1.5"}[format_]
+    (tmp_path / "in" / f"a.{format_}").write_text(f"{right}\n{line}\n")
+    source = table(tmp_path / "in", format_, {"a": "BIGINT", "b": "INT", "c": "DECIMAL(4, 1)"})
+    wrong = wrong_line(spark, {"t": source}, str(tmp_path / "in" / f"a.{format_}"))
+    assert wrong == WrongLine(format=format_, text=line, column=column)
 
 
 @pytest.mark.parametrize("text", ["a,b", "a\nb", "a\rb", "\x00"])

@@ -108,6 +108,7 @@ def test_a_column_that_does_not_fit_is_refused(server, column, type_, said):
     ("changed", "error", "said"),
     [
         ({"table-name": "gone"}, RunError, "MySQL refused a lookup: "),
+        ({"username": "nobody"}, RunError, "MySQL refused a lookup: .*Access denied for user 'nobody'"),
         ({"url": "jdbc:mysql://127.0.0.1:1/shop"}, SourceUnavailable, "MySQL did not answer a lookup: "),
     ],
 )

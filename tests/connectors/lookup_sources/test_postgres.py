@@ -180,6 +180,21 @@ class TestLookups:
             ask(("EUR",))
 
     @pytest.mark.parametrize(
+        ("changed", "said"),
+        [
+            ({"username": "nobody"}, "password authentication failed for user"),
+            ({"url": "/nowhere"}, 'database "nowhere" does not exist'),
+        ],
+    )
+    def test_a_server_that_refuses_the_user_or_the_database_is_not_asked_again(self, server, mode, changed, said):
+        if "url" in changed:
+            changed = {"url": server.url.removesuffix("/shop") + changed["url"]}
+        with asked(mode, context(options(server, "rates") | changed, RATES, keys=["code"])) as ask:
+            with pytest.raises(RunError, match=f"tables.t: PostgreSQL refused a connection: .*{said}") as caught:
+                ask(("EUR",))
+            assert "check 'username', the variable that 'password' refers to" in str(caught.value)
+
+    @pytest.mark.parametrize(
         ("columns", "message"),
         [
             ({"id": "INT"}, "column 'id' is INT here, but int8 in PostgreSQL\n  hint: declare it BIGINT"),

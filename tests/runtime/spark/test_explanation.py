@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hintplan.runtime.spark.explanation import explained, failed
+from hintplan.runtime.spark.explanation import FailedTables, WrongLine, explained, failed
 from hintplan.runtime.spark.failure import root_cause
 
 READING = "SparkException: [FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:///in/my%20orders/9"
@@ -20,13 +20,13 @@ CASES = {
     "json": (
         READING + ".json.  SQLSTATE: KD001\n[MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION] Malformed records are "
         "detected in record parsing: [null,null].",
-        "/in/my orders/9.json has a line that does not fit the table: a line of ",
+        "/in/my orders/9.json has a line that does not fit the table (column 'v' is INT, and has 3000000000): a line",
         "'json.ignore-parse-errors' = 'true'",
     ),
     "csv": (
         READING + ".csv.  SQLSTATE: KD001\n[MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION] Malformed records are "
         "detected in record parsing: [null,1].\n\tat org.apache.spark.sql.catalyst.csv.UnivocityParser.parse",
-        "/in/my orders/9.csv has a line that does not fit the table: a line of ",
+        "/in/my orders/9.csv has a line that does not fit the table (column 'v' is INT, and has 3000000000): a line",
         "'csv.ignore-parse-errors' = 'true'",
     ),
     "full disk": (
@@ -63,7 +63,7 @@ CASES = {
     ),
     "no broker": (
         "org.apache.kafka.common.errors.TimeoutException: Timed out waiting for a node assignment. Call: listTopics",
-        "the servers of a topic do not answer",
+        "the servers of a topic do not answer: those of table o (127.0.0.1:1), table p (a:9092, b:9092)",
         "'properties.bootstrap.servers'",
     ),
     "second run": (
@@ -74,13 +74,22 @@ CASES = {
 }
 
 
+def tables(more: str = "") -> FailedTables:
+    def wrong_line(file: str) -> WrongLine:
+        return WrongLine(
+            format=file.rpartition(".")[2], text=f"a line of {file}{more}", column="'v' is INT, and has 3000000000"
+        )
+
+    return FailedTables(wrong_line=wrong_line, brokers=("table o (127.0.0.1:1)", "table p (a:9092, b:9092)"))
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_a_known_fault_is_told_with_its_file_and_what_to_do(case: str) -> None:
     text, message, hint = CASES[case]
-    found = explained(RuntimeError(text), lambda file: (file.rpartition(".")[2], f"a line of {file}" + "x" * 200))
+    found = explained(RuntimeError(text), tables("x" * 200))
     assert found is not None
     assert found[0].startswith(message)
-    assert len(found[0]) < 200
+    assert len(found[0]) < 250
     assert hint in found[1]
 
 
@@ -96,7 +105,7 @@ def test_what_a_worker_says_of_damaged_state_is_told_without_the_way_it_came() -
         f"hintplan.plans.errors.RunError: {said}\n  hint: restore it\n\n"
         "\tat org.apache.spark.api.python.BasePythonRunner"
     )
-    error = failed("the query of sink_r failed", RuntimeError(text), lambda file: None)
+    error = failed("the query of sink_r failed", RuntimeError(text))
     assert str(error) == f"the query of sink_r failed: RunError: {said}\n  hint: restore it"
 
 
@@ -108,7 +117,7 @@ def test_what_a_worker_says_of_damaged_state_is_told_without_the_way_it_came() -
     ],
 )
 def test_other_errors_and_those_of_python_code_speak_for_themselves(text: str) -> None:
-    assert explained(RuntimeError(text), lambda file: None) is None
+    assert explained(RuntimeError(text)) is None
 
 
 CALLBACK = (
@@ -129,7 +138,7 @@ def test_a_known_fault_is_told_through_a_sink_in_python_too(case: str) -> None:
         f"{CALLBACK}{FROM_JAVA}SparkException: Exception thrown in awaitResult: \n\tat a.b(C.scala:1)\n"
         f"Caused by: {text}"
     )
-    found = explained(RuntimeError(wrapped), lambda file: (file.rpartition(".")[2], f"a line of {file}"))
+    found = explained(RuntimeError(wrapped), tables())
     assert found is not None
     assert found[0].startswith(message)
 

@@ -44,14 +44,14 @@ STAYS = {
 
 @pytest.mark.parametrize("name", PASSES)
 def test_what_may_be_over_at_the_next_attempt(name: str) -> None:
-    error = failed("the query of sink_r failed", Exception(PASSES[name]), lambda file: None)
+    error = failed("the query of sink_r failed", Exception(PASSES[name]))
     assert isinstance(error, Unavailable)
     assert is_transient(error)
 
 
 @pytest.mark.parametrize("name", STAYS)
 def test_what_is_for_good(name: str) -> None:
-    error = failed("the query of sink_r failed", Exception(STAYS[name]), lambda file: None)
+    error = failed("the query of sink_r failed", Exception(STAYS[name]))
     assert type(error) is RunError
     assert not is_transient(error)
 

@@ -47,6 +47,6 @@ def test_a_text_about_memory_is_no_lack_of_it(text: str) -> None:
 def test_a_module_of_the_users_is_named_with_how_to_send_it() -> None:
     text = "Traceback (most recent call last):\n  File x\nModuleNotFoundError: No module named 'shop'\n"
     assert worker_fault(text) is None
-    error = failed("the query of s failed", RuntimeError(text), lambda file: None)
+    error = failed("the query of s failed", RuntimeError(text))
     assert "No module named 'shop'" in str(error)
     assert "--allow-module sends the package along" in str(error)
