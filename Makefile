@@ -117,6 +117,7 @@ flink-goldens: $(INSTALLED) java kafka
 	.flink/bin/python tests/flink/record_reserved.py
 	.flink/bin/python tests/flink/record_keys.py
 	.flink/bin/python tests/connectors/messages/debezium/record_flink.py
+	.flink/bin/python tests/connectors/messages/debezium/record_avro.py
 	$(BIN)/python tests/flink/record_protobuf.py .flink/bin/python
 	.flink/bin/python tests/flink/record_files.py "$$($(BIN)/python -c 'import pyspark; print(pyspark.__path__[0] + "/jars")')"
 

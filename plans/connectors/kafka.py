@@ -148,9 +148,7 @@ IDLE = {
     "sink.transactional-id-prefix": _NO_TRANSACTIONS,
 }
 """Options of Flink's topics that change nothing here, and why."""
-_ENVELOPES = dict.fromkeys(
-    ("debezium-avro", "debezium-avro-confluent"), "let Debezium write JSON, and read it with 'debezium-json'"
-)
+_ENVELOPES = {"debezium-avro": "write 'debezium-avro-confluent', for messages whose schemas are in a registry"}
 
 KAFKA = Connector(
     name="kafka",

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 
 from hintplan.plans.connectors.columns import BINARY, NESTED, avro_misfit, physical, with_other_keys
 from hintplan.plans.connectors.messages.format_options import (
-    AVRO,
     DESCRIPTORS,
+    IN_AVRO,
     INCLUDE,
     MESSAGE,
+    OF_REGISTRY,
     PART_OPTIONS,
     PREFIX,
     PREFIXED,
     PROTOBUF,
-    REGISTRY,
     SETTINGS,
 )
 from hintplan.plans.connectors.messages.formats import Part, key_columns, key_part, value_format, value_part
@@ -125,8 +125,8 @@ def _check_key(path: str, table: Table) -> Iterator[Diagnostic]:
 
 
 def _check_registry(path: str, part: Part) -> Iterator[Diagnostic]:
-    key = f"{part.before}{REGISTRY}"
-    url = part.options.get(REGISTRY)
+    key = f"{part.before}{part.format}.url"
+    url = part.options.get(f"{part.format}.url")
     if url is None:
         message = f"the format {part.format} needs the option {key!r}"
         yield Diagnostic(message=message, hint=f"add '{key}' = 'http://host:8081'", path=path)
@@ -136,7 +136,7 @@ def _check_registry(path: str, part: Part) -> Iterator[Diagnostic]:
 
 
 def _check_part(path: str, part: Part) -> Iterator[Diagnostic]:
-    if part.format == "avro-confluent":
+    if part.format in OF_REGISTRY:
         yield from _check_registry(path, part)
     if part.format == PROTOBUF:
         yield from _check_definition(path, part)
@@ -162,7 +162,7 @@ def _check_part(path: str, part: Part) -> Iterator[Diagnostic]:
         elif part.format == PROTOBUF and (unknown := _not_in_protobuf(data_type)):
             message = f"the format protobuf cannot hold column {name!r}: it knows no {unknown}"
             yield Diagnostic(message=message, hint="declare it as the field of the message is", path=path)
-        elif part.format in AVRO and _is_legacy(part) and (misfit := avro_misfit(data_type)):
+        elif part.format in IN_AVRO and _is_legacy(part) and (misfit := avro_misfit(data_type)):
             message = f"the format {part.format} cannot hold column {name!r}: Flink maps no {misfit} to its times"
             hint = "declare it TIMESTAMP(3), or set 'avro.timestamp_mapping.legacy' = 'false' with the format avro"
             yield Diagnostic(message=message, hint=hint, path=path)

@@ -7,10 +7,18 @@ from collections.abc import Mapping
 from hintplan.plans.connectors.options import option
 from hintplan.plans.settings.setting import Setting
 
-CHANGELOGS = ("debezium-json", "canal-json")
+DEBEZIUM_AVRO = "debezium-avro-confluent"
+
+CHANGELOGS = ("debezium-json", DEBEZIUM_AVRO, "canal-json")
 """The formats whose values are changes."""
 
-AVRO = ("avro", "avro-confluent")
+CONFLUENT = "avro-confluent"
+AVRO = ("avro", CONFLUENT)
+
+IN_AVRO = (*AVRO, DEBEZIUM_AVRO)
+
+OF_REGISTRY = (CONFLUENT, DEBEZIUM_AVRO)
+"""The formats whose messages are in Avro, and say the number of their schema in a registry."""
 
 PROTOBUF = "protobuf"
 
@@ -19,7 +27,6 @@ ROWS = ("json", "csv", "raw", *AVRO, PROTOBUF)
 
 FORMATS = (*ROWS, *CHANGELOGS)
 
-REGISTRY = "avro-confluent.url"
 MESSAGE = f"{PROTOBUF}.message-class-name"
 DESCRIPTORS = f"{PROTOBUF}.descriptor-file"
 
@@ -35,6 +42,15 @@ def _lenient(name: str) -> Setting:
 def _times(name: str) -> Setting:
     return option(
         f"{name}.timestamp-format.standard", "choice", choices=("SQL", "ISO-8601"), default="SQL", description=_STANDARD
+    )
+
+
+def _of_registry(name: str) -> tuple[Setting, ...]:
+    return (
+        option(f"{name}.url", description="The schema registry, as http://host:8081 or https://host."),
+        option(f"{name}.subject", description="What the schema of a sink is registered under; topic-value if absent."),
+        option(f"{name}.basic-auth.user-info", secret=True, description="user:password, as ${env:NAME}."),
+        option(f"{name}.bearer-auth.token", secret=True, description="A token, as ${env:NAME}."),
     )
 
 
@@ -70,12 +86,7 @@ FORMAT_OPTIONS: tuple[Setting, ...] = (
         default="true",
         description="Whether TIMESTAMP is timestamp-millis in Avro, and not local-timestamp.",
     ),
-    option(REGISTRY, description="The schema registry, as http://host:8081 or https://host."),
-    option(
-        "avro-confluent.subject", description="What the schema of a sink is registered under; topic-value if absent."
-    ),
-    option("avro-confluent.basic-auth.user-info", secret=True, description="user:password, as ${env:NAME}."),
-    option("avro-confluent.bearer-auth.token", secret=True, description="A token, as ${env:NAME}."),
+    *_of_registry(CONFLUENT),
     option(
         MESSAGE, description="The message: its name in Protobuf, or of its class in Java, as com.example.Orders$Order."
     ),
@@ -102,6 +113,7 @@ FORMAT_OPTIONS: tuple[Setting, ...] = (
         default="false",
         description="Whether messages have a schema beside the payload.",
     ),
+    *_of_registry(DEBEZIUM_AVRO),
     _lenient("canal-json"),
     _times("canal-json"),
     option("canal-json.database.include", description="A regular expression of the databases whose changes are read."),

@@ -13,13 +13,13 @@ from typing import Literal
 
 from hintplan.plans.connectors.columns import physical
 from hintplan.plans.connectors.messages.format_options import (
-    AVRO,
     CHANGELOGS,
     DESCRIPTORS,
+    IN_AVRO,
     INCLUDE,
+    OF_REGISTRY,
     PREFIX,
     PROTOBUF,
-    REGISTRY,
     SETTINGS,
 )
 from hintplan.plans.connectors.reach import Place, http_host, local_file
@@ -96,12 +96,15 @@ def _part(table: Table, side: str, chosen: str, columns: tuple[TableColumn, ...]
 def places_of_schemas(table: Table) -> Iterator[Place]:
     """The schema registries that a checked table asks, and the files with its definitions."""
     for part in (key_part(table), value_part(table)):
-        if part is not None and part.format == "avro-confluent":
-            yield http_host(part.before + REGISTRY, part.options[REGISTRY])
+        if part is not None and part.format in OF_REGISTRY:
+            url = f"{part.format}.url"
+            yield http_host(part.before + url, part.options[url])
         if part is not None and part.format == PROTOBUF:
             yield local_file(part.before + DESCRIPTORS, part.options[DESCRIPTORS], is_definition=True)
 
 
 def has_binary_format(table: Table) -> bool:
     """Whether messages of a checked table are in a format that Python reads and writes with a library of its own."""
-    return any(part is not None and part.format in (*AVRO, PROTOBUF) for part in (key_part(table), value_part(table)))
+    return any(
+        part is not None and part.format in (*IN_AVRO, PROTOBUF) for part in (key_part(table), value_part(table))
+    )

@@ -29,9 +29,13 @@ __all__ = [
     "TableColumn",
     "avro_decoder",
     "avro_encoder",
+    "fields_writer",
     "from_avro",
+    "record_reader",
     "record_schema",
+    "record_writer",
     "schema_of",
+    "values_reader",
 ]
 
 _NAME = "org.apache.flink.avro.generated.record"
@@ -60,15 +64,21 @@ def schema_of(part: Part) -> dict[str, Any]:
 
 def record_schema(types: Mapping[str, str], *, legacy: bool) -> dict[str, Any]:
     """The schema of a record of fields with these ``types``; ValueError for one that Avro cannot hold."""
-    fields = [
-        {"name": field, "type": _nullable(parse_type(type_text), f"{_NAME}_{field}", legacy)}
-        for field, type_text in types.items()
-    ]
-    for each in fields:
-        if isinstance(each["type"], list):
-            each["default"] = None
+    fields = _fields({field: parse_type(text) for field, text in types.items()}, _NAME, legacy)
     namespace, _, name = _NAME.rpartition(".")
     return {"type": "record", "name": name, "namespace": namespace, "fields": fields}
+
+
+def _fields(types: Mapping[str, DataType], name: str, legacy: bool) -> list[dict[str, Any]]:
+    """The fields of the record called ``name``; those that may be NULL are by default."""
+    return [
+        {
+            "name": field,
+            "type": _nullable(each, f"{name}_{field}", legacy),
+            **({"default": None} if each.nullable else {}),
+        }
+        for field, each in types.items()
+    ]
 
 
 def _nullable(data_type: DataType, name: str, legacy: bool) -> Any:
@@ -100,28 +110,42 @@ def _schema(data_type: DataType, name: str, legacy: bool) -> Any:
             raise ValueError(f"Avro holds no {root} whose keys are no text")
         return {"type": "map", "values": _nullable(data_type.parts[1], name, legacy)}
     assert root == "ROW", root
-    children = zip(data_type.names, data_type.children, strict=True)
-    fields = [{"name": field, "type": _nullable(child, f"{name}_{field}", legacy)} for field, child in children]
-    return {"type": "record", "name": name.rpartition(".")[2], "fields": fields}
+    children = dict(zip(data_type.names, data_type.children, strict=True))
+    return {"type": "record", "name": name.rpartition(".")[2], "fields": _fields(children, name, legacy)}
 
 
 def avro_decoder(part: Part, wanted: Collection[str], schema: Any) -> Callable[[bytes], Sequence[Any]]:
     """What reads the values of ``part`` out of bytes that ``schema`` has written; ValueError for others."""
+    read, values_of = record_reader(schema), values_reader(part, wanted)
+    return lambda message: values_of(read(message))
+
+
+def record_reader(schema: Any) -> Callable[[bytes], dict[str, Any]]:
+    """What reads the fields of a record out of bytes that ``schema`` has written; ValueError for others."""
     from fastavro import parse_schema, schemaless_reader
 
     parsed = parse_schema(schema)
-    fields = [
-        (field, from_avro(parse_type(column.type)) if column.name in wanted else None)
-        for field, column in zip(part.fields, part.columns, strict=True)
-    ]
 
-    def decode(message: bytes) -> Sequence[Any]:
+    def read(message: bytes) -> dict[str, Any]:
         try:
             found = schemaless_reader(BytesIO(message), parsed, None)
         except FAULTS as error:
             raise ValueError(f"it is not of its schema of Avro: {error or type(error).__name__}") from None
         if not isinstance(found, dict):
             raise ValueError("its schema is none of a record")
+        return found
+
+    return read
+
+
+def values_reader(part: Part, wanted: Collection[str]) -> Callable[[Mapping[str, Any]], Sequence[Any]]:
+    """What makes the values of ``part`` of the fields of a record; ValueError for one that does not fit."""
+    fields = [
+        (field, from_avro(parse_type(column.type)) if column.name in wanted else None)
+        for field, column in zip(part.fields, part.columns, strict=True)
+    ]
+
+    def values_of(found: Mapping[str, Any]) -> Sequence[Any]:
         values = []
         for name, convert in fields:
             try:
@@ -130,27 +154,44 @@ def avro_decoder(part: Part, wanted: Collection[str], schema: Any) -> Callable[[
                 raise ValueError(f"field {name!r}: {error}") from None
         return values
 
-    return decode
+    return values_of
 
 
 def avro_encoder(part: Part, schema: Any) -> Callable[[Sequence[Any]], bytes]:
     """What writes the values of ``part`` with ``schema``; ValueError for NULL where it has none."""
+    write, record_of = record_writer(schema), fields_writer(part)
+    return lambda values: write(record_of(values))
+
+
+def record_writer(schema: Any) -> Callable[[Mapping[str, Any]], bytes]:
+    """What writes the fields of a record with ``schema``."""
     from fastavro import parse_schema, schemaless_writer
 
     parsed = parse_schema(schema)
-    legacy = is_legacy(part)
-    fields = [(f, _to_avro(parse_type(c.type), legacy)) for f, c in zip(part.fields, part.columns, strict=True)]
 
-    def encode(values: Sequence[Any]) -> bytes:
+    def write(record: Mapping[str, Any]) -> bytes:
         out = BytesIO()
-        record = {name: convert(value) for (name, convert), value in zip(fields, values, strict=True)}
-        for (name, _), value, column in zip(fields, values, part.columns, strict=True):
-            if value is None and not parse_type(column.type).nullable:
-                raise ValueError(f"column {name!r} is NULL, and is declared NOT NULL")
         schemaless_writer(out, parsed, record)
         return out.getvalue()
 
-    return encode
+    return write
+
+
+def fields_writer(part: Part) -> Callable[[Sequence[Any]], dict[str, Any]]:
+    """What makes the fields of a record of the values of ``part``; ValueError for NULL where it has none."""
+    legacy = is_legacy(part)
+    types = [parse_type(column.type) for column in part.columns]
+    fields = [(field, _to_avro(each, legacy), each.nullable) for field, each in zip(part.fields, types, strict=True)]
+
+    def record_of(values: Sequence[Any]) -> dict[str, Any]:
+        record = {}
+        for (name, convert, nullable), value in zip(fields, values, strict=True):
+            if value is None and not nullable:
+                raise ValueError(f"column {name!r} is NULL, and is declared NOT NULL")
+            record[name] = convert(value)
+        return record
+
+    return record_of
 
 
 def _to_avro(data_type: DataType, legacy: bool) -> Callable[[Any], Any]:

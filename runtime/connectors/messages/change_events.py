@@ -7,12 +7,12 @@ sink sees rows one by one: +I and +U are a creation of the row, -U and -D its de
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from hintplan.plans.connectors.messages.formats import Part
 from hintplan.runtime.connectors.messages.json_in import parse
-from hintplan.runtime.connectors.messages.json_objects import Fields, fields_of, json_row_encoder, values_of
+from hintplan.runtime.connectors.messages.json_objects import fields_of, json_row_encoder, values_of
 from hintplan.runtime.operator import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE
 
 Change = tuple[int, Sequence[Any]]
@@ -26,16 +26,21 @@ def debezium_decoder(part: Part, wanted: Collection[str]) -> Callable[[bytes], I
         payload = found.get("payload") if with_schema else found
         if not isinstance(payload, dict):
             raise ValueError("there is no payload" if with_schema else "it is no object of JSON")
-        op = payload.get("op")
-        if op in ("c", "r"):
-            return [(INSERT, _row(payload, "after", fields))]
-        if op == "u":
-            return [(UPDATE_BEFORE, _row(payload, "before", fields)), (UPDATE_AFTER, _row(payload, "after", fields))]
-        if op == "d":
-            return [(DELETE, _row(payload, "before", fields))]
-        raise ValueError(f"its op is {op!r}, expected c, r, u or d")
+        return debezium_changes(payload, lambda row: values_of(row, fields))
 
     return _decoder(part, changes)
+
+
+def debezium_changes(payload: Mapping[str, Any], values: Callable[[dict[str, Any]], Sequence[Any]]) -> list[Change]:
+    """The changes that an envelope of Debezium tells, whose rows have ``values``; ValueError for another."""
+    op = payload.get("op")
+    if op in ("c", "r"):
+        return [(INSERT, values(_row(payload, "after")))]
+    if op == "u":
+        return [(UPDATE_BEFORE, values(_row(payload, "before"))), (UPDATE_AFTER, values(_row(payload, "after")))]
+    if op == "d":
+        return [(DELETE, values(_row(payload, "before")))]
+    raise ValueError(f"its op is {op!r}, expected c, r, u or d")
 
 
 def canal_decoder(part: Part, wanted: Collection[str]) -> Callable[[bytes], Iterable[Change]]:
@@ -75,7 +80,7 @@ def debezium_encoder(part: Part) -> Callable[[int, Sequence[Any]], bytes]:
 
     def encode(kind: int, values: Sequence[Any]) -> bytes:
         row = write(values)
-        text = f'"before":null,"after":{row},"op":"c"' if _adds(kind) else f'"before":{row},"after":null,"op":"d"'
+        text = f'"before":null,"after":{row},"op":"c"' if adds(kind) else f'"before":{row},"after":null,"op":"d"'
         return f"{{{text}}}".encode()
 
     return encode
@@ -84,12 +89,11 @@ def debezium_encoder(part: Part) -> Callable[[int, Sequence[Any]], bytes]:
 def canal_encoder(part: Part) -> Callable[[int, Sequence[Any]], bytes]:
     """What writes a change as a message."""
     write = json_row_encoder(part)
-    return lambda kind, values: (
-        f'{{"data":[{write(values)}],"type":"{"INSERT" if _adds(kind) else "DELETE"}"}}'.encode()
-    )
+    return lambda kind, values: f'{{"data":[{write(values)}],"type":"{"INSERT" if adds(kind) else "DELETE"}"}}'.encode()
 
 
-def _adds(kind: int) -> bool:
+def adds(kind: int) -> bool:
+    """Whether a change of this kind is written as a row that comes, not as one that goes."""
     return kind in (INSERT, UPDATE_AFTER)
 
 
@@ -110,12 +114,12 @@ def _decoder(part: Part, changes: Callable[[dict[str, Any]], list[Change]]) -> C
     return decode
 
 
-def _row(payload: dict[str, Any], name: str, fields: Fields) -> Sequence[Any]:
+def _row(payload: Mapping[str, Any], name: str) -> dict[str, Any]:
     row = payload.get(name)
     if not isinstance(row, dict):
         hint = "; in PostgreSQL the table needs REPLICA IDENTITY FULL" if name == "before" else ""
         raise ValueError(f"{name!r} is {row if row is None else 'no object'}{hint}".replace("None", "null"))
-    return values_of(row, fields)
+    return row
 
 
 def _objects(found: dict[str, Any], name: str) -> list[dict[str, Any]]:

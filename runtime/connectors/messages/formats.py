@@ -10,12 +10,24 @@ from typing import Any
 
 import pyarrow as pa
 
-from hintplan.plans.connectors.messages.format_options import AVRO, DESCRIPTORS, PROTOBUF
+from hintplan.plans.connectors.messages.format_options import (
+    AVRO,
+    CONFLUENT,
+    DEBEZIUM_AVRO,
+    DESCRIPTORS,
+    OF_REGISTRY,
+    PROTOBUF,
+)
 from hintplan.plans.connectors.messages.formats import Part
 from hintplan.plans.errors import RunError
 from hintplan.plans.text.links import reason
 from hintplan.runtime.code_files import read_definition
 from hintplan.runtime.connectors.messages.avro_values import avro_decoder, avro_encoder, schema_of
+from hintplan.runtime.connectors.messages.change_avro import (
+    debezium_avro_decoder,
+    debezium_avro_encoder,
+    envelope_of,
+)
 from hintplan.runtime.connectors.messages.change_events import (
     Change,
     canal_decoder,
@@ -37,7 +49,7 @@ RowDecoder = Callable[[bytes], Sequence[Any] | None]
 """The values of a part's columns in a message, or None if nothing of it can be read and it is to be skipped."""
 
 
-_NEEDS = {**dict.fromkeys(AVRO, ("fastavro", "fastavro")), PROTOBUF: ("google.protobuf", "protobuf")}
+_NEEDS = {**dict.fromkeys((*AVRO, *OF_REGISTRY), ("fastavro", "fastavro")), PROTOBUF: ("google.protobuf", "protobuf")}
 """The module and the package that a format needs."""
 
 
@@ -85,7 +97,7 @@ def row_decoder(part: Part, wanted: Collection[str]) -> RowDecoder:
         return json_row_decoder(part, wanted)
     if part.format == "avro":
         return avro_decoder(part, wanted, schema_of(part))
-    if part.format == "avro-confluent":
+    if part.format == CONFLUENT:
         return confluent_decoder(part, wanted)
     if part.format == PROTOBUF:
         return protobuf_decoder(part, wanted)
@@ -96,6 +108,8 @@ def changes_decoder(part: Part, wanted: Collection[str]) -> Callable[[bytes], It
     """What reads a message as changes, of which each format that is none of changes has one."""
     if part.format == "debezium-json":
         return debezium_decoder(part, wanted)
+    if part.format == DEBEZIUM_AVRO:
+        return debezium_avro_decoder(part, wanted)
     if part.format == "canal-json":
         return canal_decoder(part, wanted)
     return partial(_inserted, decode=row_decoder(part, wanted))
@@ -122,9 +136,10 @@ def row_encoder(part: Part, schema: int | None = None) -> Callable[[Sequence[Any
 
 def registered(part: Part | None, subject: str) -> int | None:
     """The number of the schema of ``part`` in its registry, which has it from now on; None if it has no registry."""
-    if part is None or part.format != "avro-confluent":
+    if part is None or part.format not in OF_REGISTRY:
         return None
-    return registry_of(part).register(part.option("subject") or subject, schema_of(part))
+    schema = envelope_of(part) if part.format == DEBEZIUM_AVRO else schema_of(part)
+    return registry_of(part).register(part.option("subject") or subject, schema)
 
 
 def batch_encoder(part: Part, schema: int | None = None) -> Callable[[pa.RecordBatch, Sequence[int]], pa.Array]:
@@ -145,6 +160,9 @@ def change_encoder(part: Part, schema: int | None = None) -> Callable[[int, Sequ
     """What writes a change as a message; formats of rows write the row."""
     if part.format == "debezium-json":
         return debezium_encoder(part)
+    if part.format == DEBEZIUM_AVRO:
+        assert schema is not None
+        return debezium_avro_encoder(part, schema)
     if part.format == "canal-json":
         return canal_encoder(part)
     write = row_encoder(part, schema)

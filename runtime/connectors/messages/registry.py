@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from http.client import HTTPException
-from typing import Any
+from typing import Any, TypeVar
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlsplit
 from urllib.request import HTTPRedirectHandler, OpenerDirector, ProxyHandler, Request, build_opener
@@ -25,6 +25,8 @@ from hintplan.plans.errors import RunError
 from hintplan.runtime.connectors.messages.avro_values import avro_decoder, avro_encoder, schema_of
 from hintplan.runtime.lookup.sources.hosts import refuse_link_local
 from hintplan.runtime.secrets import resolve
+
+Read = TypeVar("Read")
 
 _HEAD = struct.Struct(">bI")
 _TIMEOUT = 30.0
@@ -59,16 +61,21 @@ def registry_of(part: Part) -> Registry:
 
 def confluent_decoder(part: Part, wanted: Collection[str]) -> Callable[[bytes], Sequence[Any]]:
     """What reads a message of any schema that the registry has."""
-    registry = registry_of(part)
-    decoders: dict[int, Callable[[bytes], Sequence[Any]]] = {}
+    return of_any_schema(part, lambda schema: avro_decoder(part, wanted, schema))
 
-    def decode(message: bytes) -> Sequence[Any]:
+
+def of_any_schema(part: Part, decoder: Callable[[Any], Callable[[bytes], Read]]) -> Callable[[bytes], Read]:
+    """What reads a message by what ``decoder`` makes of its schema, which the registry of ``part`` has."""
+    registry = registry_of(part)
+    decoders: dict[int, Callable[[bytes], Read]] = {}
+
+    def decode(message: bytes) -> Read:
         if len(message) < _HEAD.size or message[0] != 0:
             raise ValueError("it does not begin with the number of a schema")
         number = _HEAD.unpack_from(message)[1]
         found = decoders.get(number)
         if found is None:
-            found = decoders[number] = avro_decoder(part, wanted, registry.schema(number))
+            found = decoders[number] = decoder(registry.schema(number))
         return found(message[_HEAD.size :])
 
     return decode
@@ -76,8 +83,13 @@ def confluent_decoder(part: Part, wanted: Collection[str]) -> Callable[[bytes], 
 
 def confluent_encoder(part: Part, number: int) -> Callable[[Sequence[Any]], bytes]:
     """What writes a message with the schema of ``part``, which is registered under ``number``."""
-    head, write = _HEAD.pack(0, number), avro_encoder(part, schema_of(part))
+    head, write = head_of(number), avro_encoder(part, schema_of(part))
     return lambda values: head + write(values)
+
+
+def head_of(number: int) -> bytes:
+    """What a message with the schema that is registered under ``number`` begins with."""
+    return _HEAD.pack(0, number)
 
 
 @lru_cache(maxsize=1024)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.connectors.messages.broker import Broker, running_broker
+from tests.connectors.messages.registry import running_registry
 
 PROTOS = Path(__file__).parent / "protobuf"
 
@@ -20,6 +21,12 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     found, files = tmp_path_factory.mktemp("protobuf") / "orders.desc", [path.name for path in PROTOS.glob("*.proto")]
     assert protoc.main(["", f"-I{PROTOS}", "--include_imports", f"--descriptor_set_out={found}", *files]) == 0
     return found
+
+
+@pytest.fixture
+def registry() -> Iterator[str]:
+    with running_registry() as url:
+        yield url
 
 
 @pytest.fixture(scope="session")

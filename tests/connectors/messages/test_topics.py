@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Iterator
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -21,6 +18,7 @@ from hintplan.plans.errors import RunError, SqlError
 from hintplan.runtime.connectors.kafka.metadata import values as kafka_values
 from hintplan.runtime.run.execute import execute
 from tests.connectors.messages.broker import Broker
+from tests.connectors.messages.registry import Registry
 
 pytestmark = [pytest.mark.spark, pytest.mark.part(of=4, fixture="spark")]
 
@@ -351,53 +349,12 @@ def test_two_topics_share_what_is_computed(spark: SparkSession, broker: Broker, 
     assert {name: each.rows_out for name, each in execution.progress.items()} == {"sink_totals": 2, "sink_changes": 2}
 
 
-class _Registry(BaseHTTPRequestHandler):
-    """Schemas by number, and the numbers of subjects, as a registry of Confluent's answers."""
-
-    schemas: ClassVar[dict[int, str]] = {}
-    subjects: ClassVar[dict[str, int]] = {}
-    asked: ClassVar[list[str | None]] = []
-
-    def do_GET(self) -> None:
-        self.asked.append(self.headers["Authorization"])
-        found = self.schemas.get(int(self.path.rpartition("/")[2]))
-        self._answer(404 if found is None else 200, {"schema": found})
-
-    def do_POST(self) -> None:
-        self.asked.append(self.headers["Authorization"])
-        schema = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["schema"]
-        number = next((n for n, known in self.schemas.items() if known == schema), len(self.schemas) + 1)
-        self.schemas[number] = schema
-        self.subjects[self.path.split("/")[2]] = number
-        self._answer(200, {"id": number})
-
-    def _answer(self, status: int, body: dict[str, Any]) -> None:
-        self.send_response(status)
-        self.end_headers()
-        self.wfile.write(json.dumps(body).encode())
-
-    def log_message(self, *args: Any) -> None:
-        pass
-
-
-@pytest.fixture
-def registry() -> Iterator[str]:
-    for known in (_Registry.schemas, _Registry.subjects, _Registry.asked):
-        known.clear()
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Registry) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
-
-
 def test_schemas_are_those_of_a_registry(spark: SparkSession, broker: Broker, tmp_path: Path, registry: str) -> None:
     topic, result = broker.create(), broker.create()
     # Two versions of a schema, of which the second has a field more; both by hand: head, then Avro.
     first = {"type": "record", "name": "order", "fields": [{"name": "id", "type": "long"}]}
     second = {"type": "record", "name": "order", "fields": [{"name": "note", "type": "string"}, *first["fields"]]}
-    _Registry.schemas |= {7: json.dumps(first), 8: json.dumps(second)}
+    Registry.schemas |= {7: json.dumps(first), 8: json.dumps(second)}
     broker.send(topic, [(None, b"\0\0\0\0\x07" + b"\x02"), (None, b"\0\0\0\0\x08" + b"\x04hi" + b"\x04")])
     options = {"avro-confluent.url": registry}
     script = (
@@ -409,11 +366,11 @@ def test_schemas_are_those_of_a_registry(spark: SparkSession, broker: Broker, tm
         + "INSERT INTO result SELECT id, MAX(note) FROM orders GROUP BY id;"
     )  # fmt: skip
     run(spark, script, tmp_path / "checkpoint")
-    number = _Registry.subjects[f"{result}-value"]
+    number = Registry.subjects[f"{result}-value"]
     head = b"\0" + number.to_bytes(4, "big")
     key = [i.to_bytes(8, "big") for i in (1, 2)]
     assert broker.latest(result) == {key[0]: head + b"\x02\x02\x00", key[1]: head + b"\x02\x04\x02\x04hi"}
-    fields = json.loads(_Registry.schemas[number])["fields"]
+    fields = json.loads(Registry.schemas[number])["fields"]
     assert [(field["name"], field["type"]) for field in fields] == [
         ("id", ["null", "long"]),
         ("note", ["null", "string"]),
@@ -563,3 +520,27 @@ def test_changes_without_a_key_go_to_one_partition_in_their_order(
             there.remove(change["before"])
     assert sorted(there, key=lambda row: row["id"]) == [{"id": i, "v": 2} for i in range(20)]
     assert len({message.partition for message in broker.read(keyed)}) > 1
+
+
+def test_changes_in_avro_go_through_a_topic(spark: SparkSession, broker: Broker, tmp_path: Path, registry: str) -> None:
+    orders, changes, totals = broker.create(), broker.create(), broker.create()
+    avro = {"format": "debezium-avro-confluent", "debezium-avro-confluent.url": registry}
+    counting = (
+        source("orders", "id BIGINT, v STRING", broker, orders)
+        + table("changes", "v STRING, n BIGINT", broker, topic=changes, **avro)
+        + "INSERT INTO changes SELECT v, COUNT(*) FROM orders GROUP BY v;"
+    )
+    following = (
+        source("changes", "v STRING, n BIGINT", broker, changes, **avro)
+        + table(
+            "totals", "n BIGINT, names BIGINT, PRIMARY KEY (n) NOT ENFORCED", broker, "upsert-kafka", topic=totals,
+            key__format="json", value__format="json",
+        )
+        + "INSERT INTO totals SELECT n, COUNT(*) FROM changes GROUP BY n;"
+    )  # fmt: skip
+    for rows in ([1, 2], [3, 4, 5]):
+        broker.send(orders, messages(*({"id": i, "v": "ab"[i % 2]} for i in rows)))
+        run(spark, counting, tmp_path / "counting")
+        run(spark, following, tmp_path / "following")
+    # Of b are 1, 3 and 5, of a 2 and 4: at first both had one order, in the end none has.
+    assert broker.latest(totals) == {b'{"n":2}': b'{"n":2,"names":1}', b'{"n":3}': b'{"n":3,"names":1}'}

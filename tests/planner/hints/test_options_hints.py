@@ -10,7 +10,7 @@ import pytest
 
 from hintplan.planner.compile import Compilation, compile_script
 from hintplan.plans.connectors.connector import Connector
-from hintplan.plans.connectors.messages.format_options import DESCRIPTORS, FORMATS, MESSAGE
+from hintplan.plans.connectors.messages.format_options import DESCRIPTORS, FORMATS, MESSAGE, OF_REGISTRY
 from hintplan.plans.connectors.table import CONNECTORS
 from hintplan.plans.errors import SqlError
 from hintplan.plans.settings.lookup import SETTINGS
@@ -37,7 +37,7 @@ BASES = {
 VALUES = {"duration": "7 s", "bool": "true", "int": "7", "character": ";", "text": "a_text"}
 SPECIAL = {"url": "{}_7", "key-pattern": "{}:7", "response.pointer": "/a", "class": "shop.Others"}
 SPECIAL |= {"properties.bootstrap.servers": "localhost:7", "key.fields": "k", "key.fields-prefix": "k"}
-SPECIAL |= {"avro-confluent.url": "http://localhost:7"}
+SPECIAL |= {f"{name}.url": "http://localhost:7" for name in OF_REGISTRY}
 SPECIAL |= dict.fromkeys(("scan.startup.specific-offsets", "scan.bounded.specific-offsets"), "partition:0,offset:7")
 SPECIAL |= {"table-path": "{}/7", "s3.endpoint": "http://localhost:7", "s3.region": "eu-7"}
 SPECIAL |= {"async-class": "shop.Async", "scan-class": "shop.Scan"}
@@ -91,8 +91,8 @@ def beside(connector: str, key: str) -> dict[str, str]:
         "json",
     )
     found = BESIDE_IN_KAFKA.get(key, BESIDE_IN_KAFKA["raw."] if format_ == "raw" else {})
-    if format_ == "avro-confluent":
-        found = {**found, "avro-confluent.url": "http://localhost:8081"}
+    if format_ in OF_REGISTRY:
+        found = {**found, f"{format_}.url": "http://localhost:8081"}
     if format_ == "protobuf":
         found = {**found, MESSAGE: "shop.Order", DESCRIPTORS: "orders.desc"}
     start = {} if key.startswith("scan.startup.") else {"scan.startup.mode": "latest-offset"}

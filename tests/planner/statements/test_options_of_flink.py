@@ -11,6 +11,7 @@ import pytest
 
 import hintplan
 from hintplan.planner.compile import compile_script
+from hintplan.plans.connectors.messages.format_options import CHANGELOGS, OF_REGISTRY
 from hintplan.plans.connectors.table import CONNECTORS
 from hintplan.plans.edit.edit import set_value
 from hintplan.plans.errors import PlanError, SqlError
@@ -105,9 +106,12 @@ def test_advice_for_a_value_compiles(connector: str, option: str, value: str) ->
     assert value in message
     assert hint == CONNECTORS[connector].values[option][value]
     named = re.findall(r"'([a-z-]+)'", hint)
+    prefix = "value." if option.startswith("value.") else ""
     for instead in named:
         reads = script(connector, **{option: instead})
-        if instead == "debezium-json":
+        if instead in CHANGELOGS:
+            if instead in OF_REGISTRY:
+                reads = script(connector, **{option: instead, f"{prefix}{instead}.url": "http://localhost:8081"})
             reads = f"{reads.partition(');')[0]}); CREATE TABLE s (id BIGINT, v STRING) WITH ('connector' = 'print');"
             reads += "INSERT INTO s SELECT * FROM t;"
         compile_script(reads)

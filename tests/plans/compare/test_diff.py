@@ -69,7 +69,8 @@ def test_a_changed_stateful_operator_starts_empty_with_all_above_it(plan: Plan, 
 
 def test_a_changed_filter_empties_the_states_that_it_feeds(plan: Plan, patched: Patched) -> None:
     assert lines(plan, accept(patched(('"o_total > 0"', '"o_total > 1"'))))[0] == (
-        "~ calc_o.filter | o_total > 0 → o_total > 1 | state of aggregate_t and join_o_c starts empty, unless it is kept"
+        "~ calc_o.filter | o_total > 0 → o_total > 1 | "
+        "state of aggregate_t and join_o_c starts empty, unless it is kept"
     )
 
 

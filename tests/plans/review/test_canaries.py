@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 import hintplan
 from hintplan.plans.commands.root import root
 from hintplan.plans.connectors.check import check_table
+from hintplan.plans.connectors.messages.format_options import OF_REGISTRY
 from hintplan.plans.connectors.table import CONNECTORS
 from hintplan.plans.declarations.tables import Table, TableColumn
 
@@ -58,7 +59,11 @@ MAY_HOLD = [
     *(("http", option, "{}") for option in ("authorization", "header.X-Api-Key", "header.X-Client")),
     ("python", "properties.token", "{}"),
     ("kafka", "properties.sasl.jaas.config", "{}"),
-    *(("kafka", f"avro-confluent.{option}", "{}") for option in ("basic-auth.user-info", "bearer-auth.token")),
+    *(
+        ("kafka", f"{format_}.{option}", "{}")
+        for format_ in OF_REGISTRY
+        for option in ("basic-auth.user-info", "bearer-auth.token")
+    ),
     ("upsert-kafka", "properties.ssl.key.password", "{}"),
 ]
 COMMANDS = [
@@ -83,6 +88,15 @@ COMMANDS = [
 
 def run(*words: str) -> Result:
     return CliRunner().invoke(root, list(words), catch_exceptions=True)
+
+
+def base_of(connector: str, option: str) -> dict[str, str]:
+    """The options of a table that may have ``option``, which a format may be asked for."""
+    base = BASES[connector]
+    if (format_ := option.partition(".")[0]) not in OF_REGISTRY:
+        return base
+    others = {name: value for name, value in base.items() if name not in ("format", "avro-confluent.url")}
+    return {**others, "format": format_, f"{format_}.url": "http://localhost:8081"}
 
 
 def written(options: dict[str, str]) -> str:
@@ -121,7 +135,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize(("connector", "option", "pattern"), MAY_HOLD, ids=lambda value: value)
 def test_no_command_shows_what_the_environment_says(project: Path, connector: str, option: str, pattern: str) -> None:
-    options = {"connector": connector, **BASES[connector]}
+    options = {"connector": connector, **base_of(connector, option)}
     (project / "job.sql").write_text(written(options))
     assert run("compile", "job.sql", "-o", "other.json").exit_code == 0
     (project / "job.sql").write_text(written({**options, option: pattern.format("${env:CANARY}")}))
@@ -145,13 +159,14 @@ SECRETS = [*(("delta", option) for option in OF_S3),
            *(("iceberg", option) for option in (*OF_S3, *OF_CATALOGS)),
            ("jdbc", "password"), ("redis", "password"), ("http", "authorization"), ("http", "header.X-Api-Key"),
            ("python", "properties.token"), ("kafka", "properties.sasl.jaas.config"),
-           ("kafka", "avro-confluent.basic-auth.user-info"), ("kafka", "avro-confluent.bearer-auth.token"),
+           *(("kafka", f"{format_}.{option}") for format_ in OF_REGISTRY
+             for option in ("basic-auth.user-info", "bearer-auth.token")),
            ("upsert-kafka", "properties.ssl.truststore.password")]  # fmt: skip
 
 
 @pytest.mark.parametrize(("connector", "option"), SECRETS)
 def test_no_command_shows_a_secret_that_was_written_out(project: Path, connector: str, option: str) -> None:
-    options = {"connector": connector, **BASES[connector]}
+    options = {"connector": connector, **base_of(connector, option)}
     (project / "job.sql").write_text(written(options))
     assert run("compile", "job.sql", "-o", "other.json").exit_code == 0
     shutil.copy("other.json", "plan.json")
