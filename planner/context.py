@@ -188,8 +188,9 @@ class Context:
     which operators there are; ``batch`` its mode.
     ``blocks`` is the number of blocks of queries that were parsed, and ``blocks_read`` are those that were compiled.
     ``place`` is where the statement begins.
-    ``shared_views`` are read in several places and compiled once for all of them. ``dynamic`` are the tables of the job
-    with options of hints, by what the plan calls them. ``tried`` are views as they were compiled when declared, and
+    ``shared_views`` are read in several places and computed once for all of them, each with the columns that these
+    read, or None for all; ``view_reads`` are the columns that have been read of them. ``dynamic`` are the tables of the
+    job with options of hints, by what the plan calls them. ``tried`` are views as they were compiled when declared, and
     ``taken`` those that the declaration in work holds already; None unless a view is being declared.
     """
 
@@ -203,7 +204,8 @@ class Context:
     classes: ClassAccess = field(default_factory=ClassAccess)
     catalog: Catalog = field(default_factory=Catalog)
     used_ctes: set[int] = field(default_factory=set)
-    shared_views: frozenset[str] = frozenset()
+    shared_views: Mapping[str, frozenset[str] | None] = field(default_factory=dict)
+    view_reads: dict[str, set[str]] = field(default_factory=dict)
     dynamic: dict[str, DynamicTable] = field(default_factory=dict)
     place: int = 0
     blocks: int = 0

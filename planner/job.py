@@ -16,7 +16,7 @@ from hintplan.planner.hints.ledger import Ledger, Outcome
 from hintplan.planner.lowering.lower import new_builder
 from hintplan.planner.lowering.sink import lower_sink
 from hintplan.planner.properties.repeated_reads import warn_of_repeated_reads
-from hintplan.planner.query.cached_results import by_config
+from hintplan.planner.query.cached_results import by_config, shares_views
 from hintplan.planner.query.sources.dynamic import final_names
 from hintplan.planner.setting_positions import Positions, positions_of
 from hintplan.planner.settings import Settings
@@ -55,7 +55,7 @@ class Job:
         self._context = context
         self._settings = settings
         self._inserts: list[tuple[Insert, Catalog]] = []
-        context.shared_views = frozenset()
+        context.shared_views, context.view_reads = {}, {}
         self._start()
 
     def _start(self) -> None:
@@ -86,10 +86,29 @@ class Job:
         """Compile all INSERTs again if some view turns out to be read in several places, so that these share it."""
         context = self._context
         reads = Counter(name for name, _ in context.ledger.view_sites)
-        shared = frozenset(name for name, number in reads.items() if number > 1) | context.shared_views
-        if shared == context.shared_views:
+        shared = {name for name, number in reads.items() if number > 1} | context.shared_views.keys()
+        if shared == context.shared_views.keys():
             return
-        context.shared_views = shared
+        context.shared_views = dict.fromkeys(shared)
+        self._compile_again()
+
+    def _narrow_views(self) -> None:
+        """Compile all INSERTs again until the views that they share have just the columns that some of them read.
+
+        What is read of a view within another is known when that has its columns.
+        """
+        context = self._context
+        for _ in range(len(context.shared_views) + 1):
+            columns = {name: frozenset(context.view_reads.get(name, ())) for name in context.shared_views}
+            if columns == context.shared_views:
+                return
+            context.shared_views = columns
+            self._compile_again()
+
+    def _compile_again(self) -> None:
+        """Compile all INSERTs as the context stands now, each with the catalog that it had."""
+        context = self._context
+        context.view_reads = {}
         self._start()
         now = context.catalog
         try:
@@ -162,6 +181,9 @@ class Job:
         ``file`` is the name of the script that the plan is all of.
         Hints that nobody heeded are reported if they stand ``within`` these offsets, or if the job came across them.
         """
+        if shares_views(self._context):
+            self._share_views()
+            self._narrow_views()
         operators, tables = self._with_final_names()
         outcomes = tuple(o for o in self._context.ledger.outcomes() if self._concerns(o, within))
         self._warn_of_unused(outcomes)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import typing
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from hintplan.planner.expressions.bounds import bounds_of, last_column
@@ -365,18 +365,27 @@ class Sort(Passing):
 class Cached(Passing):
     """``input`` as a result that is kept: what is above it changes nothing below, so that all readers share it.
 
-    ``asked`` is what the layers ``hint`` and ``statement`` say; ``places`` has the offsets of what said it.
+    ``asked`` is what the layers ``hint`` and ``statement`` say; ``places`` has the offsets of what said it. Of a view
+    that is shared only the ``columns`` that some reader reads are kept, and ``noted`` collects those of this one.
     """
 
     title: typing.ClassVar[str] = "a cached result"
 
     asked: Layers
     places: Mapping[tuple[str, str], int]
+    columns: frozenset[str] | None = None
+    noted: set[str] | None = field(default=None, compare=False, repr=False)
 
     @property
     def reads(self) -> tuple[Field, ...]:
-        # Whoever reads it, it is the same: all its columns are kept.
-        return self.fields
+        # Whoever reads it, it is the same.
+        return tuple(f for f in self.fields if self.columns is None or f.name in self.columns)
+
+    def without_unread(self, needed: set[int]) -> typing.Self:
+        """As it is; that these fields are read is noted."""
+        if self.noted is not None:
+            self.noted.update(f.name for f in self.fields if f.id in needed)
+        return self
 
     def lets_through(self, ids: set[int]) -> bool:
         return False

@@ -18,6 +18,7 @@ from hintplan.planner.passes.merge_calcs import merge_calcs
 from hintplan.planner.passes.order_joins import order_joins
 from hintplan.planner.passes.prune_columns import prune_columns
 from hintplan.planner.passes.push_down_filters import push_down_filters
+from hintplan.planner.passes.share_views import share_views
 from hintplan.planner.passes.split_calls import split_calls
 from hintplan.planner.passes.warn_of_interval_joins import warn_of_interval_joins
 from hintplan.planner.relations import Relation
@@ -25,6 +26,7 @@ from hintplan.planner.relations import Relation
 __all__ = ["PASSES", "optimise"]
 
 PASSES: tuple[Callable[[Context, Relation], Relation], ...] = (
+    share_views,
     drop_idle_sorts,
     push_down_filters,
     order_joins,

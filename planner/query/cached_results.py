@@ -12,6 +12,7 @@ from dataclasses import replace
 from hintplan.planner.context import Context
 from hintplan.planner.hints.cached import CACHED, CachedHint
 from hintplan.planner.relations import Cached, Relation
+from hintplan.plans.model.config import SHARED_VIEWS
 from hintplan.plans.settings.cached import CACHED as CACHED_GROUP
 from hintplan.plans.settings.cached import ENABLED
 from hintplan.plans.settings.setting import Value
@@ -45,8 +46,22 @@ def cached_table(context: Context, name: str, relation: Relation) -> Relation:
     if said is not None and (said.settings[ENABLED] or by_config(context) or isinstance(relation, Cached)):
         return _kept(relation, (name,), "statement", said.settings, said.places)
     if said is None and name in context.shared_views and not isinstance(relation, Cached):
-        return _kept(relation, (name,), "statement", {}, {})
+        if context.batch:
+            return _kept(relation, (name,), "statement", {}, {})
+        return _shared(context, name, relation)
     return relation
+
+
+def shares_views(context: Context) -> bool:
+    """Whether the configuration asks that a stream computes a view once for all that read it."""
+    return not context.batch and context.compiler.get(SHARED_VIEWS) == "true"
+
+
+def _shared(context: Context, name: str, relation: Relation) -> Relation:
+    """``relation``, of the view ``name``, as one operator for all its readers, if a pass does not find it cheap."""
+    noted = context.view_reads.setdefault(name, set())
+    input_, columns = replace(relation, base=(name,)), context.shared_views[name]
+    return Cached(input=input_, asked={}, places={}, columns=columns, noted=noted, base=(name,), block=relation.block)
 
 
 def cached_block(context: Context, relation: Relation, select: int, block: str) -> Relation:

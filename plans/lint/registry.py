@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from hintplan.plans.lint.double_rules import doubled_state
 from hintplan.plans.lint.edit_rules import edits_of_one, idle_reasons, redundant_edits, redundant_hints
 from hintplan.plans.lint.loss_rules import lossy_settings, overwriting_sinks
 from hintplan.plans.lint.rule import Rule
@@ -145,6 +146,16 @@ _ALL = (
         why="Every run of the job does so, and what was there is in no result any more.",
         advice="make sure that nobody else's rows are in the table, and say so in an ignore",
         check=overwriting_sinks,
+    ),
+    Rule(
+        id="HP206",
+        slug="doubled-state",
+        level="note",
+        about="Two operators keep the same rows or groups, but for columns and conditions.",
+        why="What several queries read through one view is computed and kept once for each of them.",
+        advice="read both from one view, with SET 'table.optimizer.shared-views.enabled' = 'true', which keeps it "
+        "once, with the columns that any of them reads; their conditions are then above it",
+        check=doubled_state,
     ),
     Rule(
         id="HP301",

@@ -34,6 +34,7 @@ TIME_ZONE = "table.local-time-zone"
 EVENTS_DUPLICATE = "table.exec.source.cdc-events-duplicate"
 UPSERT_MATERIALIZE = "table.exec.sink.upsert-materialize"
 DYNAMIC_OPTIONS = "table.dynamic-table-options.enabled"
+SHARED_VIEWS = "table.optimizer.shared-views.enabled"
 LENGTH_ENFORCER = "table.exec.sink.type-length-enforcer"
 DML_SYNC = "table.dml-sync"
 FORCE_RECOMPILE = "table.plan.force-recompile"
@@ -175,6 +176,12 @@ _OF_JOB = (
         UPSERT_MATERIALIZE,
         description="When all rows for an upsert sink are kept by its key: AUTO where a query needs it, FORCE, NONE.",
         check=_word("AUTO", "FORCE", "NONE"),
+        compiler=True,
+    ),
+    _key(
+        SHARED_VIEWS,
+        "bool",
+        description="Whether a view with state that is read several times is computed, and kept, once for all.",
         compiler=True,
     ),
     _key(

@@ -10,6 +10,7 @@ from typing import Any
 import hintplan
 from hintplan import compile_sql
 from hintplan.plans.edit.edit import set_value
+from hintplan.plans.model.config import SHARED_VIEWS
 
 SQL = """
 SET 'table.exec.state.ttl' = '1 d';
@@ -136,6 +137,17 @@ LEFT, RIGHT = "join_o_c.state.leftState.ttl", "join_o_c.state.rightState.ttl"
 SAME = compile_sql(SQL.replace("'c' = '20 d'", "'o' = '1 d', 'c' = '20 d'"), name="revenue")
 
 
+def reading_twice(shared: str) -> str:
+    """The plan of two INSERTs that read other columns of one view."""
+    tables, _, _ = SQL.partition("INSERT INTO")
+    view = "CREATE VIEW v AS SELECT o.id, o.total, c.country FROM orders AS o JOIN customers AS c ON o.customer = c.id;"
+    jobs = "".join(
+        f"CREATE TABLE r_{column} WITH ('connector' = 'print') AS SELECT id, {column} FROM v;"
+        for column in ("total", "country")
+    )
+    return hintplan.dumps(compile_sql(tables + view + jobs, {SHARED_VIEWS: shared}, name="revenue")).decode()
+
+
 def writing(how: str) -> str:
     """A batch job that writes a table in this way."""
     table = "(k INT) WITH ('connector' = 'filesystem', 'path' = '/{0}', 'format' = 'json');"
@@ -168,6 +180,7 @@ EXAMPLES = {
         good=edited(("tables.orders.options.json.ignore-parse-errors", "false")),
     ),
     "HP205": Example(bad=writing("OVERWRITE"), good=writing("INTO")),
+    "HP206": Example(bad=reading_twice("false"), good=reading_twice("true")),
     "HP301": Example(bad=patched(full_with_retry), good=patched(full_without_retry)),
     "HP302": Example(bad=edited(("lookup_r.retry", "31 x 10 s")), good=edited(("lookup_r.retry", "30 x 10 s"))),
     "HP303": Example(bad=edited(("lookup_r.async.capacity", "1")), good=edited(("lookup_r.async.capacity", "2"))),

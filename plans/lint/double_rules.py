@@ -1,0 +1,80 @@
+"""A rule on what is kept twice: states of one join, aggregate or deduplicate with other columns or conditions below.
+
+>>> list(doubled_state(Plan(name="p")))
+[]
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import Any
+
+from hintplan.plans.format.digest import operator_facts
+from hintplan.plans.lint.rule import Finding
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Operator, kind_of, state_of
+
+_OF_READERS = ("id", "inputs", "op", "filter", "select", "columns", "output", "changelog", "settings")
+"""What readers of one query may differ in, and facts that say nothing of what is kept."""
+
+
+def doubled_state(plan: Plan) -> Iterator[Finding]:
+    """An operator that keeps what another keeps, but for the columns and conditions of those that read them."""
+    shapes: dict[str, str] = {}
+    alike: dict[str, list[Operator]] = {}
+    for operator in plan.operators:
+        below = [shapes.get(name, "?") for name in operator.inputs]
+        if _is_calc(operator):
+            shapes[operator.id] = below[0] if below else "?"
+            continue
+        text = json.dumps([kind_of(operator).op, _facts(operator), below], sort_keys=True)
+        shape = shapes[operator.id] = sha256(text.encode()).hexdigest()
+        if not state_of(operator):
+            continue
+        other = next((each for each in alike.get(shape, ()) if _computes_the_same(plan, each, operator)), None)
+        alike.setdefault(shape, []).append(operator)
+        if other is not None:
+            yield Finding(
+                path=f"operators.{operator.id}",
+                message=f"it keeps what {other.id} keeps, too, but for columns and conditions of what reads them",
+            )
+
+
+def _is_calc(operator: Operator) -> bool:
+    return kind_of(operator).below_shared and not state_of(operator)
+
+
+def _facts(operator: Operator) -> dict[str, Any]:
+    facts = {key: value for key, value in operator_facts(operator).items() if key not in _OF_READERS}
+    if "state" in facts:
+        facts["state"] = [entry["name"] for entry in facts["state"]]
+    return facts
+
+
+def _computes_the_same(plan: Plan, one: Operator, other: Operator) -> bool:
+    """Whether columns of one name that calcs below both of two operators of one shape make are made alike."""
+    waiting = [(one, other)]
+    while waiting:
+        pair = waiting.pop()
+        for names in zip(*(each.inputs for each in pair), strict=True):
+            (first, made), (second, made_too) = (_below_calcs(plan, name) for name in names)
+            if any(made.get(name, made_too[name]) != made_too[name] for name in made_too):
+                return False
+            if first is None or second is None:
+                return False
+            waiting.append((first, second))
+    return True
+
+
+def _below_calcs(plan: Plan, name: str) -> tuple[Operator | None, dict[str, Any]]:
+    """The operator below the calcs from ``name`` down, and what these make of each column."""
+    made: dict[str, Any] = {}
+    operator = plan.by_id.get(name)
+    while operator is not None and _is_calc(operator):
+        for item in operator_facts(operator)["select"]:
+            column = item if isinstance(item, str) else item["name"]
+            made.setdefault(column, item)
+        operator = plan.by_id.get(operator.inputs[0]) if operator.inputs else None
+    return operator, made
