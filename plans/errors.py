@@ -16,7 +16,9 @@ job.sql:3:15: unknown table 'ordres'
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from hintplan.plans.python_words import in_python, is_for_a_command
 
 _LONGEST_PATH, _LONGEST_MESSAGE, _LONGEST_LIST = 600, 6_000, 12_000
 """Characters of a path into a plan, of a message or a hint, and of all of an error before the rest is counted only."""
@@ -57,6 +59,14 @@ def clipped(text: str, most: int = _LONGEST_MESSAGE) -> str:
     return f"{text[: most * 2 // 3]}... ({len(text):,} characters) ...{text[-most // 3 :]}"
 
 
+def for_python(found: Diagnostic, *, compiling: bool = False) -> Diagnostic:
+    """Return what was found in the words of Python, unless a command shows it."""
+    if is_for_a_command():
+        return found
+    hint = None if found.hint is None else in_python(found.hint, compiling=compiling)
+    return replace(found, message=in_python(found.message, compiling=compiling), hint=hint)
+
+
 def _listed(diagnostics: tuple[Diagnostic, ...]) -> str:
     """All ``diagnostics`` in the order given, as far as people will read."""
     texts: list[str] = []
@@ -71,7 +81,10 @@ def _listed(diagnostics: tuple[Diagnostic, ...]) -> str:
 
 
 class HintplanError(Exception):
-    """One or more diagnostics; ``str()`` renders them one after the other, as far as people will read."""
+    """One or more diagnostics; ``str()`` renders them one after the other, as far as people will read.
+
+    Where no command shows them, they name what Python has instead of options (:mod:`hintplan.plans.python_words`).
+    """
 
     def __init__(
         self,
@@ -87,8 +100,9 @@ class HintplanError(Exception):
         if message is not None:
             found = Diagnostic(message=message, hint=hint, file=file, line=line, column=column, path=path)
             diagnostics = (found, *diagnostics)
-        self.diagnostics = diagnostics
-        super().__init__(_listed(diagnostics))
+        compiling = isinstance(self, SqlError)
+        self.diagnostics = tuple(for_python(each, compiling=compiling) for each in diagnostics)
+        super().__init__(_listed(self.diagnostics))
 
 
 class SqlError(HintplanError):

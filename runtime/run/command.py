@@ -18,6 +18,7 @@ from typing import Any
 import click
 from click.exceptions import Exit
 
+from hintplan.plans.analysis.by_program import refuse_without_program
 from hintplan.plans.checkpoint.continuation import continuation, refuse
 from hintplan.plans.checkpoint.record import absolute, is_local_path
 from hintplan.plans.commands.options import allow_fact_edits_option, read_plan
@@ -188,6 +189,7 @@ SECTIONS = {
             "--allow-env",
             "--allow-path",
             "--allow-module",
+            "--allow-unrestricted-spark",
         ),
         example="hintplan run plan.json --allow-host db.example.com --allow-env DB_PASSWORD",
     ),
@@ -296,6 +298,7 @@ def checked_plan(options: RunOptions) -> Plan:
     _tell_digest(plan, options.path, options.expect)
     if plan.mode == "batch":
         _refuse_streaming_options(plan, options)
+    refuse_without_program(plan)
     refuse_reach(plan.tables, options.policy, options.checkpoint)
     return plan
 

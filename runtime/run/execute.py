@@ -15,13 +15,14 @@ import json
 import tempfile
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from hintplan.plans.analysis.streaming_queries import Query
 from hintplan.plans.analysis.sub_plans import shared_operators
@@ -49,6 +50,7 @@ from hintplan.runtime.checkpoint.lease import Waiting, lease_seconds
 from hintplan.runtime.checkpoint.record import write_record
 from hintplan.runtime.checkpoint.run_lock import TELLS, acquire, await_free
 from hintplan.runtime.connectors import table as connectors
+from hintplan.runtime.connectors.given import SinkFunction, given_for
 from hintplan.runtime.engine.noted_files import ALLOWED, REACHED
 from hintplan.runtime.lookup.plan import LookupRun
 from hintplan.runtime.metrics.metrics import Metrics
@@ -64,11 +66,11 @@ from hintplan.runtime.spark.session import (
     plan_batches_as_a_whole,
     plan_wide_rows,
     prepare_session,
+    restriction_notes,
     shares_machine,
     write_logs_by_renaming,
 )
 from hintplan.runtime.spark.shipping import ship_code
-from hintplan.runtime.spark.versions import version_notes
 from hintplan.runtime.storage.files import files_at
 
 DEFAULT_TRIGGER = "1 s"
@@ -80,10 +82,12 @@ def execute(
     plan: Plan,
     spark: SparkSession | None = None,
     *,
+    tables: Mapping[str, DataFrame] = MappingProxyType({}),
+    sinks: Mapping[str, SinkFunction] = MappingProxyType({}),
     checkpoint: str | None = None,
     once: bool = False,
     trigger: str | None = None,
-    policy: Policy = OPEN,
+    policy: Policy | Mapping[str, Any] = OPEN,
     allow_state_drop: bool = False,
     allow_older_sink: bool = False,
     allow_missing_files: bool = False,
@@ -93,8 +97,11 @@ def execute(
     waiting: Waiting | None = None,
     metrics: Metrics | None = None,
 ) -> Execution | BatchExecution:
-    """Start ``plan`` on ``spark``, or on the active session, or on a new local one.
+    """Start ``plan`` on ``spark``, or on the session of the DataFrames, or the active one, or a new local one.
 
+    ``tables`` has a DataFrame for each table that the plan reads with the connector ``dataframe``, streaming ones for a
+    stream and others for a batch job; ``sinks`` a function for each that it writes, which is called with the rows of
+    each micro-batch and its number, and after a failure may be called again with the same number.
     ``checkpoint`` is a directory, on a file system that all workers share, where the run keeps its state and finds it
     again; without one, a local run uses a temporary one. ``once`` takes what is there and ends. ``trigger`` is the time
     between two batches, such as ``'5 s'``. ``policy`` says what the plan may reach and load beyond what is always open.
@@ -113,11 +120,15 @@ def execute(
     problems = validate(plan)
     if problems:
         raise PlanError(diagnostics=problems)
+    given, policy = given_for(plan, tables, sinks, spark), Policy.of(policy)
+    spark = spark or given.session()
     if plan.mode == "batch":
         _refuse_streaming_settings(checkpoint, trigger)
         followed = None if metrics is None else metrics.begun(plan, {sink.id: (sink.id,) for sink in plan.sinks})
         told = None if followed is None else followed.told
-        jobs = Session(spark, policy=policy).execute_and_close(plan, results=results, told=told)
+        with given.with_views() as given:
+            session = Session(spark, policy=policy, with_views=bool(given.views))
+            jobs = session.execute_and_close(plan, given=given, results=results, told=told)
         if followed is not None:
             followed.begin(jobs)
         return jobs
@@ -128,7 +139,17 @@ def execute(
         for scan in plan.scans:
             connectors.refuse_unbounded(scan.table, plan.tables[scan.table])
     spark = spark or SparkSession.getActiveSession() or started_for(plan, checkpoint)
-    own = prepare_session(spark, time_zone=plan.config.get(TIME_ZONE, "UTC"), once=once, take_over=take_over)
+    zone = plan.config.get(TIME_ZONE, "UTC")
+    with given.with_views() as given:
+        own = prepare_session(
+            spark,
+            time_zone=zone,
+            once=once,
+            take_over=take_over,
+            with_views=bool(given.views),
+            unrestricted=policy.unrestricted_spark,
+        )
+        given = given.on(own)
     if checkpoint is None and not shares_machine(own):
         raise RunError(
             "a run on a cluster keeps its state in a checkpoint that all workers can reach",
@@ -148,7 +169,6 @@ def execute(
     if policy.paths and not is_remote(own):
         own.conf.set(REACHED, json.dumps(policy.absolute_paths))
     ship_code(own, policy.modules)
-    zone = plan.config.get(TIME_ZONE, "UTC")
     lookups = LookupRun(
         token=uuid.uuid4().hex,
         allowed_modules=policy.modules,
@@ -162,7 +182,7 @@ def execute(
     if not is_remote(own) and (location.startswith("s3a://") or local_directory(own, location) is not None):
         write_logs_by_renaming(own)
     counts: dict[tuple[str, int], int] = {}
-    building = Building(plan=plan, spark=own, before=before, location=location, lookups=lookups)
+    building = Building(plan=plan, spark=own, before=before, location=location, lookups=lookups, given=given)
     found, writers = building.writers(results, counts)
     running = found.queries
     followed = None if metrics is None else metrics.begun(plan, {query.id: query.sinks for query in running})
@@ -174,7 +194,7 @@ def execute(
         notes=(
             *(() if before.recorded is None else checkpoint_notes(before.recorded, plan, str(own.version))),
             *_repeated(plan, running),
-            *version_notes(str(own.version)),
+            *restriction_notes(own),
         ),
         sinks={query.id: query.sinks for query in running if query.is_shared},
         scans={record.id: record.readers for record in found.records},
