@@ -112,12 +112,15 @@ def compile_script(
         config, file=file, strict_hints=strict_hints, allow_modules=allow_modules, functions=functions
     )
     _give(session, tables or {})
-    read_init_files(session, init or {})
     try:
+        read_init_files(session, init or {})
         with deep_recursion():
             done = _compile(session, text, name)
         _refuse_idle(session, done.plan)
         return done
+    except SqlError as error:
+        error.texts = {**session.source.texts(), session.source.file: text}
+        raise
     except RecursionError:
         raise too_deep(session) from None
 

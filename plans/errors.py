@@ -16,9 +16,15 @@ job.sql:3:15: unknown table 'ordres'
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from hintplan.plans.python_words import in_python, is_for_a_command
+
+_MOST_SHOWN, _WIDEST, _LARGEST_FILE = 10, 160, 10_000_000
+"""Findings that a notebook shows with their lines, characters of such a line, and bytes of a file that it is read of."""
 
 _LONGEST_PATH, _LONGEST_MESSAGE, _LONGEST_LIST = 600, 6_000, 12_000
 """Characters of a path into a plan, of a message or a hint, and of all of an error before the rest is counted only."""
@@ -80,6 +86,24 @@ def _listed(diagnostics: tuple[Diagnostic, ...]) -> str:
     return "\n".join(texts)
 
 
+def _excerpt(found: Diagnostic, texts: Mapping[str | None, str]) -> list[str]:
+    """Return the line that was found, with a caret below the column; nothing if nobody has its text."""
+    text = texts.get(found.file)
+    if text is None and found.file is not None and found.line is not None:
+        with suppress(OSError, UnicodeDecodeError):
+            if os.path.getsize(found.file) <= _LARGEST_FILE:
+                with open(found.file, encoding="utf-8") as file:
+                    text = file.read()
+    lines = [] if text is None or found.line is None else text.split("\n")[found.line - 1 : found.line]
+    if not lines:
+        return []
+    column = max((found.column or 1) - 1, 0)
+    first = max(column - _WIDEST * 2 // 3, 0) if len(lines[0]) > _WIDEST else 0
+    line = "".join(c if c.isprintable() else " " for c in lines[0][first : first + _WIDEST])
+    number = f"{found.line:>5} | "
+    return ["", f"{number}{line}", *([f"{' ' * (len(number) - 2)}| {' ' * (column - first)}^"] if found.column else [])]
+
+
 class HintplanError(Exception):
     """One or more diagnostics; ``str()`` renders them one after the other, as far as people will read.
 
@@ -102,7 +126,21 @@ class HintplanError(Exception):
             diagnostics = (found, *diagnostics)
         compiling = isinstance(self, SqlError)
         self.diagnostics = tuple(for_python(each, compiling=compiling) for each in diagnostics)
+        self.texts: Mapping[str | None, str] = {}
         super().__init__(_listed(self.diagnostics))
+
+    def _render_traceback_(self, *_: object) -> list[str]:
+        """Return the lines that IPython shows instead of a traceback: the findings, each below its line of the text.
+
+        ``texts`` are what the findings are of, by file; files that are there are read.
+        """
+        shown = [f"{type(self).__name__}: {_listed(self.diagnostics[:1])}"]
+        for number, found in enumerate(self.diagnostics[:_MOST_SHOWN]):
+            shown += [str(found)] if number else []
+            shown += _excerpt(found, self.texts)
+        if len(self.diagnostics) > _MOST_SHOWN:
+            shown.append(f"... and {len(self.diagnostics) - _MOST_SHOWN:,} more")
+        return "\n".join(shown).splitlines()
 
 
 class SqlError(HintplanError):

@@ -38,8 +38,9 @@ from hintplan.plans.text.names import did_you_mean
 from hintplan.plans.text.project import FILE, read_project
 
 KEYS, SWITCHES = POLICY, POLICY_SWITCHES
-"""The flags that name what is allowed, and those without a value, with the fields of :class:`Policy` that they fill; the
-policy file has them too.
+"""The flags that name what is allowed, and those that have no value, with the fields of :class:`Policy` that they fill.
+
+The policy file has them, too.
 """
 
 

@@ -25,6 +25,7 @@ from pyspark.sql import DataFrame, SparkSession
 from hintplan.plans.analysis.fingerprints import meanings
 from hintplan.plans.analysis.sub_plans import shared_operators
 from hintplan.plans.analysis.validate import validate
+from hintplan.plans.api.plans import PlanLike, plan_of
 from hintplan.plans.connectors.policy import OPEN, Policy, refuse_reach
 from hintplan.plans.errors import PlanError, RunError
 from hintplan.plans.model.config import PARALLELISM, TIME_ZONE
@@ -38,7 +39,13 @@ from hintplan.runtime.connectors.given import NOTHING, Given, SinkFunction, give
 from hintplan.runtime.connectors.table import wrong_line
 from hintplan.runtime.lookup.plan import LookupRun
 from hintplan.runtime.results.files import keeping
-from hintplan.runtime.spark.session import plan_wide_rows, prepare_session, restriction_notes, start_session
+from hintplan.runtime.spark.session import (
+    give_variables,
+    plan_wide_rows,
+    prepare_session,
+    restriction_notes,
+    start_session,
+)
 from hintplan.runtime.spark.shipping import ship_code
 
 _SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
@@ -71,6 +78,7 @@ class Session:
         self._starting = threading.Lock()
         self._closed = False
         ship_code(self._spark, policy.modules)
+        give_variables(self._spark, policy.environment)
 
     def __enter__(self) -> Session:
         return self
@@ -82,7 +90,7 @@ class Session:
 
     def execute(
         self,
-        plan: Plan,
+        plan: PlanLike,
         *,
         tables: Mapping[str, DataFrame] = MappingProxyType({}),
         sinks: Mapping[str, SinkFunction] = MappingProxyType({}),
@@ -94,7 +102,8 @@ class Session:
         DataFrame is found again by plans that are given the same DataFrame.
         PlanError if the plan is wrong; RunError if it cannot run here, or is a streaming plan.
         """
-        return self._started(plan, results, close=False, given=given_for(plan, tables, sinks))
+        found = plan_of(plan)
+        return self._started(found, results, close=False, given=given_for(found, tables, sinks, self._spark))
 
     def cached_results(self) -> tuple[CachedResult, ...]:
         """The results that are or will be kept, in the order in which plans asked for them."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
+from hintplan.plans.api.plans import PlanLike, plan_of
 from hintplan.plans.checkpoint.continuation import Continuation, continuation
 from hintplan.plans.checkpoint.record import CheckpointRecord, absolute, is_local_path
 from hintplan.plans.checkpoint.report import Expiring, Paint, Verdict, check_json, check_text, verdict_of
@@ -74,12 +75,13 @@ class CheckResult(Printed):
         )
 
 
-def check(plan: Plan, checkpoint: str, spark: SparkSession | None = None) -> CheckResult:
+def check(plan: PlanLike, checkpoint: str | os.PathLike[str], spark: SparkSession | None = None) -> CheckResult:
     """Tell what a run of ``plan`` on ``checkpoint`` would do with each state: carry it over, start empty, be refused.
 
     A directory of this machine is read without Spark, unless ``spark`` is given; behind a URL it is read by ``spark``,
     or the active session, or a new local one. RunError if the plan keeps no state, or the checkpoint is damaged.
     """
+    plan, checkpoint = plan_of(plan), os.fspath(checkpoint)
     if plan.mode == "batch":
         raise RunError(f"{plan.name} is a batch plan: it keeps no state, so it has no checkpoint")
     if spark is None and is_local_path(checkpoint):

@@ -12,6 +12,7 @@ Knows no command line. Everything that can be refused is refused before anything
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 import time
 import uuid
@@ -27,6 +28,7 @@ from pyspark.sql import DataFrame, SparkSession
 from hintplan.plans.analysis.streaming_queries import Query
 from hintplan.plans.analysis.sub_plans import shared_operators
 from hintplan.plans.analysis.validate import validate
+from hintplan.plans.api.plans import PlanLike, plan_of
 from hintplan.plans.checkpoint.continuation import (
     Continuation,
     record_after,
@@ -62,6 +64,7 @@ from hintplan.runtime.run.noted import noted
 from hintplan.runtime.run.sink_batches import refuse_other_batches
 from hintplan.runtime.spark.explanation import failed
 from hintplan.runtime.spark.session import (
+    give_variables,
     is_remote,
     plan_batches_as_a_whole,
     plan_wide_rows,
@@ -79,12 +82,12 @@ other all the time."""
 
 
 def execute(
-    plan: Plan,
+    plan: PlanLike,
     spark: SparkSession | None = None,
     *,
     tables: Mapping[str, DataFrame] = MappingProxyType({}),
     sinks: Mapping[str, SinkFunction] = MappingProxyType({}),
-    checkpoint: str | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
     once: bool = False,
     trigger: str | None = None,
     policy: Policy | Mapping[str, Any] = OPEN,
@@ -97,14 +100,14 @@ def execute(
     waiting: Waiting | None = None,
     metrics: Metrics | None = None,
 ) -> Execution | BatchExecution:
-    """Start ``plan`` on ``spark``, or on the session of the DataFrames, or the active one, or a new local one.
+    """Start ``plan``, or the plan in the file at that path, on ``spark``, or on the session of the DataFrames, or the active one, or a new local one.
 
     ``tables`` has a DataFrame for each table that the plan reads with the connector ``dataframe``, streaming ones for a
     stream and others for a batch job; ``sinks`` a function for each that it writes, which is called with the rows of
     each micro-batch and its number, and after a failure may be called again with the same number.
     ``checkpoint`` is a directory, on a file system that all workers share, where the run keeps its state and finds it
     again; without one, a local run uses a temporary one. ``once`` takes what is there and ends. ``trigger`` is the time
-    between two batches, such as ``'5 s'``. ``policy`` says what the plan may reach and load beyond what is always open.
+    between two batches, such as ``'5 s'``. ``policy``, which may be a mapping, says what the plan may reach and load beyond what is always open.
     A checkpoint with state that the plan does not continue (:mod:`hintplan.plans.checkpoint.continuation`) is refused,
     unless ``allow_state_drop`` says to go on without it; so is a sink that has lost batches which the checkpoint has
     written, unless ``allow_older_sink`` is given. A batch whose source files are gone, or others, since it noted them
@@ -117,6 +120,7 @@ def execute(
     and ends; it has neither a checkpoint nor a trigger, and its cached results go with its last job. PlanError if the
     plan is wrong; RunError if it cannot run here.
     """
+    plan, checkpoint = plan_of(plan), None if checkpoint is None else os.fspath(checkpoint)
     problems = validate(plan)
     if problems:
         raise PlanError(diagnostics=problems)
@@ -169,6 +173,7 @@ def execute(
     if policy.paths and not is_remote(own):
         own.conf.set(REACHED, json.dumps(policy.absolute_paths))
     ship_code(own, policy.modules)
+    give_variables(own, policy.environment)
     lookups = LookupRun(
         token=uuid.uuid4().hex,
         allowed_modules=policy.modules,

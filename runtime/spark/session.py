@@ -14,7 +14,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -383,6 +383,8 @@ def prepare_session(
     fixed = _fixed(version)
     if not is_remote(spark):
         require_pandas(version)
+    if shares_machine(spark):
+        _run_workers_here(spark.sparkContext)
     own: SparkSession = new_session(spark, with_views=with_views)
     if is_remote(own):
         _BESIDE.setdefault(spark, []).append(own)
@@ -400,6 +402,29 @@ def prepare_session(
         own.conf.set("spark.sql.streaming.stopActiveRunOnRestart", "true")
     own.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false" if once else "true")
     return own
+
+
+def _run_workers_here(context: SparkContext) -> None:
+    """Let local workers of a session that others have started run this Python, unless they have said which.
+
+    PySpark takes python3 of the PATH, which in a notebook of a virtual environment is another one.
+    """
+    if "PYSPARK_PYTHON" not in os.environ and not context.getConf().contains("spark.pyspark.python"):
+        context.pythonExec = sys.executable
+
+
+def give_variables(spark: SparkSession, names: Iterable[str]) -> None:
+    """Let workers on this machine have the environment variables ``names`` as they are here now.
+
+    They have those of the JVM, which may have started before a cell of a notebook has set one.
+    """
+    if not shares_machine(spark):
+        return
+    context: Any = spark.sparkContext
+    for name in names:
+        value = os.environ.get(name)
+        if value is not None and context._jvm.System.getenv(name) != value:
+            context.environment[name] = value
 
 
 def restriction_notes(spark: SparkSession) -> Iterator[str]:
