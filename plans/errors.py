@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from hintplan.plans.python_words import in_python, is_for_a_command
 
 _MOST_SHOWN, _WIDEST, _LARGEST_FILE = 10, 160, 10_000_000
-"""Findings that a notebook shows with their lines, characters of such a line, and bytes of a file that it is read of."""
+"""Findings that a notebook shows with their lines, characters of a line, and bytes of a file that a line is read of."""
 
 _LONGEST_PATH, _LONGEST_MESSAGE, _LONGEST_LIST = 600, 6_000, 12_000
 """Characters of a path into a plan, of a message or a hint, and of all of an error before the rest is counted only."""

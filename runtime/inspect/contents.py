@@ -109,7 +109,10 @@ class QueryState:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class CheckpointState(Printed):
-    """What ``checkpoint`` holds, printed as ``hintplan state`` does; judged at ``at`` (ms); ``written_by`` is the plan that made it."""
+    """What ``checkpoint`` holds, judged at ``at`` (ms), printed as ``hintplan state`` does.
+
+    ``written_by`` is the plan that made it.
+    """
 
     plan: str
     written_by: str

@@ -385,7 +385,7 @@ def opened_session(options: SparkOptions, plan: Plan | None = None, checkpoint: 
     from py4j.protocol import Py4JError, Py4JNetworkError
     from pyspark.errors import PySparkException
 
-    from hintplan.runtime.run.needs import Needs, needs_of, refuse_silent_server
+    from hintplan.runtime.run.needs import Needs, needs_of, refuse_lacking_here, refuse_silent_server
     from hintplan.runtime.spark.explanation import failed
     from hintplan.runtime.spark.session import (
         is_started_by_others,
@@ -401,6 +401,7 @@ def opened_session(options: SparkOptions, plan: Plan | None = None, checkpoint: 
     borrowed = options.remote is None and is_started_by_others()
     needs = Needs(conf=options.conf)
     if plan is not None and options.remote is None:
+        refuse_lacking_here(plan, options.master or options.conf.get("spark.master"))
         needs = needs_of(plan, checkpoint, options.conf)
         refuse_silent_server(needs)
     for note in needs.notes:

@@ -100,25 +100,26 @@ def execute(
     waiting: Waiting | None = None,
     metrics: Metrics | None = None,
 ) -> Execution | BatchExecution:
-    """Start ``plan``, or the plan in the file at that path, on ``spark``, or on the session of the DataFrames, or the active one, or a new local one.
+    """Start ``plan``, or the plan in a file, on ``spark``, the session of the DataFrames, the active one,
+    or a new local one.
 
     ``tables`` has a DataFrame for each table that the plan reads with the connector ``dataframe``, streaming ones for a
     stream and others for a batch job; ``sinks`` a function for each that it writes, which is called with the rows of
-    each micro-batch and its number, and after a failure may be called again with the same number.
-    ``checkpoint`` is a directory, on a file system that all workers share, where the run keeps its state and finds it
-    again; without one, a local run uses a temporary one. ``once`` takes what is there and ends. ``trigger`` is the time
-    between two batches, such as ``'5 s'``. ``policy``, which may be a mapping, says what the plan may reach and load beyond what is always open.
-    A checkpoint with state that the plan does not continue (:mod:`hintplan.plans.checkpoint.continuation`) is refused,
-    unless ``allow_state_drop`` says to go on without it; so is a sink that has lost batches which the checkpoint has
-    written, unless ``allow_older_sink`` is given. A batch whose source files are gone, or others, since it noted them
-    fails, unless ``allow_missing_files`` is given. With ``results``, a directory as for ``checkpoint``, rows are
-    kept there for :class:`hintplan.runtime.results.files.KeptRows` instead of written to the sink. A checkpoint has one
-    run at a time (:mod:`hintplan.runtime.checkpoint.run_lock`); ``take_over`` follows one on another machine, of which
-    nothing is known. Where other machines see the checkpoint it is held by a ``lease``, such as ``'60 s'``, and
-    ``waiting`` says how to wait for that of another run; by default, as long as nothing says that it lives. The run is
-    measured by ``metrics`` (:func:`hintplan.runtime.metrics.metrics.open_metrics`). A batch plan takes what is there
-    and ends; it has neither a checkpoint nor a trigger, and its cached results go with its last job. PlanError if the
-    plan is wrong; RunError if it cannot run here.
+    each micro-batch and its number, and after a failure may be called again with the same number. ``checkpoint`` is a
+    directory, on a file system that all workers share, where the run keeps its state and finds it again; without one, a
+    local run uses a temporary one. ``once`` takes what is there and ends. ``trigger`` is the time between two batches,
+    such as ``'5 s'``. ``policy``, which may be a mapping, says what the plan may reach and load beyond what is always
+    open. A checkpoint with state that the plan does not continue (:mod:`hintplan.plans.checkpoint.continuation`) is
+    refused, unless ``allow_state_drop`` says to go on without it; so is a sink that has lost batches which the
+    checkpoint has written, unless ``allow_older_sink`` is given. A batch whose source files are gone, or others, since
+    it noted them fails, unless ``allow_missing_files`` is given. With ``results``, a directory as for ``checkpoint``,
+    rows are kept there for :class:`hintplan.runtime.results.files.KeptRows` instead of written to the sink. A
+    checkpoint has one run at a time (:mod:`hintplan.runtime.checkpoint.run_lock`); ``take_over`` follows one on another
+    machine, of which nothing is known. Where other machines see the checkpoint it is held by a ``lease``, such as ``'60
+    s'``, and ``waiting`` says how to wait for that of another run; by default, as long as nothing says that it lives.
+    The run is measured by ``metrics`` (:func:`hintplan.runtime.metrics.metrics.open_metrics`). A batch plan takes what
+    is there and ends; it has neither a checkpoint nor a trigger, and its cached results go with its last job. PlanError
+    if the plan is wrong; RunError if it cannot run here.
     """
     plan, checkpoint = plan_of(plan), None if checkpoint is None else os.fspath(checkpoint)
     problems = validate(plan)
@@ -128,6 +129,8 @@ def execute(
     spark = spark or given.session()
     if plan.mode == "batch":
         _refuse_streaming_settings(checkpoint, trigger)
+        refuse_reach(plan.tables, policy)
+        spark = spark or SparkSession.getActiveSession() or started_for(plan, None)
         followed = None if metrics is None else metrics.begun(plan, {sink.id: (sink.id,) for sink in plan.sinks})
         told = None if followed is None else followed.told
         with given.with_views() as given:

@@ -50,11 +50,11 @@ class AtWork:
 class Execution:
     """A running plan, printed as a table of its sinks; as a context manager, it is stopped at the end of the block.
 
-    ``queries`` has Spark's handle of each query by its id; ``checkpoint`` is where they keep state. A query has the id of
-    its sink; one with several ``sinks`` (:mod:`hintplan.plans.analysis.streaming_queries`) that
-    of an operator that they share. ``scans`` has the operators that read the sources of a query, in Spark's order, as
-    far as that is known. ``followed`` is told of each batch that has ended, by whichever thread finds it first, and of
-    the end; ``times_read`` is how often one has looked.
+    ``queries`` has Spark's handle of each query by its id; ``checkpoint`` is where they keep state. A query has the id
+    of its sink; one with several ``sinks`` (:mod:`hintplan.plans.analysis.streaming_queries`) that of an operator that
+    they share. ``scans`` has the operators that read the sources of a query, in Spark's order, as far as that is known.
+    ``followed`` is told of each batch that has ended, by whichever thread finds it first, and of the end;
+    ``times_read`` is how often one has looked.
     """
 
     queries: dict[str, Any]

@@ -279,6 +279,16 @@ def starts_jvm() -> bool:
     return SparkContext._gateway is None and not _is_submitted()
 
 
+def runs_here(master: str | None) -> bool:
+    """True if a session that starts now has its workers on this machine, as far as that is known before it starts."""
+    if not starts_jvm() or SparkContext._active_spark_context is not None:
+        return False
+    if master is not None:
+        return _is_local(master)
+    home = os.environ.get("SPARK_CONF_DIR") or Path(os.environ.get("SPARK_HOME") or pyspark.__path__[0], "conf")
+    return not Path(home, "spark-defaults.conf").exists()
+
+
 def launch_jvm(master: str | None, conf: Mapping[str, str]) -> Launch:
     """Start the JVM for :func:`start_session` with the same arguments, which waits for it; RunError without a Java."""
     if class_archive.archive() is None:  # which only a Java that Spark runs on has made
