@@ -49,4 +49,4 @@ def test_a_module_of_the_users_is_named_with_how_to_send_it() -> None:
     assert worker_fault(text) is None
     error = failed("the query of s failed", RuntimeError(text), lambda file: None)
     assert "No module named 'shop'" in str(error)
-    assert "--allow-module sends the package along" in str(error)
+    assert "Policy(modules=...) sends the package along" in str(error)
