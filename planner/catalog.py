@@ -23,7 +23,7 @@ from hintplan.planner.translation.scope import Input, Scope
 from hintplan.plans.connectors.check import check_table
 from hintplan.plans.connectors.table import CONNECTORS, connector_of
 from hintplan.plans.declarations.tables import Table, TableColumn, Watermark
-from hintplan.plans.declarations.types import DataType
+from hintplan.plans.declarations.types import DataType, parse_type
 from hintplan.plans.errors import SqlError
 from hintplan.plans.text.names import did_you_mean
 
@@ -305,7 +305,19 @@ def _refuse_kind(context: Context, kind: str, name: str, offset: int, *, tempora
     raise context.source.error(f"'{name}' is {is_temporary}", offset, f"write {write}")
 
 
+def give_table(context: Context, name: str, table: Table) -> None:
+    """Add a ``table`` that no statement declares; one that does so takes its place."""
+    fields = tuple(context.field(column.name, parse_type(column.type)) for column in table.columns)
+    context.catalog.given.add(name)
+    context.catalog.tables[name] = TableEntry(
+        table=table, offset=0, temporary=False, option_offsets={}, fields=fields, computed=()
+    )
+
+
 def _exists(context: Context, statement: CreateTable | CreateView) -> bool:
+    if statement.name in context.catalog.given:
+        context.catalog.given.discard(statement.name)
+        del context.catalog.tables[statement.name]
     if statement.name not in context.catalog.names():
         return False
     if statement.if_not_exists:

@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
+from hintplan.planner.catalog import give_table
 from hintplan.planner.init_files import read_init_files
 from hintplan.planner.job import Compilation, Job
 from hintplan.planner.session import Declaration, Session, too_deep
@@ -27,13 +29,17 @@ from hintplan.planner.statements.model import (
     inserts_of,
 )
 from hintplan.plans.analysis.run_limits import deep_recursion
-from hintplan.plans.errors import Diagnostic
+from hintplan.plans.connectors.frame_types import schema_json, table_columns
+from hintplan.plans.connectors.table import options_by_program
+from hintplan.plans.declarations.tables import Table
+from hintplan.plans.errors import Diagnostic, SqlError
 from hintplan.plans.model.config import KEYS, canonical_key
 from hintplan.plans.model.optional_groups import with_config_layers
 from hintplan.plans.model.plan import Mode, Plan
 from hintplan.plans.operators import Operator, functions_of, kind_of
 from hintplan.plans.settings.cached import CACHED, ENABLED
 from hintplan.plans.settings.calls import CALL_KINDS
+from hintplan.plans.text.names import did_you_mean
 
 __all__ = ["Compilation", "compile_script", "compile_sql"]
 
@@ -60,6 +66,7 @@ def compile_sql(
     allow_modules: Sequence[str] = (),
     functions: Mapping[str, type | str] | None = None,
     init: Mapping[str, str] | None = None,
+    tables: Mapping[str, Any] | None = None,
     on_warning: Callable[[Diagnostic], None] | None = None,
 ) -> Plan:
     """Compile a SQL script to a plan; SqlError, with file, line and column, for everything wrong or unsupported.
@@ -68,7 +75,8 @@ def compile_sql(
     stem of ``file``, else the names of the sinks. ``on_warning`` gets every warning and note; with ``strict_hints``
     a hint that does not do what it says is an error. CREATE FUNCTION loads classes from ``allow_modules``; functions
     may be declared by ``functions`` too, by name: a class, or ``module.Class``. ``init`` are texts of init files, by
-    their names, which come before the script.
+    their names, which come before the script. ``tables`` are DataFrames, by name: a table that the script reads and
+    does not declare has the columns of the DataFrame, and :func:`hintplan.execute` is handed the rows.
     """
     done = compile_script(
         text,
@@ -79,6 +87,7 @@ def compile_sql(
         allow_modules=allow_modules,
         functions=functions,
         init=init,
+        tables=tables,
     )
     if on_warning is not None:
         for finding in done.findings:
@@ -96,17 +105,46 @@ def compile_script(
     allow_modules: Sequence[str] = (),
     functions: Mapping[str, type | str] | None = None,
     init: Mapping[str, str] | None = None,
+    tables: Mapping[str, Any] | None = None,
 ) -> Compilation:
     """Like :func:`compile_sql`, with the account of all hints and the severity of each finding."""
     session = Session.open(
         config, file=file, strict_hints=strict_hints, allow_modules=allow_modules, functions=functions
     )
-    read_init_files(session, init or {})
+    _give(session, tables or {})
     try:
+        read_init_files(session, init or {})
         with deep_recursion():
-            return _compile(session, text, name)
+            done = _compile(session, text, name)
+        _refuse_idle(session, done.plan)
+        return done
+    except SqlError as error:
+        error.texts = {**session.source.texts(), session.source.file: text}
+        raise
     except RecursionError:
         raise too_deep(session) from None
+
+
+def _give(session: Session, frames: Mapping[str, Any]) -> None:
+    """Add a table for each of ``frames``, with its columns; SqlError for one that no table can have."""
+    for name, frame in frames.items():
+        try:
+            columns = table_columns(schema_json(frame))
+        except ValueError as error:
+            raise SqlError(
+                f"the DataFrame of table '{name}' cannot be a table: {error}", path=f"tables.{name}"
+            ) from error
+        give_table(session.context, name, Table(columns=columns, options=options_by_program()))
+
+
+def _refuse_idle(session: Session, plan: Plan) -> None:
+    """SqlError for a DataFrame that no INSERT reads."""
+    for name in sorted(session.context.catalog.given - {scan.table for scan in plan.scans}):
+        raise SqlError(
+            f"no INSERT reads a table '{name}', of which there is a DataFrame",
+            hint=did_you_mean(name, plan.tables, what="tables of the plan"),
+            path=f"tables.{name}",
+        )
 
 
 def _compile(session: Session, text: str, name: str | None) -> Compilation:

@@ -121,7 +121,7 @@ class Catalog:
     """Tables and views by name, in the order of declaration, one namespace; some of them are read as cached results.
 
     Functions have a namespace of their own, and names in lower case. ``bases`` are tables that LIKE took over or
-    a hint completed.
+    a hint completed; ``given`` are those that no statement has declared, which one may still do.
     """
 
     tables: dict[str, TableEntry] = field(default_factory=dict)
@@ -129,6 +129,7 @@ class Catalog:
     cached: dict[str, CachedTable] = field(default_factory=dict)
     functions: dict[str, FunctionEntry] = field(default_factory=dict)
     bases: set[str] = field(default_factory=set)
+    given: set[str] = field(default_factory=set)
 
     def names(self) -> tuple[str, ...]:
         return (*self.tables, *self.views)
@@ -146,6 +147,7 @@ class Catalog:
             cached=dict(self.cached),
             functions=dict(self.functions),
             bases=set(self.bases),
+            given=set(self.given),
         )
 
 

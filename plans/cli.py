@@ -15,12 +15,14 @@ import threading
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import click
 
 from hintplan.plans.commands.root import root
 from hintplan.plans.errors import HintplanError, NotInstalled, PlanError, clipped
+from hintplan.plans.python_words import for_a_command
 from hintplan.plans.text.terminal import say
 
 EXIT_FAILED = 1
@@ -38,7 +40,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         from hintplan.plans.commands.completion import register
 
         register()
-    codes.append(_guarded(lambda: root.main(words, prog_name="hintplan", standalone_mode=False), "--debug" in words))
+    with for_a_command():
+        run = partial(root.main, words, prog_name="hintplan", standalone_mode=False)
+        codes.append(_guarded(run, "--debug" in words))
     sys.exit(codes[0])
 
 

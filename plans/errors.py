@@ -16,7 +16,15 @@ job.sql:3:15: unknown table 'ordres'
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from hintplan.plans.python_words import in_python, is_for_a_command
+
+_MOST_SHOWN, _WIDEST, _LARGEST_FILE = 10, 160, 10_000_000
+"""Findings that a notebook shows with their lines, characters of a line, and bytes of a file that a line is read of."""
 
 _LONGEST_PATH, _LONGEST_MESSAGE, _LONGEST_LIST = 600, 6_000, 12_000
 """Characters of a path into a plan, of a message or a hint, and of all of an error before the rest is counted only."""
@@ -57,6 +65,14 @@ def clipped(text: str, most: int = _LONGEST_MESSAGE) -> str:
     return f"{text[: most * 2 // 3]}... ({len(text):,} characters) ...{text[-most // 3 :]}"
 
 
+def for_python(found: Diagnostic, *, compiling: bool = False) -> Diagnostic:
+    """Return what was found in the words of Python, unless a command shows it."""
+    if is_for_a_command():
+        return found
+    hint = None if found.hint is None else in_python(found.hint, compiling=compiling)
+    return replace(found, message=in_python(found.message, compiling=compiling), hint=hint)
+
+
 def _listed(diagnostics: tuple[Diagnostic, ...]) -> str:
     """All ``diagnostics`` in the order given, as far as people will read."""
     texts: list[str] = []
@@ -70,8 +86,29 @@ def _listed(diagnostics: tuple[Diagnostic, ...]) -> str:
     return "\n".join(texts)
 
 
+def _excerpt(found: Diagnostic, texts: Mapping[str | None, str]) -> list[str]:
+    """Return the line that was found, with a caret below the column; nothing if nobody has its text."""
+    text = texts.get(found.file)
+    if text is None and found.file is not None and found.line is not None:
+        with suppress(OSError, UnicodeDecodeError):
+            if os.path.getsize(found.file) <= _LARGEST_FILE:
+                with open(found.file, encoding="utf-8") as file:
+                    text = file.read()
+    lines = [] if text is None or found.line is None else text.split("\n")[found.line - 1 : found.line]
+    if not lines:
+        return []
+    column = max((found.column or 1) - 1, 0)
+    first = max(column - _WIDEST * 2 // 3, 0) if len(lines[0]) > _WIDEST else 0
+    line = "".join(c if c.isprintable() else " " for c in lines[0][first : first + _WIDEST])
+    number = f"{found.line:>5} | "
+    return ["", f"{number}{line}", *([f"{' ' * (len(number) - 2)}| {' ' * (column - first)}^"] if found.column else [])]
+
+
 class HintplanError(Exception):
-    """One or more diagnostics; ``str()`` renders them one after the other, as far as people will read."""
+    """One or more diagnostics; ``str()`` renders them one after the other, as far as people will read.
+
+    Where no command shows them, they name what Python has instead of options (:mod:`hintplan.plans.python_words`).
+    """
 
     def __init__(
         self,
@@ -87,8 +124,23 @@ class HintplanError(Exception):
         if message is not None:
             found = Diagnostic(message=message, hint=hint, file=file, line=line, column=column, path=path)
             diagnostics = (found, *diagnostics)
-        self.diagnostics = diagnostics
-        super().__init__(_listed(diagnostics))
+        compiling = isinstance(self, SqlError)
+        self.diagnostics = tuple(for_python(each, compiling=compiling) for each in diagnostics)
+        self.texts: Mapping[str | None, str] = {}
+        super().__init__(_listed(self.diagnostics))
+
+    def _render_traceback_(self, *_: object) -> list[str]:
+        """Return the lines that IPython shows instead of a traceback: the findings, each below its line of the text.
+
+        ``texts`` are what the findings are of, by file; files that are there are read.
+        """
+        shown = [f"{type(self).__name__}: {_listed(self.diagnostics[:1])}"]
+        for number, found in enumerate(self.diagnostics[:_MOST_SHOWN]):
+            shown += [str(found)] if number else []
+            shown += _excerpt(found, self.texts)
+        if len(self.diagnostics) > _MOST_SHOWN:
+            shown.append(f"... and {len(self.diagnostics) - _MOST_SHOWN:,} more")
+        return "\n".join(shown).splitlines()
 
 
 class SqlError(HintplanError):

@@ -5,8 +5,11 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -44,6 +47,33 @@ def require(extra: str) -> None:
         names = " and ".join(filter(None, [", ".join(lacking[:-1]), lacking[-1]]))
         needed = f"{wanted.purpose} needs {names}, which this Python ({sys.executable}) lacks"
         raise NotInstalled(f"{needed}: pip install {_asked_for(extra, lacking)}")
+
+
+def refuse_lacking(extras: Iterable[str]) -> None:
+    """NotInstalled, in one line, unless this Python has all that ``extras`` bring, as far as it knows what that is.
+
+    Where hintplan itself was not installed by pip, as in a bundle, nobody knows.
+    """
+    try:
+        lines = distribution("hintplan").requires or ()
+    except PackageNotFoundError:
+        return
+    for extra in extras:
+        asked = [what for what, _, marker in (line.partition(";") for line in lines) if f'"{extra}"' in marker]
+        names = [found[0] for what in asked if (found := re.match(r"[\w.-]+", what))]
+        if lacking := [name for name in names if not _is_installed(name)]:
+            raise NotInstalled(
+                f"tables of the plan need {' and '.join(lacking)}, which this Python ({sys.executable}) lacks: "
+                f"pip install 'hintplan[{extra}]'"
+            )
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        distribution(name)
+    except PackageNotFoundError:
+        return False
+    return True
 
 
 def _asked_for(extra: str, lacking: list[str]) -> str:

@@ -16,6 +16,9 @@ from typing import BinaryIO
 
 PACKAGE = "hintplan"
 
+_DOOR = ("__init__", "functions")
+"""The modules of the package itself that workers import: the second one for functions of the user's."""
+
 _NEEDED = ("plans", "runtime")
 """The parts of the package that a run needs. The planner is not among them."""
 
@@ -47,7 +50,7 @@ def package_files(root: Path) -> Iterator[tuple[str, bytes]]:
 
 def own_package() -> dict[str, bytes]:
     """Return the files of hintplan that a run needs, by their paths in an archive, in order."""
-    files = {f"{PACKAGE}/__init__.py": (_folder(PACKAGE) / "__init__.py").read_bytes()}
+    files = {f"{PACKAGE}/{name}.py": (_folder(PACKAGE) / f"{name}.py").read_bytes() for name in _DOOR}
     for part in _NEEDED:
         files.update({f"{PACKAGE}/{part}/{path}": data for path, data in package_files(_folder(f"{PACKAGE}.{part}"))})
     return {path: data for path, data in files.items() if not path.startswith(f"{PACKAGE}/plans/front_door/")}

@@ -24,6 +24,6 @@ def resolve(text: str) -> str:
     if missing:
         raise RunError(
             f"environment variable {', '.join(missing)} is not set, but the plan refers to it",
-            hint=f"export {missing[0]}=... before the run",
+            hint=f"set it before Spark starts, also where its workers run: export {missing[0]}=...",
         )
     return _PLACEHOLDER.sub(lambda match: os.environ[match.group(1)], text)

@@ -69,6 +69,15 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 
 @pytest.fixture
+def worded_for_commands() -> Iterator[None]:
+    """Errors name options, as commands show them; to Python they name arguments."""
+    from hintplan.plans.python_words import for_a_command
+
+    with for_a_command():
+        yield
+
+
+@pytest.fixture
 def connect_port() -> Iterator[None]:
     """For tests that start a Spark Connect server: its port is always the same, so one test at a time has it."""
     with (Path(tempfile.gettempdir()) / "hintplan-tests-connect.lock").open("w") as lock:

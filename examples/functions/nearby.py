@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 
-from hintplan.runtime.functions import AsyncTableFunction, FunctionContext
+from hintplan.functions import AsyncTableFunction, FunctionContext
 
 
 class Nearby(AsyncTableFunction):

@@ -17,9 +17,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
+from hintplan.plans.connectors.table import is_by_program
 from hintplan.plans.declarations.tables import Table, TableColumn
 from hintplan.plans.format.digest import operator_facts
 from hintplan.plans.format.document import function_document, table_document
@@ -36,19 +39,24 @@ def meaning(plan: Plan, operator_id: str) -> str:
     return meanings(plan)[operator_id]
 
 
-def meanings(plan: Plan) -> dict[str, str]:
-    """The meaning of every operator by id; each input must stand above its readers."""
+def meanings(plan: Plan, handed: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
+    """The meaning of every operator by id; each input must stand above its readers.
+
+    ``handed`` tells apart what a Python program hands over for a table, by the table's name.
+    """
     zone = plan.config.get(TIME_ZONE, "UTC")
     found: dict[str, str] = {}
     for operator in plan.operators:
-        found[operator.id] = _digest([zone, _own(operator, plan), [found[name] for name in operator.inputs]])
+        found[operator.id] = _digest([zone, _own(operator, plan, handed), [found[name] for name in operator.inputs]])
     return found
 
 
-def _own(operator: Operator, plan: Plan) -> dict[str, Any]:
+def _own(operator: Operator, plan: Plan, handed: Mapping[str, str]) -> dict[str, Any]:
     facts = {key: value for key, value in operator_facts(operator).items() if key not in _NOT_MEANT}
     if (table := table_of(operator)) is not None:
         facts["table"] = _table(plan.tables[table])
+        if is_by_program(plan.tables[table]):
+            facts["handed"] = handed.get(table, table)  # which no option says
     if functions := functions_of(operator):
         facts["function"] = [function_document(plan.functions[name]) for name in functions]
     return facts

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from hintplan.plans.api.plans import PlanLike, plan_of
 from hintplan.plans.compare.change import Change
 from hintplan.plans.compare.diff import diff as changes_between
 from hintplan.plans.compare.json_report import report_json
@@ -76,6 +77,7 @@ class Diff(Printed):
         return self.markdown()
 
 
-def diff(before: Plan, after: Plan) -> Diff:
+def diff(before: PlanLike, after: PlanLike) -> Diff:
     """Compare two plans by meaning: settings and who set them, operators, and what becomes of running state."""
-    return Diff(before=before, after=after, changes=changes_between(before, after))
+    old, new = plan_of(before), plan_of(after)
+    return Diff(before=old, after=new, changes=changes_between(old, new))

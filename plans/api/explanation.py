@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from hintplan.plans.api.plans import PlanLike, plan_of
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.show.explain import explain as tree
 from hintplan.plans.show.explain import explain_json
@@ -30,6 +31,6 @@ class Explanation(Printed):
         return explain_json(self.plan)
 
 
-def explain(plan: Plan) -> Explanation:
+def explain(plan: PlanLike) -> Explanation:
     """The operators of ``plan`` from its sinks down, with every state, its TTL, and who set what."""
-    return Explanation(plan=plan)
+    return Explanation(plan=plan_of(plan))

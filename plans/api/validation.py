@@ -13,7 +13,7 @@ from itertools import islice
 from hintplan.plans.analysis.columns import ENOUGH
 from hintplan.plans.analysis.run_limits import check_sizes
 from hintplan.plans.analysis.validate import validate as problems_of
-from hintplan.plans.errors import Diagnostic, PlanError
+from hintplan.plans.errors import Diagnostic, PlanError, for_python
 from hintplan.plans.files.codec import load
 from hintplan.plans.model.plan import Plan
 
@@ -25,9 +25,9 @@ def validate(plan: Plan | str | os.PathLike[str], *, allow_fact_edits: bool = Fa
     differ from their digests with ``allow_fact_edits``. Of each kind of problem the first hundred are found.
     """
     if isinstance(plan, Plan):
-        return problems_of(plan) or tuple(islice(check_sizes(plan), ENOUGH))
+        return tuple(map(for_python, problems_of(plan) or islice(check_sizes(plan), ENOUGH)))
     try:
         found = load(plan, allow_fact_edits=allow_fact_edits)
     except PlanError as error:
         return error.diagnostics
-    return tuple(replace(one, file=os.fspath(plan)) for one in islice(check_sizes(found), ENOUGH))
+    return tuple(replace(for_python(one), file=os.fspath(plan)) for one in islice(check_sizes(found), ENOUGH))

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import click
 
 from hintplan.plans.commands.options import key_value_option
-from hintplan.plans.connectors.policy import KEYS, policy_for, wrong_value
+from hintplan.plans.connectors.policy import KEYS, SWITCHES, policy_for, wrong_value
 from hintplan.plans.declarations.durations import parse_duration
 from hintplan.plans.text.project import FILE
 from hintplan.plans.text.terminal import hide
@@ -50,6 +50,7 @@ debug_option = click.option("--debug", is_flag=True, help="Show tracebacks and w
 
 
 _ALLOWED = {
+    "allow-unrestricted-spark": (None, "A Spark session that was started without restricted mode."),
     "allow-module": ("MODULE", "Where a plan's classes may be."),
     "allow-path": ("DIR", "If given, local files are only those below; repeatable."),
     "allow-env": ("NAME", "An environment variable that ${env:NAME} may stand for."),
@@ -64,16 +65,19 @@ def policy_options(command: _Command) -> _Command:
 
     @wraps(command)
     def with_policy(*, policy_file: str | None, **given: Any) -> Any:
-        allowed = {field: given.pop(f"policy_{field}") for field in KEYS.values()}
+        allowed = {field: given.pop(f"policy_{field}") for field in (*KEYS.values(), *SWITCHES.values())}
         policy = policy_for(policy_file, allowed)
         hide(policy.environment)
         return command(policy=policy, **given)
 
     options: Any = with_policy
     for flag, (metavar, words) in _ALLOWED.items():
-        option = click.option(
-            f"--{flag}", f"policy_{KEYS[flag]}", multiple=True, callback=_good_values, metavar=metavar, help=words
-        )
+        if flag in SWITCHES:
+            option = click.option(f"--{flag}", f"policy_{SWITCHES[flag]}", is_flag=True, help=words)
+        else:
+            option = click.option(
+                f"--{flag}", f"policy_{KEYS[flag]}", multiple=True, callback=_good_values, metavar=metavar, help=words
+            )
         options = option(options)
     file = click.option(
         "--policy",

@@ -10,33 +10,20 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 import click
 
+from hintplan.plans.api.drawing import ENDINGS, FORMATS, check_ids, drawn
 from hintplan.plans.commands.options import allow_fact_edits_option, allow_module_option, init_option, output_option
-from hintplan.plans.errors import HintplanError, PlanError
+from hintplan.plans.errors import HintplanError
 from hintplan.plans.files.codec import read_plan_bytes, write_plan_bytes
 from hintplan.plans.files.named_script import init_of, named_script
 from hintplan.plans.files.plan_source import PlanSource, compile_text, init_texts, read_source
-from hintplan.plans.model.plan import Plan
 from hintplan.plans.show.page_script import Script, script_of
 from hintplan.plans.show.tree import show_tree
-from hintplan.plans.text.names import did_you_mean
 from hintplan.plans.text.terminal import say, show
 from hintplan.plans.text.text_file import script_text
-
-FORMATS = ("html", "svg", "mermaid", "dot", "tree")
-_ENDINGS = {
-    ".html": "html",
-    ".htm": "html",
-    ".svg": "svg",
-    ".mmd": "mermaid",
-    ".mermaid": "mermaid",
-    ".dot": "dot",
-    ".gv": "dot",
-    ".txt": "tree",
-}
 
 
 @click.command("show")
@@ -82,14 +69,14 @@ def show_command(
     plan, before = source.plan, None
     if older:
         before = read_source(older, allow_modules=allow_modules, init=init, allow_fact_edits=allow_fact_edits).plan
-    _check_ids(centre, plan, before)
+    check_ids(centre, plan, before)
     script = _script(source, sql, allow_modules, init) if chosen == "html" else None
     if chosen == "tree" and output is None:
         show_tree(plan)
         return
     # Commands on the page need a file that can be edited.
     file = path if source.file == path and source.places is None else "plan.json"
-    text = _drawn(chosen, plan, before, centre, hops, script, file)
+    text = drawn(chosen, plan, before, centre, hops, script, file)
     if output is not None:
         write_plan_bytes(text.encode(), output)
     elif chosen in ("html", "svg"):
@@ -104,47 +91,9 @@ def format_of(output: str | None) -> str:
     if output is None:
         return "tree"
     ending = os.path.splitext(output)[1].lower()
-    if ending not in _ENDINGS:
+    if ending not in ENDINGS:
         raise click.UsageError(f"'{output}' says no format; write --format {'|'.join(FORMATS)}")
-    return _ENDINGS[ending]
-
-
-def _drawn(
-    layout: str,
-    plan: Plan,
-    before: Plan | None,
-    centre: Collection[str],
-    hops: int,
-    script: Script | None,
-    file: str,
-) -> str:
-    if layout == "tree":
-        from hintplan.plans.show.explain import explain
-
-        return explain(plan)
-    if layout == "html":
-        from hintplan.plans.show.page import plan_page
-
-        return plan_page(plan, before=before, script=script, file=file, centre=centre, hops=hops)
-    from hintplan.plans.compare.diff import diff
-    from hintplan.plans.show.graph_text import dot, mermaid
-    from hintplan.plans.show.page_data import row_kinds
-    from hintplan.plans.show.picture import around, picture
-    from hintplan.plans.show.svg import standalone
-
-    shown = picture(plan, before=before, changes=diff(before, plan) if before is not None else ())
-    shown = around(shown, centre, hops=hops) if centre else shown
-    if layout == "svg":
-        return standalone(shown, kinds=row_kinds(plan))
-    return mermaid(shown) if layout == "mermaid" else dot(shown)
-
-
-def _check_ids(ids: Collection[str], plan: Plan, before: Plan | None) -> None:
-    known = [operator.id for one in (plan, before) if one is not None for operator in one.operators]
-    for name in ids:
-        if name not in known:
-            hint = did_you_mean(name, list(dict.fromkeys(known)), what="operators")
-            raise PlanError(f"there is no operator '{name}'", hint=hint)
+    return ENDINGS[ending]
 
 
 def _script(source: PlanSource, sql: str | None, allow_modules: Sequence[str], init: Sequence[str]) -> Script | None:

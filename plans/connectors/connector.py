@@ -140,7 +140,8 @@ class Connector:
     options of Flink's connector that this one has not, and why, ``idle`` those that change nothing here, which
     compiling leaves out with a note. ``instead`` says what to do instead of setting an option that is not there, and
     ``values``, by option, instead of a value. ``partitions`` says whether a table can be PARTITIONED BY columns.
-    ``times`` says whether a table can have columns of TIME.
+    ``times`` says whether a table can have columns of TIME. Tables of one that is ``by_program`` are nothing that an
+    option names: the Python program that runs the plan hands over what is read, and what takes the rows.
     """
 
     name: str
@@ -164,6 +165,7 @@ class Connector:
     values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     partitions: bool = False
     times: TimesOfDay = "never"
+    by_program: bool = False
 
     @property
     def settings(self) -> Mapping[str, Setting]:

@@ -6,6 +6,7 @@
     allow-env = ["RATES_TOKEN"]             # environment variables that ${env:NAME} may stand for
     allow-path = ["/data"]                  # if given, local files are only these and those below them
     allow-module = ["my_lookups"]           # where classes of the plan may be
+    allow-unrestricted-spark = true         # a Spark session that was started without restricted mode
 
 Local files, the file system of the checkpoint and this machine's own servers are open without a word. The file is
 ``hintplan.toml`` where the run starts, or what ``--policy`` names; flags add to it.
@@ -19,8 +20,8 @@ False
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -31,33 +32,69 @@ from hintplan.plans.connectors.reach import FilePlace, HostPlace, Place, file_pl
 from hintplan.plans.connectors.table import places
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import Diagnostic, PlanError, RunError
+from hintplan.plans.python_words import POLICY, POLICY_SWITCHES
 from hintplan.plans.text.links import is_below
 from hintplan.plans.text.names import did_you_mean
 from hintplan.plans.text.project import FILE, read_project
 
-KEYS: Mapping[str, str] = {
-    "allow-scheme": "schemes",
-    "allow-host": "hosts",
-    "allow-env": "environment",
-    "allow-path": "paths",
-    "allow-module": "modules",
-}
-"""The flags, as the policy file has them too, and the fields of :class:`Policy` that they fill."""
+KEYS, SWITCHES = POLICY, POLICY_SWITCHES
+"""The flags that name what is allowed, and those that have no value, with the fields of :class:`Policy` that they fill.
+
+The policy file has them, too.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """What is allowed beyond what is always open. ``paths`` narrow: without one, all local files are open."""
+    """What is allowed beyond what is always open. ``paths`` narrow: without one, all local files are open.
+
+    ``unrestricted_spark`` consents to a session that was started without Spark's restricted mode: then hintplan's own
+    list of functions is all that keeps an expression of a plan from calling into the JVM. RunError for a wrong value.
+    """
 
     schemes: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     environment: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
+    unrestricted_spark: bool = False
+
+    def __post_init__(self) -> None:
+        for flag, name in KEYS.items():
+            values = getattr(self, name)
+            if isinstance(values, str) or not isinstance(values, Collection):
+                message = f"Policy({name}={values!r}): expected several texts"
+                raise RunError(message, hint=f"write Policy({name}=({str(values)!r},))")
+            for value in values:
+                problem = wrong_value(flag, value) if isinstance(value, str) else f"{value!r} is no text"
+                if problem is not None:
+                    raise RunError(f"Policy({name}=...): {problem}")
+            object.__setattr__(self, name, tuple(values))
+        for name in SWITCHES.values():
+            if not isinstance(getattr(self, name), bool):
+                raise RunError(f"Policy({name}={getattr(self, name)!r}): expected True or False")
+
+    @classmethod
+    def of(cls, given: Policy | Mapping[str, Any]) -> Policy:
+        """Return ``given``, or the policy whose fields are the items of a mapping; RunError if they are others."""
+        if isinstance(given, Policy):
+            return given
+        known = (*KEYS.values(), *SWITCHES.values())
+        if not isinstance(given, Mapping):
+            hint = f"give hintplan.Policy(...), or a mapping with {', '.join(known)}"
+            raise RunError(f"the policy is a {type(given).__name__}", hint=hint)
+        for name in given:
+            if name not in known:
+                field = {**KEYS, **SWITCHES}.get(str(name).removeprefix("--"))
+                hint = f"write {field!r}" if field else did_you_mean(str(name), known, what="fields")
+                raise RunError(f"a policy has no field {name!r}", hint=hint)
+        return cls(**given)
 
     def __or__(self, other: Policy) -> Policy:
         """What either allows."""
-        return Policy(**{f.name: (*getattr(self, f.name), *getattr(other, f.name)) for f in fields(Policy)})
+        lists = {name: (*getattr(self, name), *getattr(other, name)) for name in KEYS.values()}
+        switches = {name: getattr(self, name) or getattr(other, name) for name in SWITCHES.values()}
+        return Policy(**lists, **switches)
 
     @property
     def absolute_paths(self) -> tuple[str, ...]:
@@ -164,12 +201,12 @@ def _not_below(shown: str, path: str | None) -> Diagnostic:
     )
 
 
-def policy_for(file: str | None, allowed: Mapping[str, Sequence[str]]) -> Policy:
+def policy_for(file: str | None, allowed: Mapping[str, Sequence[str] | bool]) -> Policy:
     """The policy of ``file``, or of ``hintplan.toml`` in this directory if there is one, and what flags allow.
 
     ``allowed`` has the fields of :class:`Policy`. PlanError if the file is wrong.
     """
-    given = Policy(**{name: tuple(values) for name, values in allowed.items()})
+    given = Policy(**allowed)  # type: ignore[arg-type]
     if file is None and not os.path.lexists(FILE):
         return given
     return read_policy(Path(file or FILE)) | given
@@ -178,11 +215,14 @@ def policy_for(file: str | None, allowed: Mapping[str, Sequence[str]]) -> Policy
 def read_policy(file: Path) -> Policy:
     """The policy in ``file``; what it says of paths is relative to it. PlanError if it is wrong."""
     run = read_project(file).get("run", {})
-    found: dict[str, tuple[str, ...]] = {}
+    found: dict[str, Any] = {}
+    known = {**KEYS, **SWITCHES}
     for key, values in run.items():
-        if key not in KEYS:
-            raise PlanError(f"unknown key 'run.{key}'", file=str(file), hint=did_you_mean(key, KEYS, what="keys"))
-        found[KEYS[key]] = _texts(key, values, file)
+        if key not in known:
+            raise PlanError(f"unknown key 'run.{key}'", file=str(file), hint=did_you_mean(key, known, what="keys"))
+        if key in SWITCHES and not isinstance(values, bool):
+            raise PlanError(f"'run.{key}' must be true or false", file=str(file), hint=f"write {key} = true")
+        found[known[key]] = values if key in SWITCHES else _texts(key, values, file)
     base = file.absolute().parent
     return Policy(**{**found, "paths": tuple(str(base / path) for path in found.get("paths", ()))})
 

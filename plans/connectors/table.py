@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from hintplan.plans.connectors.blackhole import BLACKHOLE
 from hintplan.plans.connectors.connector import INSERT_ONLY, UPSERT_KINDS, Connector, Reading, Writing
+from hintplan.plans.connectors.dataframe import DATAFRAME
 from hintplan.plans.connectors.datagen import DATAGEN
 from hintplan.plans.connectors.delta import DELTA
 from hintplan.plans.connectors.filesystem import FILESYSTEM
@@ -34,6 +35,7 @@ CONNECTORS: Mapping[str, Connector] = {
     connector.name: connector
     for connector in (
         BLACKHOLE,
+        DATAFRAME,
         DATAGEN,
         DELTA,
         FILESYSTEM,
@@ -172,6 +174,18 @@ def drops_rows(table: Table) -> bool:
     """Whether the sink does nothing with rows."""
     writing = _writing(table)
     return writing is not None and writing.drops_rows
+
+
+def is_by_program(table: Table) -> bool:
+    """True if the Python program that runs a plan hands over what the table reads, or what takes its rows."""
+    connector = connector_of(table)
+    return connector is not None and connector.by_program
+
+
+def options_by_program() -> dict[str, str]:
+    """Return the options of a table whose rows the Python program hands over."""
+    (connector,) = (connector for connector in CONNECTORS.values() if connector.by_program)
+    return {"connector": connector.name}
 
 
 def dropping_options() -> dict[str, str]:

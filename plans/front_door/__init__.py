@@ -19,10 +19,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from hintplan import functions
     from hintplan.planner.compile import compile_sql
     from hintplan.plans.api.difference import Diff, diff
+    from hintplan.plans.api.drawing import Drawing, show
     from hintplan.plans.api.editing import set
     from hintplan.plans.api.explanation import Explanation, explain
+    from hintplan.plans.api.linting import LintResult, lint
+    from hintplan.plans.api.origins import Origin, why
     from hintplan.plans.api.rebasing import RebaseResult, rebase
     from hintplan.plans.api.validation import validate
     from hintplan.plans.compare.change import Change
@@ -52,10 +56,13 @@ __all__ = [
     "Compaction",
     "Diagnostic",
     "Diff",
+    "Drawing",
     "Execution",
     "Explanation",
     "HintplanError",
+    "LintResult",
     "Metrics",
+    "Origin",
     "Plan",
     "PlanError",
     "Policy",
@@ -72,21 +79,28 @@ __all__ = [
     "dumps",
     "execute",
     "explain",
+    "functions",
+    "lint",
     "load",
     "loads",
     "open_metrics",
     "read_state",
     "rebase",
     "set",
+    "show",
     "state_rows",
     "take_snapshot",
     "validate",
+    "why",
 ]
 
 _NAMES_IN = {
     "hintplan.plans.api.difference": ("Diff", "diff"),
+    "hintplan.plans.api.drawing": ("Drawing", "show"),
     "hintplan.plans.api.editing": ("set",),
     "hintplan.plans.api.explanation": ("Explanation", "explain"),
+    "hintplan.plans.api.linting": ("LintResult", "lint"),
+    "hintplan.plans.api.origins": ("Origin", "why"),
     "hintplan.plans.api.rebasing": ("RebaseResult", "rebase"),
     "hintplan.plans.api.validation": ("validate",),
     "hintplan.planner.compile": ("compile_sql",),
@@ -117,6 +131,8 @@ _HOMES = {name: home for home, names in _NAMES_IN.items() for name in names}
 if not TYPE_CHECKING:  # a type checker would take any misspelt name for one that is found here
 
     def __getattr__(name):
+        if name == "functions":
+            return import_module("hintplan.functions")
         if name not in _HOMES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         home = _HOMES[name]
@@ -130,4 +146,4 @@ if not TYPE_CHECKING:  # a type checker would take any misspelt name for one tha
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted([*(name for name in globals() if name.startswith("__")), *__all__])

@@ -50,7 +50,7 @@ def _subject(one: Found) -> str:
 def rendered(report: Report, layout: str, *, whole: bool = False) -> str:
     """The findings in one of ``FORMATS``; as text ``whole``, or of each rule and file the first few."""
     if layout == "json":
-        return json.dumps(_json(report), indent=2)
+        return json.dumps(report_json(report), indent=2)
     if layout == "text":
         return "\n".join(_lines(report.found, most=None if whole else _SHOWN))
     remarks = remarks_of(report.found)
@@ -107,7 +107,8 @@ def _mendable(one: Found) -> bool:
     return one.finding.respelled is not None or (fix is not None and not fix.facts)
 
 
-def _json(report: Report) -> dict[str, Any]:
+def report_json(report: Report) -> dict[str, Any]:
+    """The findings as JSON values."""
     return {
         "findings": [_found_json(one) for one in report.found],
         "ignored": [{**_found_json(one), "reason": ignore.reason} for one, ignore in report.ignored],

@@ -28,6 +28,7 @@ from hintplan.runtime.batch.snapshot import snapshot
 from hintplan.runtime.build.edges import Edges
 from hintplan.runtime.build.table import builder_of
 from hintplan.runtime.connectors import table as connectors
+from hintplan.runtime.connectors.given import NOTHING, Given
 from hintplan.runtime.lookup.plan import LookupRun
 from hintplan.runtime.results.files import KeepBatch
 
@@ -48,7 +49,12 @@ class BuiltSink:
 
 
 def build_sinks(
-    plan: Plan, spark: SparkSession, lookups: LookupRun, cache: ResultCache, results: str | None
+    plan: Plan,
+    spark: SparkSession,
+    lookups: LookupRun,
+    cache: ResultCache,
+    results: str | None,
+    given: Given = NOTHING,
 ) -> tuple[BuiltSink, ...]:
     """A job per sink of ``plan``, in its order; RunError, naming the operator, for what may not or cannot run.
 
@@ -62,11 +68,12 @@ def build_sinks(
         columns=output_columns(plan),
         changelog={name: kinds != ("+I",) for name, kinds in output_kinds(plan).items()},
         lookups=lookups,
+        given=given,
     )
     building = _Building(
         edges=edges,
         cache=cache,
-        meanings=meanings(plan),
+        meanings=meanings(plan, given.identities),
         results=results,
         scans={scan.id: scan for scan in plan.scans},
         listed={},
@@ -100,8 +107,11 @@ class _Building:
         if self.results is not None:
             write: Callable[[], None] = partial(KeepBatch(directory=self.results), top, 0)
         else:
-            writer = connectors.batch_writer if sink.overwrite is None else connectors.batch_overwriter
-            write = writer(top, sink.table, edges.plan.tables[sink.table])
+            table = edges.plan.tables[sink.table]
+            if sink.overwrite is None:
+                write = connectors.batch_writer(top, sink.table, table, edges.given)
+            else:
+                write = connectors.batch_overwriter(top, sink.table, table)
         return BuiltSink(sink=sink.id, write=write, observed=observed, reads=reads)
 
     def frames(self, sink: Sink, edges: Edges) -> tuple[dict[str, DataFrame], tuple[CacheEntry, ...]]:

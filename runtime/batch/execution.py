@@ -14,6 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from types import TracebackType
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -33,9 +34,11 @@ _POLL_SECONDS = 0.2
 _CANCEL_SECONDS = 0.5
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, repr=False)
 class BatchExecution:
-    """A running batch plan called ``plan``. ``jobs`` are what it has to write.
+    """A running batch plan called ``plan``, printed as a table of its sinks. ``jobs`` are what it has to write.
+
+    As a context manager, it is stopped at the end of the block.
 
     ``finished`` is called when it is done with them, and told whether all of them ended well; ``told`` is told of each
     job that has ended well.
@@ -56,6 +59,17 @@ class BatchExecution:
     _told: int = 0
     _stopping: threading.Event = field(default_factory=threading.Event)
     _future: Future[None] = field(default_factory=Future)
+
+    def __enter__(self) -> BatchExecution:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def __repr__(self) -> str:
+        return as_text(self._table())
 
     def start(self) -> None:
         """Begin with the first job."""

@@ -15,13 +15,16 @@ from __future__ import annotations
 
 import threading
 import uuid
-from types import TracebackType
+from collections.abc import Mapping
+from types import MappingProxyType, TracebackType
+from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from hintplan.plans.analysis.fingerprints import meanings
 from hintplan.plans.analysis.sub_plans import shared_operators
 from hintplan.plans.analysis.validate import validate
+from hintplan.plans.api.plans import PlanLike, plan_of
 from hintplan.plans.connectors.policy import OPEN, Policy, refuse_reach
 from hintplan.plans.errors import PlanError, RunError
 from hintplan.plans.model.config import PARALLELISM, TIME_ZONE
@@ -31,12 +34,18 @@ from hintplan.runtime.batch.build import build_sinks
 from hintplan.runtime.batch.cache import CachedResult, ResultCache
 from hintplan.runtime.batch.execution import BatchExecution, Told
 from hintplan.runtime.build.table import builder_of
+from hintplan.runtime.connectors.given import NOTHING, Given, SinkFunction, given_for
 from hintplan.runtime.connectors.table import failed_tables
 from hintplan.runtime.lookup.plan import LookupRun
 from hintplan.runtime.results.files import keeping
-from hintplan.runtime.spark.session import plan_wide_rows, prepare_session, start_session
+from hintplan.runtime.spark.session import (
+    give_variables,
+    plan_wide_rows,
+    prepare_session,
+    restriction_notes,
+    start_session,
+)
 from hintplan.runtime.spark.shipping import ship_code
-from hintplan.runtime.spark.versions import version_notes
 
 _SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 
@@ -44,19 +53,31 @@ _SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 class Session:
     """Runs batch plans on ``spark``, or on the active session, or on a new local one, which stays when this one closes.
 
-    ``policy`` says what plans may reach and load beyond what is always open.
+    ``policy`` says what plans may reach and load beyond what is always open. On Spark Connect, DataFrames of temporary
+    views and of large local data are read only ``with_views``: in a copy of ``spark`` as it is now.
     """
 
-    def __init__(self, spark: SparkSession | None = None, *, policy: Policy = OPEN) -> None:
+    def __init__(
+        self,
+        spark: SparkSession | None = None,
+        *,
+        policy: Policy | Mapping[str, Any] = OPEN,
+        with_views: bool = False,
+    ) -> None:
+        policy = Policy.of(policy)
         spark = spark or SparkSession.getActiveSession() or start_session(None, {})
-        self._spark = prepare_session(spark, time_zone="UTC", once=True)
+        self._spark = prepare_session(
+            spark, time_zone="UTC", once=True, with_views=with_views, unrestricted=policy.unrestricted_spark
+        )
         self._policy = policy
         self._partitions = str(self._spark.conf.get(_SHUFFLE_PARTITIONS))
         self._cache = ResultCache(self._spark)
         self._execution: BatchExecution | None = None
+        self._given: list[Given] = []  # so that no other DataFrame is taken for one of them
         self._starting = threading.Lock()
         self._closed = False
         ship_code(self._spark, policy.modules)
+        give_variables(self._spark, policy.environment)
 
     def __enter__(self) -> Session:
         return self
@@ -66,13 +87,22 @@ class Session:
     ) -> None:
         self.close()
 
-    def execute(self, plan: Plan, *, results: str | None = None) -> BatchExecution:
+    def execute(
+        self,
+        plan: PlanLike,
+        *,
+        tables: Mapping[str, DataFrame] = MappingProxyType({}),
+        sinks: Mapping[str, SinkFunction] = MappingProxyType({}),
+        results: str | None = None,
+    ) -> BatchExecution:
         """Start the jobs of ``plan``, one per sink, once those of the plan before have ended.
 
-        ``results`` as in :func:`hintplan.runtime.run.execute.execute`.
+        ``tables``, ``sinks`` and ``results`` as in :func:`hintplan.runtime.run.execute.execute`. A cached result of a
+        DataFrame is found again by plans that are given the same DataFrame.
         PlanError if the plan is wrong; RunError if it cannot run here, or is a streaming plan.
         """
-        return self._started(plan, results, close=False)
+        found = plan_of(plan)
+        return self._started(found, results, close=False, given=given_for(found, tables, sinks, self._spark))
 
     def cached_results(self) -> tuple[CachedResult, ...]:
         """The results that are or will be kept, in the order in which plans asked for them."""
@@ -110,10 +140,12 @@ class Session:
             self._stop()
             self._cache.close()
 
-    def execute_and_close(self, plan: Plan, *, results: str | None = None, told: Told | None = None) -> BatchExecution:
+    def execute_and_close(
+        self, plan: Plan, *, given: Given = NOTHING, results: str | None = None, told: Told | None = None
+    ) -> BatchExecution:
         """As :meth:`execute`; the session closes by itself when the jobs have ended, each of which ``told`` is told."""
         try:
-            return self._started(plan, results, close=True, told=told)
+            return self._started(plan, results, close=True, told=told, given=given)
         except BaseException:
             self.close()
             raise
@@ -122,7 +154,9 @@ class Session:
         if self._execution is not None and self._execution.active:
             self._execution.stop()
 
-    def _started(self, plan: Plan, results: str | None, *, close: bool, told: Told | None = None) -> BatchExecution:
+    def _started(
+        self, plan: Plan, results: str | None, *, close: bool, given: Given, told: Told | None = None
+    ) -> BatchExecution:
         self._refuse_if_closed()
         problems = validate(plan)
         if problems:
@@ -137,7 +171,8 @@ class Session:
             if self._execution is not None:
                 self._execution.wait(None)
             self._refuse_if_closed()
-            self._execution = self._built(plan, results, close=close, told=told)
+            self._given.append(given)
+            self._execution = self._built(plan, results, close=close, told=told, given=given.on(self._spark))
             self._execution.start()
             return self._execution
 
@@ -145,7 +180,9 @@ class Session:
         if self._closed:
             raise RunError("the session is closed", hint="open another one; what this one had cached is gone")
 
-    def _built(self, plan: Plan, results: str | None, *, close: bool, told: Told | None) -> BatchExecution:
+    def _built(
+        self, plan: Plan, results: str | None, *, close: bool, told: Told | None, given: Given
+    ) -> BatchExecution:
         zone = plan.config.get(TIME_ZONE, "UTC")
         self._spark.conf.set("spark.sql.session.timeZone", zone)
         self._spark.conf.set(_SHUFFLE_PARTITIONS, plan.config.get(PARALLELISM, self._partitions))
@@ -160,7 +197,7 @@ class Session:
         if results is not None:
             keeping(self._spark)
         try:
-            jobs = build_sinks(plan, self._spark, lookups, self._cache, results)
+            jobs = build_sinks(plan, self._spark, lookups, self._cache, results, given)
         except BaseException:
             self._cache.end(lookups.token, well=False)
             raise
@@ -178,7 +215,7 @@ class Session:
             cache=self._cache,
             finished=finished,
             tables=failed_tables(self._spark, plan.tables),
-            notes=(*_notes(plan), *version_notes(str(self._spark.version))),
+            notes=(*_notes(plan), *restriction_notes(self._spark)),
             told=told,
         )
 

@@ -18,6 +18,7 @@ from hintplan.plans.analysis.columns import output_columns
 from hintplan.plans.analysis.row_order import ordered_by_scan, read_in_order, told_by_arrival
 from hintplan.plans.declarations.tables import Column
 from hintplan.plans.model.plan import Plan
+from hintplan.runtime.connectors.given import NOTHING, Given
 from hintplan.runtime.engine.row_order import ROW_ORDER
 from hintplan.runtime.lookup.plan import LookupRun
 from hintplan.runtime.operator import KIND
@@ -57,6 +58,8 @@ class Edges:
     """The operators whose output is read by its order (:mod:`hintplan.plans.analysis.row_order`)."""
     conditions_above: Mapping[str, Condition] = field(default_factory=dict)
     """Of each operator the condition of its only reader, which it may check itself; batch: none."""
+    given: Given = NOTHING
+    """The DataFrames and functions of the program that runs the plan."""
     observe_as: Callable[[str], Any] = str
     """What the metrics of an operator are observed as: a stream reports them under its id, a batch job elsewhere."""
 
@@ -82,6 +85,7 @@ def edges_of(
     places: Mapping[str, Place],
     lookups: LookupRun,
     pins: Mapping[str, PinPlace] = MappingProxyType({}),
+    given: Given = NOTHING,
 ) -> Edges:
     """What builders need for ``plan``; ``lookups`` is what lookups must know of the run."""
     return Edges(
@@ -92,6 +96,7 @@ def edges_of(
         lookups=lookups,
         places=places,
         pins=pins,
+        given=given,
         row_order=told_by_arrival(plan),
         ordered_by_scan=ordered_by_scan(plan),
         ordered=read_in_order(plan),

@@ -52,7 +52,7 @@ def _read(operator: Scan, inputs: Sequence[DataFrame], edges: Edges) -> DataFram
     pins = edges.pins.get(operator.id)
     rows = connectors.read(
         edges.spark, operator.table, table, operator.columns,
-        row_order=row_order, pins=pins, asked=_asked(operator, table),
+        row_order=row_order, pins=pins, asked=_asked(operator, table), given=edges.given,
     )  # fmt: skip
     return marked(rows, operator.id)
 
@@ -60,7 +60,7 @@ def _read(operator: Scan, inputs: Sequence[DataFrame], edges: Edges) -> DataFram
 def _batch(operator: Scan, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
     table = edges.plan.tables[operator.table]
     asked = _asked(operator, table)
-    return connectors.read_batch(edges.spark, operator.table, table, operator.columns, asked=asked)
+    return connectors.read_batch(edges.spark, operator.table, table, operator.columns, asked=asked, given=edges.given)
 
 
 def _asked(operator: Scan, table: Table) -> Asked | None:

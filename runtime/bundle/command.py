@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 
-from hintplan.plans.connectors.policy import KEYS, Policy
+from hintplan.plans.connectors.policy import KEYS, SWITCHES, Policy
 from hintplan.plans.files.codec import fingerprint, read_plan_bytes, write_plan_bytes
 from hintplan.plans.text.links import refuse_links
 from hintplan.plans.text.terminal import show
@@ -24,7 +24,7 @@ from hintplan.runtime.bundle.submission import submission_text
 from hintplan.runtime.code_files import write_zip
 from hintplan.runtime.run.command import RunOptions, checked_plan, refuse_wrong_usage, with_run_options
 
-_SAID_OTHERWISE = frozenset({"--expect", "--policy", *(f"--{key}" for key in KEYS)})
+_SAID_OTHERWISE = frozenset({"--expect", "--policy", *(f"--{key}" for key in (*KEYS, *SWITCHES))})
 
 
 @click.command("bundle")
@@ -85,7 +85,8 @@ def _options(given: Sequence[str], policy: Policy, digest: str) -> list[str]:
         flag, equals, _ = word.partition("=")
         if flag not in _SAID_OTHERWISE:
             kept.append(word)
-        elif not equals:
+        elif not equals and flag.removeprefix("--") not in SWITCHES:
             next(words)
     allowed = (f"--{key}={value}" for key, field in KEYS.items() for value in dict.fromkeys(getattr(policy, field)))
-    return [f"--expect={digest}", *kept, *allowed]
+    switched = (f"--{key}" for key, field in SWITCHES.items() if getattr(policy, field))
+    return [f"--expect={digest}", *kept, *allowed, *switched]

@@ -16,6 +16,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from hintplan.plans.connectors.connector import Connector
 from hintplan.plans.declarations.tables import Table
+from hintplan.runtime.connectors.given import Given
 from hintplan.runtime.connectors.micro_batch import MicroBatch
 from hintplan.runtime.engine.arrow_rows import ArrowRows
 from hintplan.runtime.expressions.asked import Asked
@@ -116,7 +117,8 @@ class ConnectorCode:
     fit. ``counts_all`` says whether ``batches_had`` counts each batch, those that change nothing among them.
     A sink with ``lacks`` takes a :data:`Mark` as ``mark`` in ``writer``, ``arrow_writer`` and ``micro_batch_writer``,
     and calls it with each batch that has changed the table.
-    ``lookup`` gives the source of lookups by the options of a table.
+    ``lookup`` gives the source of lookups by the options of a table. ``handed`` gives the code for a run that was given
+    DataFrames and functions, of a connector that reads and writes these.
     """
 
     connector: Connector
@@ -135,3 +137,4 @@ class ConnectorCode:
     counts_all: Callable[[Table], bool] = lambda table: False
     lacks: Lacks | None = None
     lookup: Callable[[Mapping[str, str]], LookupSource] | None = None
+    handed: Callable[[Given], ConnectorCode] | None = None

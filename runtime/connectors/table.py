@@ -21,6 +21,7 @@ from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import RunError
 from hintplan.runtime.connectors import (
     blackhole,
+    dataframe,
     datagen,
     delta,
     filesystem,
@@ -34,6 +35,7 @@ from hintplan.runtime.connectors import (
     upsert_kafka,
 )
 from hintplan.runtime.connectors.connector import ArrowWriter, ConnectorCode, FilesIn, Mark
+from hintplan.runtime.connectors.given import NOTHING, Given
 from hintplan.runtime.connectors.micro_batch import MicroBatch
 from hintplan.runtime.connectors.times import as_texts, checked, times_of
 from hintplan.runtime.engine.arrow_rows import ArrowRows
@@ -46,6 +48,7 @@ CODE: Mapping[str, ConnectorCode] = {
     module.CODE.connector.name: module.CODE
     for module in (
         blackhole,
+        dataframe,
         datagen,
         delta,
         filesystem,
@@ -70,16 +73,17 @@ def read(
     row_order: bool = False,
     pins: PinPlace | None = None,
     asked: Asked | None = None,
+    given: Given = NOTHING,
 ) -> DataFrame:
     """The rows of table ``name`` as a stream of exactly the physical ``columns``, with the types of
     ``hintplan.runtime.types``.
 
     A changelog has ``__kind`` behind them, and with ``row_order`` also the columns of ``ROW_ORDER``. ``pins`` is where
     a source that asks another system keeps what it was told; None if nothing depends on that. Rows for which ``asked``
-    is not true may be left out.
+    is not true may be left out. ``given`` is what the program has handed over that runs the plan.
     RunError if the connector cannot be read, or if what it should read does not exist.
     """
-    reader = _able(_code(table, asked).read, "read", name, table)
+    reader = _able(_code(table, asked, given).read, "read", name, table)
     return checked(reader(spark, name, as_texts(table), columns, row_order=row_order, pins=pins), name, table)
 
 
@@ -90,10 +94,16 @@ def read_in_arrow(spark: SparkSession, name: str, table: Table, columns: tuple[s
 
 
 def read_batch(
-    spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], *, asked: Asked | None = None
+    spark: SparkSession,
+    name: str,
+    table: Table,
+    columns: tuple[str, ...],
+    *,
+    asked: Asked | None = None,
+    given: Given = NOTHING,
 ) -> DataFrame:
     """All rows that table ``name`` has now; otherwise as :func:`read`."""
-    reader = _able(_code(table, asked).read_batch, "read", name, table)
+    reader = _able(_code(table, asked, given).read_batch, "read", name, table)
     return checked(reader(spark, name, as_texts(table), columns), name, table)
 
 
@@ -139,6 +149,7 @@ def writer(
     changelog: bool,
     checkpoint: str | None = None,
     mark: Mark | None = None,
+    given: Given = NOTHING,
 ) -> DataStreamWriter:
     """A writer of ``df`` into table ``name``, configured but for name, checkpoint and trigger, and not started.
 
@@ -147,7 +158,7 @@ def writer(
     calls ``mark`` when a batch has changed it. RunError if the connector cannot be written to or its target does not
     fit.
     """
-    chosen = _able(_code(table).writer, "written to", name, table)
+    chosen = _able(_code(table, given=given).writer, "written to", name, table)
     return chosen(df, name, as_texts(table), changelog=changelog, checkpoint=checkpoint, **_marking(table, mark))
 
 
@@ -166,23 +177,30 @@ def arrow_writer(table: Table, *, mark: Mark | None = None) -> ArrowWriter | Non
 
 
 def micro_batch_writer(
-    name: str, table: Table, *, changelog: bool, checkpoint: str, part: str, mark: Mark | None = None
+    name: str,
+    table: Table,
+    *,
+    changelog: bool,
+    checkpoint: str,
+    part: str,
+    mark: Mark | None = None,
+    given: Given = NOTHING,
 ) -> Callable[[MicroBatch, int], int]:
     """What writes one micro-batch into table ``name`` and returns its number of rows, for a query with several sinks.
 
     ``part`` is this sink among them; otherwise as :func:`writer`.
     """
-    chosen = _able(_code(table).micro_batch_writer, "written to", name, table)
+    chosen = _able(_code(table, given=given).micro_batch_writer, "written to", name, table)
     return chosen(name, as_texts(table), changelog=changelog, checkpoint=checkpoint, part=part, **_marking(table, mark))
 
 
-def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
+def batch_writer(df: DataFrame, name: str, table: Table, given: Given = NOTHING) -> Callable[[], None]:
     """What writes all of ``df``, which is insert-only, into table ``name`` when it is called, in a job of its own.
 
     A call that fails leaves nothing of ``df`` in the table. RunError, now, if the connector cannot be written to or its
     target does not fit.
     """
-    return _able(_code(table).batch_writer, "written to", name, table)(df, name, as_texts(table))
+    return _able(_code(table, given=given).batch_writer, "written to", name, table)(df, name, as_texts(table))
 
 
 def batch_overwriter(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
@@ -236,8 +254,10 @@ def refuse_unbounded(name: str, table: Table) -> None:
         )
 
 
-def _code(table: Table, asked: Asked | None = None) -> ConnectorCode:
+def _code(table: Table, asked: Asked | None = None, given: Given = NOTHING) -> ConnectorCode:
     code = CODE[table.options["connector"]]
+    if code.handed is not None:
+        return code.handed(given)
     return code if asked is None or code.asking is None else code.asking(asked)
 
 

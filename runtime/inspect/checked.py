@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
+from hintplan.plans.api.plans import PlanLike, plan_of
 from hintplan.plans.checkpoint.continuation import Continuation, continuation
 from hintplan.plans.checkpoint.record import CheckpointRecord, absolute, is_local_path
 from hintplan.plans.checkpoint.report import Expiring, Paint, Verdict, check_json, check_text, verdict_of
@@ -75,7 +76,11 @@ class CheckResult(Printed):
 
 
 def check(
-    plan: Plan, checkpoint: str, spark: SparkSession | None = None, *, keep_state: Collection[str] = ()
+    plan: PlanLike,
+    checkpoint: str | os.PathLike[str],
+    spark: SparkSession | None = None,
+    *,
+    keep_state: Collection[str] = (),
 ) -> CheckResult:
     """Tell what a run of ``plan`` on ``checkpoint`` would do with each state: carry it over, start empty, be refused.
 
@@ -84,6 +89,7 @@ def check(
     or the active session, or a new local one. RunError if the plan keeps no state, the checkpoint is damaged, or an
     operator cannot keep its state.
     """
+    plan, checkpoint = plan_of(plan), os.fspath(checkpoint)
     if plan.mode == "batch":
         raise RunError(f"{plan.name} is a batch plan: it keeps no state, so it has no checkpoint")
     if spark is None and is_local_path(checkpoint):

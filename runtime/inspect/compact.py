@@ -10,6 +10,7 @@ does (:mod:`hintplan.runtime.checkpoint.run_lock`). What it publishes is of the 
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -86,13 +87,13 @@ class Compaction:
         )
 
 
-def compact_state(checkpoint: str, *, at: int | None = None) -> Compaction:
+def compact_state(checkpoint: str | os.PathLike[str], *, at: int | None = None) -> Compaction:
     """Rewrite the state in ``checkpoint``, a path or a URL, without rows that have expired at ``at`` (ms; or now).
 
     A batch that has begun and will run again sees the rows that it saw: its time counts, if that is earlier.
     RunError if a run goes on, if ``at`` is to come, or if the checkpoint is damaged or cannot be read.
     """
-    clock = int(time.time() * 1000)
+    checkpoint, clock = os.fspath(checkpoint), int(time.time() * 1000)
     if at is not None and at > clock:
         raise RunError("rows that expire later cannot go now", hint="give a time that has passed, or none")
     root = absolute(checkpoint).rstrip("/")

@@ -12,6 +12,9 @@ from typing import Literal
 
 import pyarrow as pa
 
+from hintplan.plans.lazy import load
+from hintplan.plans.text.printed import Printed
+
 Status = Literal["read", "orphan", "other-meaning", "other-layout"]
 """``read`` is the state of an operator of the plan. The others are told from the manifests alone: an ``orphan``, for
 which the plan has no operator; that of an operator whose state has an ``other-meaning`` in the plan, so that a run
@@ -104,9 +107,12 @@ class QueryState:
     started: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckpointState:
-    """What ``checkpoint`` holds, judged at ``at`` (ms); ``written_by`` is the plan that made it."""
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class CheckpointState(Printed):
+    """What ``checkpoint`` holds, judged at ``at`` (ms), printed as ``hintplan state`` does.
+
+    ``written_by`` is the plan that made it.
+    """
 
     plan: str
     written_by: str
@@ -115,6 +121,10 @@ class CheckpointState:
     partitions: int
     time_zone: str
     queries: tuple[QueryState, ...]
+
+    def text(self) -> str:
+        """The table that ``hintplan state`` prints."""
+        return str(load("hintplan.runtime.inspect.report:state_text")(self))
 
     @property
     def total(self) -> Amount:

@@ -9,6 +9,7 @@ line and no Spark.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from hintplan.plans.analysis.streaming_queries import Query
+from hintplan.plans.api.plans import PlanLike, plan_of
 from hintplan.plans.checkpoint.record import CheckpointRecord, recorded_plan
 from hintplan.plans.compare.carryover import continued
 from hintplan.plans.compare.query_record import operators_of
@@ -41,8 +43,8 @@ from hintplan.runtime.storage.manifest import Manifest
 
 
 def read_state(
-    plan: Plan,
-    checkpoint: str,
+    plan: PlanLike,
+    checkpoint: str | os.PathLike[str],
     *,
     at: int | None = None,
     edited: Plan | None = None,
@@ -57,6 +59,7 @@ def read_state(
     PlanError if the plan is wrong or ``entries`` names what is not there; RunError if the checkpoint belongs to a plan
     that has nothing to do with this one, or cannot be read.
     """
+    plan, checkpoint = plan_of(plan), os.fspath(checkpoint)
     opened = open_checkpoint(plan, checkpoint)
     now = int(time.time() * 1000) if at is None else at
     kept = entries_of(plan, edited)

@@ -50,12 +50,13 @@ class Snapshot:
     linked: int
 
 
-def take_snapshot(checkpoint: str, directory: str) -> Snapshot:
+def take_snapshot(checkpoint: str | os.PathLike[str], directory: str | os.PathLike[str]) -> Snapshot:
     """Copy ``checkpoint`` as of its last committed batches to ``directory``, which is empty or not there yet.
 
     Both are paths or URLs. RunError if there is no checkpoint, if it is damaged, if its run is too fast, or if
     ``directory`` cannot be written; it is then as it was.
     """
+    checkpoint, directory = os.fspath(checkpoint), os.fspath(directory)
     source = files_at(absolute(checkpoint).rstrip("/"))
     with _empty(directory, source) as target:
         return _copied(checkpoint, directory, source, target)

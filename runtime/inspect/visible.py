@@ -6,14 +6,15 @@ duckdb.sql("SELECT c_id, sum(__count) FROM rows GROUP BY c_id")
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
+from hintplan.plans.api.plans import PlanLike, plan_of
 from hintplan.plans.declarations.durations import parse_duration
 from hintplan.plans.errors import PlanError, RunError
-from hintplan.plans.model.plan import Plan
 from hintplan.plans.text.names import did_you_mean
 from hintplan.runtime.inspect.counts import is_visible, present_rows
 from hintplan.runtime.inspect.entries import Entry, choice, entries_of, fits
@@ -25,8 +26,8 @@ from hintplan.runtime.state.merge import taken
 
 
 def state_rows(
-    plan: Plan,
-    checkpoint: str,
+    plan: PlanLike,
+    checkpoint: str | os.PathLike[str],
     state: str,
     *,
     table: str | None = None,
@@ -41,7 +42,8 @@ def state_rows(
     the groups come first; ``query`` is needed if several queries keep a state of the operator.
     PlanError if the plan is wrong or has no such state; RunError as :func:`hintplan.runtime.inspect.read.read_state`.
     """
-    opened = open_checkpoint(plan, checkpoint)
+    plan = plan_of(plan)
+    opened = open_checkpoint(plan, os.fspath(checkpoint))
     kept = entries_of(plan, None)
     operator, entry = _entry(kept, state)
     layout = _layout(entry, state, table)

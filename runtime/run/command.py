@@ -18,6 +18,7 @@ from typing import Any
 import click
 from click.exceptions import Exit
 
+from hintplan.plans.analysis.by_program import refuse_without_program
 from hintplan.plans.checkpoint.continuation import continuation, refuse
 from hintplan.plans.checkpoint.record import absolute, is_local_path
 from hintplan.plans.commands.options import allow_fact_edits_option, read_plan
@@ -192,6 +193,7 @@ SECTIONS = {
             "--allow-env",
             "--allow-path",
             "--allow-module",
+            "--allow-unrestricted-spark",
         ),
         example="hintplan run plan.json --allow-host db.example.com --allow-env DB_PASSWORD",
     ),
@@ -309,6 +311,7 @@ def checked_plan(options: RunOptions) -> Plan:
     _tell_digest(plan, options.path, options.expect)
     if plan.mode == "batch":
         _refuse_streaming_options(plan, options)
+    refuse_without_program(plan)
     refuse_reach(plan.tables, options.policy, options.checkpoint)
     return plan
 
@@ -395,7 +398,7 @@ def opened_session(options: SparkOptions, plan: Plan | None = None, checkpoint: 
     from py4j.protocol import Py4JError, Py4JNetworkError
     from pyspark.errors import PySparkException
 
-    from hintplan.runtime.run.needs import Needs, needs_of, refuse_silent_server
+    from hintplan.runtime.run.needs import Needs, needs_of, refuse_lacking_here, refuse_silent_server
     from hintplan.runtime.spark.explanation import failed
     from hintplan.runtime.spark.session import (
         is_started_by_others,
@@ -411,6 +414,7 @@ def opened_session(options: SparkOptions, plan: Plan | None = None, checkpoint: 
     borrowed = options.remote is None and is_started_by_others()
     needs = Needs(conf=options.conf)
     if plan is not None and options.remote is None:
+        refuse_lacking_here(plan, options.master or options.conf.get("spark.master"))
         needs = needs_of(plan, checkpoint, options.conf)
         refuse_silent_server(needs)
     for note in needs.notes:

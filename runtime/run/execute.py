@@ -12,20 +12,23 @@ Knows no command line. Everything that can be refused is refused before anything
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 import time
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from hintplan.plans.analysis.streaming_queries import Query
 from hintplan.plans.analysis.sub_plans import shared_operators
 from hintplan.plans.analysis.validate import validate
+from hintplan.plans.api.plans import PlanLike, plan_of
 from hintplan.plans.checkpoint.continuation import (
     Continuation,
     record_after,
@@ -49,6 +52,7 @@ from hintplan.runtime.checkpoint.lease import Waiting, lease_seconds
 from hintplan.runtime.checkpoint.record import write_record
 from hintplan.runtime.checkpoint.run_lock import TELLS, acquire, await_free
 from hintplan.runtime.connectors import table as connectors
+from hintplan.runtime.connectors.given import SinkFunction, given_for
 from hintplan.runtime.engine.noted_files import ALLOWED, REACHED
 from hintplan.runtime.lookup.plan import LookupRun
 from hintplan.runtime.metrics.metrics import Metrics
@@ -61,15 +65,16 @@ from hintplan.runtime.run.noted import noted
 from hintplan.runtime.run.sink_batches import refuse_other_batches
 from hintplan.runtime.spark.explanation import failed
 from hintplan.runtime.spark.session import (
+    give_variables,
     is_remote,
     plan_batches_as_a_whole,
     plan_wide_rows,
     prepare_session,
+    restriction_notes,
     shares_machine,
     write_logs_by_renaming,
 )
 from hintplan.runtime.spark.shipping import ship_code
-from hintplan.runtime.spark.versions import version_notes
 from hintplan.runtime.storage.files import files_at
 
 DEFAULT_TRIGGER = "1 s"
@@ -78,13 +83,15 @@ other all the time."""
 
 
 def execute(
-    plan: Plan,
+    plan: PlanLike,
     spark: SparkSession | None = None,
     *,
-    checkpoint: str | None = None,
+    tables: Mapping[str, DataFrame] = MappingProxyType({}),
+    sinks: Mapping[str, SinkFunction] = MappingProxyType({}),
+    checkpoint: str | os.PathLike[str] | None = None,
     once: bool = False,
     trigger: str | None = None,
-    policy: Policy = OPEN,
+    policy: Policy | Mapping[str, Any] = OPEN,
     allow_state_drop: bool = False,
     keep_state: Collection[str] = (),
     allow_older_sink: bool = False,
@@ -95,32 +102,43 @@ def execute(
     waiting: Waiting | None = None,
     metrics: Metrics | None = None,
 ) -> Execution | BatchExecution:
-    """Start ``plan`` on ``spark``, or on the active session, or on a new local one.
+    """Start ``plan``, or the plan in a file, on ``spark``, the session of the DataFrames, the active one,
+    or a new local one.
 
-    ``checkpoint`` is a directory, on a file system that all workers share, where the run keeps its state and finds it
-    again; without one, a local run uses a temporary one. ``once`` takes what is there and ends. ``trigger`` is the time
-    between two batches, such as ``'5 s'``. ``policy`` says what the plan may reach and load beyond what is always open.
-    A checkpoint with state that the plan does not continue (:mod:`hintplan.plans.checkpoint.continuation`) is refused,
-    unless ``allow_state_drop`` says to go on without it, or ``keep_state`` names the operators that go on with the rows
-    that are there, though other rows would come to them now; so is a sink that has lost batches which the checkpoint
-    has written, unless ``allow_older_sink`` is given. A batch whose source files are gone, or others, since it noted
-    them fails, unless ``allow_missing_files`` is given. With ``results``, a directory as for ``checkpoint``, rows are
-    kept there for :class:`hintplan.runtime.results.files.KeptRows` instead of written to the sink. A checkpoint has one
-    run at a time (:mod:`hintplan.runtime.checkpoint.run_lock`); ``take_over`` follows one on another machine, of which
-    nothing is known. Where other machines see the checkpoint it is held by a ``lease``, such as ``'60 s'``, and
-    ``waiting`` says how to wait for that of another run; by default, as long as nothing says that it lives. The run is
-    measured by ``metrics`` (:func:`hintplan.runtime.metrics.metrics.open_metrics`). A batch plan takes what is there
-    and ends; it has neither a checkpoint nor a trigger, and its cached results go with its last job. PlanError if the
-    plan is wrong; RunError if it cannot run here.
+    ``tables`` has a DataFrame for each table that the plan reads with the connector ``dataframe``, streaming ones for a
+    stream and others for a batch job; ``sinks`` a function for each that it writes, which is called with the rows of
+    each micro-batch and its number, and after a failure may be called again with the same number. ``checkpoint`` is a
+    directory, on a file system that all workers share, where the run keeps its state and finds it again; without one, a
+    local run uses a temporary one. ``once`` takes what is there and ends. ``trigger`` is the time between two batches,
+    such as ``'5 s'``. ``policy``, which may be a mapping, says what the plan may reach and load beyond what is always
+    open. A checkpoint with state that the plan does not continue (:mod:`hintplan.plans.checkpoint.continuation`) is
+    refused, unless ``allow_state_drop`` says to go on without it, or ``keep_state`` names the operators that go on with
+    the rows that are there, though other rows would come to them now; so is a sink that has lost batches which the
+    checkpoint has written, unless ``allow_older_sink`` is given. A batch whose source files are gone, or others, since
+    it noted them fails, unless ``allow_missing_files`` is given. With ``results``, a directory as for ``checkpoint``,
+    rows are kept there for :class:`hintplan.runtime.results.files.KeptRows` instead of written to the sink. A
+    checkpoint has one run at a time (:mod:`hintplan.runtime.checkpoint.run_lock`); ``take_over`` follows one on another
+    machine, of which nothing is known. Where other machines see the checkpoint it is held by a ``lease``, such as ``'60
+    s'``, and ``waiting`` says how to wait for that of another run; by default, as long as nothing says that it lives.
+    The run is measured by ``metrics`` (:func:`hintplan.runtime.metrics.metrics.open_metrics`). A batch plan takes what
+    is there and ends; it has neither a checkpoint nor a trigger, and its cached results go with its last job. PlanError
+    if the plan is wrong; RunError if it cannot run here.
     """
+    plan, checkpoint = plan_of(plan), None if checkpoint is None else os.fspath(checkpoint)
     problems = validate(plan)
     if problems:
         raise PlanError(diagnostics=problems)
+    given, policy = given_for(plan, tables, sinks, spark), Policy.of(policy)
+    spark = spark or given.session()
     if plan.mode == "batch":
         _refuse_streaming_settings(checkpoint, trigger)
+        refuse_reach(plan.tables, policy)
+        spark = spark or SparkSession.getActiveSession() or started_for(plan, None)
         followed = None if metrics is None else metrics.begun(plan, {sink.id: (sink.id,) for sink in plan.sinks})
         told = None if followed is None else followed.told
-        jobs = Session(spark, policy=policy).execute_and_close(plan, results=results, told=told)
+        with given.with_views() as given:
+            session = Session(spark, policy=policy, with_views=bool(given.views))
+            jobs = session.execute_and_close(plan, given=given, results=results, told=told)
         if followed is not None:
             followed.begin(jobs)
         return jobs
@@ -134,7 +152,17 @@ def execute(
     if spark is None:
         refuse_in_advance(plan, checkpoint, {})
         spark = started_for(plan, checkpoint)
-    own = prepare_session(spark, time_zone=plan.config.get(TIME_ZONE, "UTC"), once=once, take_over=take_over)
+    zone = plan.config.get(TIME_ZONE, "UTC")
+    with given.with_views() as given:
+        own = prepare_session(
+            spark,
+            time_zone=zone,
+            once=once,
+            take_over=take_over,
+            with_views=bool(given.views),
+            unrestricted=policy.unrestricted_spark,
+        )
+        given = given.on(own)
     if checkpoint is None and not shares_machine(own):
         raise RunError(
             "a run on a cluster keeps its state in a checkpoint that all workers can reach",
@@ -154,7 +182,7 @@ def execute(
     if policy.paths and not is_remote(own):
         own.conf.set(REACHED, json.dumps(policy.absolute_paths))
     ship_code(own, policy.modules)
-    zone = plan.config.get(TIME_ZONE, "UTC")
+    give_variables(own, policy.environment)
     lookups = LookupRun(
         token=uuid.uuid4().hex,
         allowed_modules=policy.modules,
@@ -168,7 +196,7 @@ def execute(
     if not is_remote(own) and (location.startswith("s3a://") or local_directory(own, location) is not None):
         write_logs_by_renaming(own)
     counts: dict[tuple[str, int], int] = {}
-    building = Building(plan=plan, spark=own, before=before, location=location, lookups=lookups)
+    building = Building(plan=plan, spark=own, before=before, location=location, lookups=lookups, given=given)
     found, writers = building.writers(results, counts)
     running = found.queries
     followed = None if metrics is None else metrics.begun(plan, {query.id: query.sinks for query in running})
@@ -180,7 +208,7 @@ def execute(
         notes=(
             *(() if before.recorded is None else checkpoint_notes(before.recorded, plan, str(own.version))),
             *_repeated(plan, running),
-            *version_notes(str(own.version)),
+            *restriction_notes(own),
         ),
         sinks={query.id: query.sinks for query in running},
         shared=frozenset(query.id for query in running if query.is_shared),

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from types import TracebackType
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -45,14 +46,15 @@ class AtWork:
     ended: int | None
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, repr=False)
 class Execution:
-    """A running plan. ``queries`` has Spark's handle of each query by its id; ``checkpoint`` is where they keep state.
+    """A running plan, printed as a table of its sinks; as a context manager, it is stopped at the end of the block.
 
-    A query has the id of its sink; one with several ``sinks`` (:mod:`hintplan.plans.analysis.streaming_queries`) that
-    of an operator that they share. ``scans`` has the operators that read the sources of a query, in Spark's order, as
-    far as that is known. ``followed`` is told of each batch that has ended, by whichever thread finds it first, and of
-    the end; ``times_read`` is how often one has looked.
+    ``queries`` has Spark's handle of each query by its id; ``checkpoint`` is where they keep state. A query has the id
+    of its sink; one with several ``sinks`` (:mod:`hintplan.plans.analysis.streaming_queries`) that of an operator that
+    they share. ``scans`` has the operators that read the sources of a query, in Spark's order, as far as that is known.
+    ``followed`` is told of each batch that has ended, by whichever thread finds it first, and of the end;
+    ``times_read`` is how often one has looked.
     """
 
     queries: dict[str, Any]
@@ -77,6 +79,17 @@ class Execution:
     _unread: deque[BatchProgress] = field(default_factory=partial(deque, maxlen=_MOST_UNREAD))
     _stopping: dict[str, int] = field(default_factory=dict)
     _reading: threading.Lock = field(default_factory=threading.Lock)
+
+    def __enter__(self) -> Execution:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def __repr__(self) -> str:
+        return as_text(self._table())
 
     @property
     def active(self) -> bool:

@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from hintplan.plans.connectors.reach import FilePlace, file_place
-from hintplan.plans.connectors.table import places, spark_packages
+from hintplan.plans.connectors.table import extras_of, places, spark_packages
 from hintplan.plans.errors import RunError
+from hintplan.plans.extras import refuse_lacking
 from hintplan.plans.model.plan import Plan
 from hintplan.runtime import s3
 from hintplan.runtime.spark.failure import root_cause
 from hintplan.runtime.spark.packages import hadoop_version, with_packages
-from hintplan.runtime.spark.session import NO_NEEDS, SessionNeeds, is_remote, start_session
+from hintplan.runtime.spark.session import NO_NEEDS, SessionNeeds, is_remote, runs_here, start_session
 from hintplan.runtime.stores import silence
 
 if TYPE_CHECKING:
@@ -52,6 +53,14 @@ def needs_of(plan: Plan, checkpoint: str | None, conf: Mapping[str, str]) -> Nee
     return Needs(conf=found, notes=tuple(notes), session=session)
 
 
+def refuse_lacking_here(plan: Plan, master: str | None) -> None:
+    """NotInstalled, before Spark starts, if a package lacks that tables of ``plan`` need, where ``master`` lets workers
+    run in this Python.
+    """
+    if runs_here(master):
+        refuse_lacking(extras_of(plan.tables.values()))
+
+
 def refuse_silent_server(needs: Needs) -> None:
     """RunError if a session with these ``needs`` is to reach S3, and nothing listens there."""
     if needs.session.settings and (why := silence(f"{_S3A}://")) is not None:
@@ -60,6 +69,7 @@ def refuse_silent_server(needs: Needs) -> None:
 
 def started_for(plan: Plan, checkpoint: str | None) -> SparkSession:
     """A session that starts now, as Spark is configured, for ``plan`` on ``checkpoint``."""
+    refuse_lacking_here(plan, None)
     needs = needs_of(plan, checkpoint, {})
     refuse_silent_server(needs)
     return start_session(None, needs.conf, needs=needs.session)

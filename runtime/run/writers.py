@@ -92,6 +92,7 @@ def _multi_sink_writer(
             checkpoint=where,
             part=f"/{query.name_of(sink.id)}",
             mark=_mark(marks, query, sink, edges),
+            given=edges.given,
         )
         writers.append(SinkWriter(rows=made, write=write))
     several = MultiSinkWriter(writers=tuple(writers), counted=tuple(counted), counts=counts, most=_BYTES_ON_DRIVER)
@@ -134,4 +135,7 @@ def _single_sink_writer(
     counted = frame.observe(sink.id, F.count(F.lit(1)).alias("rows_out"))
     if results is not None:
         return files.writer(counted, results, where)
-    return connectors.writer(counted, sink.table, table, changelog=KIND in frame.columns, checkpoint=where, mark=mark)
+    changelog = KIND in frame.columns
+    return connectors.writer(
+        counted, sink.table, table, changelog=changelog, checkpoint=where, mark=mark, given=edges.given
+    )

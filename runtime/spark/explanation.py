@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 from hintplan.plans.errors import RunError, Unavailable
 from hintplan.plans.text.counts import first_of, shortened
-from hintplan.runtime.spark.failure import evidence, is_transient, root_cause
+from hintplan.runtime.spark.failure import evidence, is_of_server, is_transient, root_cause
 from hintplan.runtime.spark.worker_faults import worker_fault
 
 Explanation = tuple[str, str]
@@ -67,7 +67,7 @@ def failed(what: str, error: BaseException, tables: FailedTables = NO_TABLES, af
     It is Unavailable if another attempt may help.
     """
     kind = Unavailable if is_transient(error) else RunError
-    if known := explained(error, tables) or worker_fault(evidence(error)):
+    if known := explained(error, tables) or worker_fault(evidence(error), connected=is_of_server(error)):
         cause, hint = known
         return kind(f"{what}: {cause}{after}", hint=hint)
     cause = root_cause(error)

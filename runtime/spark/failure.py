@@ -95,6 +95,15 @@ def evidence(error: BaseException) -> str:
     return "\n".join(texts)
 
 
+def is_of_server(error: BaseException | None) -> bool:
+    """True if ``error`` comes from a server of Spark Connect."""
+    while error is not None:
+        if type(error).__module__.startswith("pyspark.errors.exceptions.connect"):
+            return True
+        error = _cause(error)
+    return False
+
+
 def is_transient(error: BaseException) -> bool:
     """Whether what has failed with ``error`` may go well at the next attempt."""
     if isinstance(error, Unavailable):

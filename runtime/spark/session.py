@@ -14,7 +14,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,7 +34,7 @@ from hintplan.runtime.jvm.early_classes import load_early
 from hintplan.runtime.jvm.java import require_java
 from hintplan.runtime.jvm.launch import Launch, launch
 from hintplan.runtime.spark.stopping import STOP_TIMEOUT
-from hintplan.runtime.spark.versions import facts, lacking_client, new_session, require_pandas
+from hintplan.runtime.spark.versions import facts, lacking_client, new_session, require_pandas, version_notes
 
 _FIXED = {"spark.sql.restrictedMode.enabled": "true"}
 """Settings that only the start of a session can make. Restricted mode, where Spark has it, refuses the functions that
@@ -279,6 +279,16 @@ def starts_jvm() -> bool:
     return SparkContext._gateway is None and not _is_submitted()
 
 
+def runs_here(master: str | None) -> bool:
+    """True if a session that starts now has its workers on this machine, as far as that is known before it starts."""
+    if not starts_jvm() or SparkContext._active_spark_context is not None:
+        return False
+    if master is not None:
+        return _is_local(master)
+    home = os.environ.get("SPARK_CONF_DIR") or Path(os.environ.get("SPARK_HOME") or pyspark.__path__[0], "conf")
+    return not Path(home, "spark-defaults.conf").exists()
+
+
 def launch_jvm(master: str | None, conf: Mapping[str, str]) -> Launch:
     """Start the JVM for :func:`start_session` with the same arguments, which waits for it; RunError without a Java."""
     if class_archive.archive() is None:  # which only a Java that Spark runs on has made
@@ -362,26 +372,38 @@ def without_effect(spark: SparkSession) -> list[str]:
     return [*managed, *fixed]
 
 
-def prepare_session(spark: SparkSession, *, time_zone: str, once: bool, take_over: bool = False) -> SparkSession:
+def prepare_session(
+    spark: SparkSession,
+    *,
+    time_zone: str,
+    once: bool,
+    take_over: bool = False,
+    with_views: bool = False,
+    unrestricted: bool = False,
+) -> SparkSession:
     """A session beside ``spark`` with the settings of a run; RunError for those that ``spark`` was started without, and
     for what its version needs and this Python lacks.
 
     ``once`` says that the run ends when the input is read: without it, batches go on without data, so that idle state
     expires; with it, they would never end. With ``take_over``, queries that Spark still runs from the same checkpoint
-    are stopped.
+    are stopped. ``with_views`` says that DataFrames of ``spark`` will be read. ``unrestricted`` consents to a session
+    that was started without restricted mode.
     """
     version = str(spark.version)
     fixed = _fixed(version)
     if not is_remote(spark):
         require_pandas(version)
-    own: SparkSession = new_session(spark)
+    if shares_machine(spark):
+        _run_workers_here(spark.sparkContext)
+    own: SparkSession = new_session(spark, with_views=with_views)
     if is_remote(own):
         _BESIDE.setdefault(spark, []).append(own)
     for key, wanted in fixed.items():
-        if own.conf.get(key, None) != wanted:
+        if own.conf.get(key, None) != wanted and not unrestricted:
             raise RunError(
                 f"the Spark session was started without {key}={wanted}, which a running session cannot change",
-                hint=f'stop it and build it with .config("{key}", "{wanted}")',
+                hint=f'stop it and build it with .config("{key}", "{wanted}"); where it cannot be stopped, '
+                "--allow-unrestricted-spark goes on without",
             )
     for key, value in _SETTINGS.items():
         own.conf.set(key, value)
@@ -390,6 +412,40 @@ def prepare_session(spark: SparkSession, *, time_zone: str, once: bool, take_ove
         own.conf.set("spark.sql.streaming.stopActiveRunOnRestart", "true")
     own.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false" if once else "true")
     return own
+
+
+def _run_workers_here(context: SparkContext) -> None:
+    """Let local workers of a session that others have started run this Python, unless they have said which.
+
+    PySpark takes python3 of the PATH, which in a notebook of a virtual environment is another one.
+    """
+    if "PYSPARK_PYTHON" not in os.environ and not context.getConf().contains("spark.pyspark.python"):
+        context.pythonExec = sys.executable
+
+
+def give_variables(spark: SparkSession, names: Iterable[str]) -> None:
+    """Let workers on this machine have the environment variables ``names`` as they are here now.
+
+    They have those of the JVM, which may have started before a cell of a notebook has set one.
+    """
+    if not shares_machine(spark):
+        return
+    context: Any = spark.sparkContext
+    for name in names:
+        value = os.environ.get(name)
+        if value is not None and context._jvm.System.getenv(name) != value:
+            context.environment[name] = value
+
+
+def restriction_notes(spark: SparkSession) -> Iterator[str]:
+    """Return what a run does without on a session that nothing restricts, in a sentence."""
+    yield from version_notes(str(spark.version))
+    for key, wanted in _fixed(str(spark.version)).items():
+        if spark.conf.get(key, None) != wanted:
+            yield (
+                "the Spark session has no restricted mode: what expressions may call is up to hintplan's list of "
+                "functions alone"
+            )
 
 
 def plan_batches_as_a_whole(spark: SparkSession) -> None:

@@ -122,11 +122,22 @@ def lacking_client(spark: str) -> list[str]:
     return [name for name, module in facts(spark).client.items() if not _has(module)]
 
 
-def new_session(spark: Any) -> Any:
-    """A session beside ``spark`` with settings of its own; clients of Spark Connect cannot be asked before 4.3."""
+def new_session(spark: Any, *, with_views: bool = False) -> Any:
+    """A session beside ``spark`` with settings of its own; clients of Spark Connect cannot be asked before 4.3.
+
+    ``with_views`` asks for a session in which DataFrames of ``spark`` mean the same. On Spark Connect, where they are
+    names until they are computed, that is a copy of the session, which versions before 4.1 cannot make.
+    """
+    if with_views and can_be_copied(spark):
+        return spark.cloneSession()
     if hasattr(type(spark), "newSession"):
         return spark.newSession()
     return type(spark)(connection=spark.client._builder)
+
+
+def can_be_copied(spark: Any) -> bool:
+    """True if a client of Spark Connect can have a copy of its session made."""
+    return hasattr(type(spark), "cloneSession")
 
 
 def available_now() -> type[Any]:

@@ -13,6 +13,7 @@ Spark; the text comes from :mod:`hintplan.runtime.spark.failure`.
 from __future__ import annotations
 
 import re
+import sys
 
 _NEEDED = "numpy pyarrow"
 _OF_SERVERS = "googleapis-common-protos grpcio grpcio-status pandas protobuf zstandard"
@@ -42,8 +43,11 @@ _MORE_MEMORY = (
 )
 
 
-def worker_fault(text: str) -> tuple[str, str] | None:
-    """What is wrong with the workers' Python, and what to do; None if ``text`` tells of something else."""
+def worker_fault(text: str, *, connected: bool = False) -> tuple[str, str] | None:
+    """What is wrong with the workers' Python, and what to do; None if ``text`` tells of something else.
+
+    ``connected`` says that a server of Spark Connect has told it.
+    """
     said = r"PYTHON_VERSION_MISMATCH\].*?version: ([\d.]+) than that in driver: ([\d.]+)"
     versions = re.search(said, text, re.DOTALL)
     if versions:
@@ -61,10 +65,17 @@ def worker_fault(text: str) -> tuple[str, str] | None:
     package = _package(text)
     if package is None:
         return None
-    if package == "hintplan":
+    if package == "hintplan" and connected:
         return (
             "the Python of the Spark Connect server has no 'hintplan'",
-            "a table of generated rows is read there, where Spark sends no code: PYTHON -m pip install hintplan",
+            "some of what a plan needs, such as a table of generated rows, runs there, where Spark sends no code: "
+            "PYTHON -m pip install hintplan",
+        )
+    if package == "hintplan":
+        return (
+            "the Python that Spark runs for workers has no 'hintplan'",
+            f"workers of a local session run python3 of the PATH unless PYSPARK_PYTHON says otherwise: set it to "
+            f"{sys.executable} before Spark starts. On a cluster, PYTHON -m pip install hintplan where the driver runs",
         )
     needed = _OF_SERVERS if package in _OF_SERVERS.split() else _NEEDED
     where = "where the Spark Connect server runs" if package in _OF_SERVERS.split() else "on every worker"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -194,6 +195,29 @@ def test_a_directory_is_not_overwritten_by_a_client(connect_server: str, run: Ru
     assert done.returncode == 1
     assert "table r cannot be overwritten by a client of Spark Connect" in done.stderr
     assert read_rows(tmp_path / "r") == [{"id": 5, "v": 5}]
+
+
+def test_dataframes_come_in_and_functions_get_rows_on_a_server_that_has_no_hintplan(
+    connect_server: str, tmp_path: Path
+) -> None:
+    program = tmp_path / "connect_frames.py"
+    program.write_text((Path(__file__).parent / "connect_frames.py").read_text(encoding="utf-8"), encoding="utf-8")
+    (tmp_path / "in").mkdir()
+    for number, rows in enumerate(([(1, 2), (2, 1)], [(1, 5)])):
+        (tmp_path / "in" / f"{number}.json").write_text("".join(f'{{"id": {i}, "v": {v}}}\n' for i, v in rows))
+        os.utime(tmp_path / "in" / f"{number}.json", (number, number))
+    done = subprocess.run(
+        [installed().python, program, connect_server, tmp_path],
+        env=environment(), capture_output=True, text=True, timeout=DEADLINE_SECONDS, cwd=tmp_path, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = {
+        name: json.loads((tmp_path / f"{name}.json").read_text()) for name in ("batch-0", "batch-1", "large", "left")
+    }
+    assert found["batch-0"] == [[1, 2, "+U"], [2, 1, "+U"]]
+    assert found["batch-1"] == [[1, 7, "+U"]]
+    assert found["large"] == [[0, 9999900000, "+U"], [1, 10000000000, "+U"]]
+    assert found["left"] == []
 
 
 def test_generated_rows_reach_sqlite_once_each_if_the_server_has_hintplan(tmp_path: Path) -> None:

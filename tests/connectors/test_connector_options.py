@@ -49,8 +49,8 @@ def test_a_table_as_flink_would_declare_it_is_accepted(options):
 def test_an_unknown_connector_is_refused_with_the_nearest_and_all_known_names():
     assert findings({"connector": "filesytem"}) == [
         "tables.t.options.connector: there is no connector 'filesytem'\n"
-        "  hint: did you mean 'filesystem'? Known are blackhole, datagen, delta, filesystem, http, iceberg, jdbc, "
-        "kafka, print, python, redis, upsert-kafka"
+        "  hint: did you mean 'filesystem'? Known are blackhole, dataframe, datagen, delta, filesystem, http, iceberg, "
+        "jdbc, kafka, print, python, redis, upsert-kafka"
     ]
 
 

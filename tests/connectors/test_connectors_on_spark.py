@@ -281,7 +281,7 @@ def test_a_running_datagen_yields_rows_as_time_passes(spark, tmp_path):
 
 def test_a_datagen_without_end_is_refused_where_a_run_must_stop():
     refuse_unbounded("gen", table(DATAGEN, "id BIGINT"))
-    with pytest.raises(RunError, match="set 'number-of-rows', or run without --once"):
+    with pytest.raises(RunError, match="set 'number-of-rows', or run without once=True"):
         refuse_unbounded("gen", table({"connector": "datagen"}, "id BIGINT"))
 
 

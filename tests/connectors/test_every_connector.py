@@ -32,6 +32,7 @@ SHAPES = {"sync": LookupFunction, "async": AsyncLookupFunction, "full": ScanFunc
 _NAMES = {"catalog-name": "c", "catalog-database": "d", "catalog-table": "t"}
 OPTIONS: Mapping[str, tuple[Mapping[str, str], ...]] = {
     "blackhole": ({},),
+    "dataframe": ({},),
     "datagen": ({"number-of-rows": "1"}, {}),
     "delta": ({"table-path": "/t"},),
     "filesystem": tuple({"path": "/o", "format": name} for name in ("json", "csv", "parquet", "orc", "avro")),

@@ -60,4 +60,4 @@ class CopyJob:
         wanted = rf"table r: this checkpoint has written batches up to 1 to .*, which {said}: their rows"
         with pytest.raises(RunError, match=wanted) as caught:
             execute(self.plan(), self.spark, checkpoint=str(self.checkpoint), once=True, policy=POLICY)
-        assert "--allow-older-sink" in str(caught.value)
+        assert "allow_older_sink=True" in str(caught.value)

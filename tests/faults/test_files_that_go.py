@@ -101,7 +101,7 @@ def test_a_batch_that_is_repeated_misses_no_file_in_silence(
         RunError, match=rf"batch 1 would lack rows: .*/b/3 ü\.json {change.removesuffix(' since')}"
     ) as caught:
         run(plan, spark, tmp_path)
-    assert "--allow-missing-files" in str(caught.value)
+    assert "allow_missing_files=True" in str(caught.value)
     shutil.copy2(kept, file)
     run(plan, spark, tmp_path)
     for name in chosen:
@@ -204,7 +204,7 @@ def test_no_link_that_is_made_while_a_stream_runs_leads_out(spark: SparkSession,
             execution.await_termination(60)
     finally:
         execution.stop()
-    assert f"--allow-path {outside}/secret.json" in str(caught.value)
+    assert f"paths=('{outside}/secret.json',)" in str(caught.value)
     if sink in SINKS:
         assert SINKS[sink][1](spark, inside) == [1, 1]
     with pytest.raises(RunError, match=r"is not below what the run may reach|may not reach"):

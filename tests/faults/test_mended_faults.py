@@ -76,7 +76,7 @@ def test_a_wrong_line_of_json_is_named_and_the_corrected_file_is_read(spark: Spa
     said = refused(plan, spark, tmp_path / "checkpoint")
     assert f'{wrong} has a line that does not fit the table: {{"id": 20, "customer": oh no' in said
     assert "'json.ignore-parse-errors' = 'true'" in said
-    assert "a stream with --allow-missing-files" in said
+    assert "a stream with allow_missing_files=True" in said
     wrong.write_text(right, encoding="utf-8")
     assert "would lack rows" in refused(plan, spark, tmp_path / "checkpoint")
     agreed = execute(plan, spark, checkpoint=str(tmp_path / "checkpoint"), once=True, allow_missing_files=True)

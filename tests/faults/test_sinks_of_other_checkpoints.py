@@ -158,7 +158,7 @@ def test_a_sink_that_is_older_than_its_checkpoint_is_refused(
     there = "none of them" if is_gone else "them up to 0"
     with pytest.raises(RunError, match=f"has written batches up to 1 to .*, which has {there}: their rows") as caught:
         run(plan, spark, tmp_path / "checkpoint")
-    assert ("--allow-older-sink" in str(caught.value)) == (connector == "jdbc")
+    assert ("allow_older_sink=True" in str(caught.value)) == (connector == "jdbc")
     assert place.exists() != is_gone
     assert is_gone or found(spark, tmp_path) == [1]
     if connector == "filesystem":  # which nobody could read any more

@@ -24,6 +24,7 @@ from pathlib import Path
 
 from hintplan.planner.compile import compile_script
 from hintplan.plans.errors import SqlError
+from hintplan.plans.python_words import for_a_command
 from tests.planner.listing import listing
 
 ALLOWED = ("tests.planner.declared",)
@@ -81,7 +82,9 @@ def answer(tables: str, case: Case) -> str:
         return ""
     try:
         strict = case.command == "compile strict"
-        return listing(compile_script(f"{tables}\n{case.sql}", file="job", strict_hints=strict, allow_modules=ALLOWED))
+        with for_a_command():
+            script = f"{tables}\n{case.sql}"
+            return listing(compile_script(script, file="job", strict_hints=strict, allow_modules=ALLOWED))
     except SqlError as error:
         return f"error {error}"
 

@@ -137,7 +137,7 @@ def test_a_cache_of_the_users_is_loaded_by_name(spark: SparkSession, tmp_path: P
 
 def test_a_class_from_a_module_that_is_not_allowed_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     cache = {"lookup.cache": "PARTIAL", "lookup.partial-cache.class": "os.path.join"}
-    with pytest.raises(RunError, match=r"(?s)module os\.path is not allowed.*--allow-module os\.path") as caught:
+    with pytest.raises(RunError, match=r"(?s)module os\.path is not allowed.*modules=\('os\.path',\)") as caught:
         execute(job(tmp_path, **cache), spark, once=True, policy=Policy(modules=MODULES))
     assert "lookup.partial-cache.class" in str(caught.value)
 

@@ -99,7 +99,7 @@ def test_a_module_that_is_not_allowed_is_not_imported(project: Path) -> None:
     (project / "job" / "words_of_job.py").write_text("raise SystemExit", encoding="utf-8")
     found = refused(create("words_of_job.Words"), "words", file=str(project / "job" / "job.sql"))
     assert found.message == "the class words_of_job.Words may not be loaded: module words_of_job is not allowed"
-    assert (found.line, found.column, found.hint) == (3, 22, "allow it: --allow-module words_of_job")
+    assert (found.line, found.column, found.hint) == (3, 22, "allow it: allow_modules=('words_of_job',)")
 
 
 def test_a_module_that_is_nowhere_is_told_where_to_go(project: Path) -> None:

@@ -14,6 +14,8 @@ from hintplan.plans.connectors.table import CONNECTORS, places
 from hintplan.plans.declarations.tables import Table, TableColumn
 from hintplan.plans.errors import PlanError, RunError
 
+pytestmark = pytest.mark.usefixtures("worded_for_commands")
+
 COLUMNS = (TableColumn(name="k", type="STRING"), TableColumn(name="v", type="STRING"))
 
 
@@ -78,6 +80,7 @@ OPEN_PLACES = [
     kafka("[::1]:9092", **{"properties.ssl.truststore.location": "/etc/trust.jks"}),
     upsert_kafka("localhost:9092"),
     {"connector": "print"},
+    {"connector": "dataframe"},
     {"connector": "blackhole"},
     {"connector": "datagen"},
     {"connector": "python", "class": "shop.Rates"},

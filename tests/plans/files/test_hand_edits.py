@@ -13,6 +13,8 @@ import pytest
 import hintplan
 from hintplan.plans.operators import Join
 
+pytestmark = pytest.mark.usefixtures("worded_for_commands")
+
 Patched = Callable[..., str]
 Refusal = Callable[..., str]
 

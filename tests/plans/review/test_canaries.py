@@ -15,6 +15,8 @@ from hintplan.plans.connectors.messages.format_options import OF_REGISTRY
 from hintplan.plans.connectors.table import CONNECTORS
 from hintplan.plans.declarations.tables import Table, TableColumn
 
+pytestmark = pytest.mark.usefixtures("worded_for_commands")
+
 CANARY = "canary-hunter2-7f3a"
 COLUMNS = (TableColumn(name="k", type="BIGINT"), TableColumn(name="v", type="STRING"))
 ORDERS = """

@@ -20,7 +20,7 @@ from hintplan import compile_sql
 from hintplan.plans.commands.root import root
 from hintplan.runtime.bundle.program import program_text
 
-pytestmark = pytest.mark.part(of=4, fixture="bundle")
+pytestmark = [pytest.mark.part(of=4, fixture="bundle"), pytest.mark.usefixtures("worded_for_commands")]
 
 ORDERS = """
 CREATE TABLE orders (id BIGINT, customer BIGINT)

@@ -117,7 +117,7 @@ def test_two_sources_of_which_one_is_ahead_do_not(tmp_path: Path) -> None:
     directory = written(tmp_path, two(["a", "b"], ["a"]))
     with pytest.raises(RunError, match="o is read in several places of q, which have not found the same files") as said:
         begin(directory, TWICE, record((("o", 0), ("o", 0)), 1, o="o"))
-    assert "--once" in str(said.value)
+    assert "once=True" in str(said.value)
 
 
 def test_logs_of_other_sources_than_were_recorded_are_damaged(tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ def test_a_run_that_renews_its_lease_is_not_waited_for(store: DirectoryStore, ti
     (found,) = caught.value.diagnostics
     assert found.message.endswith("is in use by process 4711 on etl-7, since 2026-01-02 03:04:05 UTC, which has just "
                                   "renewed its lease")  # fmt: skip
-    assert "--wait '5 min'" in (found.hint or "")
+    assert "waiting='5 min'" in (found.hint or "")
 
 
 def test_a_run_that_renews_its_lease_may_be_waited_for(store: DirectoryStore, time: Time) -> None:
@@ -115,7 +115,7 @@ def test_without_waiting_a_lease_is_refused_at_once(store: DirectoryStore, time:
     assert (time.now, time.said) == (1000.0, [])
     assert "was taken by process 4711 on etl-7" in str(caught.value)
     assert "its lease has not run out" in str(caught.value)
-    assert "--take-over" in str(caught.value)
+    assert "take_over=True" in str(caught.value)
     assert followed(store, time, 0.0, take_over=True) is not None
 
 

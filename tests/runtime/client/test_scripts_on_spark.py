@@ -147,7 +147,7 @@ def test_a_changed_query_goes_on_without_its_state_if_that_is_allowed(
 ) -> None:
     run(f"{SUMS};", checkpoint="state")
     changed = SUMS.replace("FROM orders", "FROM orders WHERE id <> 2")
-    with pytest.raises(SqlError, match="--allow-state-drop"):
+    with pytest.raises(SqlError, match="allow_state_drop=True"):
         run(f"{changed};", checkpoint="state")
     (tmp_path / "orders" / "2.json").write_text('{"id": 9, "country": "FR"}\n')
     # With its state, the FR of order 2 would count, too.

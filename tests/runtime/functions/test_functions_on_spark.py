@@ -230,7 +230,7 @@ def test_a_class_that_is_not_allowed_or_has_changed_is_refused_before_anything_s
     spark: SparkSession, tmp_path: Path
 ) -> None:
     plan = job(tmp_path, "Words", "table")
-    with pytest.raises(RunError, match=r"(?s)functions\.words\.class.*Words may not be loaded.*--allow-module"):
+    with pytest.raises(RunError, match=r"(?s)functions\.words\.class.*Words may not be loaded.*Policy\(modules="):
         execute(plan, spark, once=True)
     with pytest.raises(RunError, match=r"AsyncWords in module tests\.runtime\.functions\.samples is no TableFunction"):
         execute(job(tmp_path, "AsyncWords", "table"), spark, once=True, policy=Policy(modules=MODULES))

@@ -53,7 +53,7 @@ def test_spark_refuses_a_query_that_it_still_runs(spark: SparkSession, tmp_path:
     try:
         with pytest.raises(RunError, match=r"sink_result .* is already running on this Spark") as caught:
             execute(plan, spark, checkpoint=checkpoint)
-        assert "--take-over" in str(caught.value)
+        assert "take_over=True" in str(caught.value)
         assert first.active
         over = execute(plan, spark, checkpoint=checkpoint, once=True, take_over=True)
         assert over.await_termination(DEADLINE_SECONDS)

@@ -26,7 +26,7 @@ PANDAS = "[PACKAGE_NOT_INSTALLED] Pandas >= 2.2.0 must be installed; however, it
         ("ModuleNotFoundError: No module named 'google'", "has no 'protobuf'", "where the Spark Connect server runs"),
         ("ImportError: cannot import name 'descriptor' from 'google.protobuf' (unknown location)", "'protobuf'", ""),
         ("ModuleNotFoundError: No module named 'grpc'", "has no 'grpcio'", "where the Spark Connect server runs"),
-        ("ModuleNotFoundError: No module named 'hintplan'", "has no 'hintplan'", "a table of generated rows"),
+        ("ModuleNotFoundError: No module named 'hintplan'", "has no 'hintplan'", "PYSPARK_PYTHON"),
         ("pyarrow.lib.ArrowMemoryError: malloc of size 64 failed", "no memory left", "spark.executor.pyspark.memory"),
         ("MemoryError", "no memory left", "spark.executor.pyspark.memory"),
         ("numpy._core._exceptions._ArrayMemoryError: Unable to allocate 8 GiB", "no memory left", "fewer rows"),
@@ -49,4 +49,4 @@ def test_a_module_of_the_users_is_named_with_how_to_send_it() -> None:
     assert worker_fault(text) is None
     error = failed("the query of s failed", RuntimeError(text))
     assert "No module named 'shop'" in str(error)
-    assert "--allow-module sends the package along" in str(error)
+    assert "Policy(modules=...) sends the package along" in str(error)

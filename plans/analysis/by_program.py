@@ -1,0 +1,53 @@
+"""Which tables of a plan only a Python program can hand over, and what a run says that lacks one of them.
+
+>>> from hintplan.plans.declarations.tables import Table
+>>> from hintplan.plans.operators import Scan
+>>> events = Table(columns=(), options={"connector": "print"})
+>>> read_by_program(Plan(name="p", tables={"events": events}, operators=(Scan(id="s", table="events", columns=()),)))
+()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from hintplan.plans.connectors.table import is_by_program
+from hintplan.plans.errors import Diagnostic, RunError
+from hintplan.plans.model.plan import Plan
+
+
+def read_by_program(plan: Plan) -> tuple[str, ...]:
+    """Return the tables that ``plan`` reads and a program has, sorted."""
+    return _by_program(plan, {scan.table for scan in plan.scans})
+
+
+def written_by_program(plan: Plan) -> tuple[str, ...]:
+    """Return the tables that ``plan`` writes and a program takes, sorted."""
+    return _by_program(plan, {sink.table for sink in plan.sinks})
+
+
+def _by_program(plan: Plan, names: Collection[str]) -> tuple[str, ...]:
+    return tuple(sorted(name for name in names if name in plan.tables and is_by_program(plan.tables[name])))
+
+
+def lacking(plan: Plan, tables: Collection[str] = (), sinks: Collection[str] = ()) -> Iterator[Diagnostic]:
+    """Yield what is wrong with a run that is handed DataFrames of ``tables`` and functions of ``sinks`` only."""
+    for name in read_by_program(plan):
+        if name not in tables:
+            message = f"table {name} is a DataFrame of a Python program, and this run has none"
+            yield Diagnostic(message=message, hint=_from_python("tables", name, "df"), path=f"tables.{name}")
+    for name in written_by_program(plan):
+        if name not in sinks:
+            message = f"a function of a Python program takes the rows of table {name}, and this run has none"
+            yield Diagnostic(message=message, hint=_from_python("sinks", name, "function"), path=f"tables.{name}")
+
+
+def _from_python(argument: str, name: str, what: str) -> str:
+    call = f'hintplan.execute(plan, {argument}={{"{name}": {what}}})'
+    return f"run the plan from Python: {call}; or declare the table with another connector"
+
+
+def refuse_without_program(plan: Plan) -> None:
+    """RunError if nothing but a Python program can run ``plan``."""
+    if problems := tuple(lacking(plan)):
+        raise RunError(diagnostics=problems)

@@ -1,0 +1,116 @@
+"""``hintplan.show``: a plan as a page, a picture, a graph for other tools, or a tree.
+
+>>> show(Plan(name="p"))
+p · streaming · 0 operators, 0 with state
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from hintplan.plans.api.plans import PlanLike, plan_of
+from hintplan.plans.errors import PlanError
+from hintplan.plans.files.codec import write_plan_bytes
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.show.page_script import Script
+from hintplan.plans.text.names import did_you_mean
+from hintplan.plans.text.printed import Printed
+
+FORMATS = ("html", "svg", "mermaid", "dot", "tree")
+ENDINGS = {
+    ".html": "html",
+    ".htm": "html",
+    ".svg": "svg",
+    ".mmd": "mermaid",
+    ".mermaid": "mermaid",
+    ".dot": "dot",
+    ".gv": "dot",
+    ".txt": "tree",
+}
+"""The format that the ending of a file's name asks for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Drawing(Printed):
+    """A ``plan`` to look at; with ``before``, what differs from that older plan is marked.
+
+    With ``around``, only these operators and what is up to ``hops`` edges away.
+    """
+
+    plan: Plan
+    before: Plan | None = None
+    around: tuple[str, ...] = ()
+    hops: int = 1
+
+    def text(self) -> str:
+        """The tree of the plan, as ``hintplan show`` prints it."""
+        return self.drawn("tree")
+
+    def drawn(self, layout: str) -> str:
+        """The plan as ``html``, ``svg``, ``mermaid``, ``dot`` or ``tree``; PlanError for another format."""
+        if layout not in FORMATS:
+            raise PlanError(f"there is no format {layout!r}", hint=did_you_mean(layout, FORMATS, what="formats"))
+        return drawn(layout, self.plan, self.before, self.around, self.hops, None, "plan.json")
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the plan to a file, whose ending chooses the format: .html, .svg, .mmd, .dot, .gv or .txt."""
+        layout = ENDINGS.get(os.path.splitext(path)[1].lower())
+        if layout is None:
+            endings = ", ".join(ENDINGS)
+            raise PlanError(f"the name '{os.fspath(path)}' asks for no format", hint=f"end it in one of {endings}")
+        write_plan_bytes(self.drawn(layout).encode(), os.fspath(path))
+
+    def _repr_html_(self) -> str:
+        return self.plan._repr_html_()
+
+
+def show(plan: PlanLike, *, before: PlanLike | None = None, around: Collection[str] = (), hops: int = 1) -> Drawing:
+    """Draw ``plan``: its picture is what a notebook shows, ``save("plan.html")`` writes a page.
+
+    ``before`` is an older plan, from which differences are marked. PlanError if one of ``around`` is no operator.
+    """
+    found, older = plan_of(plan), None if before is None else plan_of(before)
+    check_ids(around, found, older)
+    return Drawing(plan=found, before=older, around=tuple(around), hops=hops)
+
+
+def drawn(
+    layout: str,
+    plan: Plan,
+    before: Plan | None,
+    centre: Collection[str],
+    hops: int,
+    script: Script | None,
+    file: str,
+) -> str:
+    """The plan in one of ``FORMATS``; ``file`` is what commands on a page call it."""
+    if layout == "tree":
+        from hintplan.plans.show.explain import explain
+
+        return explain(plan)
+    if layout == "html":
+        from hintplan.plans.show.page import plan_page
+
+        return plan_page(plan, before=before, script=script, file=file, centre=centre, hops=hops)
+    from hintplan.plans.compare.diff import diff
+    from hintplan.plans.show.graph_text import dot, mermaid
+    from hintplan.plans.show.page_data import row_kinds
+    from hintplan.plans.show.picture import around, picture
+    from hintplan.plans.show.svg import standalone
+
+    shown = picture(plan, before=before, changes=diff(before, plan) if before is not None else ())
+    shown = around(shown, centre, hops=hops) if centre else shown
+    if layout == "svg":
+        return standalone(shown, kinds=row_kinds(plan))
+    return mermaid(shown) if layout == "mermaid" else dot(shown)
+
+
+def check_ids(ids: Collection[str], plan: Plan, before: Plan | None) -> None:
+    """PlanError for one of ``ids`` that is no operator of either plan."""
+    known = [operator.id for one in (plan, before) if one is not None for operator in one.operators]
+    for name in ids:
+        if name not in known:
+            hint = did_you_mean(name, list(dict.fromkeys(known)), what="operators")
+            raise PlanError(f"there is no operator '{name}'", hint=hint)

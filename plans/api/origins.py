@@ -1,0 +1,189 @@
+"""``hintplan.why``: why a setting of a plan has its value, layer by layer.
+
+>>> why(Plan(name="p", config={"parallelism.default": "4"}), "config.parallelism.default").value
+'4'
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hintplan.plans.api.plans import PlanLike, plan_of
+from hintplan.plans.edit.why import ScriptSays, Step, Why, settings_below
+from hintplan.plans.edit.why import why as reasons_of
+from hintplan.plans.files import git
+from hintplan.plans.files.plan_source import PlanSource
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.model.settings import PlanSetting
+from hintplan.plans.settings.setting import shown
+from hintplan.plans.text.printed import Printed
+from hintplan.plans.text.unprintable import clean
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Origin(Printed):
+    """Why a setting of ``plan`` has its value: ``why``; of a path above several, ``below`` has these."""
+
+    plan: Plan
+    why: Why | None
+    below: tuple[PlanSetting, ...] = ()
+
+    @property
+    def value(self) -> str | None:
+        """The value that runs, as a plan is edited; None if there is none."""
+        return None if self.why is None or self.why.value is None else str(self.why.value)
+
+    def text(self) -> str:
+        """What ``hintplan why`` prints without the script."""
+        return listed_text(self.below, self.plan) if self.why is None else why_text(self.why)
+
+    def json(self) -> Any:
+        """What ``hintplan why --json`` prints without the script, as JSON values."""
+        if self.why is None:
+            return [listed_json(setting, self.plan) for setting in self.below]
+        return why_json(self.why)
+
+
+def why(plan: PlanLike, path: str) -> Origin:
+    """Tell what default, configuration, hints and edits say of the setting at ``path``, and which of them wins.
+
+    The path of an operator, or of a part of one, stands for all settings below it. PlanError if there is none.
+    """
+    found = plan_of(plan)
+    below = tuple(settings_below(found, path))
+    return Origin(plan=found, why=None if below else reasons_of(found, path), below=below)
+
+
+def why_text(
+    found: Why,
+    script: ScriptSays | None = None,
+    source: PlanSource | None = None,
+    edit_place: tuple[int, int] | None = None,
+    *,
+    paint: Callable[[str], str] = str,
+) -> str:
+    """What each layer says, as ``hintplan why`` prints it; ``paint`` may colour the line that wins.
+
+    ``source`` is the file of the plan, ``edit_place`` where the setting stands in it, ``script`` what it was compiled
+    from.
+    """
+    head = f"{found.path} is {found.value if found.value is not None else 'off'}"
+    rows = [(step, _cells(step, script, source, edit_place)) for step in found.steps]
+    widths = [max((len(cells[i]) for _, cells in rows), default=0) for i in range(3)]
+    lines = [clean(head), ""]
+    for step, (layer, value, place, text) in rows:
+        cells = f"{layer:<{widths[0]}}   {value:<{widths[1]}}   {place:<{widths[2]}}   {text}".rstrip()
+        line = clean(f"{'>' if step.wins else ' '} {cells}")
+        lines.append(paint(line) if step.wins else line)
+        if step.now is not None and script is not None:
+            lines.append(clean(f"    {script.file} now says {step.now}: the plan was compiled from something else"))
+    if rows:
+        lines.append("")
+    lines.append(clean(f"{found.set_by} wins: {found.verdict}" if rows else found.verdict))
+    lines += [clean(f"reason: {found.reason}")] if found.reason else []
+    lines += [clean(f"note: {note}") for note in found.notes]
+    lines.append(f"another value: {found.effect}")
+    lines += [clean(line) for line in _advice(found, script, source)]
+    return "\n".join(lines)
+
+
+def _cells(
+    step: Step, script: ScriptSays | None, source: PlanSource | None, edit_place: tuple[int, int] | None
+) -> tuple[str, str, str, str]:
+    file, line, column = _place(step, script, source, edit_place)
+    place = f"{file}:{line}:{column}" if file is not None else ""
+    text = "" if step.layer == "edit" and place else step.text or step.note
+    return step.layer, step.value, place, text
+
+
+def _place(
+    step: Step, script: ScriptSays | None, source: PlanSource | None, edit_place: tuple[int, int] | None
+) -> tuple[str | None, int | None, int | None]:
+    """File, line and column of what a layer says: in the script, or of an edit in the plan."""
+    if step.layer == "edit" and edit_place is not None and source is not None:
+        return source.file, *edit_place
+    return (step.file or script.file if script and step.line else None), step.line, step.column
+
+
+def _advice(found: Why, script: ScriptSays | None, source: PlanSource | None) -> list[str]:
+    """The commands that change it or take an edit back."""
+    in_file = source is not None and source.places is None and not source.name.startswith(git.PREFIX)
+    plan = source.file if source is not None and in_file else None
+    name = shlex.quote(plan or "plan.json")
+    lines = []
+    if found.undo is not None:
+        lines.append(f"take the edit back: hintplan set {name} {shlex.quote(found.path)}={shlex.quote(found.undo)}")
+    elif found.set_by != "edit":
+        lines.append(f"change it: hintplan set {name} {shlex.quote(found.path)}=... --reason '...'")
+    winner = next((step for step in found.steps if step.wins), None)
+    if winner is not None and winner.line is not None and script is not None:
+        lines.append(f"or for good: change {winner.file or script.file}:{winner.line} and compile again")
+    return lines
+
+
+def listed_text(settings: Sequence[PlanSetting], plan: Plan) -> str:
+    """The ``settings`` below a path with their values, and who set them."""
+    rows: list[tuple[str, str, str]] = []
+    for setting in settings:
+        if setting.group == "cached" and setting.set_by == "default":
+            continue
+        weaker = [f"{layer} {shown(said)}" for layer, said in setting.layers.items() if layer != setting.set_by]
+        by = setting.set_by if setting.set_by != "plan" else ""
+        rows.append((setting.path, shown(setting.value), " · ".join([by, *reversed(weaker)] if by else [])))
+    widths = [min(max((len(clean(row[i])) for row in rows), default=0), 70) for i in (0, 1)]
+    lines = []
+    for path, value, who in rows:
+        lines.append(f"{clean(path):<{widths[0]}}   {clean(value):<{widths[1]}}   {clean(who)}".rstrip())
+        if path in plan.reasons:
+            lines.append(clean(f"  reason: {plan.reasons[path]}"))
+    return "\n".join(lines)
+
+
+def listed_json(setting: PlanSetting, plan: Plan) -> dict[str, Any]:
+    """One of the settings below a path as JSON values."""
+    return {
+        "path": setting.path,
+        "value": setting.value,
+        "set-by": setting.set_by,
+        "layers": dict(setting.layers),
+        "reason": plan.reasons.get(setting.path),
+    }
+
+
+def why_json(
+    found: Why,
+    script: ScriptSays | None = None,
+    source: PlanSource | None = None,
+    edit_place: tuple[int, int] | None = None,
+) -> dict[str, Any]:
+    """What each layer says as JSON values."""
+    steps = []
+    for step in found.steps:
+        file, line, column = _place(step, script, source, edit_place)
+        steps.append(
+            {
+                "layer": step.layer,
+                "value": step.value,
+                "wins": step.wins,
+                "file": file,
+                "line": line,
+                "column": column,
+                "text": step.text or None,
+                "script-says-now": step.now,
+            }
+        )
+    return {
+        "path": found.path,
+        "value": found.value,
+        "set-by": found.set_by,
+        "verdict": found.verdict,
+        "layers": steps,
+        "reason": found.reason,
+        "undo": found.undo,
+        "effect": found.effect,
+        "script": script.file if script else None,
+        "notes": list(found.notes),
+    }

@@ -1,0 +1,37 @@
+"""A plan for functions that take one: a plan itself, or the path of its file.
+
+>>> plan_of(Plan(name="p")).name
+'p'
+"""
+
+from __future__ import annotations
+
+import os
+
+from hintplan.plans.errors import PlanError
+from hintplan.plans.files.codec import load
+from hintplan.plans.model.plan import Plan
+
+PlanLike = Plan | str | os.PathLike[str]
+
+
+def plan_of(given: PlanLike) -> Plan:
+    """Return ``given``, or the plan in the file at that path; PlanError for what is neither."""
+    if isinstance(given, Plan):
+        return given
+    if isinstance(given, str) and ("\n" in given or ";" in given):
+        raise PlanError(
+            "expected a plan or the path of its file, found a text such as a script",
+            hint="hintplan.compile_sql(text) makes a plan of a script, hintplan.loads(text) of a plan's text",
+        )
+    if isinstance(given, str | os.PathLike):
+        if os.fspath(given).endswith(".sql"):
+            raise PlanError(
+                f"{os.fspath(given)} is a SQL script, expected a plan or the path of its file",
+                hint="compile it: hintplan.compile_sql(pathlib.Path(...).read_text())",
+            )
+        return load(given)
+    raise PlanError(
+        f"expected a plan or the path of its file, found {type(given).__name__}",
+        hint="hintplan.compile_sql(text) and hintplan.load(path) make plans",
+    )

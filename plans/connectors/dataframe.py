@@ -1,0 +1,17 @@
+"""The dataframe connector: rows of a DataFrame of the program that runs the plan, and a function of it as a sink."""
+
+from __future__ import annotations
+
+from hintplan.plans.connectors.connector import ALL_KINDS, UPSERT_KINDS, Connector, Reading, Writing
+
+DATAFRAME = Connector(
+    name="dataframe",
+    description="A DataFrame of the Python program that runs the plan, or a function of it that is handed the rows.",
+    reading=Reading(takes_what_is_there=True),
+    writing=Writing(
+        kinds=lambda table: UPSERT_KINDS if table.primary_key else ALL_KINDS,
+        upserts=lambda table: bool(table.primary_key),
+        takes_updates="",
+    ),
+    by_program=True,
+)

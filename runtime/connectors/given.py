@@ -1,0 +1,266 @@
+"""What the Python program that runs a plan hands over: the DataFrames that tables are, and functions that take rows.
+
+All of it is looked at before anything starts: there is one for each table of the plan that wants one, of the right
+kind, with the declared columns.
+
+    given = given_for(plan, {"events": frame}, {"paid": function})
+    bound = given.on(session)                        # the same rows, computed in the session of the run
+"""
+
+from __future__ import annotations
+
+import inspect
+import uuid
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as spark_types
+
+from hintplan.plans.analysis.by_program import lacking, read_by_program, written_by_program
+from hintplan.plans.connectors.table import is_by_program
+from hintplan.plans.declarations.tables import Table, physical_columns
+from hintplan.plans.declarations.types import parse_type
+from hintplan.plans.errors import Diagnostic, RunError
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.text.names import did_you_mean
+from hintplan.runtime.spark.session import is_remote
+from hintplan.runtime.spark.versions import can_be_copied
+from hintplan.runtime.types import to_spark
+
+SinkFunction = Callable[[Any, int], object]
+"""Takes the rows of a micro-batch as a DataFrame, and the number of the batch."""
+
+_KEEPING = ("Aggregate", "Deduplicate", "DeduplicateWithinWatermark", "GlobalLimit", "LocalLimit", "Distinct")
+"""Nodes of Spark's plans that keep state in a stream, besides those whose names say so."""
+
+_PLAIN = "UTF8_BINARY"
+"""The collation of texts that are compared by their bytes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """The DataFrames of ``tables`` and the functions of ``sinks``, each by the name of its table.
+
+    ``identities`` tell one DataFrame from another while both are there. ``views`` are what those of Spark Connect are
+    called in their session, so that a copy of it has them too.
+    """
+
+    tables: Mapping[str, DataFrame] = field(default_factory=dict)
+    sinks: Mapping[str, SinkFunction] = field(default_factory=dict)
+    identities: Mapping[str, str] = field(default_factory=dict)
+    views: Mapping[str, str] = field(default_factory=dict)
+
+    def session(self) -> SparkSession | None:
+        """Return the session of the DataFrames; None if there are none."""
+        return next((frame.sparkSession for frame in self.tables.values()), None)
+
+    @contextmanager
+    def with_views(self) -> Iterator[Given]:
+        """Give the DataFrames of Spark Connect names for the time of the block, in which their session is copied.
+
+        What a client has of them would not do there: data that only their session has, names of temporary views.
+        """
+        spark = self.session()
+        if spark is None or not is_remote(spark) or not can_be_copied(spark):
+            yield self
+            return
+        views = {name: f"hintplan_{uuid.uuid4().hex}" for name in self.tables}
+        try:
+            for name, frame in self.tables.items():
+                frame.createTempView(views[name])
+            yield replace(self, views=views)
+        finally:
+            for view in views.values():
+                spark.catalog.dropTempView(view)
+
+    def on(self, spark: SparkSession) -> Given:
+        """Return the same with DataFrames of session ``spark``, whose settings hold for what is computed of them."""
+        frames = {
+            name: spark.table(self.views[name]) if name in self.views else _on(frame, spark)
+            for name, frame in self.tables.items()
+        }
+        for name in self.views:
+            _ = frames[name].schema  # a copied session has its views from when it is first asked for something
+        return replace(self, tables=frames, views={})
+
+
+NOTHING = Given()
+
+
+def given_for(
+    plan: Plan,
+    tables: Mapping[str, DataFrame],
+    sinks: Mapping[str, SinkFunction],
+    spark: SparkSession | None = None,
+) -> Given:
+    """Return what ``plan``, run on ``spark``, reads of ``tables`` and writes to ``sinks``; RunError, with all that is
+    wrong, unless they are what it wants.
+    """
+    read, written = set(read_by_program(plan)), set(written_by_program(plan))
+    problems = [
+        *lacking(plan, tables, sinks),
+        *_needless(plan, tables, read, "tables"),
+        *_needless(plan, sinks, written, "sinks"),
+    ]
+    for name in sorted(read & set(tables)):
+        problems += _wrong_frame(name, plan.tables[name], tables[name], spark, is_batch=plan.mode == "batch")
+        spark = spark or getattr(tables[name], "sparkSession", None)
+    for name in sorted(written & set(sinks)):
+        problems += _wrong_function(name, sinks[name])
+    if problems:
+        raise RunError(diagnostics=tuple(problems))
+    identities = {name: f"DataFrame {id(frame)}" for name, frame in tables.items()}
+    return Given(tables=dict(tables), sinks=dict(sinks), identities=identities)
+
+
+def _needless(plan: Plan, given: Mapping[str, object], wanted: Collection[str], argument: str) -> Iterator[Diagnostic]:
+    used = "reads" if argument == "tables" else "writes"
+    for name in given:
+        if name in wanted:
+            continue
+        table = plan.tables.get(name)
+        if table is not None and not is_by_program(table):
+            connector = table.options.get("connector")
+            message = f"table {name} has the connector {connector!r}, and {argument} has another one for it"
+            hint = (
+                f"leave it out of {argument}, or do not declare the table in the script: compile_sql(sql, tables=...)"
+            )
+        else:
+            message = f"plan {plan.name} {used} no table {name}, which {argument} has"
+            hint = did_you_mean(name, wanted, what=argument) if wanted else f"leave {argument} out"
+        yield Diagnostic(message=message, hint=hint, path=f"tables.{name}")
+
+
+def _wrong_function(name: str, function: object) -> Iterator[Diagnostic]:
+    path, hint = f"tables.{name}", "give a function of two parameters: the rows as a DataFrame, and the batch's number"
+    if not callable(function):
+        message = f"the sink of table {name} is a {type(function).__name__}, expected a function"
+        yield Diagnostic(message=message, hint=hint, path=path)
+        return
+    try:
+        inspect.signature(function).bind(None, 0)
+    except TypeError as error:
+        message = f"the function of table {name} cannot be called with a DataFrame and a number: {error}"
+        yield Diagnostic(message=message, hint=hint, path=path)
+    except ValueError:
+        return  # a function that is not written in Python
+
+
+def _wrong_frame(
+    name: str, table: Table, frame: Any, spark: SparkSession | None, *, is_batch: bool
+) -> Iterator[Diagnostic]:
+    """Yield what keeps ``frame`` from being ``table``."""
+    path = f"tables.{name}"
+    if not hasattr(frame, "isStreaming") or not hasattr(frame, "sparkSession"):
+        message = f"table {name} was given a {type(frame).__name__}, expected a DataFrame of Spark"
+        hint = "spark.createDataFrame(...) makes one of rows" if is_batch else "spark.readStream... makes one"
+        yield Diagnostic(message=message, hint=hint, path=path)
+        return
+    if spark is not None and _place(spark) != _place(frame.sparkSession):
+        yield Diagnostic(
+            message=f"the DataFrame of table {name} is of another Spark session than the run",
+            hint="make all of them of one session, and give it to execute, or none",
+            path=path,
+        )
+        return
+    if bool(frame.isStreaming) == is_batch:
+        has, wants = ("a streaming", "a batch") if is_batch else ("a batch", "a streaming")
+        instead = "spark.read" if is_batch else "spark.readStream"
+        mode = "streaming" if is_batch else "batch"
+        yield Diagnostic(
+            message=f"table {name} was given {has} DataFrame, and a {'batch' if is_batch else 'streaming'} plan reads "
+            f"{wants} one",
+            hint=f"read it with {instead}, or SET 'execution.runtime-mode' = '{mode}' in the script",
+            path=path,
+        )
+        return
+    yield from _wrong_columns(name, table, frame)
+    if not is_batch and not is_remote(frame.sparkSession):
+        yield from _wrong_sources(name, frame)
+
+
+def _place(spark: Any) -> object:
+    """Return what two sessions have in common of which one can read the DataFrames of the other."""
+    return spark.session_id if is_remote(spark) else spark.sparkContext
+
+
+def _wrong_columns(name: str, table: Table, frame: Any) -> Iterator[Diagnostic]:
+    found: dict[str, Any] = {}
+    twice = set()
+    for field_ in frame.schema.fields:
+        twice |= {field_.name} & set(found)
+        found[field_.name] = field_.dataType
+    for column in physical_columns(table):
+        path, wanted = f"tables.{name}.columns.{column.name}", to_spark(column.type)
+        if column.name in twice:
+            message = f"the DataFrame of table {name} has two columns '{column.name}'"
+            yield Diagnostic(message=message, hint="select or rename one of them", path=path)
+        elif column.name not in found:
+            message = f"the DataFrame of table {name} has no column '{column.name}'"
+            yield Diagnostic(message=message, hint=did_you_mean(column.name, found, what="columns"), path=path)
+        elif not _same(found[column.name], wanted):
+            has, wants = found[column.name].simpleString(), wanted.simpleString()
+            declared = parse_type(column.type).as_nullable()
+            yield Diagnostic(
+                message=f"column '{column.name}' of table {name} is {declared}, which is Spark's {wants}, and the "
+                f"DataFrame has {has}",
+                hint=f'df.withColumn("{column.name}", df["{column.name}"].cast("{wants}")), or declare another type',
+                path=path,
+            )
+
+
+def _same(one: Any, other: Any) -> bool:
+    """True if two types of Spark have the same values, of which NULL may be one everywhere."""
+    if isinstance(one, spark_types.ArrayType) and isinstance(other, spark_types.ArrayType):
+        return _same(one.elementType, other.elementType)
+    if isinstance(one, spark_types.MapType) and isinstance(other, spark_types.MapType):
+        return _same(one.keyType, other.keyType) and _same(one.valueType, other.valueType)
+    if isinstance(one, spark_types.StructType) and isinstance(other, spark_types.StructType):
+        return one.names == other.names and all(
+            _same(a.dataType, b.dataType) for a, b in zip(one.fields, other.fields, strict=True)
+        )
+    texts = (spark_types.StringType, spark_types.CharType, spark_types.VarcharType)
+    if type(one) in texts and type(other) in texts:
+        return bool(getattr(one, "collation", _PLAIN) == getattr(other, "collation", _PLAIN))
+    return bool(one == other)
+
+
+def _wrong_sources(name: str, frame: Any) -> Iterator[Diagnostic]:
+    """Yield what a streaming DataFrame has that a plan must have itself, for only then a checkpoint goes on with it."""
+    sources, keeping = _streams(frame._jdf.queryExecution().analyzed())
+    path = f"tables.{name}"
+    if sources != 1:
+        message = f"the DataFrame of table {name} reads {sources} streams, and a table is one"
+        hint = "give each as a table of its own, and join or UNION ALL them in SQL"
+        yield Diagnostic(message=message, hint=hint, path=path)
+    if keeping:
+        yield Diagnostic(
+            message=f"the DataFrame of table {name} keeps state of Spark's own, by {', '.join(sorted(keeping))}",
+            hint="write that in SQL, where the plan has it with its TTL",
+            path=path,
+        )
+
+
+def _streams(node: Any) -> tuple[int, set[str]]:
+    """Return how many streams are at and below ``node`` of Spark's plan, and the nodes above them that keep state."""
+    children = node.children()
+    count = children.size()
+    if count == 0:
+        return int(node.isStreaming()), set()
+    parts = [_streams(children.apply(index)) for index in range(count)]
+    sources, keeping = sum(part[0] for part in parts), set().union(*(part[1] for part in parts))
+    name = str(node.nodeName())
+    if sources and (name in _KEEPING or "WithState" in name):
+        keeping.add(name)
+    return sources, keeping
+
+
+def _on(frame: Any, spark: Any) -> Any:
+    if is_remote(spark):
+        return type(frame)(frame._plan, spark)
+    plan = frame._jdf.queryExecution().analyzed()
+    dataset = spark.sparkContext._jvm.org.apache.spark.sql.classic.Dataset
+    return DataFrame(dataset.ofRows(spark._jsparkSession, plan), spark)
