@@ -14,6 +14,7 @@ import typing
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from dataclasses import field as attribute
 from typing import assert_never
 
 from hintplan.planner.expressions.bounds import bounds_of, last_column
@@ -390,7 +391,8 @@ class RowNumber(Passing):
     rows, ``order`` for that of arrival, which is also that of equals, and which ``latest`` turns around. ``by_time``
     says that rows are only added and that the order is one of time, so that a first row is known without the others.
     ``unlimited`` is what is wrong if no condition above says which is the last number, ``unordered`` if the rows have
-    no order of arrival to be turned around.
+    no order of arrival to be turned around. ``view`` is the view or CTE that it was written in, after which its state
+    is called; two views of the same query share it.
     """
 
     title: typing.ClassVar[str] = "a query with ROW_NUMBER()"
@@ -406,6 +408,7 @@ class RowNumber(Passing):
     end: Field | None = None
     unlimited: SqlError | None = None
     unordered: SqlError | None = None
+    view: str | None = attribute(default=None, compare=False)
 
     @property
     def is_first_only(self) -> bool:

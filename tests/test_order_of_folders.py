@@ -78,6 +78,7 @@ PLANNER_ORDER = (
     "describe",
     "execute_statement",
     "compile",
+    "forms",
     "__init__",
     "cli",
 )
@@ -88,6 +89,7 @@ PLANS_ORDER = (
     "lazy",
     "text",
     "declarations",
+    "expressions",
     "settings",
     "connectors",
     "operators",

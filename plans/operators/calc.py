@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar
 from hintplan.plans.declarations.fields import Expression, Name, OneInput, OperatorId, TypeText
 from hintplan.plans.declarations.tables import Column
 from hintplan.plans.errors import Diagnostic
+from hintplan.plans.expressions.shown import shown_expression
 from hintplan.plans.operators.spec.columns import check_known, check_names, types_of
 from hintplan.plans.operators.spec.declared import Columns, Declared
 from hintplan.plans.operators.spec.kind import OperatorKind, WithSettings, any_order, unchanged
@@ -66,8 +67,9 @@ def _expressions(calc: Calc) -> Iterator[tuple[str, str | None]]:
 
 
 def _describe(calc: Calc, plan: Declared) -> str:
-    parts = [f"WHERE {calc.filter}"] if calc.filter is not None else []
-    parts += [f"{item.name} = {item.expression}" for item in calc.select if item.expression is not None]
+    parts = [f"WHERE {shown_expression(calc.filter)}"] if calc.filter is not None else []
+    computed = [item for item in calc.select if item.expression is not None]
+    parts += [f"{item.name} = {shown_expression(item.expression or '')}" for item in computed]
     return " · ".join(parts) or f"SELECT {', '.join(item.name for item in calc.select)}"
 
 

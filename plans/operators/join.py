@@ -10,6 +10,7 @@ from hintplan.plans.declarations.computations import JoinType
 from hintplan.plans.declarations.fields import Changelog, Expression, Name, OperatorId
 from hintplan.plans.declarations.row_kinds import INSERT_ONLY, RowKinds
 from hintplan.plans.errors import Diagnostic
+from hintplan.plans.expressions.shown import operand_of_and
 from hintplan.plans.operators.spec.columns import check_known, check_output, output_columns, same_type, types_of
 from hintplan.plans.operators.spec.declared import Columns, Declared
 from hintplan.plans.operators.spec.kind import OperatorKind, WithSettings, any_order
@@ -135,8 +136,10 @@ def _waits_as(join: Join) -> str | None:
 
 
 def _describe(join: Join, plan: Declared) -> str:
-    conditions = [f"{key.left} = {key.right}" for key in join.keys]
-    conditions += [join.condition] if join.condition is not None else []
+    left, right = [entry.input for entry in join.state] or join.inputs
+    conditions = [f"{left}.{key.left} = {right}.{key.right}" for key in join.keys]
+    if join.condition is not None:
+        conditions.append(operand_of_and(join.condition, {"l": left, "r": right}))
     if not conditions and join.join_type == "inner":
         return "CROSS JOIN"
     kind = "" if join.join_type == "inner" else f"{join.join_type.upper()} "

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from hintplan.plans.analysis.states import spoken_ttl
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.model.settings import operator_settings
 from hintplan.plans.operators import state_of
 from hintplan.plans.settings.setting import shown
+from hintplan.plans.settings.state import spoken_ttl
 from hintplan.plans.text.terminal import one_line
 
 _MOST = 400

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 
-from hintplan.plans.analysis.states import spoken_ttl
+from hintplan.plans.settings.state import spoken_ttl
 from hintplan.plans.show.layout import Link, place
 from hintplan.plans.show.palette import resolved
 from hintplan.plans.show.picture import Arrow, Box, Picture, Row

@@ -70,7 +70,8 @@ def test_a_click_shows_every_setting_with_its_layers_and_its_reason(open_page: O
     assert layers == ["config 1 d line 7", "hint 1 d line 69", "edit 3 d"]
     assert setting.locator("blockquote").inner_text() == "late payments, see RFC 12"
     panel = page.locator("#detail").inner_text()
-    for told in ("LEFT JOIN ON tailnum = tailnum", "tailnum = tailnum", "right.manufacturer", "+I -D", "scan_planes"):
+    joined = "LEFT JOIN ON f.tailnum = p.tailnum"
+    for told in (joined, "tailnum = tailnum", "right.manufacturer", "+I -D", "scan_planes"):
         assert told in panel
     page.click("#detail button:has-text('join_f_p_a')")
     assert selected(page) == "join_f_p_a"
