@@ -19,7 +19,7 @@ from typing import NamedTuple
 _TOKEN = re.compile(
     r"""\s+
     | (?P<hex> [Xx]'[0-9A-Fa-f]*')
-    | (?P<string> '(?:[^'\\]|\\.)*')
+    | (?P<string> '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*")
     | (?P<number> \d+\.?\d*(?:[eE][+-]?\d+)?[A-Za-z]{0,2})
     | (?P<quoted> `(?:[^`]|``)*`)
     | (?P<word> [^\W\d]\w*)

@@ -11,7 +11,14 @@ from hintplan.plans.declarations.fields import Changelog, Expression, Name, Oper
 from hintplan.plans.declarations.row_kinds import INSERT_ONLY, RowKinds
 from hintplan.plans.errors import Diagnostic
 from hintplan.plans.expressions.shown import operand_of_and
-from hintplan.plans.operators.spec.columns import check_known, check_output, output_columns, same_type, types_of
+from hintplan.plans.operators.spec.columns import (
+    check_known,
+    check_output,
+    check_read_of_sides,
+    output_columns,
+    same_type,
+    types_of,
+)
 from hintplan.plans.operators.spec.declared import Columns, Declared
 from hintplan.plans.operators.spec.kind import OperatorKind, WithSettings, any_order
 from hintplan.plans.operators.spec.output import JoinOutput
@@ -96,6 +103,7 @@ def _check(join: Join, inputs: Sequence[Columns], plan: Declared, path: str) -> 
         if not unknown and not same_type(sides["left"][key.left], sides["right"][key.right]):
             types = f"'{key.left}' is {sides['left'][key.left]}, '{key.right}' is {sides['right'][key.right]}"
             yield Diagnostic(message=f"the columns of a join key must have the same type: {types}", path=here)
+    yield from check_read_of_sides(join.condition, {"l": sides["left"], "r": sides["right"]}, f"{path}.condition")
     for column in join.output:
         if join.join_type in ("semi", "anti") and column.side == "right":
             message = f"a {join.join_type} join has no columns of its right input"
