@@ -78,7 +78,6 @@ PLANNER_ORDER = (
     "describe",
     "execute_statement",
     "compile",
-    "forms",
     "__init__",
     "cli",
 )

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from hintplan.planner import forms
 from hintplan.planner.compile import compile_script
 from hintplan.plans.errors import SqlError
 from hintplan.plans.expressions.nodes import read
 from hintplan.plans.expressions.shown import operand_of_and, shown_expression
 from hintplan.plans.operators import Calc
 from tests.flink.function_values import TABLES
+from tests.planner import forms
 from tests.planner.expressions.one_expression import ROW
 from tests.sample import sampled
 
@@ -148,7 +148,7 @@ def test_what_is_shown_compiles_to_the_same_plan(part: int) -> None:
 
 
 def test_the_forms_are_those_that_the_compiler_makes() -> None:
-    assert forms.FILE.read_text(encoding="utf-8") == forms.forms_file_text(), "run python -m hintplan.planner.forms"
+    assert forms.FILE.read_text(encoding="utf-8") == forms.forms_file_text(), "run python -m tests.planner.forms"
 
 
 def test_every_form_is_read_back_as_what_it_stands_for() -> None:

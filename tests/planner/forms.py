@@ -1,11 +1,11 @@
 """Writes ``flink_forms.json``: what the compiler makes of Flink's calls, so that plans are shown in Flink's words.
 
-    python -m hintplan.planner.forms
+    python -m tests.planner.forms
 
 A sample is a call of columns ``_1``, ``_2`` and so on, whose types stand before it; ``'yyyy'@2`` is a literal in place
 of ``_2``. Each is compiled as a query would be. A form says nothing where the compiler keeps the call as it is.
-The result is checked in, because :mod:`hintplan.plans.expressions.shown` must not know the planner; a test says when it
-is stale, and another that what is shown compiles to the same plan.
+The result is checked in, because :mod:`hintplan.plans.expressions.shown` must not know the planner;
+``test_shown_expressions.py`` says when it is stale, and that what is shown compiles to the same plan.
 
 >>> compiled("FLOOR(_1 TO HOUR)", ("TIMESTAMP_LTZ(3)",))
 "date_trunc('HOUR', _1)"
