@@ -1,8 +1,8 @@
 """The expressions of a plan in the words of Flink SQL, as an author writes them; a plan holds them as Spark SQL.
 
 What the compiler makes of a function of Flink is put back together by the pairs of ``flink_forms.json``, which
-``python -m tests.planner.forms`` asks the compiler for. Functions that both call alike stay as they are; what is not understood,
-for somebody wrote it into a plan by hand, is shown as it stands there.
+``python -m tests.planner.forms`` asks the compiler for. Functions that both call alike stay as they are. What is not
+understood, because somebody wrote it into a plan by hand, is shown as it stands there.
 
 >>> shown_expression("CAST(concat(substring(CAST(ts AS STRING), 1, 13), ':00:00') AS TIMESTAMP_NTZ)")
 'FLOOR(ts TO HOUR)'

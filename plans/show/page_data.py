@@ -66,6 +66,7 @@ def box_data(shown_picture: Picture, plan: Plan, before: Plan | None, changes: S
                 "text": box.text,
                 "mark": box.mark,
                 "edited": box.edited,
+                "emptied": box.emptied,
                 "stateful": bool(box.states),
                 "wait": bool(box.rows) and not box.states,
                 "in": list(dict.fromkeys(inputs.get(box.id, ()))),
@@ -107,6 +108,7 @@ def change_data(changes: Sequence[Change]) -> list[Json]:
         {
             "sign": change.kind,
             "kind": kinds.get(change.kind, "changed"),
+            "level": change.effect.level,
             "path": one_line(change.path),
             "value": one_line(values(change)),
             "note": one_line(change.note),
