@@ -189,7 +189,7 @@ class Context:
     ``config`` is the configuration of the job, as it stands in the plan; ``compiler`` what else is set, that decides
     which operators there are; ``batch`` its mode.
     ``blocks`` is the number of blocks of queries that were parsed, and ``blocks_read`` are those that were compiled.
-    ``place`` is where the statement begins.
+    ``place`` is where the statement begins, ``view`` the view or CTE whose query is being compiled.
     ``shared_views`` are read in several places and computed once for all of them, each with the columns that these
     read, or None for all; ``view_reads`` are the columns that have been read of them. ``dynamic`` are the tables of the
     job with options of hints, by what the plan calls them. ``tried`` are views as they were compiled when declared, and
@@ -206,6 +206,7 @@ class Context:
     classes: ClassAccess = field(default_factory=ClassAccess)
     catalog: Catalog = field(default_factory=Catalog)
     used_ctes: set[int] = field(default_factory=set)
+    view: str | None = None
     shared_views: Mapping[str, frozenset[str] | None] = field(default_factory=dict)
     view_reads: dict[str, set[str]] = field(default_factory=dict)
     dynamic: dict[str, DynamicTable] = field(default_factory=dict)
@@ -247,6 +248,15 @@ class Context:
     def plan_tables(self) -> dict[str, Table]:
         """All tables in their plan form, by the names that relations have for them."""
         return {name: self.table(name).table for name in (*self.catalog.tables, *self.dynamic)}
+
+    @contextmanager
+    def within_view(self, name: str) -> Iterator[None]:
+        """Compile the query of the view or CTE ``name``."""
+        around, self.view = self.view, name
+        try:
+            yield
+        finally:
+            self.view = around
 
     def count_operator(self) -> None:
         """Stop before views and CTEs that read each other twice have multiplied beyond reason."""

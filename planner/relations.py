@@ -13,7 +13,8 @@ from __future__ import annotations
 import typing
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from dataclasses import field as attribute
 from typing import assert_never
 
 from hintplan.planner.expressions.bounds import bounds_of, last_column
@@ -374,7 +375,7 @@ class Cached(Passing):
     asked: Layers
     places: Mapping[tuple[str, str], int]
     columns: frozenset[str] | None = None
-    noted: set[str] | None = field(default=None, compare=False, repr=False)
+    noted: set[str] | None = attribute(default=None, compare=False, repr=False)
 
     @property
     def reads(self) -> tuple[Field, ...]:
@@ -399,7 +400,8 @@ class RowNumber(Passing):
     rows, ``order`` for that of arrival, which is also that of equals, and which ``latest`` turns around. ``by_time``
     says that rows are only added and that the order is one of time, so that a first row is known without the others.
     ``unlimited`` is what is wrong if no condition above says which is the last number, ``unordered`` if the rows have
-    no order of arrival to be turned around.
+    no order of arrival to be turned around. ``view`` is the view or CTE that it was written in, after which its state
+    is called; two views of the same query share it.
     """
 
     title: typing.ClassVar[str] = "a query with ROW_NUMBER()"
@@ -415,6 +417,7 @@ class RowNumber(Passing):
     end: Field | None = None
     unlimited: SqlError | None = None
     unordered: SqlError | None = None
+    view: str | None = attribute(default=None, compare=False)
 
     @property
     def is_first_only(self) -> bool:

@@ -89,6 +89,7 @@ PLANS_ORDER = (
     "lazy",
     "text",
     "declarations",
+    "expressions",
     "settings",
     "connectors",
     "operators",

@@ -13,7 +13,7 @@ from hintplan.planner.ids import IdSupply
 from hintplan.planner.lowering.columns import Lowered
 from hintplan.planner.properties.repeated_reads import Asked
 from hintplan.planner.relations import Relation, StateInput
-from hintplan.plans.operators import Operator, kind_of
+from hintplan.plans.operators import Operator, kind_of, state_of, with_states
 from hintplan.plans.settings.state import DEFAULT_STATE_TTL, STATE_TTL, StateEntry
 
 Lower = Callable[["Builder", Relation, bool], Lowered]
@@ -45,12 +45,19 @@ class Builder:
         """Add the operators of ``relation``; ``exact`` asks for columns named and ordered as its fields are."""
         return self._lower(self, relation, exact)
 
-    def add(self, operator: Operator, kind: str, names: tuple[str, ...], block: str) -> str:
-        """The id of ``operator``, made from its ``kind`` and ``names``, unless there is an equal one already."""
+    def add(
+        self, operator: Operator, kind: str, names: tuple[str, ...], block: str, *, holds: str | None = None
+    ) -> str:
+        """The id of ``operator``, made from its ``kind`` and ``names``, unless there is an equal one already.
+
+        ``holds`` is what its states call what they keep, in place of their inputs; operators are equal without it.
+        """
         key = repr(operator)
         if kind_of(operator).is_sink or key not in self._known:
             found = self._ids.take(kind, names, block)
             operator = replace(operator, id=found)
+            if holds is not None:
+                operator = with_states(operator, (replace(entry, input=holds) for entry in state_of(operator)))
             self.places[found] = len(self.operators)
             self.operators.append(operator)
             self._known[key] = found

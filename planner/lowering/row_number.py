@@ -39,11 +39,11 @@ def lower_row_number(builder: Builder, numbered: RowNumber, *, exact: bool) -> L
         changelog=(),
         state=builder.states(("rankState", UnnamedInput, source)),
     )
-    found = builder.add(operator, "rank", name_above(numbered.input, numbered.block), numbered.block)
+    names = name_above(numbered.input, numbered.block)
+    found = builder.add(operator, "rank", names, numbered.block, holds=numbered.view)
     if number is None:
         return replace(source, id=found)
-    names = {**source.names, numbered.number.id: number}
-    return Lowered(id=found, columns=(*source.columns, number), names=names)
+    return Lowered(id=found, columns=(*source.columns, number), names={**source.names, numbered.number.id: number})
 
 
 def _all_numbers(numbered: RowNumber) -> Over:
@@ -71,5 +71,6 @@ def _deduplicate(builder: Builder, numbered: RowNumber, source: Lowered) -> Lowe
         changelog=(),
         state=builder.states(("deduplicateState", UnnamedInput, source)),
     )
-    found = builder.add(operator, "deduplicate", name_above(numbered.input, numbered.block), numbered.block)
+    names = name_above(numbered.input, numbered.block)
+    found = builder.add(operator, "deduplicate", names, numbered.block, holds=numbered.view)
     return replace(source, id=found)

@@ -61,7 +61,8 @@ def view_relation(compiler: QueryCompiler, view: CreateView, readings: tuple[tup
     """The relation of a view's query, under the view's column names; ``readings`` end with where it is read."""
     context = compiler.context
     query = read_query(context, view.query)
-    relation = compiler.of_declared(Environment(block=view.name, readings=readings)).query(query)
+    with context.within_view(view.name):
+        relation = compiler.of_declared(Environment(block=view.name, readings=readings)).query(query)
     check_read(context, query)
     return renamed(context, relation, view.columns, view.offset)
 
@@ -155,7 +156,8 @@ def _named(
     if isinstance(target, Cte):
         context.used_ctes.add(offset_of(target.query))
         inner = replace(target.environment, block=node.name, readings=readings)
-        relation = compiler.of_declared(inner, target).query(target.query)
+        with context.within_view(node.name):
+            relation = compiler.of_declared(inner, target).query(target.query)
         return renamed(context, relation, target.columns, offset)
     context.ledger.view_sites.add((node.name, offset))
     relation = context.take_tried(target) or view_relation(compiler, target, readings)

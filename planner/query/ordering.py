@@ -237,6 +237,7 @@ def first_of_each(
         is_shown=False,
         first=offset + 1,
         last=offset + limit,
+        view=context.view,
         base=relation.base,
         block=block,
     )

@@ -139,6 +139,7 @@ def _ordered(
             place,
             "order by a column with the time of a row",
         ),
+        view=context.view,
         base=relation.base,
         block=relation.block,
     ), number

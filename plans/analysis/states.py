@@ -1,8 +1,4 @@
-"""The state entries of stateful operators: which there must be, and what their TTL and origin may say.
-
->>> spoken_ttl("0 ms")
-'never'
-"""
+"""The state entries of stateful operators: which there must be, and what their TTL and origin may say."""
 
 from __future__ import annotations
 
@@ -15,14 +11,6 @@ from hintplan.plans.operators import OperatorKind, kind_of, state_of
 from hintplan.plans.settings.origins import in_step_text
 from hintplan.plans.settings.state import DEFAULT_STATE_TTL, STATE_LAYERS, STATE_TTL, StateEntry
 from hintplan.plans.text.names import did_you_mean
-
-
-def spoken_ttl(ttl: str) -> str:
-    """A TTL as a picture says it: ``never`` for a state that does not expire; a bad duration as it stands."""
-    try:
-        return "never" if parse_duration(ttl) == 0 else ttl
-    except DurationError:
-        return ttl
 
 
 def check_states(plan: Plan) -> Iterator[Diagnostic]:

@@ -1,7 +1,7 @@
 """Whether a plan means something that can run: graph, columns, states, configuration, tables and changelogs.
 
-All problems are collected, not only the first. Expressions are not parsed here; they are checked against the allowed
-functions before a run.
+All problems are collected, not only the first. Of expressions, columns and functions are looked at here; the whole of
+them is checked before a run.
 
 >>> from hintplan.plans.operators import Scan
 >>> validate(Plan(name="p", operators=(Scan(id="scan_o", table="o", columns=("a",)),)))[0].message
@@ -20,12 +20,14 @@ from hintplan.plans.analysis.optional_check import check_optional_groups
 from hintplan.plans.analysis.overlap import check_overlap
 from hintplan.plans.analysis.places import check_places
 from hintplan.plans.analysis.repeated import check_times
-from hintplan.plans.analysis.run_limits import check_depth, check_nesting
+from hintplan.plans.analysis.run_limits import check_depth, check_nesting, expressions_of
 from hintplan.plans.analysis.states import check_states
 from hintplan.plans.connectors.check import check_table
 from hintplan.plans.connectors.table import can_read, can_write
+from hintplan.plans.declarations.functions import ALLOWED_FUNCTIONS
 from hintplan.plans.declarations.row_kinds import RowKind, RowKinds
 from hintplan.plans.errors import Diagnostic
+from hintplan.plans.expressions.names import refused_function
 from hintplan.plans.model.config import KEYS, SYNONYMS, known_keys, normalise
 from hintplan.plans.model.graph import check_graph
 from hintplan.plans.model.plan import Plan
@@ -52,7 +54,7 @@ def validate(plan: Plan) -> tuple[Diagnostic, ...]:
     # Row kinds are followed along the edges to the tables, so both must be right.
     kinds = output_kinds(plan) if not graph and used <= plan.tables.keys() else None
     problems += [*islice(check_functions(plan), ENOUGH), *islice(check_asking(plan, kinds), ENOUGH)]
-    problems += islice(check_nesting(plan), ENOUGH)
+    problems += [*islice(check_nesting(plan), ENOUGH), *islice(_check_called(plan), ENOUGH)]
     if kinds is not None:
         problems += [*check_depth(plan), *check_times(plan), *_check_kinds(plan, kinds)]
         problems += islice(check_places(plan), ENOUGH)
@@ -95,6 +97,17 @@ def _check_uses(plan: Plan) -> Iterator[Diagnostic]:
             if not able:
                 message = f"table '{name}' cannot be {verb}: its connector is '{connector}'"
                 yield Diagnostic(message=message, path=f"operators.{operator.id}.table")
+
+
+def _check_called(plan: Plan) -> Iterator[Diagnostic]:
+    """Every expression that calls what a run refuses to call."""
+    for operator in plan.operators:
+        for path, text in expressions_of(operator):
+            refused = refused_function(text)
+            if refused is not None:
+                message = f"the expression uses '{refused}', which is not allowed in a plan"
+                hint = did_you_mean(refused.lower(), sorted(ALLOWED_FUNCTIONS), what="functions that a plan may call")
+                yield Diagnostic(message=message, path=f"operators.{operator.id}.{path}", hint=hint)
 
 
 def _check_mode(plan: Plan) -> Iterator[Diagnostic]:

@@ -12,12 +12,17 @@ from hintplan.plans.show.tree import show_tree
 @click.argument("path", metavar="PLAN")
 @allow_fact_edits_option
 @json_option
-def explain_command(path: str, allow_fact_edits: bool, as_json: bool) -> None:
-    """Show the operators of a plan as a tree, with every state, its TTL, and who set it."""
+@click.option("-v", "--verbose", is_flag=True, help="Whole expressions, however long the lines are.")
+def explain_command(path: str, allow_fact_edits: bool, as_json: bool, verbose: bool) -> None:
+    """Show the operators of a plan as a tree, with every state, its TTL, and who set it.
+
+    Expressions are shown in Flink's words. On a terminal lines are cut where it ends, elsewhere after 160 characters of
+    a description.
+    """
     from hintplan.plans.show.explain import explain_json
 
     plan = read_plan(path, allow_fact_edits=allow_fact_edits, check_meaning=False)
     if as_json:
         show_json(explain_json(plan))
     else:
-        show_tree(plan)
+        show_tree(plan, whole=verbose)

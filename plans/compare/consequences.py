@@ -102,6 +102,16 @@ def with_consequences(changes: Sequence[Change], before: Plan, after: Plan, rena
     return [changed(change) for change in changes]
 
 
+def emptied_operators(before: Plan, after: Plan) -> frozenset[str]:
+    """Return the operators of ``after`` whose state is there in a checkpoint of ``before``, and starts empty."""
+    if before.mode == "batch" or after.mode == "batch":
+        return frozenset()
+    recorded = query_records(before, queries(before))
+    verdicts = carried(recorded, query_records(after, continued(after, recorded)))
+    lost = ("starts empty", "cannot be read")
+    return frozenset(s.operator for verdict in verdicts for s in verdict.states if s.outcome in lost)
+
+
 def _is_source_kind(change: Change, before: Plan, after: Plan) -> bool:
     """Whether an option decides on the row kinds of a source, which is no setting to its readers."""
     name, _, option = change.path.removeprefix("tables.").partition(".options.")

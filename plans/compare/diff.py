@@ -46,7 +46,7 @@ from hintplan.plans.settings.effects import (
 )
 from hintplan.plans.settings.layers import EDIT
 from hintplan.plans.settings.setting import Value, shown
-from hintplan.plans.settings.state import STATE_TTL
+from hintplan.plans.settings.state import STATE_TTL, spoken_ttl
 from hintplan.plans.text.counts import first_of
 
 _PARKING_SETTINGS = (("retry", "mode"), ("cache", "lookup.cache"))
@@ -336,7 +336,7 @@ def _origins(old: PlanSetting, new: PlanSetting, before: Plan, after: Plan) -> I
             path = f"{new.operator}.{new.name}.origin.{layer}"
             texts = [None if value is None else shown(value) for value in (was, is_now)]
             change = _setting(path, new.path, texts[0], texts[1], NO_EFFECT)
-            note = f"{shown(new.value)} stays, from {new.set_by}"
+            note = f"{spoken_ttl(shown(new.value))} stays, from {new.set_by}"
             yield replace(change, subject="origin", note=note, operator=new.operator)
 
 
@@ -348,7 +348,8 @@ def _who(setting: PlanSetting) -> str:
     over = weaker[-1] if weaker else None
     if over is None or (over == "default" and setting.set_by != EDIT):
         return setting.set_by
-    return f"{setting.set_by} over {over} {shown(setting.layers[over])}"
+    said = shown(setting.layers[over])
+    return f"{setting.set_by} over {over} {spoken_ttl(said) if setting.group == 'state' else said}"
 
 
 def _same_value(group: str, a: Value, b: Value) -> bool:

@@ -11,9 +11,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from hintplan.plans.expressions.shown import shown_expression
 from hintplan.plans.text.counts import shortened
 
 _MAX_TEXT = 2000
+_EXPRESSIONS = ("expression", "filter", "condition", "pre-filter", "constant", "rows")
+"""The keys of facts that are Spark SQL; the ``filter`` of an aggregate is a column, which reads the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +30,28 @@ class Fact:
 
 
 def facts_between(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Fact]:
-    """The facts that differ, down to the state entries and options."""
+    """The facts that differ, down to the state entries and options; expressions in the words of Flink SQL."""
+    yield from _between(in_flink(old), in_flink(new))
+
+
+def in_flink(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """The facts of an operator or table with its expressions as an author writes them."""
+    inputs = [entry["input"] for entry in facts.get("state") or ()]
+    sides = dict(zip(("l", "r"), inputs, strict=True)) if len(inputs) == 2 else {}
+
+    def told(key: str, value: Any) -> Any:
+        if isinstance(value, str) and key in _EXPRESSIONS:
+            return shown_expression(value, sides)
+        if isinstance(value, list):
+            return [told(key, item) for item in value]
+        return {name: told(name, item) for name, item in value.items()} if isinstance(value, dict) else value
+
+    if facts.get("op") is None:
+        return dict(facts)  # a table says its expressions in Flink SQL
+    return {key: told(key, value) for key, value in facts.items()}
+
+
+def _between(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Fact]:
     for key in [*old, *(key for key in new if key not in old)]:
         a, b = old.get(key), new.get(key)
         if a == b:
@@ -36,11 +60,11 @@ def facts_between(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Fa
             by_name = {entry["name"]: entry for entry in a}
             if [entry["name"] for entry in a] == [entry["name"] for entry in b]:
                 for entry in b:
-                    for fact in facts_between(by_name[entry["name"]], entry):
+                    for fact in _between(by_name[entry["name"]], entry):
                         yield replace(fact, path=f"state.{entry['name']}.{fact.path}")
                 continue
         if isinstance(a, dict) and isinstance(b, dict):
-            for fact in facts_between(a, b):
+            for fact in _between(a, b):
                 yield replace(fact, path=f"{key}.{fact.path}")
         elif isinstance(a, list) and isinstance(b, list):
             yield Fact(path=key, note=_list_note(a, b))
@@ -51,11 +75,31 @@ def facts_between(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Fa
 def _list_note(old: list[Any], new: list[Any]) -> str:
     # A list of thousands of columns must not be compared pair by pair.
     was, is_now = {json.dumps(item) for item in old}, {json.dumps(item) for item in new}
-    added = [_brief(item) for item in new if json.dumps(item) not in was]
-    removed = [_brief(item) for item in old if json.dumps(item) not in is_now]
-    parts = [f"added {', '.join(added)}"] if added else []
+    came = [item for item in new if json.dumps(item) not in was]
+    went = [item for item in old if json.dumps(item) not in is_now]
+    before = {_name(item): item for item in went}
+    changed = {_name(item) for item in came} & before.keys() - {None}
+    parts = [_other(before[_name(item)], item) for item in came if _name(item) in changed]
+    added = [_brief(item) for item in came if _name(item) not in changed]
+    removed = [_brief(item) for item in went if _name(item) not in changed]
+    parts += [f"added {', '.join(added)}"] if added else []
     parts += [f"removed {', '.join(removed)}"] if removed else []
     return brief("; ".join(parts) or "order changed")
+
+
+def _name(item: Any) -> str | None:
+    """The name of a column or call; a column that is passed through is its name."""
+    return item if isinstance(item, str) else item.get("name") if isinstance(item, dict) else None
+
+
+def _other(old: Any, new: Any) -> str:
+    """A column or call that is computed otherwise: ``total: SUM(price) → SUM(net)``; its type if that differs, too."""
+    sides = [{"expression": item} if isinstance(item, str) else item for item in (old, new)]
+    same = {"name", *(key for key in sides[0] if key != "expression" and sides[0][key] == sides[1].get(key))}
+    if {"expression"} <= sides[0].keys() & sides[1].keys() and ("type" not in sides[0] or "type" not in sides[1]):
+        same.add("type")  # of a column that is passed through nothing says it here
+    texts = [" ".join(str(value) for key, value in side.items() if key not in same) for side in sides]
+    return f"{_name(new)}: {' → '.join(text or '(none)' for text in texts)}"
 
 
 def _brief(value: Any) -> str:

@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from hintplan.plans.compare.change import Change
 from hintplan.plans.settings.effects import LEVELS, MEANING, Level, worst
+from hintplan.plans.settings.state import spoken_ttl
 from hintplan.plans.text.counts import first_of
 from hintplan.plans.text.unprintable import clean
 
@@ -166,11 +167,10 @@ def shown_changes(changes: Sequence[Change], detail: Detail) -> list[tuple[Chang
 
 
 def values(change: Change, mark: Callable[[str], str] = str) -> str:
-    """Old and new value, or the one there is."""
-    if change.before is None or change.after is None:
-        there = change.before if change.after is None else change.after
-        return "" if there is None else mark(there)
-    return f"{mark(change.before)} → {mark(change.after)}"
+    """Old and new value, or the one there is; a TTL of 0 as ``never``."""
+    is_ttl = change.subject in ("setting", "origin") and (change.setting or "").endswith(".ttl")
+    told = [each if not is_ttl else spoken_ttl(each) for each in (change.before, change.after) if each is not None]
+    return " → ".join(map(mark, told))
 
 
 def _rows(changes: Sequence[Change], detail: Detail) -> Iterator[tuple[Change, tuple[str, ...], list[str]]]:

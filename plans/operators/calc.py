@@ -9,7 +9,8 @@ from typing import Annotated, ClassVar
 from hintplan.plans.declarations.fields import Expression, Name, OneInput, OperatorId, TypeText
 from hintplan.plans.declarations.tables import Column
 from hintplan.plans.errors import Diagnostic
-from hintplan.plans.operators.spec.columns import check_known, check_names, types_of
+from hintplan.plans.expressions.shown import shown_expression
+from hintplan.plans.operators.spec.columns import check_known, check_names, check_read, types_of
 from hintplan.plans.operators.spec.declared import Columns, Declared
 from hintplan.plans.operators.spec.kind import OperatorKind, WithSettings, any_order, unchanged
 from hintplan.plans.settings.layers import Settings
@@ -50,6 +51,8 @@ def _columns(calc: Calc, inputs: Sequence[Columns], plan: Declared) -> Columns:
 def _check(calc: Calc, inputs: Sequence[Columns], plan: Declared, path: str) -> Iterator[Diagnostic]:
     passed = [item.name for item in calc.select if item.expression is None]
     yield from check_known(passed, types_of(inputs[0]), f"{path}.select", "column")
+    for below, text in _expressions(calc):
+        yield from check_read(text, types_of(inputs[0]), f"{path}.{below}", "column of the input")
     yield from check_names([item.name for item in calc.select], path, "select")
 
 
@@ -66,8 +69,9 @@ def _expressions(calc: Calc) -> Iterator[tuple[str, str | None]]:
 
 
 def _describe(calc: Calc, plan: Declared) -> str:
-    parts = [f"WHERE {calc.filter}"] if calc.filter is not None else []
-    parts += [f"{item.name} = {item.expression}" for item in calc.select if item.expression is not None]
+    parts = [f"WHERE {shown_expression(calc.filter)}"] if calc.filter is not None else []
+    computed = [item for item in calc.select if item.expression is not None]
+    parts += [f"{item.name} = {shown_expression(item.expression or '')}" for item in computed]
     return " · ".join(parts) or f"SELECT {', '.join(item.name for item in calc.select)}"
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar, Literal
 from hintplan.plans.declarations.durations import format_duration, parse_duration
 from hintplan.plans.declarations.fields import Expression, Name, OneInput, OperatorId
 from hintplan.plans.errors import Diagnostic
+from hintplan.plans.expressions.shown import shown_expression
 from hintplan.plans.operators.asking.calls import CALLS
 from hintplan.plans.operators.spec.columns import check_argument, check_output, output_columns, types_of
 from hintplan.plans.operators.spec.declared import Columns, Declared
@@ -100,7 +101,7 @@ def _expressions(call: Correlate) -> Iterator[tuple[str, str | None]]:
 
 def _describe(call: Correlate, plan: Declared) -> str:
     function = plan.functions.get(call.function)
-    text = f"{call.function}({', '.join(a.column or a.constant or '' for a in call.arguments)})"
+    text = f"{call.function}({', '.join(a.column or shown_expression(a.constant or '') for a in call.arguments)})"
     if function is not None and function.kind in ("scalar", "async-scalar"):
         names = [column.name for column in call.output if column.side == "right"]
         return f"{', '.join(names) or '(unused)'} = {text}"

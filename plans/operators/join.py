@@ -10,7 +10,15 @@ from hintplan.plans.declarations.computations import JoinType
 from hintplan.plans.declarations.fields import Changelog, Expression, Name, OperatorId
 from hintplan.plans.declarations.row_kinds import INSERT_ONLY, RowKinds
 from hintplan.plans.errors import Diagnostic
-from hintplan.plans.operators.spec.columns import check_known, check_output, output_columns, same_type, types_of
+from hintplan.plans.expressions.shown import operand_of_and
+from hintplan.plans.operators.spec.columns import (
+    check_known,
+    check_output,
+    check_read_of_sides,
+    output_columns,
+    same_type,
+    types_of,
+)
 from hintplan.plans.operators.spec.declared import Columns, Declared
 from hintplan.plans.operators.spec.kind import OperatorKind, WithSettings, any_order
 from hintplan.plans.operators.spec.output import JoinOutput
@@ -95,6 +103,7 @@ def _check(join: Join, inputs: Sequence[Columns], plan: Declared, path: str) -> 
         if not unknown and not same_type(sides["left"][key.left], sides["right"][key.right]):
             types = f"'{key.left}' is {sides['left'][key.left]}, '{key.right}' is {sides['right'][key.right]}"
             yield Diagnostic(message=f"the columns of a join key must have the same type: {types}", path=here)
+    yield from check_read_of_sides(join.condition, {"l": sides["left"], "r": sides["right"]}, f"{path}.condition")
     for column in join.output:
         if join.join_type in ("semi", "anti") and column.side == "right":
             message = f"a {join.join_type} join has no columns of its right input"
@@ -135,8 +144,10 @@ def _waits_as(join: Join) -> str | None:
 
 
 def _describe(join: Join, plan: Declared) -> str:
-    conditions = [f"{key.left} = {key.right}" for key in join.keys]
-    conditions += [join.condition] if join.condition is not None else []
+    left, right = [entry.input for entry in join.state] or join.inputs
+    conditions = [f"{left}.{key.left} = {right}.{key.right}" for key in join.keys]
+    if join.condition is not None:
+        conditions.append(operand_of_and(join.condition, {"l": left, "r": right}))
     if not conditions and join.join_type == "inner":
         return "CROSS JOIN"
     kind = "" if join.join_type == "inner" else f"{join.join_type.upper()} "

@@ -12,6 +12,7 @@ from hintplan.plans.declarations.row_kinds import INSERT_ONLY
 from hintplan.plans.declarations.tables import physical_columns
 from hintplan.plans.declarations.types import parse_type
 from hintplan.plans.errors import Diagnostic
+from hintplan.plans.expressions.shown import operand_of_and, shown_expression
 from hintplan.plans.operators.asking.lookup_text import settings_text
 from hintplan.plans.operators.asking.lookups import LOOKUPS
 from hintplan.plans.operators.spec.columns import (
@@ -157,8 +158,10 @@ def _expressions(lookup: LookupJoin) -> Iterator[tuple[str, str | None]]:
 
 def _describe(lookup: LookupJoin, plan: Declared) -> str:
     connector = connector_of(plan.tables.get(lookup.table))
-    conditions = [f"{key.column} = {key.left if key.left is not None else key.constant}" for key in lookup.keys]
-    conditions += [text for text in (lookup.pre_filter, lookup.filter, lookup.condition) if text is not None]
+    given = (key.left if key.left is not None else shown_expression(key.constant or "") for key in lookup.keys)
+    conditions = [f"{lookup.table}.{key.column} = {value}" for key, value in zip(lookup.keys, given, strict=True)]
+    others = [text for text in (lookup.pre_filter, lookup.filter, lookup.condition) if text is not None]
+    conditions += [operand_of_and(text, {"l": "", "r": lookup.table}) for text in others]
     kind = "LEFT " if lookup.join_type == "left" else ""
     return f"{kind}LOOKUP JOIN {lookup.table} ({connector}) ON {' AND '.join(conditions)}"
 

@@ -21,6 +21,7 @@ from hintplan.plans.declarations.fields import Expression, Name, Names, Operator
 from hintplan.plans.declarations.row_kinds import INSERT_ONLY, RowKinds
 from hintplan.plans.declarations.tables import read_columns
 from hintplan.plans.errors import Diagnostic
+from hintplan.plans.expressions.shown import shown_expression
 from hintplan.plans.operators.spec.columns import check_known, check_names, types_of, unknown_table
 from hintplan.plans.operators.spec.declared import Columns, Declared
 from hintplan.plans.operators.spec.kind import Neighbour, OperatorKind, WithSettings, any_order
@@ -122,7 +123,7 @@ def _check_place(
 def _describe(scan: Scan, plan: Declared) -> str:
     table = plan.tables.get(scan.table)
     total = count(len(table.columns) if table else 0, "column")
-    asked = f" · WHERE {scan.filter}" if scan.filter is not None else ""
+    asked = f" · WHERE {shown_expression(scan.filter)}" if scan.filter is not None else ""
     return f"{described_table(scan.id, scan.table, table)} · {len(scan.columns)} of {total}{asked}"
 
 

@@ -10,6 +10,7 @@ from hintplan.plans.declarations.fields import Expression, Name, OperatorId, Typ
 from hintplan.plans.declarations.row_kinds import INSERT_ONLY, RowKinds
 from hintplan.plans.declarations.tables import Column
 from hintplan.plans.errors import Diagnostic
+from hintplan.plans.expressions.shown import shown_expression
 from hintplan.plans.operators.spec.columns import check_names
 from hintplan.plans.operators.spec.declared import Columns, Declared
 from hintplan.plans.operators.spec.kind import OperatorKind, WithSettings, any_order
@@ -72,7 +73,7 @@ def _expressions(values: Values) -> Iterator[tuple[str, str | None]]:
 def _describe(values: Values, plan: Declared) -> str:
     shown: list[str] = []
     for row in values.rows:
-        text = f"({', '.join(row)})"
+        text = f"({', '.join(map(shown_expression, row))})"
         if sum(map(len, shown)) + len(text) > _SHOWN:
             break
         shown.append(text)

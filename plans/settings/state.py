@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from hintplan.plans.declarations.durations import DurationError, parse_duration
 from hintplan.plans.settings.effects import TTL as TTL_EFFECT
 from hintplan.plans.settings.layers import Settings, set_by
 from hintplan.plans.settings.setting import Setting
@@ -60,4 +61,16 @@ def source(entry: StateEntry) -> str:
 
 def who_set(entry: StateEntry) -> str:
     """Who set the TTL, then what the weaker layers said, such as ``edit · hint 1 d · config 1 h``."""
-    return who_set_setting(entry_settings(entry), "ttl")
+    return who_set_setting(entry_settings(entry), "ttl", spoken=lambda value: spoken_ttl(str(value)))
+
+
+def spoken_ttl(ttl: str) -> str:
+    """Return the TTL as people read it: ``never`` for a state that does not expire; a bad duration as it stands.
+
+    >>> spoken_ttl("0 ms"), spoken_ttl("3 d")
+    ('never', '3 d')
+    """
+    try:
+        return "never" if parse_duration(ttl) == 0 else ttl
+    except DurationError:
+        return ttl

@@ -7,20 +7,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from hintplan.plans.settings.layers import SETTING_LAYERS, Settings, set_by
-from hintplan.plans.settings.setting import shown
+from hintplan.plans.settings.setting import Value, shown
 
 
-def who_set_setting(settings: Settings, name: str) -> str:
+def who_set_setting(settings: Settings, name: str, *, spoken: Callable[[Value], str] = shown) -> str:
     """Who set a setting, then what the weaker layers said, such as ``edit · hint 50 · config 20``."""
     by = set_by(settings, name)
     parts = [by]
     for layer in reversed(SETTING_LAYERS):
         if layer != by and name in settings.origin.get(layer, {}):
-            parts.append(f"{layer} {shown(settings.origin[layer][name])}")
+            parts.append(f"{layer} {spoken(settings.origin[layer][name])}")
     return " · ".join(parts)
 
 

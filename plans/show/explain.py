@@ -18,7 +18,6 @@ from hintplan.plans.analysis.columns import check_columns
 from hintplan.plans.analysis.repeated import repeated
 from hintplan.plans.analysis.row_order import told_by_arrival
 from hintplan.plans.analysis.streaming_queries import queries
-from hintplan.plans.declarations.durations import parse_duration
 from hintplan.plans.declarations.row_kinds import INSERT_ONLY
 from hintplan.plans.model.graph import check_graph
 from hintplan.plans.model.plan import Plan
@@ -26,7 +25,7 @@ from hintplan.plans.operators import Operator, describe, kind_of, op_name, state
 from hintplan.plans.settings.cached import CACHED, ENABLED, STORAGE_LEVEL
 from hintplan.plans.settings.layers import Settings, edits_of
 from hintplan.plans.settings.phases import ONE_PHASE, PHASES, STRATEGY
-from hintplan.plans.settings.state import STATE_LAYERS, StateEntry, source, who_set
+from hintplan.plans.settings.state import STATE_LAYERS, source, spoken_ttl, who_set
 from hintplan.plans.settings.text import settings_json, who_set_setting
 from hintplan.plans.text.counts import count, shortened
 from hintplan.plans.text.terminal import one_line
@@ -35,6 +34,8 @@ from hintplan.plans.text.unprintable import clean
 _MIN_LEFT, _MAX_LEFT = 34, 64
 _MAX_DEPTH = 16
 _MAX_DESCRIPTION = 160
+_LEAST_RIGHT = 12
+"""Characters of a description, and of a name, that a line has on the narrowest screen."""
 
 Part = Literal["operator", "state", "edit", "text"]
 Paint = Callable[[str, Part], str]
@@ -48,28 +49,41 @@ class _Line:
     ttl: str = ""
 
 
-def explain(plan: Plan, *, paint: Paint = lambda text, part: text) -> str:
-    """The tree as text; ``paint`` may colour the left part of a line and must not change its width."""
+def explain(
+    plan: Plan, *, paint: Paint = lambda text, part: text, width: int | None = None, whole: bool = False
+) -> str:
+    """Return the tree as text; ``paint`` may colour the left part of a line and must not change its width.
+
+    Lines are cut to ``width`` characters, with an ellipsis; long descriptions are in any case, unless ``whole`` is set.
+    """
     config = "config: " + " · ".join(f"{key} {plan.config[key]}" for key in sorted(plan.config)) if plan.config else ""
     head = (f"{plan.name} · {plan.mode} · {summary(plan)}", config, _shared_queries(plan), _repeated(plan))
-    blocks = ["\n".join(clean(line) for line in head if line)]
-    trees = _trees(plan)
+    blocks = ["\n".join(_cut(clean(line), width) for line in head if line)]
+    trees = _trees(plan, None if whole else _MAX_DESCRIPTION)
     lines = [line for tree in trees for line in tree]
     if not lines:
         return blocks[0]
-    left = min(max(_MIN_LEFT, *(len(line.left) for line in lines)), _MAX_LEFT) + 1
+    most = _MAX_LEFT if width is None else min(_MAX_LEFT, width // 2)
+    left = min(max(_MIN_LEFT, *(len(line.left) for line in lines)), most) + 1
     ttl = max((len(line.ttl) for line in lines), default=0) + 4
     for tree in trees:
         rows = []
         for line in tree:
             right = f"{line.ttl:<{ttl}}{line.right}" if line.ttl else line.right
-            rows.append((paint(f"{line.left:<{max(left, len(line.left) + 1)}}", line.part) + right).rstrip())
+            name = line.left if width is None else shortened(line.left, max(width - _LEAST_RIGHT - 1, _LEAST_RIGHT))
+            padded = f"{name:<{max(left, len(name) + 1)}}"
+            rest = _cut(right, None if width is None else width - len(padded))
+            rows.append((paint(padded, line.part) + rest).rstrip())
         blocks.append("\n".join(rows))
     if plan.reasons:
-        wide = min(max(len(path) for path in plan.reasons), _MAX_LEFT)
+        wide = min(max(len(path) for path in plan.reasons), most)
         notes = (f"{path:<{wide}}  {' '.join(plan.reasons[path].split())}" for path in sorted(plan.reasons))
-        blocks.append("\n".join(["reasons", *map(clean, notes)]))
+        blocks.append("\n".join(["reasons", *(_cut(clean(note), width) for note in notes)]))
     return "\n\n".join(blocks)
+
+
+def _cut(text: str, width: int | None) -> str:
+    return text if width is None else shortened(text, max(width, _LEAST_RIGHT))
 
 
 def _shared_queries(plan: Plan) -> str:
@@ -132,11 +146,7 @@ def explain_json(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _shown_ttl(entry: StateEntry) -> str:
-    return "never" if parse_duration(entry.ttl) == 0 else entry.ttl
-
-
-def _trees(plan: Plan) -> list[list[_Line]]:
+def _trees(plan: Plan, longest: int | None) -> list[list[_Line]]:
     by_id = plan.by_id
     read = {name for operator in plan.operators for name in operator.inputs}
     roots = [operator.id for operator in plan.operators if operator.id not in read]
@@ -148,7 +158,7 @@ def _trees(plan: Plan) -> list[list[_Line]]:
     while roots:
         root = roots.pop(0)
         if root not in printed:
-            trees.append(_tree(root, plan, reasons, by_id, printed, roots))
+            trees.append(_tree(root, plan, reasons, by_id, printed, roots, longest))
     return trees
 
 
@@ -159,6 +169,7 @@ def _tree(
     by_id: Mapping[str, Operator],
     printed: set[str],
     roots: list[str],
+    longest: int | None,
 ) -> list[_Line]:
     """The lines from ``root`` down; what lies too deep is put in front of ``roots``."""
     lines: list[_Line] = []
@@ -178,13 +189,14 @@ def _tree(
                 below.append(name)
             continue
         printed.add(name)
-        text = shortened(one_line(describe(operator, plan)), _MAX_DESCRIPTION)
+        text = one_line(describe(operator, plan))
+        text = text if longest is None else shortened(text, longest)
         lines.append(_Line(part="operator", left=clean(lead + name), right=text))
         width = max((len(entry.name) for entry in state_of(operator)), default=0)
         for entry in state_of(operator):
             left = clean(f"{past}{'│  ' if operator.inputs else '   '}{entry.name:<{width}}  {entry.input}")
             part: Part = "edit" if source(entry) == "edit" else "state"
-            lines.append(_Line(part=part, left=left, right=who_set(entry), ttl=_shown_ttl(entry)))
+            lines.append(_Line(part=part, left=left, right=who_set(entry), ttl=spoken_ttl(entry.ttl)))
         bar = "│  " if operator.inputs else "   "
         for group, text, edited, ttl in _groups(operator, reasons):
             part = "edit" if edited else "state"

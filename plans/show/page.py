@@ -170,6 +170,7 @@ def _legend(shown: Picture, *, diff_shown: bool) -> str:
     items += [("wait", "has settings")] if any(box.rows and not box.states for box in shown.boxes) else []
     items += [("edit", "edited in the plan")] if any(box.edited for box in shown.boxes) else []
     if diff_shown:
+        items += [("emptied", "state starts empty")] if any(box.emptied for box in shown.boxes) else []
         marks = dict.fromkeys(box.mark for box in shown.boxes)
         items += [(mark, mark) for mark in ("added", "removed", "changed", "moved") if mark in marks]
     items += [("thick", "carries updates")]

@@ -19,8 +19,11 @@ from typing import Any, TypeVar
 from hintplan.plans.analysis.changelog import output_kinds
 from hintplan.plans.analysis.columns import check_columns
 from hintplan.plans.compare.change import Change
+from hintplan.plans.compare.facts import in_flink
+from hintplan.plans.compare.report import values
 from hintplan.plans.connectors.check import shown_options
 from hintplan.plans.declarations.tables import Table
+from hintplan.plans.expressions.shown import shown_expression
 from hintplan.plans.format.digest import operator_facts
 from hintplan.plans.format.document import to_document
 from hintplan.plans.model.graph import check_graph
@@ -63,6 +66,7 @@ def box_data(shown_picture: Picture, plan: Plan, before: Plan | None, changes: S
                 "text": box.text,
                 "mark": box.mark,
                 "edited": box.edited,
+                "emptied": box.emptied,
                 "stateful": bool(box.states),
                 "wait": bool(box.rows) and not box.states,
                 "in": list(dict.fromkeys(inputs.get(box.id, ()))),
@@ -104,8 +108,9 @@ def change_data(changes: Sequence[Change]) -> list[Json]:
         {
             "sign": change.kind,
             "kind": kinds.get(change.kind, "changed"),
+            "level": change.effect.level,
             "path": one_line(change.path),
-            "value": one_line(" → ".join(text for text in (change.before, change.after) if text is not None)),
+            "value": one_line(values(change)),
             "note": one_line(change.note),
             "effect": one_line(change.effect.text),
             "because": one_line(change.effect.because),
@@ -156,7 +161,7 @@ def _before(setting: PlanSetting, earlier: Mapping[str, PlanSetting] | None) -> 
 
 
 def _facts(operator: Operator) -> Iterator[list[Any]]:
-    for name, value in operator_facts(operator).items():
+    for name, value in in_flink(operator_facts(operator)).items():
         if name not in _NOT_FACTS and value not in (None, [], {}):
             yield [name, [*_lines(value)]]
 
@@ -189,7 +194,7 @@ def _columns(operator: Operator, columns: Sequence[tuple[str, str]]) -> list[lis
         sources[column.name] = f"{column.side}.{column.column}"
     for item in getattr(operator, "select", ()):
         if item.expression is not None:
-            sources[item.name] = item.expression
+            sources[item.name] = shown_expression(item.expression)
     return [[one_line(name), type_, one_line(sources.get(name, ""))] for name, type_ in columns]
 
 

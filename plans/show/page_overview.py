@@ -10,14 +10,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from hintplan.plans.analysis.states import spoken_ttl
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.model.settings import operator_settings
 from hintplan.plans.operators import state_of
 from hintplan.plans.settings.setting import shown
+from hintplan.plans.settings.state import spoken_ttl
 from hintplan.plans.text.terminal import one_line
 
 _MOST = 400
+_SHORT = 18
+"""Characters of an id that has room on one line."""
 
 
 def overview(
@@ -32,7 +34,7 @@ def overview(
     if rows:
         head = "<tr><th>operator</th><th>state</th><th>TTL</th><th>set by</th></tr>"
         table = f'<table class="states"><thead>{head}</thead><tbody>{rows}</tbody></table>'
-        yield f"<section><h3>State</h3>{table}</section>"
+        yield f'<section class="first"><h3>State</h3>{table}</section>'
     edits = _first(_edits(plan, numbers), '<li class="soft">{} more</li>')
     if edits:
         yield f'<section><h3>Edits</h3><ul class="edits">{edits}</ul></section>'
@@ -53,13 +55,18 @@ def _first(rows: Iterable[str], more: str) -> str:
 
 def _change(change: Mapping[str, Any]) -> str:
     soft = " · ".join(filter(None, (change["note"], change["effect"])))
-    value = f'<div class="mono value">{escape(change["value"])}</div>' if change["value"] else ""
-    head = f'<span class="mono">{escape(change["sign"])} {escape(change["path"])}</span>'
-    return f'<li class="{change["kind"]}">{head}{value}<div class="soft">{escape(soft)}</div></li>'
+    value = f'<div class="mono value">{_in_words(change["value"])}</div>' if change["value"] else ""
+    head = f'<span class="mono">{escape(change["sign"])} {_in_words(change["path"])}</span>'
+    return f'<li class="{change["kind"]} {change["level"]}">{head}{value}<div class="soft">{_in_words(soft)}</div></li>'
+
+
+def _in_words(name: str) -> str:
+    """The name as HTML: a line may end behind a point or an underscore, and not within a word."""
+    return escape(name).replace("_", "_<wbr>").replace(".", ".<wbr>")
 
 
 def _link(operator_id: str, numbers: Mapping[str, int]) -> str:
-    name = escape(one_line(operator_id))
+    name = _in_words(one_line(operator_id))
     if operator_id not in numbers:
         return name
     return f'<button type="button" class="link" data-go="{numbers[operator_id]}">{name}</button>'
@@ -70,10 +77,11 @@ def _state_rows(plan: Plan, numbers: Mapping[str, int]) -> Iterator[str]:
         who = {s.name: s.set_by for s in operator_settings(operator) if s.group == "state"}
         for index, entry in enumerate(state_of(operator)):
             name = _link(operator.id, numbers) if index == 0 else ""
+            short = ' class="short"' if len(operator.id) <= _SHORT else ""
             ttl = spoken_ttl(entry.ttl)
             yield (
-                f'<tr class="{escape(who[entry.name])}"><td>{name}</td>'
-                f"<td>{escape(one_line(f'{entry.name} {entry.input}'))}</td>"
+                f'<tr class="{escape(who[entry.name])}"><td{short}>{name}</td>'
+                f"<td>{_in_words(one_line(f'{entry.name} {entry.input}'))}</td>"
                 f'<td class="{"never" if ttl == "never" else ""}">{escape(one_line(ttl))}</td>'
                 f"<td>{escape(who[entry.name])}</td></tr>"
             )

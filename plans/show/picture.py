@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from hintplan.plans.compare.change import Change
+from hintplan.plans.compare.consequences import emptied_operators
 from hintplan.plans.compare.match import match
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.model.settings import PlanSetting, operator_settings
@@ -56,6 +57,8 @@ class Box:
     text: str
     rows: tuple[Row, ...] = ()
     mark: Mark = ""
+    emptied: bool = False
+    """Whether its state starts empty, compared with an older plan."""
 
     @property
     def states(self) -> tuple[Row, ...]:
@@ -97,6 +100,7 @@ def picture(plan: Plan, *, before: Plan | None = None, changes: Sequence[Change]
     older = under_new_ids(before, plan) if before is not None else ()
     old, new = {operator.id: operator for operator in older}, plan.by_id
     differing = changed_operators(changes, {*old, *new})
+    emptied = emptied_operators(before, plan) if before is not None else frozenset()
     boxes = []
     for operator in _merged(plan.operators, older):
         shown_in = plan if operator.id in new or before is None else before
@@ -108,7 +112,7 @@ def picture(plan: Plan, *, before: Plan | None = None, changes: Sequence[Change]
             mark = "removed"
         elif mark and previous is not None and _moved(previous, operator, old, new):
             mark = "moved"
-        boxes.append(replace(_box(operator, shown_in, previous), mark=mark))
+        boxes.append(replace(_box(operator, shown_in, previous), mark=mark, emptied=operator.id in emptied))
     known = {*old, *new}
     arrows = _arrows(plan.operators, known, "added" if before is not None else "", _edges(older))
     if before is not None:

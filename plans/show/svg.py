@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 
-from hintplan.plans.analysis.states import spoken_ttl
+from hintplan.plans.settings.state import spoken_ttl
 from hintplan.plans.show.layout import Link, place
 from hintplan.plans.show.palette import resolved
 from hintplan.plans.show.picture import Arrow, Box, Picture, Row
@@ -33,6 +33,7 @@ _MONO, _SANS = 0.61, 0.56
 """Widths of a character, in ems; on the safe side for the usual fonts."""
 
 _CATEGORY: Mapping[str, str] = {"scan": "end", "sink": "end"}
+_EMPTIED = "state starts empty"
 _SIGNS = {"added": "+", "removed": "\N{MINUS SIGN}", "changed": "~", "moved": "»"}
 
 
@@ -159,7 +160,7 @@ def _arrow(arrow: Arrow, route: Sequence[tuple[float, float]], number: Mapping[s
 
 def _box(box: Box, number: int, x: float, y: float, width: float, height: float) -> str:
     category = _CATEGORY.get(box.op, "state" if box.states else "wait" if box.rows else "pass")
-    classes = _classes("box", category, "edited" if box.edited else "", box.mark)
+    classes = _classes("box", category, "edited" if box.edited else "", box.mark, "emptied" if box.emptied else "")
     right = width - _PAD
     sign = f"{_SIGNS[box.mark]} " if box.mark else ""
     name = _fit(sign + one_line(box.id), right - _PAD - len(box.kind) * 10 * _SANS - 10, 13 * _MONO)
@@ -189,7 +190,7 @@ def _box(box: Box, number: int, x: float, y: float, width: float, height: float)
 def _told_box(box: Box) -> str:
     """The box for those who hear it."""
     rows = (f"{row.label} {_told(row)}" + (f" ({row.set_by})" if row.set_by != "default" else "") for row in box.rows)
-    return ", ".join(filter(None, (one_line(box.id), box.kind, box.mark, box.text, *rows)))
+    return ", ".join(filter(None, (one_line(box.id), box.kind, box.mark, _EMPTIED * box.emptied, box.text, *rows)))
 
 
 def _row(row: Row, y: float, right: float) -> str:

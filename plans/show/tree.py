@@ -1,6 +1,9 @@
-"""A plan as a tree on a terminal, in colours where they are wanted."""
+"""A plan as a tree on a terminal: as wide as that is, in colours where they are wanted."""
 
 from __future__ import annotations
+
+import shutil
+import sys
 
 import click
 
@@ -9,12 +12,13 @@ from hintplan.plans.show.explain import explain
 from hintplan.plans.text.terminal import show, wants_colour
 
 
-def show_tree(plan: Plan) -> None:
-    """Print a plan as a tree, in colours on a terminal that wants them."""
+def show_tree(plan: Plan, *, whole: bool = False) -> None:
+    """Print a plan as a tree; lines are cut where a terminal ends, unless ``whole`` asks for all of them."""
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() and not whole else None
     if wants_colour():
-        show(explain(plan, paint=_painted), styled=True)
+        show(explain(plan, paint=_painted, width=width, whole=whole), styled=True)
     else:
-        show(explain(plan))
+        show(explain(plan, width=width, whole=whole))
 
 
 def _painted(text: str, part: str) -> str:

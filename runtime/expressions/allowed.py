@@ -24,7 +24,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from hintplan.plans.analysis.run_limits import MAX_NESTING, deep_recursion
-from hintplan.plans.declarations.functions import ALLOWED_FUNCTIONS
+from hintplan.plans.declarations.functions import ALLOWED_FUNCTIONS, ALLOWED_WORDS
 from hintplan.plans.declarations.json_functions import JSON_FUNCTIONS, call_fault
 from hintplan.plans.declarations.patterns import SLOW_HINT, slow_pattern
 from hintplan.plans.errors import RunError
@@ -51,17 +51,6 @@ _NODES: tuple[type[exp.Expr], ...] = (
 )  # fmt: skip
 _NEVER: tuple[type[exp.Expr], ...] = (exp.AggFunc, exp.Query, exp.SubqueryPredicate, exp.UDTF)
 
-# The words that may stand in an expression without being the name of a function or a quoted column.
-_WORDS = frozenset(
-    """
-    AND AS BETWEEN BOTH CASE CAST DISTINCT DIV ELSE END ESCAPE EXTRACT FALSE FOR FROM ILIKE IN INTERVAL IS LEADING LIKE
-    NOT NULL OR PLACING RLIKE THEN TO TRAILING TRUE TRY_CAST WHEN
-    ARRAY BIGINT BINARY BOOLEAN CHAR DATE DECIMAL DOUBLE FLOAT INT MAP SMALLINT STRING STRUCT TIMESTAMP TIMESTAMP_LTZ
-    TIMESTAMP_NTZ TINYINT VARCHAR
-    YEAR YEARS QUARTER MONTH MONTHS WEEK WEEKS DAY DAYS HOUR HOURS MINUTE MINUTES SECOND SECONDS MILLISECOND
-    MILLISECONDS MICROSECOND MICROSECONDS DOW DAYOFWEEK DAYOFWEEK_ISO DOY YEAROFWEEK
-    """.split()  # noqa: SIM905
-)
 _FUNCTIONS = frozenset(name.upper() for name in ALLOWED_FUNCTIONS)
 _OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE)
 _CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END)
@@ -275,7 +264,7 @@ class _Check:
             elif token.token_type not in _LITERALS and _is_word(name):
                 # A function may be called by a qualified name: whatever follows a dot must be quoted.
                 qualified = index > 0 and tokens[index - 1].token_type == TokenType.DOT
-                allowed = not qualified and (name in _WORDS or (called and name in _FUNCTIONS))
+                allowed = not qualified and (name in ALLOWED_WORDS or (called and name in _FUNCTIONS))
             else:
                 continue
             if not allowed:

@@ -11,13 +11,21 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from hintplan.plans.declarations.durations import parse_duration
+from hintplan.plans.settings.state import spoken_ttl
 from hintplan.plans.text.counts import count
 from hintplan.plans.text.unprintable import clean
 from hintplan.runtime.amounts import human_bytes
-from hintplan.runtime.inspect.contents import Amount, CheckpointState, EntryState, OperatorState, QueryState
+from hintplan.runtime.inspect.contents import (
+    Amount,
+    CheckpointState,
+    EntryState,
+    OperatorState,
+    QueryState,
+    UnderEdit,
+)
 from hintplan.runtime.inspect.rows import Cells, instant, rows_json, rows_text, utc
 
-_HEADINGS = ("ttl", "rows", "keys", "bytes", "oldest", "newest", "expire in 1 h", "expired")
+_HEADINGS = ("ttl", "rows", "keys", "bytes", "share", "oldest", "newest", "expire in 1 h", "expired")
 _UNITS = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1_000))
 _UNKNOWN = "–"
 
@@ -33,14 +41,15 @@ class _Line:
 
 
 def state_text(found: CheckpointState, *, paint: Paint = lambda text, part: text) -> str:
-    """The table; ``paint`` may colour the left part of a line and must not change its width."""
+    """The table, the largest states first; ``paint`` may colour the left of a line and must not change its width."""
     partitions = count(found.partitions, "partition")
     head = [found.plan, found.checkpoint, partitions, f"as of {instant(found.at, found.time_zone)} {found.time_zone}"]
     if found.written_by != found.plan:
         head.append(f"written by plan {found.written_by}")
     blocks = [clean(" · ".join(head))]
-    tables = [(query, list(_lines(query, found.at))) for query in found.queries]
-    total = _Line(part="heading", left="total", cells=_amount_cells("", found.total, found.at, plain=True))
+    whole = found.total.bytes
+    tables = [(query, list(_lines(query, found.at, whole))) for query in sorted(found.queries, key=_least_of_query)]
+    total = _Line(part="heading", left="total", cells=_amount_cells("", found.total, found.at, whole, plain=True))
     lines = [_Line(part="heading", left="", cells=_HEADINGS), *(line for _, rows in tables for line in rows), total]
     left = max(len(line.left) for line in lines) + 3
     widths = [max(len(line.cells[i]) for line in lines if line.cells) for i in range(len(_HEADINGS))]
@@ -70,20 +79,52 @@ def _title(query: QueryState, found: CheckpointState) -> str:
     return f"{name} · batch {query.batch}, started {when}, {age(found.at - query.started)} ago"
 
 
-def _lines(query: QueryState, now: int) -> Iterator[_Line]:
-    for operator in query.operators:
+def _bytes(operator: OperatorState) -> int:
+    return sum(entry.amount.bytes for entry in operator.entries)
+
+
+def _least_of_query(query: QueryState) -> int:
+    return -sum(map(_bytes, query.operators))
+
+
+def _lines(query: QueryState, now: int, whole: int) -> Iterator[_Line]:
+    """The lines of a query, whose operators stand by their bytes; ``whole`` is how many bytes all queries have."""
+    for operator in sorted(query.operators, key=_bytes, reverse=True):
         yield _Line(part="operator", left=clean(_name(operator)))
         wide = max(len(entry.name) for entry in operator.entries)
         for entry in operator.entries:
             left = clean(f"   {entry.name:<{wide}}  {entry.input or ''}".rstrip())
-            yield _Line(part="state", left=left, cells=_amount_cells(entry.ttl or _UNKNOWN, entry.amount, now))
+            yield _Line(part="state", left=left, cells=_amount_cells(_ttl(entry), entry.amount, now, whole))
             for name, amount in entry.tables:
-                cells = _amount_cells("", amount, now)
+                cells = _amount_cells("", amount, now, whole)
                 yield _Line(part="state", left=clean(f"      {name}"), cells=cells)
             if entry.edited is not None:
                 edit = entry.edited
-                cells = (edit.ttl, f"{edit.rows:,}", "", "", "", "", f"{edit.soon:,}", f"{edit.expired:,}")
+                left = human_bytes(bytes_left(entry.amount, edit))
+                cells = (
+                    spoken_ttl(edit.ttl),
+                    f"{edit.rows:,}",
+                    "",
+                    left,
+                    *[""] * 3,
+                    f"{edit.soon:,}",
+                    f"{edit.expired:,}",
+                )
                 yield _Line(part="edit", left="      if", cells=cells)
+
+
+def bytes_left(amount: Amount, edit: UnderEdit) -> int:
+    """Estimate the bytes that another TTL leaves: the share of the rows that it leaves.
+
+    >>> bytes_left(Amount(rows=10, bytes=1000), UnderEdit(ttl="1 h", rows=2, expired=8, soon=0))
+    200
+    """
+    stored = edit.rows + edit.expired
+    return amount.bytes * edit.rows // stored if stored else 0
+
+
+def _ttl(entry: EntryState) -> str:
+    return _UNKNOWN if entry.ttl is None else spoken_ttl(entry.ttl)
 
 
 def _name(operator: OperatorState) -> str:
@@ -96,7 +137,19 @@ def _name(operator: OperatorState) -> str:
     return operator.id + notes[operator.status]
 
 
-def _amount_cells(ttl: str, amount: Amount, now: int, *, plain: bool = False) -> tuple[str, ...]:
+def _share(part: int, whole: int) -> str:
+    """A part of the whole in percent.
+
+    >>> _share(1, 3), _share(1, 1000), _share(0, 10), _share(999, 1000), _share(0, 0)
+    ('33 %', '< 1 %', '0 %', '> 99 %', '')
+    """
+    if not whole:
+        return ""
+    percent = round(100 * part / whole)
+    return "< 1 %" if part and not percent else "> 99 %" if part < whole and percent == 100 else f"{percent} %"
+
+
+def _amount_cells(ttl: str, amount: Amount, now: int, whole: int, *, plain: bool = False) -> tuple[str, ...]:
     def number(value: int | None) -> str:
         return "" if plain and value is None else _UNKNOWN if value is None else f"{value:,}"
 
@@ -108,6 +161,7 @@ def _amount_cells(ttl: str, amount: Amount, now: int, *, plain: bool = False) ->
         number(amount.rows),
         number(amount.keys),
         human_bytes(amount.bytes),
+        "" if plain else _share(amount.bytes, whole),
         since(amount.oldest),
         since(amount.newest),
         number(amount.soon),
@@ -199,7 +253,13 @@ def _entry_json(entry: EntryState, now: int) -> dict[str, Any]:
     document = {"name": entry.name, "input": entry.input, "ttl": entry.ttl, **_amount_json(entry.amount)}
     if entry.edited is not None:
         edit = entry.edited
-        document["if"] = {"ttl": edit.ttl, "rows": edit.rows, "expire-in-1h": edit.soon, "expired": edit.expired}
+        document["if"] = {
+            "ttl": edit.ttl,
+            "rows": edit.rows,
+            "bytes": bytes_left(entry.amount, edit),
+            "expire-in-1h": edit.soon,
+            "expired": edit.expired,
+        }
     if entry.tables:
         document["tables"] = [{"name": name, **_amount_json(amount)} for name, amount in entry.tables]
     if entry.shown:

@@ -12,6 +12,7 @@ from playwright.sync_api import Page, expect
 
 import hintplan
 from hintplan.planner.compile import compile_script
+from hintplan.plans.compare.diff import diff
 from hintplan.plans.edit.edit import set_value
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.model.reasons import with_reason
@@ -70,7 +71,8 @@ def test_a_click_shows_every_setting_with_its_layers_and_its_reason(open_page: O
     assert layers == ["config 1 d line 7", "hint 1 d line 69", "edit 3 d"]
     assert setting.locator("blockquote").inner_text() == "late payments, see RFC 12"
     panel = page.locator("#detail").inner_text()
-    for told in ("LEFT JOIN ON tailnum = tailnum", "tailnum = tailnum", "right.manufacturer", "+I -D", "scan_planes"):
+    joined = "LEFT JOIN ON f.tailnum = p.tailnum"
+    for told in (joined, "tailnum = tailnum", "right.manufacturer", "+I -D", "scan_planes"):
         assert told in panel
     page.click("#detail button:has-text('join_f_p_a')")
     assert selected(page) == "join_f_p_a"
@@ -353,3 +355,92 @@ def test_a_plan_file_with_every_kind_of_setting_opens(open_page: Open) -> None:
     page.click(box(page, "lookup_rates") + " .face")
     headings = [text.lower() for text in page.locator("#detail h3").all_inner_texts()]
     assert {"async", "retry", "cache", "facts", "table rates"} <= set(headings)
+
+
+TABLES = """
+CREATE TABLE orders (order_id BIGINT, segment STRING, amount DECIMAL(10, 2), ordered_at TIMESTAMP(3))
+WITH ('connector' = 'filesystem', 'path' = 'o', 'format' = 'json');
+CREATE TABLE order_lines_with_products (order_id BIGINT, sku STRING, quantity INT)
+WITH ('connector' = 'filesystem', 'path' = 'l', 'format' = 'json');
+CREATE TABLE revenue_by_hour_and_segment (hour_of TIMESTAMP(3), segment STRING, n BIGINT) WITH ('connector' = 'print');
+"""
+JOB = f"""{TABLES}
+INSERT INTO revenue_by_hour_and_segment
+SELECT /*+ STATE_TTL('o' = '2 d') */ FLOOR(o.ordered_at TO HOUR), COALESCE(o.segment, 'n/a'), COUNT(*)
+FROM orders AS o JOIN order_lines_with_products AS l ON o.order_id = l.order_id
+GROUP BY FLOOR(o.ordered_at TO HOUR), COALESCE(o.segment, 'n/a');
+"""
+BROKEN_WORDS = """() => {
+  const broken = [];
+  const cells = "#overview td, #overview th, #overview li, header h1, header p, #detail td";
+  for (const cell of document.querySelectorAll(cells))
+    for (const walk = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT); walk.nextNode();)
+      for (const word of walk.currentNode.data.matchAll(/[A-Za-z0-9]+/g)) {
+        const range = document.createRange();
+        range.setStart(walk.currentNode, word.index);
+        range.setEnd(walk.currentNode, word.index + word[0].length);
+        const tops = new Set([...range.getClientRects()].map((rect) => Math.round(rect.top)));
+        if (tops.size > 1) broken.push(word[0]);
+      }
+  return broken;
+}"""
+
+
+@pytest.fixture(scope="module")
+def compared() -> str:
+    """A page with a shorter TTL, and a state that starts empty."""
+    before = compile_script(JOB, file="job.sql").plan
+    after = compile_script(JOB.replace("'n/a'", "'unknown'").replace("2 d", "6 h"), file="other.sql").plan
+    assert {change.effect.level for change in diff(before, after)} >= {"expire", "drop"}
+    script = script_of("job.sql", JOB, after, after, {})
+    return plan_page(after, before=before, script=script, file="job.json")
+
+
+@pytest.mark.parametrize("width", [320, 420, 600, 900, 1280])
+def test_no_word_is_broken_and_the_header_is_whole(open_page: Open, compared: str, width: int) -> None:
+    page = open_page(compared, width=width)
+    assert page.evaluate(BROKEN_WORDS) == []
+    for part in ("header h1", "header .counts"):
+        expect(page.locator(part)).to_be_visible()
+        assert page.evaluate(
+            "s => { const e = document.querySelector(s); return e.scrollWidth <= e.clientWidth && "
+            "e.scrollHeight <= e.clientHeight + 1 && e.getBoundingClientRect().right <= innerWidth; }",
+            part,
+        ), part
+    page.click(box(page, "join_o_l") + " .face")
+    assert page.evaluate(BROKEN_WORDS) == []
+
+
+def test_a_phone_opens_with_the_whole_graph_and_the_table_of_states(open_page: Open, compared: str) -> None:
+    page = open_page(compared, width=420)
+    graph, screen = (page.locator(name).bounding_box() for name in ("#whole", "#graph"))
+    assert graph is not None
+    assert screen is not None
+    assert graph["x"] >= screen["x"]
+    assert graph["x"] + graph["width"] <= screen["x"] + screen["width"]
+    assert graph["width"] > screen["width"] * 0.8
+    table = page.locator(".states").bounding_box()
+    assert table is not None
+    assert table["y"] + table["height"] <= 800
+    assert table["x"] + table["width"] <= 420
+    expect(page.locator("#sql")).to_be_hidden()
+    page.click("button[data-key='s']")
+    expect(page.locator("#sql")).to_be_visible()
+
+
+def test_a_state_that_is_lost_has_another_colour_than_a_ttl(open_page: Open, compared: str) -> None:
+    page = open_page(compared)
+
+    def colour(selector: str, name: str) -> str:
+        found: str = page.evaluate("([s, name]) => getComputedStyle(document.querySelector(s))[name]", [selector, name])
+        return found
+
+    borders = [colour(f"#overview li.{level}", "borderLeftColor") for level in ("expire", "drop", "none")]
+    assert len(set(borders)) == 3
+    emptied = "aggregate_revenue_by_hour_and_segment"
+    faces = [colour(box(page, each) + " .face", "stroke") for each in ("join_o_l", emptied, "scan_orders")]
+    assert len(set(faces)) == 3
+    assert faces[1] == borders[1]
+    page.click(box(page, emptied) + " .face")
+    expect(page.locator("#detail .chips")).to_contain_text("state starts empty")
+    expect(page.locator("#legend")).to_contain_text("state starts empty")

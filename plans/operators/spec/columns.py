@@ -8,6 +8,7 @@ from functools import lru_cache
 from hintplan.plans.declarations.tables import Column, Table, TableColumn
 from hintplan.plans.declarations.types import DataType, parse_type
 from hintplan.plans.errors import Diagnostic
+from hintplan.plans.expressions.names import columns_named
 from hintplan.plans.operators.spec.declared import Columns
 from hintplan.plans.operators.spec.output import JoinColumn
 from hintplan.plans.text.names import did_you_mean
@@ -21,6 +22,22 @@ def check_known(names: Sequence[str], known: Mapping[str, str], path: str, what:
         if name not in known:
             hint = did_you_mean(name, known, what="columns")
             yield Diagnostic(message=f"'{name}' is no {what}", path=path, hint=hint)
+
+
+def check_read(text: str | None, known: Mapping[str, str], path: str, what: str) -> Iterator[Diagnostic]:
+    """A problem for each column that the expression ``text`` reads and that is not among ``known``."""
+    read = dict.fromkeys(column[0] for column in columns_named(text or ""))
+    yield from check_known([*read], known, path, what)
+
+
+def check_read_of_sides(text: str | None, sides: Mapping[str, Mapping[str, str]], path: str) -> Iterator[Diagnostic]:
+    """A problem for each column that the condition ``text`` reads of none of ``sides``, which are ``l`` and ``r``."""
+    for side, *column in columns_named(text or ""):
+        if side not in sides or not column:
+            hint = "write l.<column> or r.<column>"
+            yield Diagnostic(message=f"'{side}' is no side of the join", path=path, hint=hint)
+        else:
+            yield from check_known(column[:1], sides[side], path, f"column of '{side}'")
 
 
 def check_names(names: Sequence[str], path: str, field: str) -> Iterator[Diagnostic]:

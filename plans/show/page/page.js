@@ -230,6 +230,7 @@ addEventListener("beforeprint", () => view.print(true));
 addEventListener("afterprint", () => view.print(false));
 
 try { theme(themes.includes(localStorage.getItem("hintplan-theme")) ? localStorage.getItem("hintplan-theme") : "auto"); } catch { theme("auto"); }
+if (matchMedia("(max-width: 600px)").matches) document.body.classList.add("no-sql"); // the graph and its table come first
 svg.removeAttribute("viewBox");
 view.use("whole");
 view.start();

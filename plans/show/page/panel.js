@@ -18,6 +18,7 @@ function section(title, ...children) {
 function describeBox(box, data, go) {
   const chips = [h("span", { class: "chip" }, box.kind)];
   if (box.mark) chips.push(h("span", { class: `chip ${box.mark}` }, box.mark));
+  if (box.emptied) chips.push(h("span", { class: "chip removed" }, "state starts empty"));
   if (box.edited) chips.push(h("span", { class: "chip edit" }, "edited"));
   const states = box.settings.filter((setting) => setting.state);
   const others = box.settings.filter((setting) => !setting.state);
@@ -91,15 +92,20 @@ function quoted(text) {
 
 function changeList(changes) {
   return changes.length ? h("ul", { class: "changes" }, changes.map((change) => h(
-    "li", { class: change.kind },
-    h("span", { class: "mono" }, `${change.sign} ${change.path}`),
-    change.value ? h("div", { class: "mono value" }, change.value) : null,
-    h("div", { class: "soft", title: change.because }, [change.note, change.effect].filter(Boolean).join(" · "))))) : [];
+    "li", { class: `${change.kind} ${change.level}` },
+    h("span", { class: "mono" }, inWords(`${change.sign} ${change.path}`)),
+    change.value ? h("div", { class: "mono value" }, inWords(change.value)) : null,
+    h("div", { class: "soft", title: change.because }, inWords([change.note, change.effect].filter(Boolean).join(" · ")))))) : [];
+}
+
+// A line may end behind a point or an underscore of a name, and not within a word.
+function inWords(text) {
+  return text.split(/(?<=[_.])/).flatMap((word, i) => (i ? [h("wbr"), word] : [word]));
 }
 
 function columnTable(columns) {
   return h("table", {}, h("tbody", {}, columns.map(([name, type, from]) => h(
-    "tr", {}, h("td", {}, name), h("td", { class: "soft" }, type), h("td", { class: "soft" }, from || "")))));
+    "tr", {}, h("td", {}, inWords(name)), h("td", { class: "soft" }, type), h("td", { class: "soft" }, from || "")))));
 }
 
 function tableSection(table, name) {

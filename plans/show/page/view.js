@@ -110,8 +110,8 @@ function createView(graph, data) {
     const { w, h } = size();
     const { w: gw, h: gh } = state.extent;
     state.k = Math.max(0.008, Math.min(1.15, w / gw, h / gh));
-    state.x = (w - gw * state.k) / 2;
-    state.y = (h - gh * state.k) / 2;
+    state.x = Math.round((w - gw * state.k) / 2);
+    state.y = Math.round((h - gh * state.k) / 2);
     state.fitted = true;
     paint();
   }
@@ -119,7 +119,8 @@ function createView(graph, data) {
   // A large plan would be unreadable as a whole: it opens at its first difference, edit or state, with the map beside.
   function start() {
     fit();
-    if (state.k < 0.45) {
+    // A narrow screen shows all of a plan, as long as its TTLs can be read in large letters.
+    if (state.k < (size().w < 600 ? 0.15 : 0.45)) {
       const first = data.boxes.findIndex((box) => box.mark || box.edited);
       const stateful = data.boxes.findIndex((box) => box.stateful);
       state.k = 0.75;

@@ -294,9 +294,51 @@ def test_an_upsert_sink_takes_updates_whose_key_is_wider_or_filtered(plan: Plan)
         id="calc_t",
         inputs=(aggregate.id,),
         select=tuple(SelectItem(name=column.name) for column in upserts.columns),
-        filter="cnt > 1",
+        filter="revenue > 1",
     )
     sink = replace(plan.operator("sink_result"), inputs=(filtered.id,))
     operators = (*plan.operators[:-1], filtered, sink)
     assert "-U" in aggregate.changelog
     assert validate(replace(plan, tables={**plan.tables, "result": upserts}, operators=operators)) == ()
+
+
+@pytest.mark.parametrize(
+    ("was", "written", "answer"),
+    [
+        (
+            '"expression": "o_total * 0.8"',
+            '"expression": "reflect(o_total)"',
+            "operators.calc_o.select.net: the expression uses 'reflect', which is not allowed in a plan",
+        ),
+        (
+            '"filter": "o_total > 0"',
+            '"filter": "coalesce(java_method(\'a\'), o_total) > 0"',
+            "operators.calc_o.filter: the expression uses 'java_method', which is not allowed in a plan",
+        ),
+        (
+            '"filter": "o_total > 0"',
+            '"filter": "o_totl > 0"',
+            "operators.calc_o.filter: 'o_totl' is no column of the input",
+        ),
+        (
+            '"condition": null',
+            '"condition": "l.net > r.c_contry"',
+            "operators.join_o_c.condition: 'c_contry' is no column of 'r'",
+        ),
+        (
+            '"condition": null',
+            '"condition": "net > 1"',
+            "operators.join_o_c.condition: 'net' is no side of the join",
+        ),
+    ],
+)
+def test_expressions_name_columns_and_functions_that_there_are(
+    patched: Patched, was: str, written: str, answer: str
+) -> None:
+    with pytest.raises(hintplan.HintplanError) as caught:
+        hintplan.loads(patched((was, written)), allow_fact_edits=True)
+    (problem,) = caught.value.diagnostics
+    assert str(problem).partition("\n")[0].endswith(answer)
+    assert problem.line is not None
+    assert problem.column is not None
+    assert problem.hint is not None

@@ -85,7 +85,10 @@ def test_operators_that_come_and_go_are_named_with_their_kind(plan: Plan) -> Non
         "no setting changed · 1 operator removed · some running state is dropped",
     ]
     fewer = replace(plan, operators=plan.operators[:3])
-    assert lines(fewer, plan)[0] == "+ join_o_c | join: LEFT JOIN ON o_custkey = c_custkey | begins with the next start"
+    assert (
+        lines(fewer, plan)[0]
+        == "+ join_o_c | join: LEFT JOIN ON o.o_custkey = c.c_custkey | begins with the next start"
+    )
 
 
 def test_another_parallelism_keeps_state_and_waits_for_a_new_checkpoint(plan: Plan) -> None:
@@ -316,7 +319,7 @@ def test_a_configuration_key_that_nobody_knows_is_a_difference_that_no_run_takes
 
 def test_what_came_and_went_is_described_in_every_form(plan: Plan) -> None:
     fewer = replace(plan, operators=plan.operators[:3])
-    text = "join: LEFT JOIN ON o_custkey = c_custkey"
+    text = "join: LEFT JOIN ON o.o_custkey = c.c_custkey"
     changes = diff(fewer, plan)
     assert [change.note for change in changes if change.path == "join_o_c"] == [text]
     assert text in report_text(changes, width=80)

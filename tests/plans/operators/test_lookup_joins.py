@@ -366,7 +366,7 @@ def test_explain_shows_settings_layers_and_the_longest_wait(plan: Plan) -> None:
     assert explain(new).split("\n")[3:8] == [
         "sink_result                        print",
         "└─ lookup_rates                    "
-        "LEFT LOOKUP JOIN rates (jdbc) ON code = currency AND base = 'EUR' AND rate > 0",
+        "LEFT LOOKUP JOIN rates (jdbc) ON rates.code = currency AND rates.base = 'EUR' AND rate > 0",
         "   │  async                        "
         "async · output-mode ordered · capacity 50 (edit · hint 20) · timeout 3 min (config)",
         "   │  retry                        "

@@ -83,7 +83,7 @@ def test_a_box_has_the_states_of_its_operator_and_who_set_them(plan: Plan) -> No
         ("leftState o", "3 d", "edit"),
         ("rightState c", "20 d", "hint"),
     ]
-    assert (join.kind, join.text, join.edited) == ("join", "LEFT JOIN ON o_custkey = c_custkey", True)
+    assert (join.kind, join.text, join.edited) == ("join", "LEFT JOIN ON o.o_custkey = c.c_custkey", True)
 
 
 def test_a_plan_against_an_older_one_marks_what_was_added_removed_and_changed(plan: Plan) -> None:

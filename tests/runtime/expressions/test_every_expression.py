@@ -11,14 +11,14 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from hintplan.plans.declarations.functions import ALLOWED_FUNCTIONS
+from hintplan.plans.declarations.functions import ALLOWED_FUNCTIONS, ALLOWED_WORDS
 from hintplan.plans.declarations.tables import Column
 from hintplan.plans.errors import RunError
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Calc, SelectItem
 from hintplan.runtime.build.calc import calc_in_spark
 from hintplan.runtime.build.edges import Edges
-from hintplan.runtime.expressions.allowed import _SYMBOLS, _WORDS
+from hintplan.runtime.expressions.allowed import _SYMBOLS
 from hintplan.runtime.lookup.plan import LookupRun
 from tests.sample import sampled
 
@@ -84,7 +84,7 @@ def expressions() -> Iterator[str]:
             yield from (f"{a} {operator} {b}", f"{a} {operator} ({b})")
     for sign in ("-", "+", "~", "!", "NOT "):
         yield from (f"{sign}{name}" for name in names)
-    for word in sorted(_WORDS | _SYMBOLS):
+    for word in sorted(ALLOWED_WORDS | _SYMBOLS):
         yield from (word, f"{word} i", f"i {word}", f"i {word} i", f"{word}(i)", f"{word} '1'", f"{word}(i, i)")
     for kind in TYPES:
         yield from (f"{cast}({name} AS {kind})" for name in names for cast in ("CAST", "TRY_CAST"))

@@ -109,7 +109,7 @@ def test_what_was_added_is_described_where_state_is_lost_and_where_a_run_is_refu
     code, said = check(folder, compiled(more))
     assert code == 0
     lines = said.splitlines()
-    join, scan = "join: JOIN ON name = name", "scan: c · filesystem · 1 of 2 columns"
+    join, scan = "join: JOIN ON join_o_c.name = d.name", "scan: c · filesystem · 1 of 2 columns"
     more_is_new = f"join_o_c_d is new ({join}), scan_c_in_r is new ({scan})"
     assert lines[3] == f"  aggregate_r                    starts empty   {more_is_new}"
     assert lines[4].startswith("  join_o_c_d                     starts empty   ")

@@ -19,9 +19,16 @@ from hintplan.plans.errors import PlanError, RunError
 from hintplan.plans.model.plan import Plan
 from hintplan.runtime.inspect import command, opening
 from hintplan.runtime.inspect.checked import checked_here
-from hintplan.runtime.inspect.contents import Amount, CheckpointState, EntryState, UnderEdit
+from hintplan.runtime.inspect.contents import (
+    Amount,
+    CheckpointState,
+    EntryState,
+    OperatorState,
+    QueryState,
+    UnderEdit,
+)
 from hintplan.runtime.inspect.entries import Entry, choice
-from hintplan.runtime.inspect.report import state_text
+from hintplan.runtime.inspect.report import state_json, state_text
 from tests.runtime.stored import run_on
 
 HOUR, MINUTE = 3_600_000, 60_000
@@ -105,6 +112,34 @@ def test_state_is_counted_as_by_hand(kept: Plan, tmp_path: Path) -> None:
     assert (groups.amount.rows, groups.amount.keys, groups.amount.expired) == (9, 4, 0)
     assert {name: amount.rows for name, amount in groups.tables} == {"groups": 4, "values(a)": 5}
     assert found.total.rows == 4 + 1 + 9
+
+
+def test_the_largest_states_come_first_with_their_share_and_what_a_ttl_leaves_of_their_bytes() -> None:
+    def state(name: str, size: int, edited: UnderEdit | None = None) -> OperatorState:
+        amount = Amount(rows=8, keys=8, bytes=size, oldest=OLD, newest=OLD, expired=2, soon=0)
+        return OperatorState(
+            id=name, status="read", entries=(EntryState(name="s", input="i", ttl="0 ms", amount=amount, edited=edited),)
+        )
+
+    shorter = UnderEdit(ttl="1 h", rows=5, expired=5, soon=0)
+    queries = (
+        QueryState(id="sink_a", sinks=("sink_a",), operators=(state("small", 1024), state("large", 6 * 1024, shorter))),
+        QueryState(id="sink_b", sinks=("sink_b",), operators=(state("largest", 25 * 1024),)),
+    )
+    found = CheckpointState(
+        plan="p", written_by="p", checkpoint="c", at=NEW, partitions=1, time_zone="UTC", queries=queries
+    )
+    lines = state_text(found).splitlines()
+    assert [line for line in lines if line in ("small", "large", "largest")] == ["largest", "large", "small"]
+    assert [line.split() for line in lines if line.startswith("   s  i")] == [
+        ["s", "i", "never", "8", "8", "25.0", "KiB", "78", "%", "1", "h", "1", "h", "0", "2"],
+        ["s", "i", "never", "8", "8", "6.0", "KiB", "19", "%", "1", "h", "1", "h", "0", "2"],
+        ["s", "i", "never", "8", "8", "1.0", "KiB", "3", "%", "1", "h", "1", "h", "0", "2"],
+    ]
+    (edited,) = (line.split() for line in lines if line.startswith("      if"))
+    assert edited == ["if", "1", "h", "5", "3.0", "KiB", "0", "5"]
+    (told,) = (each["state"][0]["if"] for each in state_json(found)["queries"][0]["operators"] if each["id"] == "large")
+    assert told["bytes"] == 3 * 1024
 
 
 def test_check_counts_the_rows_that_a_shorter_ttl_hides(kept: Plan, tmp_path: Path) -> None:
@@ -264,7 +299,7 @@ def test_the_command_prints_the_same_for_scripts(kept: Plan, tmp_path: Path) -> 
     assert document["at"] == "2100-01-01T00:00:00.000Z"
     ((state,),) = (operator["state"] for query in document["queries"] for operator in query["operators"])
     assert (state["name"], state["ttl"], state["rows"], state["expired"]) == ("leftState", "1 d", 0, 4)
-    assert state["if"] == {"ttl": "0 ms", "rows": 4, "expire-in-1h": 0, "expired": 0}
+    assert state["if"] == {"ttl": "0 ms", "rows": 4, "bytes": state["bytes"], "expire-in-1h": 0, "expired": 0}
     (row,) = state["shown"]["left"]
     assert (row["key"]["k"], row["expired"]) in ((2, True), (4, True))
 

@@ -1,0 +1,167 @@
+"""The calls of JSON_OBJECT, JSON_ARRAY and JSON_STRING that the compiler has put together of Spark's functions.
+
+A document is a ``concat`` of its texts and of what is written for each value. Whoever wrote such a ``concat`` himself
+has values in it that are written otherwise, and it is none.
+
+>>> from hintplan.plans.expressions.nodes import read
+>>> found = document(read("concat('{\\"a\\":', btrim(to_json(array(s)), '[]'), ',\\"b\\":1}'))"))
+>>> found is None
+True
+>>> found = document(read("concat('{\\"a\\":', btrim(to_json(array(s)), '[]'), ',\\"b\\":1}')"))
+>>> found.function, [(member.name, member.value.text) for member in found.members]
+('JSON_OBJECT', [('a', 's'), ('b', '1')])
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hintplan.plans.expressions.nodes import Node
+
+_MARK = "\ue000"
+"""Stands before the number of a value in a text that is read as JSON."""
+_NULL_TEXT, _BRACKETS = Node("string", "null"), Node("string", "[]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """A value in a document, and its name in an object; a document in a document is one of its own."""
+
+    name: str | None
+    value: Node | Document
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """A call of ``function``; ``clause`` is what it says of NULL, if that is not what goes without saying."""
+
+    function: str
+    members: tuple[Member, ...]
+    clause: str = ""
+
+
+def document(node: Node | None) -> Document | None:
+    """The document that ``node`` makes; None if it makes none."""
+    if node is None or node.kind != "call":
+        return None
+    if (value := _written_alone(node)) is not None:
+        return Document(function="JSON_STRING", members=(Member(name=None, value=value),))
+    parts = node.parts
+    if node.text != "concat" or any(part.kind == "string" and _MARK in part.text for part in parts):
+        return None
+    if len(parts) == 3 and parts[1].kind == "call" and parts[1].text == "concat_ws":
+        return _without_nulls(parts)
+    return _of_text(parts)
+
+
+def _of_text(parts: Sequence[Node]) -> Document | None:
+    values = [part for part in parts if part.kind != "string"]
+    numbers = iter(range(len(values)))
+    text = "".join(part.text if part.kind == "string" else f'"{_MARK}{next(numbers)}"' for part in parts)
+    if text[:1] not in ("{", "["):
+        return None
+    found = _loaded(text)
+    return None if found is None else _document_of(found, values)
+
+
+def _loaded(text: str) -> Any:
+    try:
+        return json.loads(text, object_pairs_hook=_Object, parse_float=_Number, parse_int=_Number)
+    except (ValueError, RecursionError):
+        return None
+
+
+class _Object(list[tuple[str, Any]]):
+    """The members of an object in their order."""
+
+
+class _Number(str):
+    """A number as it is written."""
+
+    __slots__ = ()
+
+
+def _document_of(found: Any, values: Sequence[Node]) -> Document | None:
+    is_object = isinstance(found, _Object)
+    if not is_object and not isinstance(found, list):
+        return None
+    named = found if is_object else [(None, each) for each in found]
+    members = [(name, _member(each, values)) for name, each in named]
+    told = tuple(Member(name=name, value=value) for name, value in members if value is not None)
+    if len(told) != len(members):
+        return None
+    says_null = not is_object and any(isinstance(each, str) and each.startswith(_MARK) for each in found)
+    name = "JSON_OBJECT" if is_object else "JSON_ARRAY"
+    return Document(function=name, members=told, clause="NULL ON NULL" if says_null else "")
+
+
+def _member(found: Any, values: Sequence[Node]) -> Node | Document | None:
+    if isinstance(found, _Number):
+        return Node("number", found)
+    if isinstance(found, str) and found.startswith(_MARK):
+        return _value(values[int(found[1:])])
+    if isinstance(found, str):
+        return Node("string", found)
+    if found is None or isinstance(found, bool):
+        return Node("constant", "NULL" if found is None else str(found).upper())
+    return _document_of(found, values)
+
+
+def _without_nulls(parts: Sequence[Node]) -> Document | None:
+    """A document that leaves NULLs out: ``concat('{', concat_ws(',', concat('"a":', x)), '}')``."""
+    ends = (parts[0].text, parts[2].text) if parts[0].kind == parts[2].kind == "string" else ("", "")
+    if ends not in (("{", "}"), ("[", "]")) or parts[1].parts[:1] != (Node("string", ","),):
+        return None
+    members: list[Member] = []
+    for each in parts[1].parts[1:]:
+        inside = each.parts if ends[0] == "{" and each.kind == "call" and each.text == "concat" else (each,)
+        found = _of_text((Node("string", ends[0]), *inside, Node("string", ends[1])))
+        if found is None:
+            return None
+        members += found.members
+    is_object = ends[0] == "{"
+    name = "JSON_OBJECT" if is_object else "JSON_ARRAY"
+    return Document(function=name, members=tuple(members), clause="ABSENT ON NULL" if is_object else "")
+
+
+def _value(node: Node) -> Node | Document | None:
+    """What ``node`` writes into a document; None for what is not written so."""
+    if _is_call(node, "coalesce", 2) and node.parts[1] == _NULL_TEXT:
+        node = node.parts[0]
+    if node.kind == "cast" and node.text == "CAST STRING":
+        return node.parts[0]
+    return _quoted_text(node) or _written_alone(node) or document(node)
+
+
+def _written_alone(node: Node) -> Node | None:
+    """The value of a JSON_STRING that can be nothing else."""
+    if _is_call(node, "nullif", 2) and node.parts[1] == _NULL_TEXT:
+        inside = node.parts[0]
+        return _quoted_text(inside.parts[0] if _is_call(inside, "regexp_replace", 3) else inside)
+    if _is_call(node, "hp_json_number", 1) and node.parts[0].kind == "cast":
+        return node.parts[0].parts[0]
+    if _is_call(node, "hp_json_query", 2) and node.parts[0].kind == "call" and node.parts[0].text == "to_json":
+        return node.parts[0].parts[0]
+    if _is_call(node, "to_json", 1):
+        return node.parts[0]
+    if not _is_call(node, "concat", 3) or node.parts[0] != node.parts[2] or node.parts[0] != Node("string", '"'):
+        return None
+    inside = node.parts[1]
+    if _is_call(inside, "replace", 3) and inside.parts[0].kind == "cast":
+        return inside.parts[0].parts[0]
+    return inside.parts[0] if _is_call(inside, "base64", 1) else None
+
+
+def _quoted_text(node: Node) -> Node | None:
+    """The value of ``btrim(to_json(array(x)), '[]')``."""
+    if not _is_call(node, "btrim", 2) or node.parts[1] != _BRACKETS:
+        return None
+    array = node.parts[0].parts[0] if node.parts[0].kind == "call" and node.parts[0].text == "to_json" else None
+    return array.parts[0] if array is not None and _is_call(array, "array", 1) else None
+
+
+def _is_call(node: Node, function: str, arguments: int) -> bool:
+    return node.kind == "call" and node.text == function and len(node.parts) == arguments
