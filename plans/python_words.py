@@ -7,6 +7,8 @@ write there. This is the one list of the options that have such a counterpart.
 "whoever starts the run can allow it: policy=hintplan.Policy(hosts=('db:5433',))"
 >>> in_python("put back what was there; --allow-missing-files goes on without")
 'put back what was there; allow_missing_files=True goes on without'
+>>> in_python("--keep-state join_o_c --keep-state aggregate_o keeps both")
+"keep_state=('join_o_c', 'aggregate_o') keeps both"
 >>> in_python("hintplan compile a.sql -o a.json --keep-edits a.json --allow-fact-edits")
 'hintplan compile a.sql -o a.json --keep-edits a.json --allow-fact-edits'
 """
@@ -36,6 +38,7 @@ ARGUMENTS: Mapping[str, str] = {
     "allow-older-sink": "allow_older_sink=True",
     "allow-state-drop": "allow_state_drop=True",
     "checkpoint": "checkpoint=",
+    "keep-state": "keep_state=",
     "lease": "lease=",
     "once": "once=True",
     "take-over": "take_over=True",
@@ -52,7 +55,8 @@ _ARGUMENT = (
     rf"(?P<run>hintplan run )?--(?P<argument>{'|'.join(ARGUMENTS)})\b(?!-)(?: (?P<given>'[^']*'|[A-Z]+)(?![\w']))?"
 )
 _CONF = r"--conf (?P<key>spark\.[\w.]+)=(?P<setting>[^\s;,]+(?:,[^\s;,]+)*)"
-_WORDS = re.compile("|".join((f"(?P<command>{_COMMAND})", _ALLOWED, _POLICY, _SWITCH, _ARGUMENT, _CONF)))
+_KEEP = r"(?P<kept>--keep-state (?!is\b)[a-z]\w*(?:,? --keep-state [a-z]\w*)*)|(?P<keeps>--keep-state\b)"
+_WORDS = re.compile("|".join((f"(?P<command>{_COMMAND})", _ALLOWED, _POLICY, _SWITCH, _KEEP, _ARGUMENT, _CONF)))
 
 _commands = 0
 
@@ -88,6 +92,11 @@ def in_python(text: str, *, compiling: bool = False) -> str:
             if compiling:
                 return f"allow_{name}={value}"
             return f"policy=hintplan.Policy({name}={value})" if found["allowed"] else f"Policy({name}={value})"
+        if found["kept"]:
+            names = tuple(re.findall(r"--keep-state (\w+)", found["kept"]))
+            return f"{ARGUMENTS['keep-state']}{names!r}"
+        if found["keeps"]:
+            return ARGUMENTS["keep-state"].rstrip("=")
         if found["switch"]:
             return f"policy=hintplan.Policy({POLICY_SWITCHES[found['switch']]}=True)"
         if found["key"]:

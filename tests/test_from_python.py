@@ -282,7 +282,9 @@ def test_only_what_is_offered_is_listed() -> None:
     assert {name for name in dir(hintplan) if not name.startswith("__")} == set(hintplan.__all__)
 
 
-def test_packages_that_lack_are_told_before_spark_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_packages_that_lack_are_told_before_spark_starts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "o").mkdir()
+    monkeypatch.chdir(tmp_path)
     started: list[str] = []
     monkeypatch.setattr("hintplan.runtime.run.needs.start_session", lambda *given, **more: started.append("Spark"))
     monkeypatch.setattr("hintplan.runtime.run.needs.runs_here", lambda master: True)
