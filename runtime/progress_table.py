@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from hintplan.plans.text.amounts import human_bytes, human_duration
 from hintplan.plans.text.unprintable import clean
-from hintplan.runtime.amounts import human_bytes, human_duration
 from hintplan.runtime.progress import BatchProgress, JobProgress
 
 

@@ -16,7 +16,6 @@ ROOT = Path(__file__).parent.parent
 MOST_MODULES = 30
 
 RUNTIME_ORDER = (
-    "amounts",
     "sources",
     "running",
     "operator",

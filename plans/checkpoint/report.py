@@ -25,6 +25,7 @@ from hintplan.plans.compare.report import values
 from hintplan.plans.model.config import PARALLELISM
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.settings.effects import SHORTER_TTL
+from hintplan.plans.text.amounts import human_bytes
 from hintplan.plans.text.counts import count
 from hintplan.plans.text.unprintable import clean
 
@@ -35,10 +36,13 @@ Paint = Callable[[str, Part], str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expiring:
-    """How many ``of`` the rows of a state that are seen under its old TTL a shorter one hides."""
+    """How many ``of`` the rows of a state that are seen under its old TTL a shorter one hides, with their ``bytes``,
+    which is an estimate: their share of the rows that are stored.
+    """
 
     rows: int
     of: int
+    bytes: int = 0
 
 
 _NONE: Mapping[str, Expiring] = MappingProxyType({})
@@ -194,7 +198,8 @@ def _plain(text: str, part: Part) -> str:
 def _short(change: Change, operator: str, expiring: Expiring | None) -> str:
     path = change.path.removeprefix(f"{operator}.")
     told = f"{path} {values(change)}, {change.effect.text.removeprefix('state kept, ')}"
-    return told if expiring is None else f"{told}: {expiring.rows:,} of {count(expiring.of, 'row')}"
+    size = f", about {human_bytes(expiring.bytes)}" if expiring is not None and expiring.bytes else ""
+    return told if expiring is None else f"{told}: {expiring.rows:,} of {count(expiring.of, 'row')}{size}"
 
 
 def _is_setting_of(change: Change, operator: str) -> bool:

@@ -40,5 +40,9 @@ def count_expiring(
                     path = f"{operator.id}.{entry.name}.ttl"
                     other = counted.get(path, Expiring(rows=0, of=0))
                     rows = entry.edited.rows - entry.amount.rows
-                    counted[path] = Expiring(rows=other.rows + rows, of=other.of + entry.edited.rows)
+                    stored = entry.amount.rows + (entry.amount.expired or 0)
+                    size = entry.amount.bytes * rows // stored if stored else 0
+                    counted[path] = Expiring(
+                        rows=other.rows + rows, of=other.of + entry.edited.rows, bytes=other.bytes + size
+                    )
     return counted

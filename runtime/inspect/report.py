@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 from hintplan.plans.declarations.durations import parse_duration
 from hintplan.plans.settings.state import spoken_ttl
+from hintplan.plans.text.amounts import human_bytes
 from hintplan.plans.text.counts import count
 from hintplan.plans.text.unprintable import clean
-from hintplan.runtime.amounts import human_bytes
 from hintplan.runtime.inspect.contents import (
     Amount,
     CheckpointState,

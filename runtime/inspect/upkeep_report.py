@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
+from hintplan.plans.text.amounts import human_bytes
 from hintplan.plans.text.counts import count
 from hintplan.plans.text.unprintable import clean
-from hintplan.runtime.amounts import human_bytes
 from hintplan.runtime.inspect.compact import CompactedState, Compaction
 from hintplan.runtime.inspect.rows import instant, utc
 from hintplan.runtime.inspect.snapshot import Snapshot

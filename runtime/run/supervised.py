@@ -9,9 +9,9 @@ from typing import Any
 
 from hintplan.plans.errors import HintplanError
 from hintplan.plans.model.plan import Plan
+from hintplan.plans.text.amounts import human_duration
 from hintplan.plans.text.notice import notice
 from hintplan.plans.text.terminal import say
-from hintplan.runtime.amounts import human_duration
 from hintplan.runtime.checkpoint.lease import Waited, Waiting
 from hintplan.runtime.progress import FunctionProgress, JobProgress, LookupProgress, total_functions, total_lookups
 from hintplan.runtime.run.report import Report, open_report

@@ -146,16 +146,21 @@ def test_check_counts_the_rows_that_a_shorter_ttl_hides(kept: Plan, tmp_path: Pa
     checkpoint, at = str(tmp_path / "checkpoint"), NEW + 10 * MINUTE
     edited, _ = set_value(kept, "join_l_r.state.leftState.ttl", "70 min")
     assert [change.effect.level for change in hintplan.diff(kept, edited)] == ["expire"]
-    # Of four rows, the two of the first batch were last written 70 minutes ago.
+    # Of four rows, the two of the first batch were last written 70 minutes ago: half of the state's bytes.
+    (stored,) = read_state(kept, checkpoint, at=at, entries=("join_l_r.leftState",)).queries[0].operators[0].entries
+    half = stored.amount.bytes // 2
     found = checked_here(edited, checkpoint, at=at)
     assert (found.verdict, dict(found.expiring)) == (
         "goes on",
-        {"join_l_r.leftState.ttl": Expiring(rows=2, of=4)},
+        {"join_l_r.leftState.ttl": Expiring(rows=2, of=4, bytes=half)},
     )
     said = found.text().splitlines()
-    assert said[3].split("   ")[-1] == "leftState.ttl 1 d → 70 min, older rows expire, from the next start: 2 of 4 rows"
+    assert (
+        said[3].split("   ")[-1]
+        == f"leftState.ttl 1 d → 70 min, older rows expire, from the next start: 2 of 4 rows, about {half} B"
+    )
     assert said[-1] == "a run goes on with all state but 2 rows that shorter TTLs hide, and soon delete"
-    assert found.json()["expiring"] == {"join_l_r.leftState.ttl": {"rows": 2, "of": 4}}
+    assert found.json()["expiring"] == {"join_l_r.leftState.ttl": {"rows": 2, "of": 4, "bytes": half}}
     longer, _ = set_value(kept, "join_l_r.state.leftState.ttl", "2 d")
     assert checked_here(longer, checkpoint, at=at).text().splitlines()[-1] == "a run goes on with all state"
 
