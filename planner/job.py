@@ -16,6 +16,7 @@ from hintplan.planner.hints.ledger import Ledger, Outcome
 from hintplan.planner.lowering.lower import new_builder
 from hintplan.planner.lowering.sink import lower_sink
 from hintplan.planner.properties.repeated_reads import warn_of_repeated_reads
+from hintplan.planner.properties.shared_views import note_dear_views
 from hintplan.planner.query.cached_results import by_config, shares_views
 from hintplan.planner.query.sources.dynamic import final_names
 from hintplan.planner.setting_positions import Positions, positions_of
@@ -198,6 +199,8 @@ class Job:
             operators=operators,
         )
         warn_of_repeated_reads(self._context.report, self._builder.asked, with_config_layers(plan))
+        places = {name: view.offset for name, view in self._context.catalog.views.items()}
+        note_dear_views(self._context.report, self._builder.views, places, plan)
         self._context.report.finish(None)
         plan = with_config_layers(with_changelogs(plan))
         context = self._context

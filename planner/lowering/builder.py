@@ -26,7 +26,8 @@ class Builder:
     """Collects the operators of all sinks of a script; ``config`` gives the TTL where no hint does.
 
     A ``batch`` job keeps no state. ``asked`` has each lookup and call as often as the job comes to it, by its place.
-    ``places`` are the operators' places in ``operators``, by id.
+    ``places`` are the operators' places in ``operators``, by id; ``views`` the views that are computed once for all
+    their readers, by the ids of their operators.
     """
 
     def __init__(self, ledger: Ledger, config: Mapping[str, str], lower: Lower, *, batch: bool) -> None:
@@ -36,6 +37,7 @@ class Builder:
         self.operators: list[Operator] = []
         self.places: dict[str, int] = {}
         self.asked: dict[int, list[Asked]] = {}
+        self.views: dict[str, str] = {}
         self._lower = lower
         self._ids = IdSupply()
         self._known: dict[str, str] = {}

@@ -12,6 +12,8 @@ from hintplan.plans.settings.cached import CACHED, ENABLED
 def lower_cached(builder: Builder, cached: Cached) -> Lowered:
     """The operator of the result, with what was asked; one that others read uncached is the same operator."""
     source = builder.lower(cached.input, exact=True)
+    if cached.noted is not None:
+        builder.views[source.id] = cached.base[0]
     at = builder.places[source.id]
     operator = builder.operators[at]
     old = operator.settings.get(CACHED.name)

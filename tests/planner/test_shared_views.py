@@ -130,6 +130,21 @@ def test_what_is_kept_is_what_some_reader_reads() -> None:
     assert len(plan.sinks) == 2
 
 
+def test_a_view_of_which_each_reader_takes_some_rows_is_noted() -> None:
+    """Below the state of a view of its own, the condition of each would leave out rows."""
+    jobs = "CREATE TABLE r{0} WITH ('connector' = 'print') AS SELECT id FROM joined{1};"
+    view = f"CREATE VIEW joined AS\n{VIEWS['joined']};"
+
+    def notes(*conditions: str) -> list[tuple[str, int | None]]:
+        script = TABLES + view + "".join(jobs.format(number, each) for number, each in enumerate(conditions))
+        done = compile_script(script, {SHARED_VIEWS: "true"})
+        return [(found.diagnostic.message, found.diagnostic.line) for found in done.findings]
+
+    said = "view 'joined' is kept once with all its rows, though each of its 2 readers takes only some"
+    assert notes(" WHERE k = 1", " WHERE k = 2") == [(said, TABLES.count("\n") + 1)]
+    assert notes(" WHERE k = 1", "") == []
+
+
 def test_lint_tells_of_what_is_kept_twice() -> None:
     """Not of a join of the same tables by keys that are computed otherwise."""
     case = CASES_OF_VIEWS["columns differ"]
