@@ -40,6 +40,7 @@ def notice(
     text = clean(text)
     on_terminal, began = os.isatty(descriptor()), clock()
     writing, told, ended = threading.Lock(), False, False
+    waiting: Any = None
 
     def write(words: str) -> None:
         with suppress(OSError):
@@ -74,7 +75,6 @@ def notice(
 
     with suppress(OSError):
         sys.stderr.flush()
-    waiting: Any = None
     wait(_SECONDS)
     try:
         yield end
