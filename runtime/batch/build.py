@@ -19,7 +19,7 @@ from hintplan.plans.analysis.columns import output_columns
 from hintplan.plans.analysis.drawn import drawing
 from hintplan.plans.analysis.fingerprints import meanings
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import Operator, Scan, Sink
+from hintplan.plans.operators import Correlate, LookupJoin, Operator, Scan, Sink
 from hintplan.plans.settings.cached import CACHED, ENABLED
 from hintplan.plans.settings.views import CachedSettings
 from hintplan.runtime.batch.cache import CacheEntry, ResultCache
@@ -39,13 +39,15 @@ _KEPT = CachedSettings(enabled=True, storage_level="MEMORY_AND_DISK")
 class BuiltSink:
     """What is to be written to a sink: its rows, what is observed of them, and the cached results they are read from.
 
-    ``write`` writes them; calling it is the job.
+    ``write`` writes them; calling it is the job. ``lookups`` and ``functions`` are the operators that look up and call.
     """
 
     sink: str
     write: Callable[[], None]
     observed: ObservedMetrics
     reads: tuple[CacheEntry, ...]
+    lookups: tuple[str, ...] = ()
+    functions: tuple[str, ...] = ()
 
 
 def build_sinks(
@@ -112,7 +114,15 @@ class _Building:
                 write = connectors.batch_writer(top, sink.table, table, edges.given)
             else:
                 write = connectors.batch_overwriter(top, sink.table, table)
-        return BuiltSink(sink=sink.id, write=write, observed=observed, reads=reads)
+        operators = [edges.plan.by_id[name] for name in observed.observations]
+        return BuiltSink(
+            sink=sink.id,
+            write=write,
+            observed=observed,
+            reads=reads,
+            lookups=tuple(each.id for each in operators if isinstance(each, LookupJoin)),
+            functions=tuple(each.id for each in operators if isinstance(each, Correlate)),
+        )
 
     def frames(self, sink: Sink, edges: Edges) -> tuple[dict[str, DataFrame], tuple[CacheEntry, ...]]:
         """The DataFrames that ``sink`` needs, down to cached results; and of those the ones that it reads itself."""

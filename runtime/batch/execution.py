@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -21,6 +21,8 @@ from pyspark.sql import SparkSession
 
 from hintplan.runtime.batch.build import BuiltSink
 from hintplan.runtime.batch.cache import ResultCache
+from hintplan.runtime.functions.metrics import FUNCTION_METRICS
+from hintplan.runtime.lookup.metrics import LOOKUP_METRICS
 from hintplan.runtime.progress import CachedProgress, JobProgress
 from hintplan.runtime.progress_table import ProgressTable, as_html, as_text, job_table
 from hintplan.runtime.spark.explanation import NO_TABLES, FailedTables, failed
@@ -177,7 +179,12 @@ class BatchExecution:
             timestamp=timestamp,
             rows_out=rows_out,
             duration_ms=elapsed,
-            lookups={name: found for name, found in others.items() if "lookups" in found},
-            functions={name: found for name, found in others.items() if "calls" in found},
+            lookups={name: _counted(others[name], LOOKUP_METRICS) for name in job.lookups},
+            functions={name: _counted(others[name], FUNCTION_METRICS) for name in job.functions},
             cached=cached,
         )
+
+
+def _counted(found: Mapping[str, int], metrics: Sequence[tuple[str, Any]]) -> dict[str, int]:
+    """The metrics of an operator: zeros if it got no rows, of which Spark tells nothing."""
+    return {name: found.get(name, 0) for name, _ in metrics}

@@ -32,15 +32,16 @@ class ObservedMetrics:
         return _numbers(self.observations[name].get)
 
     def rest(self, top: str) -> dict[str, dict[str, int]]:
-        """The metrics of all others that have arrived; to be called after :meth:`of`."""
+        """The metrics of all others, none of those that have not arrived; to be called after :meth:`of`."""
         others = {name: one for name, one in self.observations.items() if name != top}
-        return {name: _numbers(one.get) for name, one in others.items() if _has_arrived(one)}
+        return {name: _numbers(one.get) if _has_arrived(one) else {} for name, one in others.items()}
 
 
 def _has_arrived(observation: Any) -> bool:
     if type(observation).__module__.startswith("pyspark.sql.connect"):
         return bool(observation._result)
-    return bool(observation._jo.future().isCompleted())
+    # Spark ends what it has dropped, too: by an empty row, which PySpark cannot read.
+    return bool(observation._jo.future().isCompleted()) and observation._jo.getRow().schema() is not None
 
 
 def _numbers(metrics: dict[str, Any]) -> dict[str, int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
@@ -246,7 +247,9 @@ def _run_on_spark(plan: Plan, options: RunOptions, health: Health, metrics: Any)
         if options.checkpoint is not None:
             _refuse_checkpoint(plan, options.checkpoint, options, health)
         refuse_in_advance(plan, options.checkpoint, options.spark.conf)
+    began = time.monotonic()
     with opened_session(options.spark, plan, options.checkpoint) as spark:
+        spark_start_ms = int((time.monotonic() - began) * 1000)
         from hintplan.runtime.run.execute import execute
         from hintplan.runtime.run.supervised import Supervision, run_plan
         from hintplan.runtime.spark.session import shares_machine
@@ -280,7 +283,14 @@ def _run_on_spark(plan: Plan, options: RunOptions, health: Health, metrics: Any)
             health=health,
             once=options.once,
         )
-        return run_plan(plan, start, supervision, as_json=options.as_json, requests=_behind_url(options))
+        return run_plan(
+            plan,
+            start,
+            supervision,
+            as_json=options.as_json,
+            requests=_behind_url(options),
+            spark_start_ms=spark_start_ms,
+        )
 
 
 def refuse_wrong_usage(options: RunOptions) -> None:

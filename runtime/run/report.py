@@ -164,8 +164,8 @@ class LineReport:
 
     def job(self, job: JobProgress) -> None:
         parts = [rows_text(job.rows_out, "out"), human_duration(job.duration_ms)]
-        parts += [f"{name} {lookup_text(found)}" for name, found in job.lookups.items()]
-        parts += [f"{name} {function_text(found)}" for name, found in job.functions.items()]
+        parts += [f"{name} {lookup_text(found)}" for name, found in job.lookups.items() if any(found.values())]
+        parts += [f"{name} {function_text(found)}" for name, found in job.functions.items() if any(found.values())]
         parts += [f"{name} {cached_text(found)}" for name, found in job.cached.items()]
         say(f"{job.sink}: {' · '.join(parts)}")
 
@@ -402,7 +402,17 @@ def _counted(number: int, one: str, many: str = "", *, always: bool = False) -> 
 
 
 def _closing(status: str, summary: Mapping[str, Any]) -> str:
-    ran = f"{rows_text(summary['rows_out'], 'out')} · {human_duration(summary['duration_ms'])}"
+    """The last line of a run.
+
+    >>> counted = {"batches": 1, "rows_in": 3, "rows_out": 2, "duration_ms": 5_000}
+    >>> _closing("finished", counted | {"spark_start_ms": 10_000})
+    'finished after 1 batch: 3 rows in · 2 rows out · 15.0 s, of which 10.0 s for Spark to start'
+    >>> _closing("stopped", counted)
+    'stopped after 1 batch: 3 rows in · 2 rows out · 5.0 s'
+    """
+    start = summary.get("spark_start_ms", 0)
+    ran = f"{rows_text(summary['rows_out'], 'out')} · {human_duration(start + summary['duration_ms'])}"
+    ran += f", of which {human_duration(start)} for Spark to start" if start else ""
     if "jobs" in summary:
         return f"{status} after {_counted(summary['jobs'], 'job', always=True)}: {ran}"
     batches = _counted(summary["batches"], "batch", "batches", always=True)

@@ -39,13 +39,22 @@ def _parts(batch: RunningBatch) -> Iterator[str]:
         yield "Spark plans it"
         return
     yield f"{batch.done:,} of {batch.tasks:,} tasks so far"
-    for stage in batch.stages:
-        if stage.operators and stage.done < stage.tasks:
-            yield f"{', '.join(stage.operators)} {stage.done:,} of {stage.tasks:,}"
+    for operators, stages in _by_operators(batch.stages).items():
+        done, tasks = sum(stage.done for stage in stages), sum(stage.tasks for stage in stages)
+        yield f"{', '.join(operators)} {done:,} of {tasks:,}"
     if batch.rows_read:
         yield f"{batch.rows_read:,} row{'' if batch.rows_read == 1 else 's'} read"
     if batch.failed:
         yield failures_text(batch)
+
+
+def _by_operators(stages: Iterable[RunningStage]) -> dict[tuple[str, ...], list[RunningStage]]:
+    """The stages at work that run operators of the plan, those of the same operators together."""
+    found: dict[tuple[str, ...], list[RunningStage]] = {}
+    for stage in stages:
+        if stage.operators and stage.done < stage.tasks:
+            found.setdefault(stage.operators, []).append(stage)
+    return found
 
 
 def stuck_text(stuck: StuckBatch) -> Iterable[str]:

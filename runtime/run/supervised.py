@@ -78,10 +78,12 @@ def run_plan(
     *,
     as_json: bool,
     requests: bool = False,
+    spark_start_ms: int | None = None,
 ) -> int:
     """Run ``plan``, as ``start`` starts it, to its end and tell of its batches; 0, or the code of a signal's exit.
 
-    ``requests`` says that file operations of state are worth telling.
+    ``requests`` says that file operations of state are worth telling, ``spark_start_ms`` how long the session took to
+    start for this run.
     """
     stop, health = supervision.stop, supervision.health
     totals = Totals({"jobs": 0, "rows_out": 0} if plan.mode == "batch" else {"batches": 0, "rows_in": 0, "rows_out": 0})
@@ -99,7 +101,8 @@ def run_plan(
             raise
         finally:
             elapsed = int((time.monotonic() - began) * 1000)
-            counted = {"lookups": totals.lookups, "functions": totals.functions, **failure}
+            start_ms = {} if spark_start_ms is None else {"spark_start_ms": spark_start_ms}
+            counted = {**start_ms, "lookups": totals.lookups, "functions": totals.functions, **failure}
             if totals.started or as_json or status == "stopped":
                 report.end(status, {"plan": plan.name, **totals.counts, "duration_ms": elapsed, **counted})
     return stop.exit_code if status == "stopped" else 0

@@ -64,33 +64,65 @@ def test_what_is_quick_is_not_told(place: Any) -> None:
     assert written() == ""
 
 
-def test_what_takes_longer_is_told_once_and_goes_from_a_terminal(place: Any) -> None:
+class Clock:
+    """The time in seconds, as the test sets it."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_what_takes_longer_is_told_with_its_time_and_goes_from_a_terminal(place: Any) -> None:
     writer, written, on_terminal = place
-    with notice("starting\x1b[2J", descriptor=lambda: writer, timer=Timer):
+    clock = Clock()
+    with notice("starting\x1b[2J", descriptor=lambda: writer, timer=Timer, clock=clock):
+        clock.now += 1
         Timer.last.is_over()
-        told = "starting\\x1b[2J"
-        assert written() == (told if on_terminal else f"{told}\n")
-    assert written() == ("\r\x1b[K" if on_terminal else f"{told}\n")
+        first = written()
+        assert Timer.last.seconds == (1 if on_terminal else 10)
+        clock.now += 9.9
+        Timer.last.is_over()
+        later = written()
+        clock.now += 0.5
+    last = written()
+    if on_terminal:
+        assert (first, later, last) == (
+            "starting\\x1b[2J · 1 s",
+            "\r\x1b[Kstarting\\x1b[2J · 11 s",
+            "\r\x1b[K",
+        )
+    else:
+        lines = ["starting\\x1b[2J", "starting\\x1b[2J · 11 s so far", "starting\\x1b[2J · took 11.4 s"]
+        assert first.splitlines() == lines[:1]
+        assert later.splitlines() == lines[:2]
+        assert last.splitlines() == lines
 
 
 def test_it_ends_before_something_else_is_printed_and_then_not_again(place: Any) -> None:
     writer, written, on_terminal = place
-    with notice("planning", descriptor=lambda: writer, timer=Timer) as end:
+    clock = Clock()
+    with notice("planning", descriptor=lambda: writer, timer=Timer, clock=clock) as end:
+        clock.now += 1
         Timer.last.is_over()
         end()
         os.write(writer, b"waits")
+        Timer.last.is_over(late=True)
     shown = written()
-    assert shown == ("planning\r\x1b[Kwaits" if on_terminal else "planning\nwaits")
+    assert shown == ("planning · 1 s\r\x1b[Kwaits" if on_terminal else "planning\nplanning · took 1.0 s\nwaits")
 
 
 def test_an_error_takes_it_from_the_terminal(place: Any) -> None:
     writer, written, on_terminal = place
+    clock = Clock()
 
     def fails() -> None:
-        with notice("planning", descriptor=lambda: writer, timer=Timer):
+        with notice("planning", descriptor=lambda: writer, timer=Timer, clock=clock):
+            clock.now += 2.34
             Timer.last.is_over()
             raise RuntimeError("in between")
 
     with pytest.raises(RuntimeError, match="in between"):
         fails()
-    assert written() == ("planning\r\x1b[K" if on_terminal else "planning\n")
+    assert written() == ("planning · 2 s\r\x1b[K" if on_terminal else "planning\nplanning · took 2.3 s\n")

@@ -15,6 +15,7 @@ from hintplan.plans.declarations.tables import Table, TableColumn
 from hintplan.plans.errors import PlanError, RunError
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Calc, Operator, Scan, SelectItem, Sink, Sort, SortKey
+from hintplan.runtime.lookup.metrics import LOOKUP_METRICS
 from hintplan.runtime.run.execute import execute
 from tests.runtime.batch.programs import batch_plan, cached, read_rows, write_rows
 from tests.runtime.functions import test_functions_on_spark as calls
@@ -202,6 +203,27 @@ def test_a_lookup_join_looks_up_and_counts(
     assert lines == ["+I[1, one]", "+I[2, two]", "+I[2, two]", "+I[3, null]", "+I[null, null]"]
     (found,) = execution.progress["sink_r"].lookups.values()
     assert found["lookups"] == 4, "NULL is not looked up"
+
+
+def test_an_operator_that_got_no_rows_is_in_the_progress_with_zeros(spark: SparkSession, tmp_path: Path) -> None:
+    sqlite3.connect(tmp_path / "dim.db").execute("CREATE TABLE names (k INTEGER PRIMARY KEY, name TEXT)")
+    write_rows(tmp_path / "t", [{"k": 1}])
+    write_rows(tmp_path / "u", [{"k": 1}])
+    plan = batch_plan(f"""
+        CREATE TABLE t (k INT, at AS PROCTIME()) WITH ({FILES}, 'path' = '{tmp_path / "t"}');
+        CREATE TABLE u (k INT) WITH ({FILES}, 'path' = '{tmp_path / "u"}');
+        CREATE TABLE names (k INT, name STRING)
+          WITH ('connector' = 'jdbc', 'url' = 'jdbc:sqlite:{tmp_path}/dim.db', 'table-name' = 'names');
+        CREATE TABLE r (k INT, name STRING) WITH ('connector' = 'blackhole');
+        INSERT INTO r SELECT x.k, x.name
+        FROM (SELECT t.k, n.name FROM t LEFT JOIN names FOR SYSTEM_TIME AS OF t.at AS n ON t.k = n.k) AS x
+        JOIN (SELECT k, COUNT(*) AS c FROM u WHERE k > 5 GROUP BY k) AS y ON x.k = y.k;
+    """)
+    progress = run(plan, spark).progress["sink_r"]
+    assert progress.rows_out == 0
+    ((name, found),) = progress.lookups.items()
+    assert name == "lookup_n"
+    assert {metric for metric, _ in LOOKUP_METRICS} == set(found)
 
 
 def test_a_function_is_called_once_per_row_even_for_two_sinks_if_its_result_is_cached(

@@ -83,8 +83,7 @@ def test_state_that_starts_empty_is_named_with_its_cause_and_run_says_so_before_
     assert check(folder, changed, "--exit-code")[0] == 2
     assert said.splitlines()[2:5] == [
         "sink_r                           goes on",
-        "  aggregate_r                    starts empty   aggregate_r.aggregates added expr0 (MAX v BIGINT); "
-        "removed expr0 (SUM v BIGINT)",
+        "  aggregate_r                    starts empty   aggregate_r.aggregates expr0: SUM → MAX",
         "  join_o_c                       carries over",
     ]
     assert said.splitlines()[-2] == "2 operators with state · 1 carries over · 1 starts empty"
@@ -92,7 +91,7 @@ def test_state_that_starts_empty_is_named_with_its_cause_and_run_says_so_before_
     nothing = {"JAVA_HOME": str(folder / "nowhere"), "PATH": ""}
     run = hintplan("run", "plan.json", "--once", "--checkpoint", "checkpoint", folder=folder, environment=nothing)
     assert run.returncode == 1
-    assert "aggregate_r starts empty (aggregate_r.aggregates added expr0 (MAX v BIGINT)" in run.stderr
+    assert "aggregate_r starts empty (aggregate_r.aggregates expr0: SUM → MAX" in run.stderr
     assert "--allow-state-drop" in run.stderr
     # In a process: this one may have a session of Spark, which a run would use.
     command = [sys.executable, "-m", "hintplan", "run", "plan.json", "--checkpoint", "checkpoint", "--allow-state-drop"]

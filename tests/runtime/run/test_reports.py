@@ -12,7 +12,7 @@ from pyspark.sql import Row
 
 from hintplan.plans.text.amounts import human_bytes, human_duration
 from hintplan.runtime.lookup.metrics import LOOKUP_METRICS, LookupCounters
-from hintplan.runtime.progress import BatchProgress, OperatorProgress, batch_progress
+from hintplan.runtime.progress import BatchProgress, JobProgress, OperatorProgress, batch_progress
 from hintplan.runtime.run.report import JsonReport, LineReport, TableReport
 from hintplan.runtime.spark.failure import root_cause
 
@@ -92,6 +92,30 @@ def test_a_line_per_batch_says_what_happened(capsys: pytest.CaptureFixture[str])
         "sink_r batch 12: 12,345 rows in · 67 rows out · 1.9 s · join_o_c 400,000 rows 50.0 MiB",
         "finished after 1 batch: 12,345 rows in · 67 rows out · 1 min 5 s",
     ]
+
+
+def test_the_end_of_a_run_has_the_time_of_the_start_in_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    LineReport().end("finished", SUMMARY | {"spark_start_ms": 10_040})
+    LineReport().end("finished", {"jobs": 2, "rows_out": 3, "duration_ms": 5_000, "spark_start_ms": 9_000})
+    assert capsys.readouterr().err.splitlines() == [
+        "finished after 1 batch: 12,345 rows in · 67 rows out · 1 min 15 s, of which 10.0 s for Spark to start",
+        "finished after 2 jobs: 3 rows out · 14.0 s, of which 9.0 s for Spark to start",
+    ]
+
+
+def test_a_job_says_nothing_of_operators_that_got_no_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = dict.fromkeys((name for name, _ in LOOKUP_METRICS), 0)
+    job = JobProgress(
+        sink="sink_r",
+        timestamp="t",
+        rows_out=0,
+        duration_ms=900,
+        lookups={"lookup_a": asked, "lookup_b": asked | {"lookups": 2}},
+        functions={},
+        cached={},
+    )
+    LineReport().job(job)
+    assert capsys.readouterr().err == "sink_r: 0 rows out · 900 ms · lookup_b 2 lookups\n"
 
 
 def test_idle_batches_have_no_line_until_state_expires(capsys: pytest.CaptureFixture[str]) -> None:

@@ -128,7 +128,7 @@ def test_once_prints_rows_on_stdout_and_a_line_per_batch_on_stderr(job: Path) ->
         (job / f"{name}.py").unlink()  # those who start Python by -m below would import some
     assert printed(done.stdout) == {str(k or "null"): v for k, v in expected(sample(0, 30)).items()}
     # On a slow machine a run says that it is alive.
-    alive = re.compile(r" at work for |^starting Spark \d\.\d \(Java \d+, local\[2\]\)$|^planning$")
+    alive = re.compile(r" at work for |^starting Spark \d\.\d \(Java \d+, local\[2\]\)( · .*)?$|^planning( · .*)?$")
     lines = [line for line in done.stderr.splitlines() if not alive.search(line)]
     assert lines[0] == f"revenue: digest {digest_of(job / 'plan.json')}"
     assert lines[1].startswith("sink_result batch 0: ")

@@ -51,6 +51,16 @@ def test_a_batch_at_work_says_how_far_it_is_and_what_failed() -> None:
     )
 
 
+def test_operators_that_run_in_several_stages_are_told_once() -> None:
+    again = replace(JOINED, stage=33, tasks=6, done=2, failed=0)
+    other = replace(JOINED, stage=35, operators=("aggregate_t",), tasks=2, done=0, failed=0)
+    ended = replace(JOINED, stage=36, operators=("rank_t",), tasks=2, done=2, failed=0)
+    text = running_text(replace(RUNNING, stages=(PACKED, JOINED, again, other, ended)))
+    assert "7 of 16 tasks so far · join_o_c 3 of 10 · aggregate_t 0 of 2 · 1,200 rows read" in text
+    assert text.count("join_o_c") == 1
+    assert "rank_t" not in text
+
+
 def test_a_stuck_batch_says_where_since_when_and_where_to_look() -> None:
     assert list(stuck_text(STUCK)) == [
         "sink_a and sink_b batch 12 seems to be stuck: at work for 2 min 5 s, batches before took 1.9 s",
