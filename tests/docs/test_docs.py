@@ -522,7 +522,8 @@ def test_what_the_python_page_shows_is_what_python_prints() -> None:
 @pytest.mark.spark
 def test_what_the_python_page_runs_is_what_spark_does(spark: SparkSession, tmp_path: Path) -> None:
     # The JVM of the tests has been started in another directory.
-    page = text("docs/python.md").replace('"state"', repr(str(tmp_path / "state"))).replace('"data/', f'"{tmp_path}/data/')
+    page = text("docs/python.md").replace('"state"', repr(str(tmp_path / "state")))
+    page = page.replace('"data/', f'"{tmp_path}/data/')
     assert run_session(page).failed == 0
 
 
