@@ -10,6 +10,7 @@ beyond the values it is given.
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import sys
@@ -392,6 +393,9 @@ def prepare_session(
         _run_workers_here(spark.sparkContext)
     own: SparkSession = new_session(spark, with_views=with_views)
     if is_remote(own):
+        if not _BESIDE:
+            atexit.unregister(_close_beside)
+            atexit.register(_close_beside)
         _BESIDE.setdefault(spark, []).append(own)
     for key, wanted in fixed.items():
         if own.conf.get(key, None) != wanted and not unrestricted:
@@ -469,6 +473,13 @@ def stop_session(spark: SparkSession) -> None:
         threading.Thread(target=_end, args=(accumulators,), name="hintplan-accumulators", daemon=True).start()
         if isinstance(address := accumulators.server_address, str):
             Path(address).unlink(missing_ok=True)
+
+
+def _close_beside() -> None:
+    """Close the connections of sessions that nobody has stopped: PySpark would wait for ever when Python has ended."""
+    for own in [own for sessions in list(_BESIDE.values()) for own in sessions]:
+        with suppress(Exception):
+            own.client.close()
 
 
 def _end(server: Any) -> None:
