@@ -220,6 +220,20 @@ def test_an_error_of_a_plan_file_shows_its_line_in_a_notebook(file: Path) -> Non
     assert any("6 hoors" in line and " | " in line for line in lines)
 
 
+def test_a_line_with_a_literal_password_is_not_shown_again(tmp_path: Path) -> None:
+    server = (
+        "'connector' = 'jdbc', 'url' = 'jdbc:postgresql://localhost/d', 'table-name' = 't', 'password' = 'shibboleth'"
+    )
+    script = SQL.replace("'connector' = 'print'", server)
+    with pytest.raises(SqlError) as raised:
+        hintplan.compile_sql(script)
+    shown = "\n".join(raised.value._render_traceback_())
+    assert "shibboleth" not in shown
+    assert "line 3:" in shown
+    hostile = RunError("a\x1b[2Jb\u202e", hint="c\td")._render_traceback_()
+    assert hostile == ["RunError: a [2Jb ", "  hint: c d"]
+
+
 def test_an_error_without_a_place_is_its_text() -> None:
     assert RunError("no", hint="yes", path="a.b")._render_traceback_() == ["RunError: a.b: no", "  hint: yes"]
 
