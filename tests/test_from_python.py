@@ -293,6 +293,12 @@ def test_functions_are_in_a_module_of_hintplan() -> None:
 
 
 def test_only_what_is_offered_is_listed() -> None:
+    batch_run = BatchExecution.__new__(BatchExecution)
+    for run in (run_of(), batch_run):
+        listed = {name for name in dir(run) if not name.startswith("__")}
+        assert listed >= {"active", "await_termination", "new_batches", "notes", "progress", "stop"}
+        assert not listed & {"raise_failure", "read_batches", "times_read", "followed", "cache", "temporary", "told"}
+        assert {name for name in listed if not hasattr(type(run), name)} == set()
     assert {name for name in dir(hintplan) if not name.startswith("__")} == set(hintplan.__all__)
 
 
