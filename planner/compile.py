@@ -119,7 +119,7 @@ def compile_script(
         _refuse_idle(session, done.plan)
         return done
     except SqlError as error:
-        error.texts = {**session.source.texts(), session.source.file: text}
+        error.texts = dict([(session.source.file, text), *session.source.texts().items()])
         raise
     except RecursionError:
         raise too_deep(session) from None

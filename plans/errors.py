@@ -17,6 +17,7 @@ job.sql:3:15: unknown table 'ordres'
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -25,6 +26,11 @@ from hintplan.plans.python_words import in_python, is_for_a_command
 
 _MOST_SHOWN, _WIDEST, _LARGEST_FILE = 10, 160, 10_000_000
 """Findings that a notebook shows with their lines, characters of a line, and bytes of a file that a line is read of."""
+
+_MAY_BE_SECRET = re.compile(
+    r"(?i)secret|passw|token|credential|authorization|cookie|api[-_.]?key|access[-_.]?key|jaas|user[-.]?info|://[^/\s]*@"
+)
+"""Lines that nobody is shown again: a literal password may stand in them."""
 
 _LONGEST_PATH, _LONGEST_MESSAGE, _LONGEST_LIST = 600, 6_000, 12_000
 """Characters of a path into a plan, of a message or a hint, and of all of an error before the rest is counted only."""
@@ -86,6 +92,11 @@ def _listed(diagnostics: tuple[Diagnostic, ...]) -> str:
     return "\n".join(texts)
 
 
+def _printable(line: str) -> str:
+    """``line`` with a blank for each character that may do something to a terminal."""
+    return "".join(c if c.isprintable() else " " for c in line)
+
+
 def _excerpt(found: Diagnostic, texts: Mapping[str | None, str]) -> list[str]:
     """Return the line that was found, with a caret below the column; nothing if nobody has its text."""
     text = texts.get(found.file)
@@ -95,11 +106,11 @@ def _excerpt(found: Diagnostic, texts: Mapping[str | None, str]) -> list[str]:
                 with open(found.file, encoding="utf-8") as file:
                     text = file.read()
     lines = [] if text is None or found.line is None else text.split("\n")[found.line - 1 : found.line]
-    if not lines:
+    if not lines or _MAY_BE_SECRET.search(lines[0]):
         return []
     column = max((found.column or 1) - 1, 0)
     first = max(column - _WIDEST * 2 // 3, 0) if len(lines[0]) > _WIDEST else 0
-    line = "".join(c if c.isprintable() else " " for c in lines[0][first : first + _WIDEST])
+    line = _printable(lines[0][first : first + _WIDEST])
     number = f"{found.line:>5} | "
     return ["", f"{number}{line}", *([f"{' ' * (len(number) - 2)}| {' ' * (column - first)}^"] if found.column else [])]
 
@@ -140,7 +151,7 @@ class HintplanError(Exception):
             shown += _excerpt(found, self.texts)
         if len(self.diagnostics) > _MOST_SHOWN:
             shown.append(f"... and {len(self.diagnostics) - _MOST_SHOWN:,} more")
-        return "\n".join(shown).splitlines()
+        return [_printable(line) for line in "\n".join(shown).split("\n")]
 
 
 class SqlError(HintplanError):

@@ -220,6 +220,20 @@ def test_an_error_of_a_plan_file_shows_its_line_in_a_notebook(file: Path) -> Non
     assert any("6 hoors" in line and " | " in line for line in lines)
 
 
+def test_a_line_with_a_literal_password_is_not_shown_again(tmp_path: Path) -> None:
+    server = (
+        "'connector' = 'jdbc', 'url' = 'jdbc:postgresql://localhost/d', 'table-name' = 't', 'password' = 'shibboleth'"
+    )
+    script = SQL.replace("'connector' = 'print'", server)
+    with pytest.raises(SqlError) as raised:
+        hintplan.compile_sql(script)
+    shown = "\n".join(raised.value._render_traceback_())
+    assert "shibboleth" not in shown
+    assert "line 3:" in shown
+    hostile = RunError("a\x1b[2Jb\u202e", hint="c\td")._render_traceback_()
+    assert hostile == ["RunError: a [2Jb ", "  hint: c d"]
+
+
 def test_an_error_without_a_place_is_its_text() -> None:
     assert RunError("no", hint="yes", path="a.b")._render_traceback_() == ["RunError: a.b: no", "  hint: yes"]
 
@@ -279,6 +293,12 @@ def test_functions_are_in_a_module_of_hintplan() -> None:
 
 
 def test_only_what_is_offered_is_listed() -> None:
+    batch_run = BatchExecution.__new__(BatchExecution)
+    for run in (run_of(), batch_run):
+        listed = {name for name in dir(run) if not name.startswith("__")}
+        assert listed >= {"active", "await_termination", "new_batches", "notes", "progress", "stop"}
+        assert not listed & {"raise_failure", "read_batches", "times_read", "followed", "cache", "temporary", "told"}
+        assert {name for name in listed if not hasattr(type(run), name)} == set()
     assert {name for name in dir(hintplan) if not name.startswith("__")} == set(hintplan.__all__)
 
 

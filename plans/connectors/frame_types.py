@@ -44,7 +44,7 @@ def schema_json(given: Any) -> Mapping[str, Any]:
 def table_columns(schema: Mapping[str, Any]) -> tuple[TableColumn, ...]:
     """Return the columns of a table with ``schema``, all of which may be NULL; ValueError for what no table has."""
     names: dict[str, str] = {}
-    columns = []
+    columns: list[TableColumn] = []
     for field in schema["fields"]:
         name = field["name"]
         if (other := names.setdefault(name.lower(), name)) != name or name in {column.name for column in columns}:

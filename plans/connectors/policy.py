@@ -92,7 +92,7 @@ class Policy:
 
     def __or__(self, other: Policy) -> Policy:
         """What either allows."""
-        lists = {name: (*getattr(self, name), *getattr(other, name)) for name in KEYS.values()}
+        lists: dict[str, Any] = {name: (*getattr(self, name), *getattr(other, name)) for name in KEYS.values()}
         switches = {name: getattr(self, name) or getattr(other, name) for name in SWITCHES.values()}
         return Policy(**lists, **switches)
 

@@ -32,6 +32,9 @@ from hintplan.runtime.spark.session import is_remote
 Told = Callable[[JobProgress], None]
 """Is told of a job that has ended well."""
 
+OFFERED = ("active", "await_termination", "new_batches", "notes", "progress", "stop")
+"""What there is of a run for programs and notebooks."""
+
 _POLL_SECONDS = 0.2
 _CANCEL_SECONDS = 0.5
 
@@ -69,6 +72,10 @@ class BatchExecution:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.stop()
+
+    def __dir__(self) -> list[str]:
+        """Return what a prompt offers; the other names are for what follows a run."""
+        return sorted([*(name for name in object.__dir__(self) if name.startswith("__")), *OFFERED])
 
     def __repr__(self) -> str:
         return as_text(self._table())

@@ -38,9 +38,9 @@ from hintplan.runtime.connectors.given import NOTHING, Given, SinkFunction, give
 from hintplan.runtime.connectors.table import failed_tables
 from hintplan.runtime.lookup.plan import LookupRun
 from hintplan.runtime.results.files import keeping
+from hintplan.runtime.spark.planning import plan_wide_rows
 from hintplan.runtime.spark.session import (
     give_variables,
-    plan_wide_rows,
     prepare_session,
     restriction_notes,
     start_session,

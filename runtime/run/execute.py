@@ -64,15 +64,13 @@ from hintplan.runtime.run.needs import refuse_unreachable, started_for
 from hintplan.runtime.run.noted import noted
 from hintplan.runtime.run.sink_batches import refuse_other_batches
 from hintplan.runtime.spark.explanation import failed
+from hintplan.runtime.spark.planning import plan_batches_as_a_whole, plan_wide_rows, write_logs_by_renaming
 from hintplan.runtime.spark.session import (
     give_variables,
     is_remote,
-    plan_batches_as_a_whole,
-    plan_wide_rows,
     prepare_session,
     restriction_notes,
     shares_machine,
-    write_logs_by_renaming,
 )
 from hintplan.runtime.spark.shipping import ship_code
 from hintplan.runtime.storage.files import files_at

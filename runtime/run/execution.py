@@ -34,6 +34,19 @@ _AT_WORK = "Processing new data"
 
 _POLL_SECONDS = 0.2
 
+OFFERED = (
+    "active",
+    "await_termination",
+    "checkpoint",
+    "new_batches",
+    "notes",
+    "progress",
+    "queries",
+    "stop",
+    "stop_between_batches",
+)
+"""What there is of a run for programs and notebooks."""
+
 _MOST_UNREAD = 1_000
 """Micro-batches that wait to be read; whoever reads none must not fill the memory."""
 
@@ -87,6 +100,10 @@ class Execution:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.stop()
+
+    def __dir__(self) -> list[str]:
+        """Return what a prompt offers; the other names are for what follows a run."""
+        return sorted([*(name for name in object.__dir__(self) if name.startswith("__")), *OFFERED])
 
     def __repr__(self) -> str:
         return as_text(self._table())

@@ -10,6 +10,7 @@ beyond the values it is given.
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import sys
@@ -82,11 +83,6 @@ _MANAGED = {
 
 _ON_COMMAND_LINES = re.compile(r"spark\.hadoop\.fs\.s3a\.(bucket\..+\.)?(access\.key|secret\.key|session\.token)")
 """Settings with secrets that have a better place."""
-
-_ADAPTIVE = "spark.sql.adaptive.enabled"
-_CONSTRAINTS = "spark.sql.constraintPropagation.enabled"
-_MOST_INFERRED = 500
-"""The columns of the tables of a plan, up to which Spark infers conditions from others."""
 
 SAFE_PATH = "PYTHONSAFEPATH"
 """The variable with which Python does not look for modules in the directory where it starts."""
@@ -397,6 +393,9 @@ def prepare_session(
         _run_workers_here(spark.sparkContext)
     own: SparkSession = new_session(spark, with_views=with_views)
     if is_remote(own):
+        if not _BESIDE:
+            atexit.unregister(_close_beside)
+            atexit.register(_close_beside)
         _BESIDE.setdefault(spark, []).append(own)
     for key, wanted in fixed.items():
         if own.conf.get(key, None) != wanted and not unrestricted:
@@ -448,37 +447,6 @@ def restriction_notes(spark: SparkSession) -> Iterator[str]:
             )
 
 
-def plan_batches_as_a_whole(spark: SparkSession) -> None:
-    """Let Spark plan a micro-batch of a query of ``spark`` as one job, unless it was told how it is to plan.
-
-    Adaptive execution would plan anew behind each exchange, for a number of partitions that is fixed.
-    """
-    if is_remote(spark) or not spark.sparkContext.getConf().contains(_ADAPTIVE):
-        spark.conf.set(_ADAPTIVE, "false")
-
-
-def plan_wide_rows(spark: SparkSession, columns: int) -> None:
-    """Let Spark plan queries of ``spark`` over rows of so many ``columns``, unless it was told how it is to plan.
-
-    It infers conditions of columns from each other, in a time that grows with the square of their number.
-    """
-    if is_remote(spark) or not spark.sparkContext.getConf().contains(_CONSTRAINTS):
-        spark.conf.set(_CONSTRAINTS, "false" if columns > _MOST_INFERRED else "true")
-
-
-def write_logs_by_renaming(spark: SparkSession) -> None:
-    """Let queries of ``spark`` write their logs by ``FileSystem.rename``, on a disk of this machine or on S3.
-
-    Spark's own way asks programs of the system about each file, some twenty a batch; on S3 it makes 22 requests for an
-    entry instead of 10. On a disk a rename is atomic. On S3 both ways look whether the entry is there, and copy it to
-    its name as a whole. Elsewhere, Spark's own way stays.
-    """
-    spark.conf.set(
-        "spark.sql.streaming.checkpointFileManagerClass",
-        facts(str(spark.version)).log_files,
-    )
-
-
 def takes_what_is_there(spark: SparkSession) -> bool:
     """Whether :func:`prepare_session` has made ``spark`` for a run that ends when the input is read."""
     return spark.conf.get("spark.sql.streaming.noDataMicroBatches.enabled", "true") == "false"
@@ -505,6 +473,13 @@ def stop_session(spark: SparkSession) -> None:
         threading.Thread(target=_end, args=(accumulators,), name="hintplan-accumulators", daemon=True).start()
         if isinstance(address := accumulators.server_address, str):
             Path(address).unlink(missing_ok=True)
+
+
+def _close_beside() -> None:
+    """Close the connections of sessions that nobody has stopped: PySpark would wait for ever when Python has ended."""
+    for own in [own for sessions in list(_BESIDE.values()) for own in sessions]:
+        with suppress(Exception):
+            own.client.close()
 
 
 def _end(server: Any) -> None:

@@ -334,3 +334,23 @@ def test_a_session_without_restricted_mode_needs_consent(
         run = hintplan.execute(one, spark, policy=consenting, **({} if one is batch else {"once": True}))
         run.await_termination()
         assert any("no restricted mode" in note for note in run.notes)
+
+
+@pytest.mark.spark
+def test_one_stream_may_be_two_tables_and_be_read_twice(spark: SparkSession, tmp_path: Path) -> None:
+    frame = events(spark, tmp_path / "in", [(1, 2)], [(1, 5), (2, 7)])
+    plan = hintplan.compile_sql(
+        "CREATE TABLE pairs (id BIGINT, a BIGINT, b BIGINT, c BIGINT) WITH ('connector' = 'dataframe');"
+        "INSERT INTO pairs SELECT x.id, x.v, y.v, z.v FROM one AS x JOIN other AS y ON x.id = y.id AND x.v <= y.v "
+        "JOIN one AS z ON x.id = z.id AND y.v <= z.v",
+        tables={"one": frame, "other": frame},
+    )
+    received = Received()
+    given = {"tables": {"one": frame, "other": frame}, "sinks": {"pairs": received}}
+    for _ in range(2):
+        hintplan.execute(plan, **given, checkpoint=str(tmp_path / "state"), once=True).await_termination()
+    found = sorted(row[:4] for _, _, rows in received.batches for row in rows)
+    values = {1: [2, 5], 2: [7]}
+    assert found == sorted(
+        (key, a, b, c) for key, own in values.items() for a in own for b in own for c in own if a <= b <= c
+    )

@@ -6,7 +6,10 @@ import pytest
 from pyspark import SparkConf
 from pyspark.sql import SparkSession
 
-from hintplan.runtime.spark.session import plan_batches_as_a_whole, plan_wide_rows, prepare_session
+from hintplan.runtime.spark.planning import plan_batches_as_a_whole, plan_wide_rows
+from hintplan.runtime.spark.session import (
+    prepare_session,
+)
 
 pytestmark = pytest.mark.spark
 
