@@ -54,14 +54,18 @@ def execute_statement(session: Session, unit: Unit) -> Performed:
     session.begin_report()
     catalog = session.context.catalog.copy()
     try:
-        with deep_recursion():
+        with deep_recursion(), session.attempt(unit):
             statement = session.read(unit)
             action = _action(session, unit, statement)
-        session.check_options(unit)
+            session.check_options(unit)
+        session.source.raise_problems()
         session.context.report.finish(None)
     except (SqlError, RecursionError) as error:
         session.context.catalog = catalog
-        raise (error if isinstance(error, SqlError) else too_deep(session)) from None
+        problems = session.source.problems
+        problems.add_known(error if isinstance(error, SqlError) else too_deep(session))
+        session.source.raise_problems()
+        raise
     return Performed(
         action=action,
         findings=tuple(session.context.report.findings),

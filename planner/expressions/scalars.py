@@ -31,6 +31,7 @@ from hintplan.planner.expressions.functions.refused import refusal
 from hintplan.planner.expressions.typed import BIGINT, STRING, Expr, Literal, call, literal
 from hintplan.planner.syntax.source import Source
 from hintplan.plans.declarations.types import DataType
+from hintplan.plans.errors import SqlError
 from hintplan.plans.text.names import nearest
 
 
@@ -51,7 +52,7 @@ def translate(source: Source, name: str, args: tuple[Expr, ...], offset: int) ->
     raise unknown(source, name, offset)
 
 
-def unknown(source: Source, name: str, offset: int, others: Sequence[str] = ()) -> Exception:
+def unknown(source: Source, name: str, offset: int, others: Sequence[str] = ()) -> SqlError:
     """The error to raise for a function that is none; ``others`` are those that the user declared."""
     refused = refusal(name)
     if refused is not None:

@@ -31,6 +31,7 @@ from hintplan.planner.query.sources.unnests import elements, unnested
 from hintplan.planner.relations import Calc, Item, Join, Relation, StateInput, identity
 from hintplan.planner.statements.model import CreateView
 from hintplan.planner.syntax.dialect import is_comma_join, offset_of
+from hintplan.planner.syntax.problems import FollowUp
 from hintplan.planner.translation.expressions import clause_translator
 from hintplan.planner.translation.scope import Input, Scope, resolve
 from hintplan.planner.translation.translator import only
@@ -51,10 +52,23 @@ class From:
 def build_from(compiler: QueryCompiler, select: exp.Select, hints: BlockHints, outer: Scope | None) -> From:
     """Compile the FROM clause of ``select``; columns of ``outer`` are visible, too, if it is a sub-query."""
     inner = compiler if outer is compiler.outer else compiler.seeing(outer)
-    found = _source(inner, select.args["from_"].this, hints)
+    problems, first = compiler.context.source.problems, select.args["from_"].this
+    row = single_row(compiler.context, compiler.block)
+    found = _failed(From(relation=row, scope=Scope(inputs=()), name=None), first)
+    with problems.going_on():
+        found = _source(inner, first, hints)
     for join in select.args.get("joins") or []:
-        found = _join(inner, found, join, hints)
+        left, found = found, _failed(found, join.this)
+        with problems.going_on():
+            found = _join(inner, left, join, hints)
     return replace(found, scope=replace(found.scope, parent=outer))
+
+
+def _failed(left: From, node: exp.Expr) -> From:
+    """``left`` with ``node`` beside it, of which nothing is known as it has an error."""
+    name = alias_of(node) or (node.name if isinstance(node, exp.Table) else None)
+    added = Input(name=name, kind="", fields=(), offset=offset_of(node), failed=True)
+    return replace(left, scope=replace(left.scope, inputs=(*left.scope.inputs, added)), name=None)
 
 
 def view_relation(compiler: QueryCompiler, view: CreateView, readings: tuple[tuple[str, int], ...] = ()) -> Relation:
@@ -336,8 +350,8 @@ def _using(
     for name in names:
         a = resolve(context.source, left.scope, None, name, offset)
         b = resolve(context.source, right.scope, None, name, offset)
-        assert isinstance(a, Ref)
-        assert isinstance(b, Ref)
+        if not isinstance(a, Ref) or not isinstance(b, Ref):
+            raise FollowUp
         if all(a.field not in each.fields for each in left.scope.inputs):
             message = f"USING '{name}' again after a RIGHT or FULL JOIN, whose '{name}' is of either side"
             raise context.source.error(message, offset, f"write ON, and which table's '{name}' is meant")

@@ -97,6 +97,7 @@ def _read_init_files(client: Client, names: Sequence[str], *, debug: bool) -> bo
     session = client.session
     try:
         load("hintplan.planner.init_files:read_init_files")(session, init_texts(names))
+        session.source.raise_problems()
     except SqlError as error:
         if debug:
             say(traceback.format_exc())

@@ -43,6 +43,13 @@ def check_table(name: str, table: Table) -> tuple[Diagnostic, ...]:
     return (*options, *metadata, *_check_partitions(f"tables.{name}", table, spec), *times)
 
 
+def check_given(name: str, table: Table) -> tuple[Diagnostic, ...]:
+    """What is wrong with each option that table ``name`` has, whatever its columns and its other options are."""
+    spec = connector_of(table)
+    path = f"tables.{name}.options"
+    return () if spec is None else tuple(_check_given(path, table, spec))
+
+
 def _check_times(name: str, table: Table, connector: Connector) -> Iterator[Diagnostic]:
     """The columns with a TIME that the connector, or the format of the table, does not have."""
     formats = {table.options[key] for key in ("format", "key.format", "value.format") if key in table.options}
@@ -92,6 +99,18 @@ def _check(path: str, table: Table) -> Iterator[Diagnostic]:
             path=f"{path}.connector",
         )
         return
+    yield from _check_given(path, table, spec)
+    for wanted in spec.options:
+        if wanted.required and wanted.name not in table.options:
+            yield Diagnostic(
+                message=f"the {spec.name} connector needs the option {wanted.name!r}",
+                hint=f"add '{wanted.name}' = " + (f"one of {', '.join(wanted.choices)}" if wanted.choices else "'...'"),
+                path=f"{path}.{wanted.name}",
+            )
+    yield from spec.check(path, table)
+
+
+def _check_given(path: str, table: Table, spec: Connector) -> Iterator[Diagnostic]:
     for key, value in table.options.items():
         if key == "connector" or (spec.column_options and key.startswith(COLUMN_OPTIONS)):
             continue
@@ -104,14 +123,6 @@ def _check(path: str, table: Table) -> Iterator[Diagnostic]:
             message, hint = problem
             advice = spec.values.get(key, {}).get(value.lower(), hint)
             yield Diagnostic(message=message, hint=advice, path=f"{path}.{key}")
-    for wanted in spec.options:
-        if wanted.required and wanted.name not in table.options:
-            yield Diagnostic(
-                message=f"the {spec.name} connector needs the option {wanted.name!r}",
-                hint=f"add '{wanted.name}' = " + (f"one of {', '.join(wanted.choices)}" if wanted.choices else "'...'"),
-                path=f"{path}.{wanted.name}",
-            )
-    yield from spec.check(path, table)
 
 
 def _unknown(path: str, spec: Connector, key: str) -> Diagnostic:

@@ -26,9 +26,10 @@ def dynamic_table(
     be switched off goes for what is read, as in Flink, not for what is ``written``.
     """
     source = context.source
-    if hint is None:
+    source.problems.unsure |= entry.unsure
+    if hint is None or entry.unsure:
         if entry.missing is not None:
-            raise entry.missing
+            source.problems.add_known(entry.missing)
         return name, entry
     if not written and context.compiler.get(DYNAMIC_OPTIONS) == "false":
         message = f"OPTIONS is switched off: '{DYNAMIC_OPTIONS}' is false"

@@ -46,6 +46,7 @@ from hintplan.planner.relations import (
     identity,
 )
 from hintplan.planner.syntax.dialect import offset_of
+from hintplan.planner.syntax.problems import FollowUp
 from hintplan.planner.translation.scope import Scope, resolve
 from hintplan.plans.connectors.table import CONNECTORS, can_lookup, why_no_lookup
 from hintplan.plans.settings.layers import Settings
@@ -96,7 +97,8 @@ def check_time(context: Context, version: exp.Expr, left: Relation, scope: Scope
         raise source.error("FOR SYSTEM_TIME AS OF takes a column with the processing time", offset, advice)
     qualifier = node.args.get("table")
     found = resolve(source, scope, qualifier.name if qualifier else None, node.name, offset)
-    assert isinstance(found, Ref)
+    if not isinstance(found, Ref):
+        raise FollowUp
     if not is_processing_time(left, found.field.id):
         raise source.error(
             f"'{found.field.name}' is not a processing time: a table is looked up as it is when a row is processed",
@@ -107,6 +109,8 @@ def check_time(context: Context, version: exp.Expr, left: Relation, scope: Scope
 
 def lookup_join(context: Context, left: Relation, right: Relation, lookup: Lookup, block: str) -> Relation:
     """The lookup of ``right`` for each row of ``left``, with the fields of both."""
+    if context.source.problems.unsure:
+        raise FollowUp
     dimension = _dimension(context, right, lookup.name, lookup.right_offset)
     insert_only = context.batch or is_insert_only(left)
     settings, hinted = _settings(context, dimension.scan, lookup.hint, insert_only, lookup.right_offset)

@@ -1,0 +1,83 @@
+"""The errors that one compilation has found so far, and how it goes on after one.
+
+Whoever finds an error in a part raises it; whoever has other parts to look at takes it down here and goes on. What
+would only follow from an error that was taken down is in doubt, and dropped.
+
+>>> problems = Problems()
+>>> with problems.going_on():
+...     raise SqlError("unknown column 'a'", line=1, column=8)
+>>> with problems.going_on():
+...     raise FollowUp()
+>>> [found.message for found in problems.found]
+["unknown column 'a'"]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from hintplan.plans.errors import Diagnostic, SqlError
+
+MOST = 200
+"""After so many errors a compilation ends."""
+
+
+class FollowUp(SqlError):
+    """Something cannot be compiled because of an error that was taken down already."""
+
+
+class Ended(SqlError):
+    """The compilation ends here: its limits are exceeded, or it has too many errors."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Problems:
+    """``found`` are the errors, once each. ``doubts`` counts them, and all that was left out because of one.
+
+    ``unsure`` says that the statement in work reads a table whose options are wrong: then only what its expressions
+    say is certain; ``never_sure``, that this is so of the whole job, whose configuration is wrong.
+    """
+
+    found: dict[Diagnostic, None] = field(default_factory=dict)
+    doubts: int = 0
+    unsure: bool = False
+    never_sure: bool = False
+
+    def add(self, error: SqlError, since: int, *, certain: bool = False) -> None:
+        """Take ``error`` down, unless it may follow from one that was added when there were more than ``since`` doubts.
+
+        One that is ``certain`` does not come from the options of a table.
+        """
+        if isinstance(error, Ended):
+            raise error
+        known = self.doubts == since and (certain or not (self.unsure or self.never_sure))
+        self.doubts += 1
+        if known:
+            self.found.update(dict.fromkeys(error.diagnostics))
+        if len(self.found) > MOST:
+            raise Ended
+
+    def add_known(self, error: SqlError) -> None:
+        """Take ``error`` down, which leaves nothing in doubt but what tables do with their options."""
+        self.found.update(dict.fromkeys(error.diagnostics))
+        self.unsure = True
+
+    @contextmanager
+    def going_on(self) -> Iterator[None]:
+        """Take down the error that is raised inside, and go on behind it."""
+        since = self.doubts
+        try:
+            yield
+        except SqlError as error:
+            self.add(error, since)
+
+    @contextmanager
+    def whole(self) -> Iterator[None]:
+        """Take down the error that is raised inside; FollowUp at the end if anything inside is in doubt."""
+        since = self.doubts
+        with self.going_on():
+            yield
+        if self.doubts != since:
+            raise FollowUp
