@@ -101,9 +101,7 @@ def _check_key(context: Context, statement: CreateTable) -> None:
             raise context.source.error(message, statement.key_offset, "list it once")
 
 
-def _table(
-    context: Context, statement: CreateTable
-) -> tuple[Table, tuple[Field, ...], tuple[ComputedColumn, ...]]:
+def _table(context: Context, statement: CreateTable) -> tuple[Table, tuple[Field, ...], tuple[ComputedColumn, ...]]:
     """The table in its plan form, and its columns: those that are read, and those that are computed."""
     fields = tuple(context.field(c.name, c.type) for c in statement.columns if c.type is not None)
     scope = Scope(inputs=(Input(name=statement.name, kind="table", fields=fields, offset=statement.offset),))
@@ -146,7 +144,8 @@ def _table(
 def _with_effect(context: Context, statement: CreateTable) -> dict[str, str]:
     """The options without those of Flink that change nothing here, which are noted."""
     connector = CONNECTORS.get(statement.options.get("connector", ""))
-    idle = {} if connector is None else {key: connector.idle[key] for key in statement.options if key in connector.idle}
+    reasons = {} if connector is None else {key: connector.why_idle(key) for key in statement.options}
+    idle = {key: reason for key, reason in reasons.items() if reason is not None}
     for key, reason in idle.items():
         place = statement.option_offsets.get(key, statement.offset)
         context.report.note(f"'{key}' has no effect: {reason}", place)

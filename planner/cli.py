@@ -19,7 +19,7 @@ from hintplan.plans.errors import PlanError, SqlError
 from hintplan.plans.files.codec import dumps, put_plan_bytes
 from hintplan.plans.files.plan_source import init_texts
 from hintplan.plans.merge.overwrite import refuse_overwrite
-from hintplan.plans.text.findings import rendered
+from hintplan.plans.text.findings import errors_rendered, rendered
 from hintplan.plans.text.terminal import say
 from hintplan.plans.text.text_file import read_text
 
@@ -68,7 +68,7 @@ def compile_command(
             text, config, name=name, file=file, strict_hints=strict_hints, allow_modules=allow_modules, init=texts
         )
     except SqlError as error:
-        shown = "\n".join(rendered(d, texts.get(d.file or "", text), "error") for d in error.diagnostics)
+        shown = errors_rendered(error.diagnostics, lambda name: texts.get(name or "", text))
         raise click.ClickException(shown) from error
     for finding in done.findings:
         about = finding.diagnostic

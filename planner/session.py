@@ -77,7 +77,8 @@ Declaration = (
 """The statements that change the session and do nothing else."""
 
 _DECLARES = re.compile(
-    r"\b(?:TABLE|VIEW|FUNCTION|CREATE\s+\w+)\s+(?:IF\s+(?:NOT\s+)?EXISTS\s+)?(?:`?\w+`?\s*\.\s*){0,2}`?(\w+)`?", re.IGNORECASE
+    r"\b(?:TABLE|VIEW|FUNCTION|CREATE\s+\w+)\s+(?:IF\s+(?:NOT\s+)?EXISTS\s+)?(?:`?\w+`?\s*\.\s*){0,2}`?(\w+)`?",
+    re.IGNORECASE,
 )
 """The names that a statement which cannot be read may declare."""
 

@@ -188,7 +188,7 @@ def _join(compiler: QueryCompiler, left: From, join: exp.Join, hints: BlockHints
     side, version = _word(join, "side"), join.this.args.get("version")
     if version is not None:
         right = _input(compiler, join.this, looked_up=True)
-        check_time(context, version, left.relation, left.scope)
+        check_time(context, version, left.relation, left.scope, right.relation)
     elif is_lateral:
         _check_lateral(context, join)
         query = compiler.lateral(join.this, left.scope)

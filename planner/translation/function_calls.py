@@ -68,7 +68,8 @@ def _user_call(t: Translator, node: exp.Expr) -> Expr:
     name, offset = node.name, offset_of(node)
     entry = t.functions.get(name.lower())
     if entry is None:
-        values = [other for other, found in t.functions.items() if found.is_scalar or found.is_aggregate]
+        declared = [other for other, found in t.functions.items() if found.is_scalar or found.is_aggregate]
+        values = [*declared, *aggregates.NAMES]
         since = t.source.problems.doubts
         if name.lower() in t.failed:
             raise FollowUp

@@ -25,6 +25,8 @@ from hintplan.plans.connectors.files.formats import (
     AVRO_PACKAGE,
     FORMAT_OPTIONS,
     FORMATS,
+    IDLE,
+    INSTEAD_OF_FORMATS,
     REFUSED,
     check_format,
     stored_columns,
@@ -252,6 +254,8 @@ FILESYSTEM = Connector(
         AVRO_PACKAGE if is_written and table.options.get("format") == "avro" else ""
     ),
     refused=REFUSED,
+    idle=IDLE,
+    values={"format": INSTEAD_OF_FORMATS},
     partitions=True,
     times="in texts",
 )

@@ -218,6 +218,37 @@ _REFUSED: Mapping[str, RefusedKey] = {
 }
 
 
+_UPDATES = "leave it out: each micro-batch writes the groups that changed, and --trigger says how often there is one"
+_ELSEWHERE: Mapping[str, str] = {
+    "table.exec.emit.": _UPDATES,
+    "table.exec.hive.": "leave it out, and read the files of the table: 'connector' = 'filesystem'",
+    "table.planner": "leave it out: there is one planner",
+    "execution.planner": "leave it out: there is one planner",
+    "execution.type": "write 'execution.runtime-mode'",
+    "execution.parallelism": "write 'parallelism.default'",
+    "execution.max-parallelism": "leave it out: state has no key groups",
+    "execution.restart-strategy.": "write 'restart-strategy.type'",
+    "execution.time-characteristic": "leave it out: a table says by WATERMARK which column is its time",
+    "execution.min-idle-state-retention": "write 'table.exec.state.ttl'",
+    "execution.max-idle-state-retention": "write 'table.exec.state.ttl'",
+    "table.exec.state.retention": "write 'table.exec.state.ttl'",
+    "spark.": "leave it out, and give it to the run: hintplan run --conf KEY=VALUE",
+    "fs.": "leave it out, and give it to the run: hintplan run --conf spark.hadoop.KEY=VALUE",
+    "s3.": "leave it out, and give it to the run: hintplan run --conf spark.hadoop.fs.s3a.KEY=VALUE",
+    "security.": "leave it out: whoever starts Spark logs in, and tables say how their connectors do",
+}
+"""Keys that scripts have, and that are none of Flink 2.3: what to do instead; with a dot at the end, of all below."""
+
+
+def instead_of(key: str) -> str | None:
+    """What to do instead of setting ``key``, which is no key of Flink 2.3; None if it is not known."""
+    return next((text for start, text in _ELSEWHERE.items() if key == start or key.startswith(_below(start))), None)
+
+
+def _below(start: str) -> str:
+    return start if start.endswith(".") else f"{start}."
+
+
 def refused_key(key: str) -> RefusedKey | None:
     """Why ``key`` of Flink cannot be set to another value than its default; None if it can, or is no key."""
     return _REFUSED.get(key)

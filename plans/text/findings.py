@@ -9,16 +9,19 @@ job.sql:1:15: error: unknown table 'u'
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
 from hintplan.plans.errors import Diagnostic, clipped
+from hintplan.plans.text.counts import count
 from hintplan.plans.text.redaction import without_literals
 
 Severity = Literal["warning", "note"]
 
 _LONGEST_LINE = 400
+_MOST_ERRORS = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +48,22 @@ def rendered(diagnostic: Diagnostic, text: str, severity: str, *, placed: bool =
         parts += [f"  {line}", f"  {blank}^"]
     if diagnostic.hint:
         parts.append(f"  hint: {clipped(diagnostic.hint)}")
+    return "\n".join(parts)
+
+
+def errors_rendered(
+    diagnostics: Sequence[Diagnostic], text_of: Callable[[str | None], str], *, placed: bool = True
+) -> str:
+    """Errors as :func:`rendered` shows each, as far as people will read, and how many there are if there are several.
+
+    ``text_of`` gives the text of a file by its name.
+    """
+    shown = diagnostics[:_MOST_ERRORS]
+    parts = [rendered(each, text_of(each.file), "error", placed=placed or each.file is not None) for each in shown]
+    if len(diagnostics) > len(shown):
+        parts.append(f"... and {len(diagnostics) - len(shown):,} more")
+    if len(diagnostics) > 1:
+        parts.append(count(len(diagnostics), "error"))
     return "\n".join(parts)
 
 

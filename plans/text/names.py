@@ -11,23 +11,61 @@ from collections.abc import Iterable
 # A hostile file can hold a million names; comparing them all would take minutes.
 _MAX_LENGTH = 200
 _MAX_CANDIDATES = 2000
-_CLOSE = 0.6
+_MAX_LETTERS = 50_000
+_MOST_MISTAKES = 4
+_MISTAKES_PER_LETTER = 0.34
 
 
 def nearest(name: str, candidates: Iterable[str]) -> str | None:
-    """The candidate most like ``name``, ignoring case; None if none is close, or there are absurdly many."""
-    candidates = list(candidates)
-    if len(name) > _MAX_LENGTH or len(candidates) > _MAX_CANDIDATES:
-        return None
-    from difflib import SequenceMatcher  # only ever needed to word an error
+    """The candidate with the fewest letters mistyped, swapped, added or left out, ignoring case; None if none is close.
 
-    best, found = _CLOSE, None
+    The first of several that are as close. If none is, a candidate that goes on where ``name`` ends. None, too, if
+    there are absurdly many.
+    """
+    candidates = [candidate for candidate in candidates if len(candidate) <= _MAX_LENGTH]
+    if len(name) > _MAX_LENGTH or len(candidates) > _MAX_CANDIDATES or sum(map(len, candidates)) > _MAX_LETTERS:
+        return None
+    best: int | None = None
+    found: str | None = None
     for candidate in candidates:
-        if len(candidate) <= _MAX_LENGTH:
-            alike = SequenceMatcher(None, *_after_common_parts(name.casefold(), candidate.casefold())).ratio()
-            if alike >= best and (alike > best or found is None):
-                best, found = alike, candidate
+        a, b = _after_common_parts(name.casefold(), candidate.casefold())
+        longest = max(len(a), len(b))
+        most = min(_MOST_MISTAKES, max(1, int(longest * _MISTAKES_PER_LETTER)), longest - 1)
+        mistakes = distance(a, b, most if best is None else min(most, best - 1))
+        if mistakes is not None:
+            best, found = mistakes, candidate
+    if found is None and len(name) > 2:
+        begun = (each for each in candidates if each.casefold().startswith(name.casefold()))
+        found = min(begun, key=len, default=None)
     return found
+
+
+def distance(a: str, b: str, most: int) -> int | None:
+    """How many letters were mistyped, swapped with the next, added or left out between ``a`` and ``b``; None if more
+    than ``most``.
+
+    >>> distance("cuont", "count", 2), distance("cuont", "cot", 2), distance("cuont", "sum", 2)
+    (1, 2, None)
+    """
+    if abs(len(a) - len(b)) > most:
+        return None
+    if a == b:
+        return 0
+    far = most + 1
+    before: list[int] = []
+    last = [min(j, far) for j in range(len(b) + 1)]
+    for i, letter in enumerate(a, 1):
+        row = [far] * (len(b) + 1)
+        row[0] = min(i, far)
+        for j in range(max(1, i - most), min(len(b), i + most) + 1):
+            same = letter == b[j - 1]
+            row[j] = last[j - 1] if same else 1 + min(last[j - 1], last[j], row[j - 1])
+            if not same and i > 1 and j > 1 and letter == b[j - 2] and a[i - 2] == b[j - 1]:
+                row[j] = min(row[j], before[j - 2] + 1)
+        if min(row) > most:
+            return None
+        before, last = last, row
+    return last[-1] if last[-1] <= most else None
 
 
 def _after_common_parts(a: str, b: str) -> tuple[str, str]:

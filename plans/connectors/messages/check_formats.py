@@ -10,6 +10,7 @@ from hintplan.plans.connectors.messages.format_options import (
     AVRO,
     DESCRIPTORS,
     INCLUDE,
+    INSTEAD_OF_OPTIONS,
     MESSAGE,
     PART_OPTIONS,
     PREFIX,
@@ -59,9 +60,9 @@ def _check_options(path: str, table: Table) -> Iterator[Diagnostic]:
             setting = SETTINGS.get(name)
             if setting is None:
                 message = f"{key!r} is no option of a format of messages"
-                yield Diagnostic(
-                    message=message, hint=did_you_mean(name, SETTINGS, what="options"), path=f"{path}.{key}"
-                )
+                others = [each for each in SETTINGS if f"{before}.{each}" not in table.options]
+                hint = INSTEAD_OF_OPTIONS.get(key) or did_you_mean(name, others, what="options")
+                yield Diagnostic(message=message, hint=hint, path=f"{path}.{key}")
                 continue
             if problem := bad_value(setting, text):
                 yield Diagnostic(
