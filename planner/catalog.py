@@ -148,7 +148,7 @@ def _with_effect(context: Context, statement: CreateTable) -> dict[str, str]:
     idle = {key: reason for key, reason in reasons.items() if reason is not None}
     for key, reason in idle.items():
         place = statement.option_offsets.get(key, statement.offset)
-        context.report.note(f"'{key}' has no effect: {reason}", place)
+        context.report.note_idle(f"'{key}' has no effect: {reason}", place)
     return {key: value for key, value in statement.options.items() if key not in idle}
 
 

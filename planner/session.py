@@ -209,7 +209,7 @@ class Session:
             case UseDefault():
                 return False
             case AddJar():
-                context.report.note(f"ADD JAR has no effect: {why_idle('pipeline.jars')}", statement.offset)
+                context.report.note_idle(f"ADD JAR has no effect: {why_idle('pipeline.jars')}", statement.offset)
                 return False
             case SetOption() | ResetOption():
                 try:
@@ -233,7 +233,7 @@ class Session:
         if isinstance(statement, SetOption) and (found := _no_effect(statement.key, statement.value)) is not None:
             if isinstance(found, RefusedKey):
                 raise self.source.error(_not_supported(statement.key, found), statement.offset, found.instead)
-            context.report.note(found, statement.offset)
+            context.report.note_idle(found, statement.offset)
             return False
         if statement.key and (why_idle(statement.key) is not None or refused_key(statement.key) is not None):
             return False
@@ -292,7 +292,7 @@ def _heeded(config: Mapping[str, str], report: Report) -> dict[str, str]:
         if idle is None:
             found[key] = value
         else:
-            report.note(idle)
+            report.note_idle(idle)
     return found
 
 

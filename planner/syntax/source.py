@@ -129,6 +129,10 @@ class Report:
         """A note; without ``offset``, on what was said outside of the script."""
         self._add("note", message, offset, hint)
 
+    def note_idle(self, message: str, offset: int | None = None) -> None:
+        """A note of a setting of Flink that has no effect."""
+        self._add("note", message, offset, None, idle=True)
+
     def note_bare(self, text: str, offset: int) -> None:
         """Say what a duration without a unit means, such as ``'12'``: ``TimeUtils`` of Flink takes milliseconds."""
         number = text.strip()
@@ -146,9 +150,12 @@ class Report:
         else:
             self._add("warning", message, offset, hint)
 
-    def _add(self, severity: Severity, message: str, offset: int | None, hint: str | None) -> None:
+    def _add(
+        self, severity: Severity, message: str, offset: int | None, hint: str | None, *, idle: bool = False
+    ) -> None:
         said = Diagnostic(message=message, hint=hint) if offset is None else None
-        found = Finding(severity=severity, diagnostic=said or self.source.diagnostic(message, offset or 0, hint))
+        about = said or self.source.diagnostic(message, offset or 0, hint)
+        found = Finding(severity=severity, diagnostic=about, idle=idle)
         if found not in self._known:
             self._known.add(found)
             self.findings.append(found)

@@ -100,12 +100,12 @@ def _check(path: str, table: Table) -> Iterator[Diagnostic]:
             path=f"{path}.connector",
         )
         return
-    own = tuple(spec.check(path, table))
+    own = [each for each in spec.check(path, table) if not _is_idle(spec, _bare(path, each))]
     said = {problem.path for problem in own}
-    # What a connector itself says of an option of a family knows more of it.
-    yield from (
-        each for each in _check_given(path, table, spec) if each.path not in said or _bare(path, each) in spec.settings
-    )
+    for problem in _check_given(path, table, spec):
+        # What a connector itself says of an option of a family knows more of it.
+        if problem.path not in said or _bare(path, problem) in spec.settings:
+            yield problem
     for wanted in spec.options:
         if wanted.required and wanted.name not in table.options:
             yield Diagnostic(
@@ -122,6 +122,11 @@ def _bare(path: str, problem: Diagnostic) -> str:
     return (problem.path or "").removeprefix(f"{path}.")
 
 
+def _is_idle(spec: Connector, key: str) -> bool:
+    """True for an option that changes nothing; compiling leaves it out, so that a plan has it by an edit only."""
+    return key not in spec.settings and spec.why_idle(key) is not None
+
+
 def _refused_formats(table: Table, spec: Connector) -> tuple[str, ...]:
     """The beginnings of options of formats that there are not, of which nothing is said beside that."""
     formats = {key: spec.settings[key] for key in ("format", "key.format", "value.format") if key in spec.settings}
@@ -133,6 +138,10 @@ def _check_given(path: str, table: Table, spec: Connector) -> Iterator[Diagnosti
     unknown = _refused_formats(table, spec)
     for key, value in table.options.items():
         if key == "connector" or (spec.column_options and key.startswith(COLUMN_OPTIONS)):
+            continue
+        if _is_idle(spec, key):
+            message = f"{key!r} has no effect: {spec.why_idle(key)}"
+            yield Diagnostic(message=message, hint="remove it", path=f"{path}.{key}")
             continue
         found: Setting | None = spec.settings.get(key)
         if found is None and any(key.startswith(family) and key != family for family in spec.families):
@@ -151,9 +160,6 @@ def _unknown(path: str, spec: Connector, key: str, table: Table) -> Diagnostic:
         if key == refused or (refused.endswith(".") and key.startswith(refused)):
             message = f"{key!r} is not supported: {reason}"
             return Diagnostic(message=message, hint="remove it", path=f"{path}.{key}")
-    idle = spec.why_idle(key)
-    if idle is not None:
-        return Diagnostic(message=f"{key!r} has no effect: {idle}", hint="remove it", path=f"{path}.{key}")
     close = nearest(key, (name for name in names if name not in table.options))
     if key in spec.instead:
         hint = spec.instead[key]

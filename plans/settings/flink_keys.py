@@ -18,6 +18,9 @@ from dataclasses import dataclass
 _PLACE = "it is about where Flink runs; a run here is told by --master, --remote and --conf"
 _ENGINE = "it is about how Flink's own engine gets to the same result"
 _STATE = "state is in the directory that --checkpoint names"
+_SAVEPOINTS = (
+    "there are no savepoints; hintplan state CHECKPOINT --snapshot DIR copies a checkpoint to where it is told"
+)
 _CHECKPOINTS = "every micro-batch is a checkpoint, and --trigger says how often there is one"
 _EVENT_TIME = "rows are not held back for event time"
 _JARS = "connectors are built in, and functions are Python classes"
@@ -37,6 +40,8 @@ _REASONS: Mapping[str, str] = {
     "execution.batch-state-backend.": _ENGINE,
     "execution.batch.": _ENGINE,
     "execution.buffer-timeout": _ENGINE,
+    "execution.checkpointing.dir": _STATE,
+    "execution.checkpointing.savepoint-dir": _SAVEPOINTS,
     "execution.checkpointing.": _CHECKPOINTS,
     "execution.job-listeners": _PLACE,
     "execution.job-status-changed-listeners": _PLACE,
@@ -77,7 +82,7 @@ _REASONS: Mapping[str, str] = {
     "pipeline.watermark-alignment.": _EVENT_TIME,
     "queryable-state.": _PLACE,
     "rest.": _PLACE,
-    "savepoints.state.backend.fs.dir": _STATE,
+    "savepoints.state.backend.fs.dir": _SAVEPOINTS,
     "slot.": _PLACE,
     "slotmanager.": _PLACE,
     "sql-client.": "it is about Flink's own client",
@@ -87,7 +92,7 @@ _REASONS: Mapping[str, str] = {
     "state.checkpoint.": _STATE,
     "state.checkpoints.": _STATE,
     "state.latency-track.": _STATE,
-    "state.savepoints.": _STATE,
+    "state.savepoints.": _SAVEPOINTS,
     "state.size-track.": _STATE,
     "state.storage.": _STATE,
     "table.catalog-modification.listeners": _PLACE,

@@ -26,10 +26,14 @@ _MOST_ERRORS = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A diagnostic that does not stop the compilation. A note is information; only warnings can become errors."""
+    """A diagnostic that does not stop the compilation. A note is information; only warnings can become errors.
+
+    One that is ``idle`` is a note of a setting of Flink that has no effect.
+    """
 
     severity: Severity
     diagnostic: Diagnostic
+    idle: bool = False
 
 
 def rendered(diagnostic: Diagnostic, text: str, severity: str, *, placed: bool = True) -> str:
@@ -65,6 +69,21 @@ def errors_rendered(
     if len(diagnostics) > 1:
         parts.append(count(len(diagnostics), "error"))
     return "\n".join(parts)
+
+
+def findings_rendered(findings: Sequence[Finding], text_of: Callable[[str | None], str], *, verbose: bool) -> list[str]:
+    """Findings as :func:`rendered` shows each, warnings first; settings without effect in one line, unless ``verbose``."""
+    shown = sorted(findings, key=lambda found: found.severity != "warning")
+    idle = [] if verbose else [found for found in shown if found.idle]
+    lines = [
+        rendered(found.diagnostic, text_of(found.diagnostic.file), found.severity)
+        for found in shown
+        if verbose or not found.idle
+    ]
+    if idle:
+        has, them = ("has", "it") if len(idle) == 1 else ("have", "them")
+        lines.append(f"note: {count(len(idle), 'setting')} {has} no effect here (--verbose lists {them})")
+    return lines
 
 
 @lru_cache(maxsize=2)  # a script may have thousands of findings

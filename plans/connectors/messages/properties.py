@@ -80,7 +80,6 @@ _OFFSETS = "offsets are kept in the checkpoint, not in the broker"
 _MEMBERS = "partitions go to tasks, not to the members of a group"
 _NO_TRANSACTIONS = "no transactions are written"
 _REASONS: Mapping[str, str] = {
-    "allow.auto.create.topics": "a topic that is not there is refused before a run reads it",
     "auto.commit.interval.ms": _OFFSETS,
     "auto.offset.reset": "'scan.startup.mode' says where reading starts",
     "commit.offsets.on.checkpoint": _OFFSETS,
