@@ -64,6 +64,10 @@ def _entry(context: Context, statement: CreateTable) -> TableEntry:
     """
     problems = context.source.problems
     since = problems.doubts
+    if since != problems.before:  # a column could not be read
+        given = Table(columns=(), options=_with_effect(context, statement))
+        _checked_options(context, statement, given, check_given(statement.name, given))
+        raise FollowUp
     with problems.whole():
         for check in (_check_columns, _check_key, _check_partitions):
             with problems.going_on():

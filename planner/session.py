@@ -77,7 +77,8 @@ Declaration = (
 """The statements that change the session and do nothing else."""
 
 _DECLARES = re.compile(
-    r"\b(?:TABLE|VIEW|FUNCTION|CREATE\s+\w+)\s+(?:IF\s+(?:NOT\s+)?EXISTS\s+)?(?:`?\w+`?\s*\.\s*){0,2}`?(\w+)`?",
+    r"\b(?=(?:CREATE\s+(?:OR\s+REPLACE\s+)?(?:TEMPORARY\s+)?(?:SYSTEM\s+)?\w+|TABLE|VIEW|FUNCTION)\s+"
+    r"(?:IF\s+(?:NOT\s+)?EXISTS\s+)?(?:`?\w+`?\s*\.\s*){0,2}`?(\w+)`?)",
     re.IGNORECASE,
 )
 """The names that a statement which cannot be read may declare."""
@@ -169,7 +170,8 @@ class Session:
     def attempt(self, unit: Unit) -> Iterator[None]:
         """Take down the errors of ``unit``, which is read inside; what it declares is not there then, but known."""
         problems, catalog = self.source.problems, self.context.catalog
-        since, problems.unsure = problems.doubts, False
+        since = problems.before = problems.doubts
+        problems.unsure = False
         with problems.going_on():
             yield
         if problems.doubts == since:

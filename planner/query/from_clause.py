@@ -201,7 +201,8 @@ def _join(compiler: QueryCompiler, left: From, join: exp.Join, hints: BlockHints
         right = _source(compiler, join.this, hints)
     _check_names(context, left, right.scope.inputs)
     parts, scope, merged = _condition(compiler, left, right, join)
-    if version is not None:
+    # Nobody knows whether a table can be looked up whose options are wrong; its columns are there in any case.
+    if version is not None and not context.source.problems.unsure:
         name = right.name or "_".join(right.relation.base)
         lookup = Lookup(
             name=name,

@@ -36,12 +36,14 @@ class Ended(SqlError):
 class Problems:
     """``found`` are the errors, once each. ``doubts`` counts them, and all that was left out because of one.
 
+    ``before`` is how many doubts there were before the statement in work.
     ``unsure`` says that the statement in work reads a table whose options are wrong: then only what its expressions
     say is certain; ``never_sure``, that this is so of the whole job, whose configuration is wrong.
     """
 
     found: dict[Diagnostic, None] = field(default_factory=dict)
     doubts: int = 0
+    before: int = 0
     unsure: bool = False
     never_sure: bool = False
 

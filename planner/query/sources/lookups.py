@@ -126,8 +126,6 @@ def _is_looked_up(context: Context, relation: Relation) -> bool:
 
 def lookup_join(context: Context, left: Relation, right: Relation, lookup: Lookup, block: str) -> Relation:
     """The lookup of ``right`` for each row of ``left``, with the fields of both."""
-    if context.source.problems.unsure:
-        raise FollowUp
     dimension = _dimension(context, right, lookup.name, lookup.right_offset)
     insert_only = context.batch or is_insert_only(left)
     settings, hinted = _settings(context, dimension.scan, lookup.hint, insert_only, lookup.right_offset)

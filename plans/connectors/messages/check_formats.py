@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from hintplan.plans.connectors.columns import BINARY, NESTED, avro_misfit, physical, with_other_keys
 from hintplan.plans.connectors.messages.format_options import (
@@ -64,10 +65,8 @@ def _check_options(path: str, table: Table) -> Iterator[Diagnostic]:
                 hint = INSTEAD_OF_OPTIONS.get(key) or did_you_mean(name, others, what="options")
                 yield Diagnostic(message=message, hint=hint, path=f"{path}.{key}")
                 continue
-            if problem := bad_value(setting, text):
-                yield Diagnostic(
-                    message=f"{before}.{problem[0].lstrip(chr(39))}", hint=problem[1], path=f"{path}.{key}"
-                )
+            if problem := bad_value(replace(setting, name=key), text):
+                yield Diagnostic(message=problem[0], hint=problem[1], path=f"{path}.{key}")
         elif name not in SETTINGS:
             continue
         if chosen.get(before) != of_format:
