@@ -106,9 +106,9 @@ def compile_script(
             read_init_files(session, init or {})
             done = _compile(session, text, name)
     except RecursionError:
-        session.source.problems.add_known(too_deep(session))
+        session.source.raise_problems(too_deep(session))
     except SqlError as error:
-        session.source.problems.add_known(error)
+        session.source.raise_problems(error)
     session.source.raise_problems()
     return done
 

@@ -62,9 +62,7 @@ def execute_statement(session: Session, unit: Unit) -> Performed:
         session.context.report.finish(None)
     except (SqlError, RecursionError) as error:
         session.context.catalog = catalog
-        problems = session.source.problems
-        problems.add_known(error if isinstance(error, SqlError) else too_deep(session))
-        session.source.raise_problems()
+        session.source.raise_problems(error if isinstance(error, SqlError) else too_deep(session))
         raise
     return Performed(
         action=action,

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 
 from hintplan.plans.errors import Diagnostic, SqlError
 
-MOST = 200
+MOST = 100
 """After so many errors a compilation ends."""
 
 
@@ -57,14 +57,17 @@ class Problems:
         known = self.doubts == since and (certain or not (self.unsure or self.never_sure))
         self.doubts += 1
         if known:
-            self.found.update(dict.fromkeys(error.diagnostics))
-        if len(self.found) > MOST:
-            raise Ended
+            self._take(error)
 
     def add_known(self, error: SqlError) -> None:
         """Take ``error`` down, which leaves nothing in doubt but what tables do with their options."""
-        self.found.update(dict.fromkeys(error.diagnostics))
         self.unsure = True
+        self._take(error)
+
+    def _take(self, error: SqlError) -> None:
+        self.found.update(dict.fromkeys(error.diagnostics))
+        if len(self.found) > MOST:
+            raise Ended
 
     @contextmanager
     def going_on(self) -> Iterator[None]:

@@ -98,9 +98,13 @@ class Source:
         file = files.index(diagnostic.file) if diagnostic.file in files else len(files)
         return file, diagnostic.line or 0, diagnostic.column or 0
 
-    def raise_problems(self) -> None:
-        """SqlError with all errors that were taken down, in the order of the text; none of them counts any more."""
-        found = tuple(sorted(self.problems.found, key=self.in_order))
+    def raise_problems(self, last: SqlError | None = None) -> None:
+        """SqlError with all errors that were taken down, and the ``last`` one, in the order of the text.
+
+        None of them counts any more.
+        """
+        known = (*self.problems.found, *(() if last is None else last.diagnostics))
+        found = tuple(sorted(dict.fromkeys(known), key=self.in_order))
         self.problems = Problems()
         if found:
             raise SqlError(diagnostics=found)

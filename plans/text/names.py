@@ -11,7 +11,7 @@ from collections.abc import Iterable
 # A hostile file can hold a million names; comparing them all would take minutes.
 _MAX_LENGTH = 200
 _MAX_CANDIDATES = 2000
-_MAX_LETTERS = 50_000
+_MAX_LETTERS = 20_000
 _MOST_MISTAKES = 4
 _MISTAKES_PER_LETTER = 0.34
 
@@ -52,20 +52,34 @@ def distance(a: str, b: str, most: int) -> int | None:
     if a == b:
         return 0
     far = most + 1
-    before: list[int] = []
-    last = [min(j, far) for j in range(len(b) + 1)]
+    # Only what is near the diagonal can be near enough: row i of the table holds columns i - most to i + most.
+    width = 2 * most + 1
+    before = [far] * (width + 2)
+    last = [far] * (width + 2)
+    for j in range(min(most, len(b)) + 1):
+        last[most + j] = j
     for i, letter in enumerate(a, 1):
-        row = [far] * (len(b) + 1)
-        row[0] = min(i, far)
-        for j in range(max(1, i - most), min(len(b), i + most) + 1):
-            same = letter == b[j - 1]
-            row[j] = last[j - 1] if same else 1 + min(last[j - 1], last[j], row[j - 1])
-            if not same and i > 1 and j > 1 and letter == b[j - 2] and a[i - 2] == b[j - 1]:
-                row[j] = min(row[j], before[j - 2] + 1)
-        if min(row) > most:
+        row = [far] * (width + 2)
+        least = far
+        if i <= most:
+            row[most - i] = least = i
+        for k in range(max(0, most - i + 1), min(width, most + len(b) - i + 1)):
+            j = i - most + k
+            if letter == b[j - 1]:
+                mistakes = last[k]
+            else:
+                left = row[k - 1] if k else far
+                mistakes = 1 + min(last[k], last[k + 1], left)
+                if i > 1 and j > 1 and letter == b[j - 2] and a[i - 2] == b[j - 1]:
+                    mistakes = min(mistakes, before[k] + 1)
+            row[k] = mistakes
+            if mistakes < least:
+                least = mistakes
+        if least > most:
             return None
         before, last = last, row
-    return last[-1] if last[-1] <= most else None
+    found = last[most + len(b) - len(a)]
+    return found if found <= most else None
 
 
 def _after_common_parts(a: str, b: str) -> tuple[str, str]:
