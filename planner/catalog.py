@@ -196,8 +196,13 @@ def _checked_options(
             place = statement.option_offsets[option]
             error = context.source.error(f"table '{statement.name}': {found.message}", place, found.hint)
         if option in table.options or of_partitions:
-            context.source.problems.add_known(error)
             unsure = True
+            if all(
+                known.line != each.line or known.column != each.column
+                for each in error.diagnostics
+                for known in context.source.problems.found
+            ):
+                context.source.problems.add_known(error)
         else:
             lacking += error.diagnostics
     return unsure, SqlError(diagnostics=tuple(lacking)) if lacking else None

@@ -38,8 +38,8 @@ class TableEntry:
     """A declared table: its plan form, the fields of the columns that it reads, and what its computed ones compute.
 
     ``declaration`` is what LIKE and ALTER go by; None for a table that no statement declared. ``missing`` is the error
-    for whoever reads or writes the table, which lacks options: LIKE may add them. One that is ``unsure`` has options that
-    are wrong, so that nobody knows what its connector would do.
+    for whoever reads or writes the table, which lacks options: LIKE may add them. A table that is ``unsure`` has wrong
+    options, so that nobody knows what its connector would do.
     """
 
     table: Table

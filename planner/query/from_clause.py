@@ -198,7 +198,11 @@ def _join(compiler: QueryCompiler, left: From, join: exp.Join, hints: BlockHints
             correlated = (*correlated, *same)
         right = From(relation=rows, scope=Scope(inputs=(query.input,)), name=query.input.name)
     else:
-        right = _source(compiler, join.this, hints)
+        right = _failed(
+            From(relation=single_row(context, compiler.block), scope=Scope(inputs=()), name=None), join.this
+        )
+        with context.source.problems.going_on():
+            right = _source(compiler, join.this, hints)
     _check_names(context, left, right.scope.inputs)
     parts, scope, merged = _condition(compiler, left, right, join)
     # Nobody knows whether a table can be looked up whose options are wrong; its columns are there in any case.

@@ -53,7 +53,7 @@ _CLAUSES = (
 
 
 def compile_select(compiler: QueryCompiler, select: exp.Select) -> Relation:
-    """The relation of one SELECT, under the names of its SELECT list; FollowUp if it has errors, which are taken down."""
+    """The relation of one SELECT, under the names of its SELECT list; FollowUp if errors in it were taken down."""
     with compiler.context.source.problems.whole():
         return _compiled(compiler, select)
 

@@ -26,8 +26,8 @@ class Input:
     """Something in FROM. ``name`` is what the block calls it, None for a sub-query without an alias.
 
     ``path`` is the full path if the name is that of a table or view, not an alias. ``kind`` is for messages.
-    ``looked_up`` says that it stands before FOR SYSTEM_TIME AS OF, ``called`` that a function returns it, ``failed`` that
-    it could not be compiled: any name may be a column of it.
+    ``looked_up`` says that it stands before FOR SYSTEM_TIME AS OF, ``called`` that a function returns it. An input that
+    ``failed`` could not be compiled: any name may be a column of it.
     """
 
     name: str | None

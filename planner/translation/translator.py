@@ -39,8 +39,9 @@ _REFUSED: dict[type, tuple[str, str]] = {
 class Translator:
     """What an expression is translated in: the names it may use, and where it stands (``clause``, for messages).
 
-    ``functions`` are the user-defined ones by name in lower case, ``failed`` the names of what could not be declared. ``values`` are what sub-queries that are values are
-    worth, by their place; none where there can be none. ``handlers`` translate each kind of node.
+    ``functions`` are the user-defined ones by name in lower case, ``failed`` the names of what could not be declared.
+    ``values`` are what sub-queries that are values are worth, by their place; none where there can be none.
+    ``handlers`` translate each kind of node.
     """
 
     source: Source

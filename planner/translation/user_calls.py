@@ -21,7 +21,7 @@ from hintplan.plans.text.names import did_you_mean
 def find_function(
     source: Source, functions: Mapping[str, FunctionEntry], name: str, offset: int, failed: Collection[str]
 ) -> FunctionEntry:
-    """The function that ``name`` means in FROM; SqlError if it is none that returns rows, or its declaration ``failed``."""
+    """The function that ``name`` means in FROM; SqlError if it returns none, FollowUp if its declaration ``failed``."""
     entry = functions.get(name.lower())
     if entry is None and name.lower() in failed:
         raise FollowUp

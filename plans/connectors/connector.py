@@ -138,8 +138,9 @@ class Connector:
     what Spark needs for a table, which is read or is written, besides what PySpark brings, or nothing: the group and
     artefact, in Maven's repositories, of a package that Spark publishes with each of its versions. ``refused`` are
     options of Flink's connector that this one has not, and why, ``idle`` those that change nothing here, which
-    compiling leaves out with a note; with a dot at the end, all below. ``instead`` says what to do instead of setting an option that is not there, and
-    ``values``, by option, instead of a value. ``partitions`` says whether a table can be PARTITIONED BY columns.
+    compiling leaves out with a note; with a dot at the end, all below. ``instead`` says what to do instead of setting
+    an option that is not there, and ``values``, by option, instead of a value. ``partitions`` says whether a table can
+    be PARTITIONED BY columns.
     ``times`` says whether a table can have columns of TIME.
     """
 

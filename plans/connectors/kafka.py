@@ -27,6 +27,7 @@ from hintplan.plans.connectors.messages.format_options import (
     FORMATS,
     IDLE_OF_FORMATS,
     INSTEAD_OF_FORMATS,
+    INSTEAD_OF_KEYS,
     INSTEAD_OF_OPTIONS,
     PART_OPTIONS,
     PREFIXED,
@@ -128,7 +129,7 @@ def _check(path: str, table: Table) -> Iterator[Diagnostic]:
     if options.get("sink.delivery-guarantee", "").lower() == "exactly-once":
         yield Diagnostic(
             message="'sink.delivery-guarantee' = 'exactly-once' is not held: a batch that is replayed is written again",
-            hint=f"write 'at-least-once'; or 'connector' = 'upsert-{KAFKA.name}', with a PRIMARY KEY, by which messages "
+            hint=f"write 'at-least-once'; or 'connector' = 'upsert-{KAFKA.name}' with a PRIMARY KEY, where messages "
             "that come again change nothing",
             path=f"{path}.sink.delivery-guarantee",
         )
@@ -219,7 +220,7 @@ KAFKA = Connector(
     values={
         "format": _FORMATS,
         "value.format": _FORMATS,
-        "key.format": INSTEAD_OF_FORMATS,
+        "key.format": INSTEAD_OF_KEYS,
         "scan.startup.mode": {
             "group-offsets": "write 'earliest-offset' or 'latest-offset', where the first run begins; "
             "later ones go on by their checkpoint"

@@ -27,6 +27,7 @@ from hintplan.plans.connectors.messages.check_formats import check_formats
 from hintplan.plans.connectors.messages.format_options import (
     CHANGELOGS,
     INSTEAD_OF_FORMATS,
+    INSTEAD_OF_KEYS,
     INSTEAD_OF_OPTIONS,
     PART_OPTIONS,
     PREFIXED,
@@ -89,5 +90,5 @@ UPSERT_KAFKA = Connector(
         "scan.startup.mode": "leave it out: a topic of upserts is read from its beginning",
         **INSTEAD_OF_OPTIONS,
     },
-    values={"key.format": INSTEAD_OF_FORMATS, "value.format": {**_NO_CHANGES, **INSTEAD_OF_FORMATS}},
+    values={"key.format": INSTEAD_OF_KEYS, "value.format": {**_NO_CHANGES, **INSTEAD_OF_FORMATS}},
 )

@@ -72,7 +72,7 @@ def errors_rendered(
 
 
 def findings_rendered(findings: Sequence[Finding], text_of: Callable[[str | None], str], *, verbose: bool) -> list[str]:
-    """Findings as :func:`rendered` shows each, warnings first; settings without effect in one line, unless ``verbose``."""
+    """Findings as :func:`rendered` shows each, warnings first; idle settings in one line, unless ``verbose``."""
     shown = sorted(findings, key=lambda found: found.severity != "warning")
     idle = [] if verbose else [found for found in shown if found.idle]
     lines = [

@@ -95,7 +95,7 @@ IDLE: Mapping[str, str] = {
     "source.monitor-interval": "a stream looks for new files before each micro-batch, and a batch job once",
     "source.report-statistics": "Spark has statistics of its own",
 }
-"""What Flink's connector has besides and changes no row, and why it has no effect here; with a dot at its end, all below."""
+"""What Flink's connector has besides and changes no row, and why it has no effect; with a dot at its end, all below."""
 
 REFUSED: Mapping[str, str] = {
     "sink.partition-commit.": _COMMITS,

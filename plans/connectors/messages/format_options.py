@@ -111,8 +111,7 @@ FORMAT_OPTIONS: tuple[Setting, ...] = (
 
 _CHANGES = "let what writes the changes write those of Debezium, and read them with 'debezium-json'"
 _WITHOUT_IDS = "let the messages be written without the id of a schema, and write "
-INSTEAD_OF_FORMATS: Mapping[str, str] = {
-    **dict.fromkeys(("maxwell-json", "ogg-json"), _CHANGES),
+_OF_ROWS: Mapping[str, str] = {
     **dict.fromkeys(("parquet", "orc"), "write 'avro' or 'json': files have this format, not messages"),
     "protobuf-confluent": f"{_WITHOUT_IDS}'protobuf'",
     "protobuf-registry": f"{_WITHOUT_IDS}'protobuf'",
@@ -122,7 +121,13 @@ INSTEAD_OF_FORMATS: Mapping[str, str] = {
     "text": "write 'raw' and one column",
     "string": "write 'raw' and one column",
 }
+INSTEAD_OF_FORMATS: Mapping[str, str] = {**_OF_ROWS, **dict.fromkeys(("maxwell-json", "ogg-json"), _CHANGES)}
 """What to write instead of formats that Flink has for messages, or that are written for it."""
+INSTEAD_OF_KEYS: Mapping[str, str] = {
+    **_OF_ROWS,
+    **dict.fromkeys(("maxwell-json", "ogg-json", *CHANGELOGS), "write 'json': a key is a row, and no change"),
+}
+"""The same of keys."""
 
 
 def _of_parts(options: Mapping[str, str]) -> dict[str, str]:
@@ -159,7 +164,7 @@ INSTEAD_OF_OPTIONS = _of_parts(
         "json.map-null-key.literal": _KEYS_OF_MAPS,
         "debezium-json.map-null-key.mode": _KEYS_OF_MAPS,
         "csv.array-element-delimiter": "write 'json': CSV has no arrays here",
-        "csv.allow-comments": "leave it out: a message is one line; skip those that start with '#' by WHERE, with 'raw'",
+        "csv.allow-comments": "leave it out, and read the lines with 'raw': WHERE NOT line LIKE '#%'",
         "maxwell-json.ignore-parse-errors": "write 'debezium-json.ignore-parse-errors'",
     }
 )
