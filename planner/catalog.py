@@ -197,11 +197,7 @@ def _checked_options(
             error = context.source.error(f"table '{statement.name}': {found.message}", place, found.hint)
         if option in table.options or of_partitions:
             unsure = True
-            if all(
-                known.line != each.line or known.column != each.column
-                for each in error.diagnostics
-                for known in context.source.problems.found
-            ):
+            if not context.source.problems.has_one_at(error):  # LIKE takes wrong options over
                 context.source.problems.add_known(error)
         else:
             lacking += error.diagnostics

@@ -137,7 +137,7 @@ def _compile(session: Session, text: str, name: str | None) -> Compilation:
                     said.append(statement)
             session.check_options(unit)
     _refuse_incomplete(session)
-    if source.problems.found:
+    if source.problems.found or source.problems.doubts:
         raise SqlError(diagnostics=tuple(session.context.report.refusals))
     if job is None:
         message = "the script is empty" if empty else "the script has no INSERT INTO"

@@ -64,6 +64,11 @@ class Problems:
         self.unsure = True
         self._take(error)
 
+    def has_one_at(self, error: SqlError) -> bool:
+        """True if an error was taken down that stands where ``error`` does."""
+        places = {(each.file, each.line, each.column) for each in error.diagnostics}
+        return any((known.file, known.line, known.column) in places for known in self.found)
+
     def _take(self, error: SqlError) -> None:
         self.found.update(dict.fromkeys(error.diagnostics))
         if len(self.found) > MOST:

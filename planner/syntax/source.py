@@ -105,6 +105,7 @@ class Source:
         """
         known = (*self.problems.found, *(() if last is None else last.diagnostics))
         found = tuple(sorted(dict.fromkeys(known), key=self.in_order))
+        assert found or not self.problems.doubts, "something was left out, and no error says why"
         self.problems = Problems()
         if found:
             raise SqlError(diagnostics=found)

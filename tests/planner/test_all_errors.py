@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from hintplan.planner.cli import compile_command
 from hintplan.planner.compile import compile_sql
+from hintplan.planner.describe import known_names
 from hintplan.planner.execute_statement import execute_statement
 from hintplan.planner.session import Session
 from hintplan.planner.syntax.problems import MOST
@@ -225,11 +228,17 @@ def test_an_error_in_a_session_leaves_nothing_behind() -> None:
     assert len(caught.value.diagnostics) == 1
 
 
+def test_what_completion_finds_wrong_is_no_error_of_the_next_statement() -> None:
+    session = Session.open()
+    for statement in (GOOD, "CREATE VIEW v AS SELECT id FROM orders;", "DROP TABLE orders;"):
+        for unit in session.feed(statement):
+            execute_statement(session, unit)
+    columns, _ = known_names(session)
+    assert columns["v"] == ()
+    execute_statement(session, next(session.feed("CREATE TABLE t (a STRING) WITH ('connector' = 'print');")))
+
+
 def test_the_command_shows_each_with_its_line_and_counts_them(tmp_path: Path) -> None:
-    from click.testing import CliRunner
-
-    from hintplan.planner.cli import compile_command
-
     script = tmp_path / "job.sql"
     script.write_text(GOOD.lstrip() + "INSERT INTO sink SELECT a, b FROM orders;\n", encoding="utf-8")
     done = CliRunner().invoke(compile_command, [str(script)])
