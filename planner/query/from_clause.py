@@ -53,19 +53,22 @@ def build_from(compiler: QueryCompiler, select: exp.Select, hints: BlockHints, o
     """Compile the FROM clause of ``select``; columns of ``outer`` are visible, too, if it is a sub-query."""
     inner = compiler if outer is compiler.outer else compiler.seeing(outer)
     problems, first = compiler.context.source.problems, select.args["from_"].this
-    row = single_row(compiler.context, compiler.block)
-    found = _failed(From(relation=row, scope=Scope(inputs=()), name=None), first)
+    source: From | None = None
     with problems.going_on():
-        found = _source(inner, first, hints)
+        source = _source(inner, first, hints)
+    found = source or _failed(inner, first)
     for join in select.args.get("joins") or []:
-        left, found = found, _failed(found, join.this)
+        joined: From | None = None
         with problems.going_on():
-            found = _join(inner, left, join, hints)
+            joined = _join(inner, found, join, hints)
+        found = joined or _failed(inner, join.this, found)
     return replace(found, scope=replace(found.scope, parent=outer))
 
 
-def _failed(left: From, node: exp.Expr) -> From:
-    """``left`` with ``node`` beside it, of which nothing is known as it has an error."""
+def _failed(compiler: QueryCompiler, node: exp.Expr, left: From | None = None) -> From:
+    """What stands for ``node``, beside ``left``: nothing is known of it, as it has an error."""
+    if left is None:
+        left = From(relation=single_row(compiler.context, compiler.block), scope=Scope(inputs=()), name=None)
     name = alias_of(node) or (node.name if isinstance(node, exp.Table) else None)
     added = Input(name=name, kind="", fields=(), offset=offset_of(node), failed=True)
     return replace(left, scope=replace(left.scope, inputs=(*left.scope.inputs, added)), name=None)
@@ -198,11 +201,10 @@ def _join(compiler: QueryCompiler, left: From, join: exp.Join, hints: BlockHints
             correlated = (*correlated, *same)
         right = From(relation=rows, scope=Scope(inputs=(query.input,)), name=query.input.name)
     else:
-        right = _failed(
-            From(relation=single_row(context, compiler.block), scope=Scope(inputs=()), name=None), join.this
-        )
+        source: From | None = None
         with context.source.problems.going_on():
-            right = _source(compiler, join.this, hints)
+            source = _source(compiler, join.this, hints)
+        right = source or _failed(compiler, join.this)
     _check_names(context, left, right.scope.inputs)
     parts, scope, merged = _condition(compiler, left, right, join)
     # Nobody knows whether a table can be looked up whose options are wrong; its columns are there in any case.
