@@ -37,8 +37,8 @@ class Problems:
     """``found`` are the errors, once each. ``doubts`` counts them, and all that was left out because of one.
 
     ``before`` is how many doubts there were before the statement in work.
-    ``unsure`` says that the statement in work reads a table whose options are wrong: then only what its expressions
-    say is certain; ``never_sure``, that this is so of the whole job, whose configuration is wrong.
+    ``unsure`` says that the statement in work reads or writes a table whose options are wrong: nobody knows what its
+    connector would do. ``never_sure`` says that the configuration is wrong: only what expressions say is certain.
     """
 
     found: dict[Diagnostic, None] = field(default_factory=dict)
@@ -50,11 +50,11 @@ class Problems:
     def add(self, error: SqlError, since: int, *, certain: bool = False) -> None:
         """Take ``error`` down, unless it may follow from one that was added when there were more than ``since`` doubts.
 
-        One that is ``certain`` does not come from the options of a table.
+        One that is ``certain`` does not depend on the configuration.
         """
         if isinstance(error, Ended):
             raise error
-        known = self.doubts == since and (certain or not (self.unsure or self.never_sure))
+        known = self.doubts == since and (certain or not self.never_sure)
         self.doubts += 1
         if known:
             self._take(error)

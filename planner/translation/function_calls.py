@@ -86,7 +86,10 @@ def _user_call(t: Translator, node: exp.Expr) -> Expr:
 
 def _cast(t: Translator, node: exp.Expr, name: str) -> Expr:
     value, target = node.expressions
-    found, offset = t.expression(value), offset_of(node)
+    offset = offset_of(node)
+    if value is None:
+        raise t.source.error(f"{name} has nothing to convert", offset, f"write {name}(x AS BIGINT)")
+    found = t.expression(value)
     try:
         data_type = parse_type(target.name)
     except ValueError as error:

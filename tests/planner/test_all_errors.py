@@ -148,10 +148,11 @@ def errors(script: str, **more: str) -> list[str]:
         ),
         (
             "CREATE TABLE t (a INT) WITH ('connector' = 'kafkaa');\nINSERT INTO sink SELECT a, x FROM t;\n"
-            "INSERT INTO t SELECT 1;\nCREATE TABLE u WITH ('x' = '1') LIKE t;\nINSERT INTO u SELECT 1;",
+            "INSERT INTO t SELECT y FROM nope;\nCREATE TABLE u WITH ('x' = '1') LIKE t;\nINSERT INTO u SELECT 1;",
             [
                 "5:30 table 't': there is no connector 'kafkaa'",
                 "6:28 unknown column 'x' in 't'",
+                "7:29 unknown table 'nope'",
             ],
         ),
         (
