@@ -13,7 +13,6 @@ from collections.abc import Iterator
 
 from hintplan.plans.connectors.connector import COLUMN_OPTIONS, Connector, MetadataKey
 from hintplan.plans.connectors.options import bad_value, option
-from hintplan.plans.connectors.others import instead_of
 from hintplan.plans.connectors.table import CONNECTORS, connector_of
 from hintplan.plans.declarations.tables import Table, TableColumn
 from hintplan.plans.declarations.types import parse_type
@@ -94,9 +93,11 @@ def _check(path: str, table: Table) -> Iterator[Diagnostic]:
         known = ", ".join(sorted(CONNECTORS))
         close = nearest(connector or "", CONNECTORS)
         hint = f"did you mean {close!r}? Known are {known}" if close else f"write 'connector' = one of {known}"
+        others = (each.stands_in.get((connector or "").lower()) for each in CONNECTORS.values())
+        instead = next((text for text in others if text), None)
         yield Diagnostic(
             message=f"there is no connector {connector!r}" if connector else "the table names no connector",
-            hint=instead_of(connector or "") or hint,
+            hint=instead or hint,
             path=f"{path}.connector",
         )
         return
@@ -104,7 +105,7 @@ def _check(path: str, table: Table) -> Iterator[Diagnostic]:
     said = {problem.path for problem in own}
     for problem in _check_given(path, table, spec):
         # What a connector itself says of an option of a family knows more of it.
-        if problem.path not in said or _bare(path, problem) in spec.settings:
+        if problem.path not in said or not _bare(path, problem).startswith(spec.families):
             yield problem
     for wanted in spec.options:
         if wanted.required and wanted.name not in table.options:

@@ -140,7 +140,8 @@ class Connector:
     options of Flink's connector that this one has not, and why, ``idle`` those that change nothing here, which
     compiling leaves out with a note; with a dot at the end, all below. ``instead`` says what to do instead of setting
     an option that is not there, and ``values``, by option, instead of a value. ``partitions`` says whether a table can
-    be PARTITIONED BY columns.
+    be PARTITIONED BY columns. ``stands_in`` are connectors that jobs of Flink have and
+    hintplan has not, with how to do without by this one.
     ``times`` says whether a table can have columns of TIME.
     """
 
@@ -163,6 +164,7 @@ class Connector:
     idle: Mapping[str, str] = field(default_factory=dict)
     instead: Mapping[str, str] = field(default_factory=dict)
     values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    stands_in: Mapping[str, str] = field(default_factory=dict)
     partitions: bool = False
     times: TimesOfDay = "never"
 

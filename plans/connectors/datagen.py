@@ -237,4 +237,7 @@ DATAGEN = Connector(
     reading=Reading(is_bounded=_is_bounded, bounding_option=_NUMBER_OF_ROWS),
     check=_check,
     idle={"scan.parallelism": "rows are made by as many tasks as there are cores"},
+    stands_in=dict.fromkeys(
+        ("faker", "socket", "values"), "write 'connector' = 'datagen', or put rows into files and read them"
+    ),
 )

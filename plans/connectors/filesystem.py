@@ -258,4 +258,12 @@ FILESYSTEM = Connector(
     values={"format": INSTEAD_OF_FORMATS},
     partitions=True,
     times="in texts",
+    stands_in={
+        **dict.fromkeys(
+            ("s3", "hdfs", "file", "files"),
+            "write 'connector' = 'filesystem', with the directory of the files as 'path'",
+        ),
+        "hive": "write 'connector' = 'filesystem', with the directory of the table as 'path', and 'format' = 'parquet' "
+        "or 'orc'",
+    },
 )

@@ -415,4 +415,5 @@ JDBC = Connector(
         "lookup.cache.max-rows": f"{_CACHE}'lookup.partial-cache.max-rows'",
         "lookup.cache.ttl": f"{_CACHE}'lookup.partial-cache.expire-after-write'",
     },
+    stands_in=dict.fromkeys(("mysql", "postgres", "postgresql", "mariadb", "sqlite"), "write 'connector' = 'jdbc'"),
 )

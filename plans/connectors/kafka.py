@@ -151,6 +151,7 @@ def extras_of_topics(table: Table) -> tuple[str, ...]:
 
 
 OLD_OPTIONS = "write 'connector', and the options as Flink has had them since 1.11"
+TAKES_CHANGES = "'connector' = 'kafka', whose messages may be changes"
 _NO_TRANSACTIONS = "messages are sent without transactions"
 IDLE: Mapping[str, str] = {
     **IDLE_PROPERTIES,
@@ -229,5 +230,26 @@ KAFKA = Connector(
             "fixed": "leave it out: the messages of a key go to one partition",
             "round-robin": "leave it out: messages without a key go to any partition",
         },
+    },
+    stands_in={
+        **dict.fromkeys(
+            (
+                "mysql-cdc",
+                "postgres-cdc",
+                "oracle-cdc",
+                "sqlserver-cdc",
+                "mongodb-cdc",
+                "db2-cdc",
+                "tidb-cdc",
+                "vitess-cdc",
+                "oceanbase-cdc",
+            ),
+            "let Debezium write the changes to a topic, and read it: 'connector' = 'kafka', 'format' = 'debezium-json'",
+        ),
+        **dict.fromkeys(
+            ("kinesis", "firehose", "sqs", "pulsar", "rabbitmq", "pubsub", "rocketmq"),
+            "bring the messages to a topic, such as with Kafka Connect, and use 'connector' = 'kafka'",
+        ),
+        **dict.fromkeys(("kafka-0.10", "kafka-0.11", "universal"), "write 'connector' = 'kafka'"),
     },
 )

@@ -19,6 +19,7 @@ from hintplan.plans.connectors.kafka import (
     METADATA,
     PARALLEL,
     SPARK_PACKAGE,
+    TAKES_CHANGES,
     TOPIC_OPTIONS,
     check_topic,
     extras_of_topics,
@@ -53,7 +54,7 @@ def _check(path: str, table: Table) -> Iterator[Diagnostic]:
     yield from check_formats(path, table)
 
 
-_NO_CHANGES = dict.fromkeys(CHANGELOGS, "write 'json'; or 'connector' = 'kafka', whose messages may be changes")
+_NO_CHANGES = dict.fromkeys(CHANGELOGS, f"write 'json'; or {TAKES_CHANGES}")
 _REQUIRED = ("key.format", "value.format", "topic")
 
 UPSERT_KAFKA = Connector(
@@ -91,4 +92,20 @@ UPSERT_KAFKA = Connector(
         **INSTEAD_OF_OPTIONS,
     },
     values={"key.format": INSTEAD_OF_KEYS, "value.format": {**_NO_CHANGES, **INSTEAD_OF_FORMATS}},
+    stands_in=dict.fromkeys(
+        (
+            "elasticsearch",
+            "elasticsearch-6",
+            "elasticsearch-7",
+            "elasticsearch-8",
+            "opensearch",
+            "opensearch-1",
+            "opensearch-2",
+            "clickhouse",
+            "doris",
+            "starrocks",
+            "cassandra",
+        ),
+        "write to a topic with 'connector' = 'upsert-kafka', and let a sink of Kafka Connect load it from there",
+    ),
 )

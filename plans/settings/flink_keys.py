@@ -226,7 +226,7 @@ _REFUSED: Mapping[str, RefusedKey] = {
 _UPDATES = "leave it out: each micro-batch writes the groups that changed, and --trigger says how often there is one"
 _ELSEWHERE: Mapping[str, str] = {
     "table.exec.emit.": _UPDATES,
-    "table.exec.hive.": "leave it out, and read the files of the table: 'connector' = 'filesystem'",
+    "table.exec.hive.": "leave it out, and read the files of the table",
     "table.planner": "leave it out: there is one planner",
     "execution.planner": "leave it out: there is one planner",
     "execution.type": "write 'execution.runtime-mode'",

@@ -13,13 +13,13 @@ _MAX_LENGTH = 200
 _MAX_CANDIDATES = 2000
 _MAX_LETTERS = 20_000
 _MOST_MISTAKES = 4
-_MISTAKES_PER_LETTER = 0.34
+_MISTAKES_PER_LETTER = 0.4
 
 
 def nearest(name: str, candidates: Iterable[str]) -> str | None:
     """The candidate with the fewest letters mistyped, swapped, added or left out, ignoring case; None if none is close.
 
-    The first of several that are as close. If none is, a candidate that goes on where ``name`` ends. None, too, if
+    The first of several that are as close. If none is, the shortest that has ``name`` in it, or is in it. None, too, if
     there are absurdly many.
     """
     candidates = [candidate for candidate in candidates if len(candidate) <= _MAX_LENGTH]
@@ -35,9 +35,16 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
         if mistakes is not None:
             best, found = mistakes, candidate
     if found is None and len(name) > 2:
-        begun = (each for each in candidates if each.casefold().startswith(name.casefold()))
-        found = min(begun, key=len, default=None)
+        found = min((each for each in candidates if _is_part(name.casefold(), each.casefold())), key=len, default=None)
     return found
+
+
+def _is_part(a: str, b: str) -> bool:
+    """True if one name has the other in it, or if ``a`` is ``b`` with up to half of its letters left out."""
+    if a in b or (len(b) > 2 and b in a):
+        return True
+    rest = iter(b)
+    return a[0] == b[:1] and len(a) * 2 >= len(b) and all(letter in rest for letter in a)
 
 
 def distance(a: str, b: str, most: int) -> int | None:

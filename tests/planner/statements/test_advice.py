@@ -40,14 +40,14 @@ OPTIONS = [
         (f"'connector' = '{name}', 'hostname' = 'db'", ("Debezium", "'kafka'", "'debezium-json'"), CHANGES)
         for name in ("mysql-cdc", "postgres-cdc", "oracle-cdc", "sqlserver-cdc", "mongodb-cdc")
     ),
-    *((f"'connector' = '{name}'", ("'iceberg'", "'delta'"), None) for name in ("hudi", "paimon")),
+    *((f"'connector' = '{name}'", ("'iceberg'",), None) for name in ("hudi", "paimon")),
     ("'connector' = 'hive'", ("'filesystem'", "'parquet'", "'path'"),
      "'connector' = 'filesystem', 'path' = 'warehouse/t', 'format' = 'parquet'"),
     *(
         (f"'connector' = '{name}'", ("'upsert-kafka'", "Kafka Connect"), f"{UPSERT}, 'value.format' = 'json'")
         for name in ("elasticsearch-7", "opensearch", "clickhouse", "doris", "starrocks")
     ),
-    *((f"'connector' = '{name}'", ("'http'", "'python'"), None) for name in ("hbase-2.2", "mongodb")),
+    *((f"'connector' = '{name}'", ("'python'", "Kafka Connect"), None) for name in ("hbase-2.2", "mongodb")),
     *((f"'connector' = '{name}'", ("Kafka Connect", "'kafka'"), JSON) for name in ("kinesis", "pulsar", "rabbitmq")),
     ("'connector' = 'postgres'", ("'jdbc'",), JDBC),
     ("'connector' = 'mysql'", ("'jdbc'",), JDBC),
@@ -204,7 +204,7 @@ KEYS = {
     "table.exec.sink.not-null-enforcer": "WHERE column IS NOT NULL",
     "s3.access-key": "--conf spark.hadoop.fs.s3a.",
     "spark.sql.shuffle.partitions": "--conf",
-    "table.exec.hive.infer-source-parallelism": "'filesystem'",
+    "table.exec.hive.infer-source-parallelism": "read the files",
 }
 
 
