@@ -38,7 +38,8 @@ class TableEntry:
     """A declared table: its plan form, the fields of the columns that it reads, and what its computed ones compute.
 
     ``declaration`` is what LIKE and ALTER go by; None for a table that no statement declared. ``missing`` is the error
-    for whoever reads or writes the table, which lacks options: LIKE may add them.
+    for whoever reads or writes the table, which lacks options: LIKE may add them. A table that is ``unsure`` has wrong
+    options, so that nobody knows what its connector would do.
     """
 
     table: Table
@@ -49,6 +50,7 @@ class TableEntry:
     computed: tuple[ComputedColumn, ...]
     declaration: CreateTable | None = None
     missing: SqlError | None = None
+    unsure: bool = False
 
     @property
     def written(self) -> tuple[Field, ...]:
@@ -121,7 +123,8 @@ class Catalog:
     """Tables and views by name, in the order of declaration, one namespace; some of them are read as cached results.
 
     Functions have a namespace of their own, and names in lower case. ``bases`` are tables that LIKE took over or
-    a hint completed; ``given`` are those that no statement has declared, which one may still do.
+    a hint completed; ``given`` are those that no statement has declared, which one may still do, and ``failed`` the
+    names of tables, views and functions whose declarations have errors.
     """
 
     tables: dict[str, TableEntry] = field(default_factory=dict)
@@ -130,6 +133,7 @@ class Catalog:
     functions: dict[str, FunctionEntry] = field(default_factory=dict)
     bases: set[str] = field(default_factory=set)
     given: set[str] = field(default_factory=set)
+    failed: set[str] = field(default_factory=set)
 
     def names(self) -> tuple[str, ...]:
         return (*self.tables, *self.views)
@@ -148,6 +152,7 @@ class Catalog:
             functions=dict(self.functions),
             bases=set(self.bases),
             given=set(self.given),
+            failed=set(self.failed),
         )
 
 
@@ -175,11 +180,15 @@ class Environment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
-    """The ``relation`` of a view that was compiled when it was declared; it holds those of the views ``within``."""
+    """The ``relation`` of a view that was compiled when it was declared; it holds those of the views ``within``.
+
+    It is ``unsure`` if a table that it reads is.
+    """
 
     view: CreateView
     relation: Relation
     within: frozenset[str]
+    unsure: bool = False
 
 
 @dataclass(slots=True)
@@ -238,6 +247,7 @@ class Context:
         if self.taken is None or found is None or found.view is not view or self.taken & found.within:
             return None
         self.taken |= found.within
+        self.source.problems.unsure |= found.unsure
         return found.relation
 
     def table(self, name: str) -> TableEntry:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from dataclasses import replace
 
 from hintplan.plans.connectors.columns import BINARY, NESTED, avro_misfit, physical, with_other_keys
 from hintplan.plans.connectors.messages.format_options import (
     DESCRIPTORS,
+    FORMATS,
     IN_AVRO,
     INCLUDE,
+    INSTEAD_OF_OPTIONS,
     MESSAGE,
     OF_REGISTRY,
     PART_OPTIONS,
     PREFIX,
     PREFIXED,
     PROTOBUF,
+    ROWS,
     SETTINGS,
 )
 from hintplan.plans.connectors.messages.formats import Part, key_columns, key_part, value_format, value_part
@@ -32,18 +36,21 @@ _PATTERNS = ("canal-json.database.include", "canal-json.table.include")
 _OF_PARTS = ("key.fields", *(each.name for each in PART_OPTIONS))
 
 
-def check_formats(path: str, table: Table) -> Iterator[Diagnostic]:
-    """What is wrong with formats, their options, and the columns that are in the key and the value."""
+def check_formats(path: str, table: Table, values: Collection[str] = FORMATS) -> Iterator[Diagnostic]:
+    """What is wrong with formats, their options, and the columns that are in the key and the value.
+
+    What a format that keys cannot have, or that is none of ``values``, would need is not told.
+    """
     problems = [*_check_options(path, table), *_check_key(path, table)]
     yield from problems
     if problems or not value_format(table)[0]:
         return
     key = key_part(table)
-    for name, part in (
-        ("key.format", key),
-        ("format" if "format" in table.options else "value.format", value_part(table)),
+    for name, part, formats in (
+        ("key.format", key, ROWS),
+        ("format" if "format" in table.options else "value.format", value_part(table), values),
     ):
-        if part is not None:
+        if part is not None and part.format in formats:
             yield from _check_part(f"{path}.{name}", part)
 
 
@@ -59,14 +66,12 @@ def _check_options(path: str, table: Table) -> Iterator[Diagnostic]:
             setting = SETTINGS.get(name)
             if setting is None:
                 message = f"{key!r} is no option of a format of messages"
-                yield Diagnostic(
-                    message=message, hint=did_you_mean(name, SETTINGS, what="options"), path=f"{path}.{key}"
-                )
+                others = [each for each in SETTINGS if f"{before}.{each}" not in table.options]
+                hint = INSTEAD_OF_OPTIONS.get(key) or did_you_mean(name, others, what="options")
+                yield Diagnostic(message=message, hint=hint, path=f"{path}.{key}")
                 continue
-            if problem := bad_value(setting, text):
-                yield Diagnostic(
-                    message=f"{before}.{problem[0].lstrip(chr(39))}", hint=problem[1], path=f"{path}.{key}"
-                )
+            if problem := bad_value(replace(setting, name=key), text):
+                yield Diagnostic(message=problem[0], hint=problem[1], path=f"{path}.{key}")
         elif name not in SETTINGS:
             continue
         if chosen.get(before) != of_format:
