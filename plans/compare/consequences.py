@@ -107,7 +107,7 @@ def emptied_operators(before: Plan, after: Plan) -> frozenset[str]:
     if before.mode == "batch" or after.mode == "batch":
         return frozenset()
     recorded = query_records(before, queries(before))
-    verdicts = carried(recorded, query_records(after, continued(after, recorded)))
+    verdicts = carried(recorded, query_records(after, continued(after, recorded, before)))
     lost = ("starts empty", "cannot be read")
     return frozenset(s.operator for verdict in verdicts for s in verdict.states if s.outcome in lost)
 

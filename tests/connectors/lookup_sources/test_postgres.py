@@ -245,7 +245,7 @@ class TestLookups:
     def test_a_wrong_password_is_said_but_not_repeated(self, server, mode, monkeypatch):
         monkeypatch.setenv("SHOP_PASSWORD", "wrong-battery-8")
         with asked(mode, context(options(server, "rates"), RATES, keys=["code"])) as ask:
-            with pytest.raises(SourceUnavailable, match="password authentication failed for user") as caught:
+            with pytest.raises(RunError, match="password authentication failed for user") as caught:
                 ask(("EUR",))
             assert "wrong-battery-8" not in str(caught.value)
             assert caught.value.__suppress_context__
@@ -254,7 +254,7 @@ class TestLookups:
         monkeypatch.setenv("SHOP_USER", "secret-user-9")
         where = context(options(server, "rates") | {"username": "${env:SHOP_USER}"}, RATES, keys=["code"])
         with asked(mode, where) as ask:
-            with pytest.raises(SourceUnavailable, match="authentication failed") as caught:
+            with pytest.raises(RunError, match="authentication failed") as caught:
                 ask(("EUR",))
             assert "secret-user-9" not in str(caught.value)
             assert "${env:SHOP_USER}" in str(caught.value)

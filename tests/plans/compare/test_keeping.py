@@ -21,6 +21,8 @@ from hintplan.plans.operators import KINDS, Calc, op_name
 from hintplan.plans.operators.calc import SelectItem
 from tests.operator_kinds import compiled
 
+pytestmark = pytest.mark.usefixtures("worded_for_commands")
+
 STATEFUL = [kind.op for kind in KINDS if kind.keeps_state]
 
 TABLES = """
