@@ -93,6 +93,8 @@ def test_state_that_starts_empty_is_named_with_its_cause_and_run_says_so_before_
     assert run.returncode == 1
     assert "aggregate_r starts empty (aggregate_r.aggregates expr0: SUM → MAX" in run.stderr
     assert "--allow-state-drop" in run.stderr
+    for name in ("o", "c"):
+        (folder / name).mkdir()
     # In a process: this one may have a session of Spark, which a run would use.
     command = [sys.executable, "-m", "hintplan", "run", "plan.json", "--checkpoint", "checkpoint", "--allow-state-drop"]
     told = subprocess.run(
