@@ -15,6 +15,8 @@ from hintplan.plans.merge.overwrite import edits_in
 from hintplan.plans.merge.rebase import rebase
 from tests.planner.goldens import ALLOWED, CASES, read_cases, with_tables
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent.parent
 ENRICH = ROOT / "examples" / "enrich"
 JOBS = {

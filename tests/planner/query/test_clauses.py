@@ -21,6 +21,8 @@ from hintplan.planner.syntax.dialect import parse_query
 from hintplan.plans.errors import SqlError
 from tests.planner.results.test_each_clause_of_a_block_counts import FILES, PLACES
 
+pytestmark = pytest.mark.slow
+
 HONOURED: dict[type[exp.Expr], set[str]] = {
     exp.Select: {
         *("hint", "expressions", "from_", "joins", "where", "group", "having", "qualify", "distinct", "with_"),

@@ -9,6 +9,8 @@ from hintplan.plans.analysis.validate import validate
 from tests.planner.results.plan_in_sqlite import database, run_plan
 from tests.planner.results.test_plans_mean_what_the_query_says import DECLARATIONS, compiled, tables
 
+pytestmark = pytest.mark.slow
+
 BATCH = "SET 'execution.runtime-mode' = 'batch';"
 
 ORDERED = [

@@ -19,6 +19,8 @@ from hintplan.plans.model.plan import Plan
 from tests.planner.results.plan_in_sqlite import database, run_plan
 from tests.runtime.pipeline import Pipeline
 
+pytestmark = pytest.mark.slow
+
 Row = tuple[object, ...]
 A: list[Row] = [(1, 1, 5), (2, 2, 6), (3, 1, 7), (4, None, 8), (5, 3, None), (6, 2, 4), (7, 1, 9)]
 B: list[Row] = [(1, 1, 7), (2, 2, 6), (3, 1, 5), (4, None, 8), (5, 2, 4), (6, 2, 10), (7, 1, 3), (8, 3, 8)]

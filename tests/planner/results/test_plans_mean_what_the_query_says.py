@@ -13,6 +13,8 @@ from tests.planner.results.plan_in_sqlite import database, run_plan
 from tests.planner.results.random_queries import random_query
 from tests.sample import sampled
 
+pytestmark = pytest.mark.slow
+
 COLUMNS = {
     "a": ("a_id", "a_k", "a_v", "a_s"),
     "b": ("b_id", "b_k", "b_v", "b_s"),

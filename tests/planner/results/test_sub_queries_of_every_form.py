@@ -21,6 +21,8 @@ from tests.planner.results.plan_in_sqlite import database, run_plan
 from tests.runtime.pipeline import Pipeline
 from tests.sample import sampled
 
+pytestmark = pytest.mark.slow
+
 Row = tuple[object, ...]
 NAMES = ("a", "b", "c")
 FILES = "'connector' = 'filesystem', 'format' = 'json', 'path' = 'x'"

@@ -16,6 +16,8 @@ from tests.planner.results.plan_in_sqlite import database, run_plan
 from tests.runtime.pipeline import Pipeline
 from tests.sample import sampled
 
+pytestmark = pytest.mark.slow
+
 Row = tuple[object, ...]
 A: list[Row] = [(1, 1, 0), (2, 1, 5), (3, 2, 1), (4, None, 2), (5, 3, None), (6, 2, 0)]
 B: list[Row] = [(1, 1, 3), (2, 2, None), (3, 1, 0), (4, None, 1)]
