@@ -64,26 +64,40 @@ class _Form(NamedTuple):
 
 
 @cache
-def _forms() -> Mapping[tuple[str, str, int], tuple[_Form, ...]]:
-    """The forms by kind, text and number of parts of their trees: the largest first, then those with fewer places."""
-    pairs = json.loads(Path(__file__).with_name("flink_forms.json").read_text(encoding="utf-8"))
-    found: dict[tuple[str, str, int], list[_Form]] = {}
-    for flink, spark in ((flink, text) for flink, texts in pairs.items() for text in texts):
-        tree = read(spark)
-        assert tree is not None, spark
-        inside = _without_guard(tree)[1]
-        form = _Form(flink, inside if _places(inside) == _places(tree) else tree)
-        found.setdefault(_key(form.tree), []).append(form)
-    return {key: tuple(sorted(forms, key=_order)) for key, forms in found.items()}
+def _texts() -> Mapping[str, Mapping[str, list[str]]]:
+    found: Mapping[str, Mapping[str, list[str]]] = json.loads(
+        Path(__file__).with_name("flink_forms.json").read_text(encoding="utf-8")
+    )
+    return found
+
+
+@cache
+def _forms(root: str) -> tuple[_Form, ...]:
+    """The forms whose trees have this root: the largest first, then those with fewer places."""
+    texts = _texts().get(root, {})
+    forms = [
+        _Form(flink, tree) for flink, each in texts.items() for text in each if (tree := form_of(text)) is not None
+    ]
+    return tuple(sorted(forms, key=_order))
+
+
+def form_of(spark: str) -> Node | None:
+    """The tree by which a form is found: what is computed where no argument is NULL, if that has all of its places."""
+    tree = read(spark)
+    if tree is None:
+        return None
+    inside = _without_guard(tree)[1]
+    return inside if _places(inside) == _places(tree) else tree
+
+
+def root_of(tree: Node) -> str:
+    """The words under which the file has a form."""
+    return f"{tree.kind} {tree.text}".strip()
 
 
 def _places(form: Node) -> set[str]:
     own = set(_PLACE.findall(form.text)) if form.kind in ("name", "string") else set()
     return own.union(*map(_places, form.parts))
-
-
-def _key(node: Node) -> tuple[str, str, int]:
-    return node.kind, node.text, len(node.parts)
 
 
 def _order(form: _Form) -> tuple[int, int]:
@@ -154,7 +168,7 @@ class _Writer:
             return self.document(made), _PRIMARY
         guarded, inside = _without_guard(node)
         for tests, tree in (((), node), (guarded, inside)) if guarded else (((), node),):
-            for form in _forms().get(_key(tree), ()):
+            for form in _forms(root_of(tree)):
                 found: dict[str, Node] = {}
                 if _matches(form.tree, tree, found) and set(tests) <= set(found.values()):
                     return self.filled(form.flink, found), _strength(form.flink)

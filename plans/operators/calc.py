@@ -50,9 +50,10 @@ def _columns(calc: Calc, inputs: Sequence[Columns], plan: Declared) -> Columns:
 
 def _check(calc: Calc, inputs: Sequence[Columns], plan: Declared, path: str) -> Iterator[Diagnostic]:
     passed = [item.name for item in calc.select if item.expression is None]
-    yield from check_known(passed, types_of(inputs[0]), f"{path}.select", "column")
+    types = types_of(inputs[0])
+    yield from check_known(passed, types, f"{path}.select", "column")
     for below, text in _expressions(calc):
-        yield from check_read(text, types_of(inputs[0]), f"{path}.{below}", "column of the input")
+        yield from check_read(text, types, f"{path}.{below}", "column of the input")
     yield from check_names([item.name for item in calc.select], path, "select")
 
 

@@ -211,9 +211,9 @@ def compiled(call: str, types: Sequence[str]) -> str | None:
     return items[0].expression if len(items) == 1 else None
 
 
-def forms() -> dict[str, list[str]]:
-    """What the compiler makes of each call; all that it makes of it, for columns of several types."""
-    found: dict[str, list[str]] = {}
+def forms() -> dict[str, dict[str, list[str]]]:
+    """What the compiler makes of each call, for columns of several types; by the roots of the trees."""
+    found: dict[str, dict[str, list[str]]] = {}
     known: set[str] = set()
     for sample, alternatives in _samples():
         for types in product(*alternatives):
@@ -230,7 +230,9 @@ def forms() -> dict[str, list[str]]:
             if tree is None or not is_general or spark in known or _is_plain(tree):
                 continue
             known.add(spark)
-            found.setdefault(flink, []).append(spark)
+            form = shown.form_of(spark)
+            assert form is not None
+            found.setdefault(shown.root_of(form), {}).setdefault(flink, []).append(spark)
     return found
 
 
