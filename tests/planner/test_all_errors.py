@@ -142,6 +142,10 @@ def errors(script: str, **more: str) -> list[str]:
             ["5:25 unknown column 'a' in 'orders'"],
         ),
         (
+            "ALTER TABLE orders ADD (x STRNG);\nINSERT INTO sink SELECT x, y FROM orders;",
+            ["5:27 type STRNG is not supported"],
+        ),
+        (
             "CREATE FUNCTION f AS 'com.shop.F';\n"
             "INSERT INTO sink SELECT id, f(customer) FROM orders, LATERAL TABLE(f(id)) AS T(x);",
             ["5:34 a function without LANGUAGE is one in JAVA"],
