@@ -7,24 +7,25 @@ Owns the meaning of a declaration: names, types of computed columns, keys, water
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from hintplan.planner.context import ComputedColumn, Context, TableEntry, Tried
 from hintplan.planner.declarations.alter import altered
 from hintplan.planner.declarations.like import derived
-from hintplan.planner.expressions.typed import Call, Expr, is_user_call, named, walk
+from hintplan.planner.expressions.typed import Call, Expr, Field, is_user_call, named, walk
 from hintplan.planner.query.queries import build_view
 from hintplan.planner.sinks.create_as import with_query_columns
 from hintplan.planner.statements.model import AlterTable, AlterView, CreateTable, CreateView, Drop, Like
 from hintplan.planner.syntax.dialect import parse_expression
+from hintplan.planner.syntax.problems import FollowUp
 from hintplan.planner.translation.expressions import clause_translator
 from hintplan.planner.translation.scope import Input, Scope
-from hintplan.plans.connectors.check import check_table
+from hintplan.plans.connectors.check import check_given, check_table
 from hintplan.plans.connectors.table import CONNECTORS, connector_of
 from hintplan.plans.declarations.tables import Table, TableColumn, Watermark
 from hintplan.plans.declarations.types import DataType
-from hintplan.plans.errors import SqlError
+from hintplan.plans.errors import Diagnostic, SqlError
 from hintplan.plans.text.names import did_you_mean
 
 
@@ -43,6 +44,8 @@ def declare_table(context: Context, statement: CreateTable) -> bool:
 def _base(context: Context, like: Like) -> CreateTable:
     """The declaration that LIKE takes over."""
     catalog = context.catalog
+    if like.table in catalog.failed and like.table not in catalog.names():
+        raise FollowUp
     if like.table in catalog.views:
         message, advice = f"'{like.table}' is a view, and LIKE takes tables", "write CREATE TABLE ... AS SELECT"
         raise context.source.error(message, like.offset, advice)
@@ -55,8 +58,38 @@ def _base(context: Context, like: Like) -> CreateTable:
 
 
 def _entry(context: Context, statement: CreateTable) -> TableEntry:
-    """The table that ``statement`` declares, which names every column; SqlError if that makes no sense."""
-    _check_columns(context, statement)
+    """The table that ``statement`` declares, which names every column; SqlError if that makes no sense.
+
+    What is wrong with its options, and leaves its columns as they are, is taken down.
+    """
+    problems = context.source.problems
+    since = problems.doubts
+    if since != problems.before:  # a column could not be read
+        given = Table(columns=(), options=_with_effect(context, statement))
+        _checked_options(context, statement, given, check_given(statement.name, given))
+        raise FollowUp
+    with problems.whole():
+        for check in (_check_columns, _check_key, _check_partitions):
+            with problems.going_on():
+                check(context, statement)
+        table, fields, computed = _table(context, statement)
+        found = check_table(statement.name, table) if problems.doubts == since else check_given(statement.name, table)
+        unsure, missing = _checked_options(context, statement, table, found)
+    return TableEntry(
+        table=table,
+        offset=statement.offset,
+        temporary=statement.temporary,
+        option_offsets=statement.option_offsets,
+        fields=fields,
+        computed=computed,
+        declaration=statement,
+        missing=missing,
+        unsure=unsure,
+    )
+
+
+def _check_key(context: Context, statement: CreateTable) -> None:
+    """SqlError for a column of the primary key that is not physical, or listed twice."""
     declared = {c.name: c for c in statement.columns}
     for name in statement.primary_key:
         if name not in declared or not declared[name].is_physical:
@@ -70,7 +103,10 @@ def _entry(context: Context, statement: CreateTable) -> TableEntry:
         if statement.primary_key.count(name) > 1:
             message = f"primary key column '{name}' is listed twice"
             raise context.source.error(message, statement.key_offset, "list it once")
-    _check_partitions(context, statement)
+
+
+def _table(context: Context, statement: CreateTable) -> tuple[Table, tuple[Field, ...], tuple[ComputedColumn, ...]]:
+    """The table in its plan form, and its columns: those that are read, and those that are computed."""
     fields = tuple(context.field(c.name, c.type) for c in statement.columns if c.type is not None)
     scope = Scope(inputs=(Input(name=statement.name, kind="table", fields=fields, offset=statement.offset),))
     translator = clause_translator(context, scope, "a computed column")
@@ -95,7 +131,8 @@ def _entry(context: Context, statement: CreateTable) -> TableEntry:
     watermark = None
     if statement.watermark:
         column, expression, offset = statement.watermark
-        _check_watermark(context, column, {**types, **{f.name: f.type for f in fields}}, offset)
+        with context.source.problems.going_on():
+            _check_watermark(context, column, {**types, **{f.name: f.type for f in fields}}, offset)
         watermark = Watermark(column=column, expression=expression)
     table = Table(
         columns=columns,
@@ -105,25 +142,17 @@ def _entry(context: Context, statement: CreateTable) -> TableEntry:
         comment=statement.comment,
         options=_with_effect(context, statement),
     )
-    return TableEntry(
-        table=table,
-        offset=statement.offset,
-        temporary=statement.temporary,
-        option_offsets=statement.option_offsets,
-        fields=fields,
-        computed=computed,
-        declaration=statement,
-        missing=_checked_options(context, statement, table),
-    )
+    return table, fields, computed
 
 
 def _with_effect(context: Context, statement: CreateTable) -> dict[str, str]:
     """The options without those of Flink that change nothing here, which are noted."""
     connector = CONNECTORS.get(statement.options.get("connector", ""))
-    idle = {} if connector is None else {key: connector.idle[key] for key in statement.options if key in connector.idle}
+    reasons = {} if connector is None else {key: connector.why_idle(key) for key in statement.options}
+    idle = {key: reason for key, reason in reasons.items() if reason is not None}
     for key, reason in idle.items():
         place = statement.option_offsets.get(key, statement.offset)
-        context.report.note(f"'{key}' has no effect: {reason}", place)
+        context.report.note_idle(f"'{key}' has no effect: {reason}", place)
     return {key: value for key, value in statement.options.items() if key not in idle}
 
 
@@ -147,11 +176,16 @@ def _computed(context: Context, name: str, expr: Expr) -> ComputedColumn:
     return ComputedColumn(name=name, expr=expr, functions=functions)
 
 
-def _checked_options(context: Context, statement: CreateTable, table: Table) -> SqlError | None:
-    """SqlError for a wrong option; for one that is missing, the error to raise where the table is used."""
-    missing: SqlError | None = None
+def _checked_options(
+    context: Context, statement: CreateTable, table: Table, problems: Iterable[Diagnostic]
+) -> tuple[bool, SqlError | None]:
+    """Take down the ``problems`` of options that are there, and say whether there are any; also the error to raise
+    where the table is used, for options that are missing.
+    """
+    lacking: list[Diagnostic] = []
+    unsure = False
     places = {c.name: c.offset for c in statement.columns}
-    for found in check_table(statement.name, table):
+    for found in problems:
         column = (found.path or "").removeprefix(f"tables.{statement.name}.columns.")
         of_partitions = (found.path or "") == f"tables.{statement.name}.partitioned-by"
         place = statement.partitioned_offset if of_partitions else places.get(column, statement.offset)
@@ -162,9 +196,12 @@ def _checked_options(context: Context, statement: CreateTable, table: Table) -> 
             place = statement.option_offsets[option]
             error = context.source.error(f"table '{statement.name}': {found.message}", place, found.hint)
         if option in table.options or of_partitions:
-            raise error
-        missing = missing or error
-    return missing
+            unsure = True
+            if not context.source.problems.has_one_at(error):  # LIKE takes wrong options over
+                context.source.problems.add_known(error)
+        else:
+            lacking += error.diagnostics
+    return unsure, SqlError(diagnostics=tuple(lacking)) if lacking else None
 
 
 def alter_table(context: Context, statement: AlterTable) -> bool:
@@ -246,7 +283,8 @@ def _try_view(context: Context, view: CreateView) -> None:
             relation = build_view(context, view)
             if context.dynamic == known:
                 within = frozenset((view.name, *context.taken))
-                context.tried[view.name] = Tried(view=view, relation=relation, within=within)
+                unsure = context.source.problems.unsure
+                context.tried[view.name] = Tried(view=view, relation=relation, within=within, unsure=unsure)
     finally:
         context.taken = None
         if before is not None:

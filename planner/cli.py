@@ -19,7 +19,7 @@ from hintplan.plans.errors import PlanError, SqlError
 from hintplan.plans.files.codec import dumps, put_plan_bytes
 from hintplan.plans.files.plan_source import init_texts
 from hintplan.plans.merge.overwrite import refuse_overwrite
-from hintplan.plans.text.findings import rendered
+from hintplan.plans.text.findings import errors_rendered, findings_rendered
 from hintplan.plans.text.terminal import say
 from hintplan.plans.text.text_file import read_text
 
@@ -36,6 +36,7 @@ _STDIN = "<stdin>"
 @click.option("--name", help="The plan's name, unless the script sets 'pipeline.name'.")
 @click.option("--keep-edits", metavar="OLD", help="Carry the edits of this plan over, as 'hintplan rebase' does.")
 @click.option("--overwrite", is_flag=True, help="Replace the file of -o even if it has edits, or is no plan.")
+@click.option("--verbose", is_flag=True, help="List the settings of Flink that have no effect here, and why.")
 @click.option("--json", "as_json", is_flag=True, help="With --keep-edits: print what became of the edits as JSON.")
 @rebase_options
 def compile_command(
@@ -48,6 +49,7 @@ def compile_command(
     name: str | None,
     keep_edits: str | None,
     overwrite: bool,
+    verbose: bool,
     as_json: bool,
     moves: tuple[str, ...],
     drop_orphans: bool,
@@ -68,11 +70,10 @@ def compile_command(
             text, config, name=name, file=file, strict_hints=strict_hints, allow_modules=allow_modules, init=texts
         )
     except SqlError as error:
-        shown = "\n".join(rendered(d, texts.get(d.file or "", text), "error") for d in error.diagnostics)
+        shown = errors_rendered(error.diagnostics, lambda name: texts.get(name or "", text))
         raise click.ClickException(shown) from error
-    for finding in done.findings:
-        about = finding.diagnostic
-        say(rendered(about, texts.get(about.file or "", text), finding.severity))
+    for line in findings_rendered(done.findings, lambda name: texts.get(name or "", text), verbose=verbose):
+        say(line)
     missing = keep_edits is not None and not os.path.exists(keep_edits)
     if missing and keep_edits != output:
         raise PlanError("there is no such plan to keep the edits of", file=keep_edits)

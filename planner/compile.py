@@ -27,7 +27,7 @@ from hintplan.planner.statements.model import (
     inserts_of,
 )
 from hintplan.plans.analysis.run_limits import deep_recursion
-from hintplan.plans.errors import Diagnostic
+from hintplan.plans.errors import Diagnostic, SqlError
 from hintplan.plans.model.config import KEYS, canonical_key
 from hintplan.plans.model.optional_groups import with_config_layers
 from hintplan.plans.model.plan import Mode, Plan
@@ -101,12 +101,16 @@ def compile_script(
     session = Session.open(
         config, file=file, strict_hints=strict_hints, allow_modules=allow_modules, functions=functions
     )
-    read_init_files(session, init or {})
     try:
         with deep_recursion():
-            return _compile(session, text, name)
+            read_init_files(session, init or {})
+            done = _compile(session, text, name)
     except RecursionError:
-        raise too_deep(session) from None
+        session.source.raise_problems(too_deep(session))
+    except SqlError as error:
+        session.source.raise_problems(error)
+    session.source.raise_problems()
+    return done
 
 
 def _compile(session: Session, text: str, name: str | None) -> Compilation:
@@ -117,24 +121,28 @@ def _compile(session: Session, text: str, name: str | None) -> Compilation:
     source.spend("characters", len(source.text) + len(text), source.begin)
     for unit in session.feed(text):
         source.spend("statements", 1, unit.start)
-        statement = session.read(unit)
         empty = False
-        if isinstance(statement, CreateTable) and statement.query:
-            statement = session.create_and_fill(statement)
-        if isinstance(statement, Insert | StatementSet):
-            job = job or session.job()
-            for insert in inserts_of(statement):
-                job.insert(insert)
-        else:
-            _declare(session, statement, compiled=job is not None)
-            if isinstance(statement, SetOption):
-                said.append(statement)
-        session.check_options(unit)
+        with session.attempt(unit):
+            statement = session.read(unit)
+            if isinstance(statement, CreateTable) and statement.query:
+                statement = session.create_and_fill(statement)
+            if isinstance(statement, Insert | StatementSet):
+                job = job or session.job()
+                for insert in inserts_of(statement):
+                    with source.problems.going_on():
+                        job.insert(insert)
+            else:
+                _declare(session, statement, compiled=job is not None)
+                if isinstance(statement, SetOption):
+                    said.append(statement)
+            session.check_options(unit)
+    _refuse_incomplete(session)
+    if source.problems.found or source.problems.doubts:
+        raise SqlError(diagnostics=tuple(session.context.report.refusals))
     if job is None:
         message = "the script is empty" if empty else "the script has no INSERT INTO"
         advice = "write INSERT INTO <sink table> SELECT ...: a plan needs a sink"
         raise source.error(message, max(len(source.text.rstrip()), source.begin), advice)
-    _refuse_incomplete(session)
     _warn_of_idle_settings(session, said, job)
     _warn_of_idle_cached(session, said, job)
     file = os.path.basename(source.file) if source.file and not source.file.startswith("<") else None
@@ -156,11 +164,11 @@ def _declare(session: Session, statement: Statement, *, compiled: bool) -> None:
 
 
 def _refuse_incomplete(session: Session) -> None:
-    """SqlError for a table of the script that lacks an option, and that neither LIKE took over nor a hint completes."""
+    """Take down that a table of the script lacks an option, if neither LIKE took it over nor a hint completes it."""
     catalog = session.context.catalog
     for name, entry in catalog.tables.items():
         if entry.missing is not None and name not in catalog.bases and entry.offset >= session.source.begin:
-            raise entry.missing
+            session.source.problems.add_known(entry.missing)
 
 
 def _warn_of_idle_settings(session: Session, said: list[SetOption], job: Job) -> None:

@@ -38,7 +38,8 @@ class TableEntry:
     """A declared table: its plan form, the fields of the columns that it reads, and what its computed ones compute.
 
     ``declaration`` is what LIKE and ALTER go by; None for a table that no statement declared. ``missing`` is the error
-    for whoever reads or writes the table, which lacks options: LIKE may add them.
+    for whoever reads or writes the table, which lacks options: LIKE may add them. A table that is ``unsure`` has wrong
+    options, so that nobody knows what its connector would do.
     """
 
     table: Table
@@ -49,6 +50,7 @@ class TableEntry:
     computed: tuple[ComputedColumn, ...]
     declaration: CreateTable | None = None
     missing: SqlError | None = None
+    unsure: bool = False
 
     @property
     def written(self) -> tuple[Field, ...]:
@@ -121,7 +123,7 @@ class Catalog:
     """Tables and views by name, in the order of declaration, one namespace; some of them are read as cached results.
 
     Functions have a namespace of their own, and names in lower case. ``bases`` are tables that LIKE took over or
-    a hint completed.
+    a hint completed, ``failed`` the names of tables, views and functions whose declarations have errors.
     """
 
     tables: dict[str, TableEntry] = field(default_factory=dict)
@@ -129,6 +131,7 @@ class Catalog:
     cached: dict[str, CachedTable] = field(default_factory=dict)
     functions: dict[str, FunctionEntry] = field(default_factory=dict)
     bases: set[str] = field(default_factory=set)
+    failed: set[str] = field(default_factory=set)
 
     def names(self) -> tuple[str, ...]:
         return (*self.tables, *self.views)
@@ -146,6 +149,7 @@ class Catalog:
             cached=dict(self.cached),
             functions=dict(self.functions),
             bases=set(self.bases),
+            failed=set(self.failed),
         )
 
 
@@ -173,11 +177,15 @@ class Environment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
-    """The ``relation`` of a view that was compiled when it was declared; it holds those of the views ``within``."""
+    """The ``relation`` of a view that was compiled when it was declared; it holds those of the views ``within``.
+
+    It is ``unsure`` if a table that it reads is.
+    """
 
     view: CreateView
     relation: Relation
     within: frozenset[str]
+    unsure: bool = False
 
 
 @dataclass(slots=True)
@@ -233,6 +241,7 @@ class Context:
         if self.taken is None or found is None or found.view is not view or self.taken & found.within:
             return None
         self.taken |= found.within
+        self.source.problems.unsure |= found.unsure
         return found.relation
 
     def table(self, name: str) -> TableEntry:

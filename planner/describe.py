@@ -13,6 +13,7 @@ from hintplan.planner.expressions.scalars import known_functions
 from hintplan.planner.query.queries import build_view
 from hintplan.planner.session import Session
 from hintplan.planner.statements.model import Describe, Show
+from hintplan.planner.syntax.problems import Problems
 from hintplan.planner.syntax.source import Source
 from hintplan.planner.translation.aggregates import NAMES
 from hintplan.plans.client.actions import ShowRows, ShowText
@@ -51,6 +52,7 @@ def known_names(session: Session) -> tuple[dict[str, tuple[str, ...]], tuple[str
                 found[name] = tuple(f.name for f in build_view(context, view).fields)
         except SqlError:
             found[name] = ()
+    context.source.problems = Problems()
     return found, (*known_functions(), *NAMES)
 
 

@@ -39,6 +39,7 @@ from hintplan.planner.statements.model import (
     inserts_of,
 )
 from hintplan.planner.syntax.dialect import Token, TokenType
+from hintplan.planner.syntax.problems import Problems
 from hintplan.planner.syntax.units import Unit
 from hintplan.plans.analysis.run_limits import deep_recursion
 from hintplan.plans.client import actions
@@ -52,16 +53,19 @@ from hintplan.plans.settings.cached import ENABLED
 def execute_statement(session: Session, unit: Unit) -> Performed:
     """Do what ``unit`` says in ``session``; SqlError, and nothing has changed, if it is wrong or unsupported."""
     session.begin_report()
+    session.source.problems = Problems()
     catalog = session.context.catalog.copy()
     try:
-        with deep_recursion():
+        with deep_recursion(), session.attempt(unit):
             statement = session.read(unit)
             action = _action(session, unit, statement)
-        session.check_options(unit)
+            session.check_options(unit)
+        session.source.raise_problems()
         session.context.report.finish(None)
     except (SqlError, RecursionError) as error:
         session.context.catalog = catalog
-        raise (error if isinstance(error, SqlError) else too_deep(session)) from None
+        session.source.raise_problems(error if isinstance(error, SqlError) else too_deep(session))
+        raise
     return Performed(
         action=action,
         findings=tuple(session.context.report.findings),

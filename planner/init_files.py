@@ -22,14 +22,15 @@ _ELSEWHERE = "write it in a script that is compiled with this file: --init is fo
 
 
 def read_init_files(session: Session, files: Mapping[str, str]) -> None:
-    """Read ``files`` in their order, before anything else; SqlError, with file and place, for whatever is wrong."""
+    """Read ``files`` in their order, before anything else; whatever is wrong is taken down, with file and place."""
     for file, text in files.items():
         classes = session.context.classes
         found = tuple(dict.fromkeys((*classes.directories, *directories_of(file))))
         session.context.classes = replace(classes, directories=found)
         try:
             for unit in session.include(file, text):
-                _read(session, unit)
+                with session.attempt(unit):
+                    _read(session, unit)
         except RecursionError:
             raise too_deep(session) from None
 

@@ -78,8 +78,10 @@ class Job:
     def insert(self, statement: Insert) -> None:
         """Compile an INSERT into the job; SqlError for everything wrong or unsupported."""
         self._inserts.append((statement, self._context.catalog.copy()))
-        self._compile(statement)
-        if by_config(self._context):
+        problems = self._context.source.problems
+        with problems.whole():
+            self._compile(statement)
+        if by_config(self._context) and not problems.found:
             self._share_views()
 
     def _share_views(self) -> None:

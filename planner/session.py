@@ -16,9 +16,11 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import assert_never
+from typing import Any, assert_never
 
 from sqlglot.errors import TokenError
 
@@ -73,6 +75,13 @@ Declaration = (
     | AddJar
 )
 """The statements that change the session and do nothing else."""
+
+_DECLARES = re.compile(
+    r"\b(?=(?:CREATE\s+(?:OR\s+REPLACE\s+)?(?:TEMPORARY\s+)?(?:SYSTEM\s+)?\w+|TABLE|VIEW|FUNCTION)\s+"
+    r"(?:IF\s+(?:NOT\s+)?EXISTS\s+)?(?:`?\w+`?\s*\.\s*){0,2}`?(\w+)`?)",
+    re.IGNORECASE,
+)
+"""The names that a statement which cannot be read may declare."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -157,6 +166,25 @@ class Session:
             pieces.append(tokens)
         return read_statement(self.source, context.text, pieces)
 
+    @contextmanager
+    def attempt(self, unit: Unit) -> Iterator[None]:
+        """Take down the errors of ``unit``, which is read inside; what it declares is not there then, but known."""
+        problems, catalog = self.source.problems, self.context.catalog
+        since = problems.before = problems.doubts
+        problems.unsure = False
+        with problems.going_on():
+            yield
+        if problems.doubts == since:
+            return
+        text = self.source.text[unit.start : unit.end]
+        declared = [match[1] for match in _DECLARES.finditer(text)]
+        catalog.failed |= {name for each in declared for name in (each, each.lower())}
+        altered = declared if text[:5].upper() == "ALTER" else []
+        kinds: tuple[dict[str, Any], ...] = (catalog.tables, catalog.views)
+        for kind in kinds:
+            for name in [n for n, each in kind.items() if unit.start <= each.offset < unit.end or n in altered]:
+                del kind[name]
+
     def apply(self, statement: Declaration) -> bool:
         """What a declaration does to the session; whether it did anything. SqlError if it makes no sense."""
         context = self.context
@@ -184,10 +212,16 @@ class Session:
             case UseDefault():
                 return False
             case AddJar():
-                context.report.note(f"ADD JAR has no effect: {why_idle('pipeline.jars')}", statement.offset)
+                context.report.note_idle(f"ADD JAR has no effect: {why_idle('pipeline.jars')}", statement.offset)
                 return False
             case SetOption() | ResetOption():
-                return self._configure(statement)
+                try:
+                    return self._configure(statement)
+                except SqlError as error:
+                    problems = self.source.problems
+                    problems.add(error, problems.doubts, certain=True)
+                    problems.never_sure |= statement.key is not None and canonical_key(statement.key) in KEYS
+                    return False
             case _:
                 assert_never(statement)
 
@@ -202,7 +236,7 @@ class Session:
         if isinstance(statement, SetOption) and (found := _no_effect(statement.key, statement.value)) is not None:
             if isinstance(found, RefusedKey):
                 raise self.source.error(_not_supported(statement.key, found), statement.offset, found.instead)
-            context.report.note(found, statement.offset)
+            context.report.note_idle(found, statement.offset)
             return False
         if statement.key and (why_idle(statement.key) is not None or refused_key(statement.key) is not None):
             return False
@@ -261,7 +295,7 @@ def _heeded(config: Mapping[str, str], report: Report) -> dict[str, str]:
         if idle is None:
             found[key] = value
         else:
-            report.note(idle)
+            report.note_idle(idle)
     return found
 
 

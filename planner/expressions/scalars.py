@@ -27,10 +27,11 @@ from hintplan.planner.expressions.functions import (
     wall_clocks,
 )
 from hintplan.planner.expressions.functions.arguments import Builder, Signature, check, first_null
-from hintplan.planner.expressions.functions.refused import refusal
+from hintplan.planner.expressions.functions.refused import instead_of, refusal
 from hintplan.planner.expressions.typed import BIGINT, STRING, Expr, Literal, call, literal
 from hintplan.planner.syntax.source import Source
 from hintplan.plans.declarations.types import DataType
+from hintplan.plans.errors import SqlError
 from hintplan.plans.text.names import nearest
 
 
@@ -51,13 +52,14 @@ def translate(source: Source, name: str, args: tuple[Expr, ...], offset: int) ->
     raise unknown(source, name, offset)
 
 
-def unknown(source: Source, name: str, offset: int, others: Sequence[str] = ()) -> Exception:
+def unknown(source: Source, name: str, offset: int, others: Sequence[str] = ()) -> SqlError:
     """The error to raise for a function that is none; ``others`` are those that the user declared."""
     refused = refusal(name)
     if refused is not None:
         return source.error(refused[0], offset, refused[1])
     close = nearest(name, (*others, *known_functions()))
     advice = f"did you mean '{close}'?" if close else "docs/functions.md lists those that are"
+    advice = instead_of(name) or advice
     return source.error(f"function {name.upper()} is not supported", offset, advice)
 
 

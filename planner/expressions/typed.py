@@ -65,6 +65,10 @@ class Literal:
     offset: int = attribute(default=0, compare=False)
 
 
+UNKNOWN = Literal(text=None, type=NULL)
+"""What stands for an expression with an error, to be known by identity; never leaves a statement."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
     """An operator or a Spark function of ``args``. ``CAST`` and ``TRY_CAST`` convert to ``type``.

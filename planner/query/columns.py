@@ -18,16 +18,17 @@ from hintplan.planner.translation.translator import Translator, only
 
 
 def projections(context: Context, select: exp.Select, translator: Translator) -> list[tuple[str, Expr]]:
-    """The names and values of what SELECT lists, with ``*`` written out."""
+    """The names and values of what SELECT lists, with ``*`` written out; what is wrong with one is taken down."""
     found: list[tuple[str, Expr]] = []
     for node in select.expressions:
-        expanded = _starred(context, node, translator.scope)
-        if expanded is not None:
-            found.extend(expanded)
-            continue
-        name, body = _output_name(context, node)
-        expression = translator.expression(body)
-        found.append((name if name is not None else _default_name(expression), expression))
+        with context.source.problems.going_on():
+            expanded = _starred(context, node, translator.scope)
+            if expanded is not None:
+                found.extend(expanded)
+                continue
+            name, body = _output_name(context, node)
+            expression = translator.expression(body)
+            found.append((name if name is not None else _default_name(expression), expression))
     return found
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from hintplan.planner.context import Context, Cte, Environment
-from hintplan.planner.expressions.typed import Expr
+from hintplan.planner.expressions.typed import UNKNOWN, Expr
 from hintplan.planner.query.domains import Domain
 from hintplan.planner.query.subquery_values import Value
 from hintplan.planner.relations import Item, Relation
@@ -112,7 +112,10 @@ class QueryCompiler:
         found: dict[int, Value] = {}
         for node in nodes:
             worth = {place: value.worth for place, value in found.items()}
-            found[offset_of(_placed(node))] = self.compile_value(self, replace(translator, values=worth), node)
+            place = offset_of(_placed(node))
+            found[place] = Value(relation=None, on=(), worth=UNKNOWN, offset=place)
+            with self.context.source.problems.going_on():
+                found[place] = self.compile_value(self, replace(translator, values=worth), node)
         return found
 
 

@@ -31,6 +31,7 @@ from hintplan.planner.query.sources.unnests import elements, unnested
 from hintplan.planner.relations import Calc, Item, Join, Relation, StateInput, identity
 from hintplan.planner.statements.model import CreateView
 from hintplan.planner.syntax.dialect import is_comma_join, offset_of
+from hintplan.planner.syntax.problems import FollowUp
 from hintplan.planner.translation.expressions import clause_translator
 from hintplan.planner.translation.scope import Input, Scope, resolve
 from hintplan.planner.translation.translator import only
@@ -51,10 +52,26 @@ class From:
 def build_from(compiler: QueryCompiler, select: exp.Select, hints: BlockHints, outer: Scope | None) -> From:
     """Compile the FROM clause of ``select``; columns of ``outer`` are visible, too, if it is a sub-query."""
     inner = compiler if outer is compiler.outer else compiler.seeing(outer)
-    found = _source(inner, select.args["from_"].this, hints)
+    problems, first = compiler.context.source.problems, select.args["from_"].this
+    source: From | None = None
+    with problems.going_on():
+        source = _source(inner, first, hints)
+    found = source or _failed(inner, first)
     for join in select.args.get("joins") or []:
-        found = _join(inner, found, join, hints)
+        joined: From | None = None
+        with problems.going_on():
+            joined = _join(inner, found, join, hints)
+        found = joined or _failed(inner, join.this, found)
     return replace(found, scope=replace(found.scope, parent=outer))
+
+
+def _failed(compiler: QueryCompiler, node: exp.Expr, left: From | None = None) -> From:
+    """What stands for ``node``, beside ``left``: nothing is known of it, as it has an error."""
+    if left is None:
+        left = From(relation=single_row(compiler.context, compiler.block), scope=Scope(inputs=()), name=None)
+    name = alias_of(node) or (node.name if isinstance(node, exp.Table) else None)
+    added = Input(name=name, kind="", fields=(), offset=offset_of(node), failed=True)
+    return replace(left, scope=replace(left.scope, inputs=(*left.scope.inputs, added)), name=None)
 
 
 def view_relation(compiler: QueryCompiler, view: CreateView, readings: tuple[tuple[str, int], ...] = ()) -> Relation:
@@ -174,7 +191,7 @@ def _join(compiler: QueryCompiler, left: From, join: exp.Join, hints: BlockHints
     side, version = _word(join, "side"), join.this.args.get("version")
     if version is not None:
         right = _input(compiler, join.this, looked_up=True)
-        check_time(context, version, left.relation, left.scope)
+        check_time(context, version, left.relation, left.scope, right.relation)
     elif is_lateral:
         _check_lateral(context, join)
         query = compiler.lateral(join.this, left.scope)
@@ -184,10 +201,14 @@ def _join(compiler: QueryCompiler, left: From, join: exp.Join, hints: BlockHints
             correlated = (*correlated, *same)
         right = From(relation=rows, scope=Scope(inputs=(query.input,)), name=query.input.name)
     else:
-        right = _source(compiler, join.this, hints)
+        source: From | None = None
+        with context.source.problems.going_on():
+            source = _source(compiler, join.this, hints)
+        right = source or _failed(compiler, join.this)
     _check_names(context, left, right.scope.inputs)
     parts, scope, merged = _condition(compiler, left, right, join)
-    if version is not None:
+    # Nobody knows whether a table can be looked up whose options are wrong; its columns are there in any case.
+    if version is not None and not context.source.problems.unsure:
         name = right.name or "_".join(right.relation.base)
         lookup = Lookup(
             name=name,
@@ -336,8 +357,8 @@ def _using(
     for name in names:
         a = resolve(context.source, left.scope, None, name, offset)
         b = resolve(context.source, right.scope, None, name, offset)
-        assert isinstance(a, Ref)
-        assert isinstance(b, Ref)
+        if not isinstance(a, Ref) or not isinstance(b, Ref):
+            raise FollowUp
         if all(a.field not in each.fields for each in left.scope.inputs):
             message = f"USING '{name}' again after a RIGHT or FULL JOIN, whose '{name}' is of either side"
             raise context.source.error(message, offset, f"write ON, and which table's '{name}' is meant")

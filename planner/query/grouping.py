@@ -14,6 +14,7 @@ from sqlglot import exp
 from hintplan.planner.context import Context
 from hintplan.planner.expressions.typed import (
     BIGINT,
+    UNKNOWN,
     AggregateCallExpr,
     Call,
     Expr,
@@ -289,7 +290,7 @@ def _groups(context: Context, select: exp.Select, scope: Scope) -> GroupingSets:
     def column(node: exp.Expr) -> Expr:
         refuse_aliases(source, scope, select, node, "GROUP BY")
         expression = translator.expression(node)
-        if expression.type.root in ("NULL", "INTERVAL"):
+        if expression is not UNKNOWN and expression.type.root in ("NULL", "INTERVAL"):
             raise source.error(f"GROUP BY does not take {expression.type}", offset_of(node), "group by scalar columns")
         return expression
 

@@ -17,6 +17,7 @@ from hintplan.planner.query.clauses import read_clauses
 from hintplan.planner.query.columns import check_comparable, distinct_fields, filtered, own_fields
 from hintplan.planner.query.compiler import QueryCompiler
 from hintplan.planner.query.hint_scope.block import block_hints, warn_of_unused
+from hintplan.planner.query.hint_scope.state_ttl import BlockHints
 from hintplan.planner.query.subquery_kinds import (
     is_grouped,
     is_one_row,
@@ -52,7 +53,12 @@ _CLAUSES = (
 
 
 def compile_select(compiler: QueryCompiler, select: exp.Select) -> Relation:
-    """The relation of one SELECT, under the names of its SELECT list."""
+    """The relation of one SELECT, under the names of its SELECT list; FollowUp if errors in it were taken down."""
+    with compiler.context.source.problems.whole():
+        return _compiled(compiler, select)
+
+
+def _compiled(compiler: QueryCompiler, select: exp.Select) -> Relation:
     context, environment, block = compiler.context, compiler.environment, compiler.block
     read_clauses(context, select, *_CLAUSES, *ordering.CLAUSES)
     select = _values_written_out(select)
@@ -66,12 +72,16 @@ def compile_select(compiler: QueryCompiler, select: exp.Select) -> Relation:
         message = "WINDOW of groups is not supported without OVER"
         raise context.source.error(message, offset_of(select.args["windows"][0]), "remove it")
     aggregated = groups or bool(select.args.get("distinct"))
-    hints = block_hints(context, environment, select, aggregates=aggregated)
+    hints = BlockHints()
+    with context.source.problems.going_on():
+        hints = block_hints(context, environment, select, aggregates=aggregated)
     if select.args.get("from_") is None:
         found = without_from(compiler, select)
     else:
         found = from_clause.build_from(compiler, select, hints, compiler.outer)
-    relation = apply_where(compiler, found, select, hints, aggregates=aggregated)
+    relation = found.relation
+    with context.source.problems.going_on():
+        relation = apply_where(compiler, found, select, hints, aggregates=aggregated)
     translator = clause_translator(context, found.scope, "SELECT")
     values = {} if groups else compiler.values(translator, sub_queries_in(select.expressions))
     of_joins = of_aggregate = UnnamedInput

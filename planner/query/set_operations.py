@@ -46,7 +46,7 @@ def union(compiler: QueryCompiler, node: exp.Union) -> Relation:
     distinct = bool(node.args.get("distinct"))
     inner = compiler.within(replace(environment, set_operation="UNION" if distinct else environment.set_operation))
     parts = _branches(context, node, distinct)
-    branches = [inner.query(part) for part in parts]
+    branches = _compiled(inner, parts)
     width = len(branches[0].fields)
     for branch, part in zip(branches, parts, strict=True):
         if len(branch.fields) != width:
@@ -63,6 +63,17 @@ def union(compiler: QueryCompiler, node: exp.Union) -> Relation:
         return relation
     check_comparable(context, relation, "UNION", offset_of(node.expression))
     return _distinct(relation, offset_of(node), compiler.block)
+
+
+def _compiled(compiler: QueryCompiler, parts: list[exp.Expr]) -> list[Relation]:
+    """The relations of ``parts``; FollowUp after the last of them if one has errors."""
+    problems = compiler.context.source.problems
+    found: list[Relation] = []
+    with problems.whole():
+        for part in parts:
+            with problems.going_on():
+                found.append(compiler.query(part))
+    return found
 
 
 def _common_fields(context: Context, branches: list[Relation], name: str, offset: int) -> tuple[Field, ...]:

@@ -34,6 +34,7 @@ from hintplan.planner.sinks.keys import check_key_in_batch, materialized_by
 from hintplan.planner.sinks.partition import constants
 from hintplan.planner.statements.model import Insert, Select
 from hintplan.planner.syntax.dialect import cells_of, is_values, offset_of
+from hintplan.planner.syntax.problems import FollowUp
 from hintplan.plans.analysis.changelog import refused_kinds
 from hintplan.plans.connectors.check import check_written
 from hintplan.plans.connectors.connector import IN_BATCHES
@@ -61,9 +62,16 @@ def build_insert(context: Context, statement: Insert) -> tuple[str, Relation, tu
 
     Also the columns of the sink's primary key, if all rows must be kept by it.
     """
-    table, entry = _sink(context, statement)
-    query = read_query(context, statement.query)
-    relation = build_query(context, Environment(block=statement.table), query)
+    problems = context.source.problems
+    sink = None
+    with problems.going_on():
+        sink = _sink(context, statement)
+    with problems.whole():
+        query = read_query(context, statement.query)
+        relation = build_query(context, Environment(block=statement.table), query)
+    if sink is None:
+        raise FollowUp
+    table, entry = sink
     constant = constants(context, statement, entry)
     targets = _targets(context, statement, entry)
     if len(targets) != len(relation.fields):
@@ -74,10 +82,12 @@ def build_insert(context: Context, statement: Insert) -> tuple[str, Relation, tu
             f"select, in this order: {', '.join(t.name for t in targets)}",
         )
     places = places_of(query, len(targets))
-    values = constant | {
-        t.name: fitted(context, statement, t, f, place)
-        for t, f, place in zip(targets, relation.fields, places, strict=True)
-    }
+    values = dict(constant)
+    for t, f, place in zip(targets, relation.fields, places, strict=True):
+        with problems.going_on():
+            values[t.name] = fitted(context, statement, t, f, place)
+    if problems.unsure or problems.never_sure:
+        raise FollowUp
     items = tuple(
         Item(
             field=context.field(f.name, f.type),
@@ -149,6 +159,8 @@ def _sink(context: Context, statement: Insert) -> tuple[str, TableEntry]:
             f"'{name}' is a view and cannot be written to", statement.table_offset, "insert into a table"
         )
     entry = context.catalog.tables.get(name)
+    if entry is None and name in context.catalog.failed:
+        raise FollowUp
     if entry is None:
         known = tuple(context.catalog.tables)
         raise source.error(
@@ -160,6 +172,8 @@ def _sink(context: Context, statement: Insert) -> tuple[str, TableEntry]:
         context.ledger.at_tables.add(statement.hinted)
         warn_of_idle_cache(context, hint, f"'{name}' is written here")
     called, entry = dynamic_table(context, name, entry, hint, written=True)
+    if entry.unsure:
+        return called, entry
     if not can_write(entry.table):
         raise source.error(
             f"connector '{entry.table.options.get('connector')}' of table '{name}' cannot be written to",

@@ -15,6 +15,7 @@ from collections.abc import Callable
 
 from hintplan.planner.statements.model import ColumnDeclaration
 from hintplan.planner.syntax.cursor import Cursor
+from hintplan.planner.syntax.problems import FollowUp
 from hintplan.plans.declarations.types import DataType, parse_type
 
 Key = tuple[tuple[str, ...], int]
@@ -23,6 +24,8 @@ Watermark = tuple[str, str, int]
 """The column of a watermark, its expression, and where it stands."""
 
 _NOT_ENFORCED = "keys of external tables are not enforced"
+_ANY = DataType(root="STRING")
+"""What stands for a type that is none, after the error was taken down."""
 _AFTER_TYPE = ("PRIMARY", "CONSTRAINT", "COMMENT", "METADATA", "FIRST", "AFTER")
 
 
@@ -79,11 +82,10 @@ def _type(cursor: Cursor) -> DataType:
     try:
         return parse_type(text)
     except ValueError as error:
-        raise cursor.source.error(
-            str(error),
-            offset,
-            "use a type such as INT, BIGINT, DOUBLE, DECIMAL(p, s), STRING, BOOLEAN, DATE or TIMESTAMP(3)",
-        ) from None
+        problems = cursor.source.problems
+        advice = "use a type such as INT, BIGINT, DOUBLE, DECIMAL(p, s), STRING, BOOLEAN, DATE or TIMESTAMP(3)"
+        problems.add(cursor.source.error(str(error), offset, advice), problems.doubts, certain=True)
+        return _ANY
 
 
 def _at_table_key(cursor: Cursor) -> bool:
@@ -120,22 +122,29 @@ def read_declarations(
     """The primary key and the watermark among columns that ``read_one`` reads; in parentheses, to where they close."""
     key: Key | None = None
     watermark: Watermark | None = None
+    in_doubt = False
     while True:
-        place, found = cursor.offset, None
-        if cursor.take("WATERMARK", "FOR"):
-            if watermark:
-                raise cursor.source.error("a table has at most one WATERMARK", place, "keep one of them")
-            watermark = _read_watermark(cursor, place)
-        elif _at_table_key(cursor):
-            found = _read_table_key(cursor)
-        else:
-            found = read_one()
-        if key is not None and found is not None:
-            advice = "list its columns in one PRIMARY KEY"
-            raise cursor.source.error("a table has at most one primary key", place, advice)
-        key = found or key
+        place, found, is_read = cursor.offset, None, False
+        with cursor.source.problems.going_on():
+            if cursor.take("WATERMARK", "FOR"):
+                if watermark:
+                    raise cursor.source.error("a table has at most one WATERMARK", place, "keep one of them")
+                watermark = _read_watermark(cursor, place)
+            elif _at_table_key(cursor):
+                found = _read_table_key(cursor)
+            else:
+                found = read_one()
+            if key is not None and found is not None:
+                advice = "list its columns in one PRIMARY KEY"
+                raise cursor.source.error("a table has at most one primary key", place, advice)
+            key, is_read = found or key, True
+        if not is_read:
+            in_doubt = True
+            cursor.until(",", ")")
         if not in_parentheses or not cursor.take(","):
             break
+    if in_doubt:
+        raise FollowUp
     if in_parentheses:
         cursor.expect(")", "separate columns with commas and close the list with ')'")
     return key, watermark

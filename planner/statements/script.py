@@ -31,6 +31,7 @@ from hintplan.planner.statements.query_statements import check_form, read_insert
 from hintplan.planner.syntax.blanked import Blanked
 from hintplan.planner.syntax.cursor import Cursor, word_of
 from hintplan.planner.syntax.dialect import Token, TokenType, tokenize
+from hintplan.planner.syntax.problems import FollowUp
 from hintplan.planner.syntax.source import Source
 from hintplan.plans.text.names import did_you_mean
 
@@ -94,6 +95,8 @@ def read_statement(source: Source, text: str | Blanked, pieces: list[list[Token]
     if cursor.take("EXPLAIN"):
         return read_explain(cursors, offset)
     if cursor.take("END"):
+        if source.problems.doubts:  # what opened the set may not have been read
+            raise FollowUp
         raise source.error("END closes nothing", offset, "open the statement set with EXECUTE STATEMENT SET BEGIN")
     return _statement(cursor)
 

@@ -254,7 +254,8 @@ def parse_query(source: Source, text: str | Blanked, query: list[Token]) -> exp.
         raise source.error("expected a query", query[0].start, "write SELECT ... FROM ...")
     for select in root.find_all(exp.Select):
         if select.args.get("hint") is None:
-            raise source.error("a query starts with SELECT", offset_of(select), "write SELECT ... FROM ...")
+            place = offset_of(select) or query[0].start
+            raise source.error("a query starts with SELECT", place, "write SELECT ... FROM ...")
         if not select.expressions:
             raise source.error("nothing is selected", offset_of(select), "write SELECT column, ... FROM ...")
     return root

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from hintplan.planner.syntax.budget import Budget
+from hintplan.planner.syntax.problems import Ended, Problems
 from hintplan.plans.errors import Diagnostic, SqlError
 from hintplan.plans.text.findings import Finding, Severity
 
@@ -36,6 +37,7 @@ class Source:
     included: list[tuple[int, str]] = field(default_factory=list)
     begin: int = 0
     budget: Budget = field(default_factory=Budget)
+    problems: Problems = field(default_factory=Problems)
     _breaks: list[int] = field(default_factory=list)
     _searched: int = 0
 
@@ -88,7 +90,25 @@ class Source:
         """Count ``number`` against the limit ``name``; SqlError at ``offset`` if that is exceeded."""
         exceeded = self.budget.exceeded(name, number)
         if exceeded is not None:
-            raise self.error(exceeded[0], offset, exceeded[1])
+            raise Ended(diagnostics=(self.diagnostic(exceeded[0], offset, exceeded[1]),))
+
+    def in_order(self, diagnostic: Diagnostic) -> tuple[int, int, int]:
+        """The key that sorts diagnostics as they stand in the text, of which init files come first."""
+        files = [file for _, file in self.included]
+        file = files.index(diagnostic.file) if diagnostic.file in files else len(files)
+        return file, diagnostic.line or 0, diagnostic.column or 0
+
+    def raise_problems(self, last: SqlError | None = None) -> None:
+        """SqlError with all errors that were taken down, and the ``last`` one, in the order of the text.
+
+        None of them counts any more.
+        """
+        known = (*self.problems.found, *(() if last is None else last.diagnostics))
+        found = tuple(sorted(dict.fromkeys(known), key=self.in_order))
+        assert found or not self.problems.doubts, "something was left out, and no error says why"
+        self.problems = Problems()
+        if found:
+            raise SqlError(diagnostics=found)
 
     def where(self, offset: int) -> str:
         """``line:column``, for messages that name a second place; with the file, if that is an init file."""
@@ -114,6 +134,10 @@ class Report:
         """A note; without ``offset``, on what was said outside of the script."""
         self._add("note", message, offset, hint)
 
+    def note_idle(self, message: str, offset: int | None = None) -> None:
+        """A note of a setting of Flink that has no effect."""
+        self._add("note", message, offset, None, idle=True)
+
     def note_bare(self, text: str, offset: int) -> None:
         """Say what a duration without a unit means, such as ``'12'``: ``TimeUtils`` of Flink takes milliseconds."""
         number = text.strip()
@@ -131,25 +155,21 @@ class Report:
         else:
             self._add("warning", message, offset, hint)
 
-    def _add(self, severity: Severity, message: str, offset: int | None, hint: str | None) -> None:
+    def _add(
+        self, severity: Severity, message: str, offset: int | None, hint: str | None, *, idle: bool = False
+    ) -> None:
         said = Diagnostic(message=message, hint=hint) if offset is None else None
-        found = Finding(severity=severity, diagnostic=said or self.source.diagnostic(message, offset or 0, hint))
+        about = said or self.source.diagnostic(message, offset or 0, hint)
+        found = Finding(severity=severity, diagnostic=about, idle=idle)
         if found not in self._known:
             self._known.add(found)
             self.findings.append(found)
 
     def finish(self, on_warning: Callable[[Diagnostic], None] | None) -> None:
         """Hand out the findings in text order; SqlError with all hint warnings at once under ``strict_hints``."""
-
-        files = [file for _, file in self.source.included]
-
-        def place(found: Diagnostic) -> tuple[int, int, int]:
-            file = files.index(found.file) if found.file in files else len(files)
-            return file, found.line or 0, found.column or 0
-
         if self.refusals:
-            raise SqlError(diagnostics=tuple(sorted(self.refusals, key=place)))
-        self.findings.sort(key=lambda f: place(f.diagnostic))
+            raise SqlError(diagnostics=tuple(sorted(self.refusals, key=self.source.in_order)))
+        self.findings.sort(key=lambda f: self.source.in_order(f.diagnostic))
         if on_warning is not None:
             for finding in self.findings:
                 on_warning(finding.diagnostic)

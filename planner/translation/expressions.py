@@ -69,5 +69,6 @@ def clause_translator(context: Context, scope: Scope, clause: str, *, aggregates
         clause=clause,
         aggregates=aggregates,
         functions=context.catalog.functions,
+        failed=context.catalog.failed,
         handlers=_HANDLERS,
     )

@@ -11,8 +11,9 @@ from hintplan.planner.expressions.casts import castable, flink_cast, is_time, ti
 from hintplan.planner.expressions.functions.parts_of_times import EXTRACT, MORE_PARTS, PARTS
 from hintplan.planner.expressions.functions.times import UNIT_FUNCTIONS, UNITS, unit_literal
 from hintplan.planner.expressions.literals import day_of_text, time_of_day
-from hintplan.planner.expressions.typed import Expr, Literal, literal
+from hintplan.planner.expressions.typed import UNKNOWN, Expr, Literal, literal
 from hintplan.planner.syntax.dialect import offset_of
+from hintplan.planner.syntax.problems import FollowUp
 from hintplan.planner.translation import aggregates, grouping_sets, json_aggregates, nested, percentiles
 from hintplan.planner.translation.json_calls import FORMS, json_call
 from hintplan.planner.translation.operators import arithmetic_operation
@@ -67,8 +68,17 @@ def _user_call(t: Translator, node: exp.Expr) -> Expr:
     name, offset = node.name, offset_of(node)
     entry = t.functions.get(name.lower())
     if entry is None:
-        values = [other for other, found in t.functions.items() if found.is_scalar or found.is_aggregate]
-        raise scalars.unknown(t.source, name, offset, values)
+        declared = [other for other, found in t.functions.items() if found.is_scalar or found.is_aggregate]
+        values = [*declared, *aggregates.NAMES]
+        since = t.source.problems.doubts
+        if name.lower() in t.failed:
+            raise FollowUp
+        t.source.problems.add(scalars.unknown(t.source, name, offset, values), since, certain=True)
+        for argument in node.expressions:
+            is_unit = isinstance(argument, exp.Column) and argument.name.upper() in UNITS
+            if type(argument) in t.handlers and not is_unit:
+                t.expression(argument)
+        return UNKNOWN
     if entry.is_aggregate:
         return aggregates.translate(t, node, None)
     return scalar_call(t.source, entry, name, tuple(t.expression(a) for a in node.expressions), offset)
@@ -76,7 +86,10 @@ def _user_call(t: Translator, node: exp.Expr) -> Expr:
 
 def _cast(t: Translator, node: exp.Expr, name: str) -> Expr:
     value, target = node.expressions
-    found, offset = t.expression(value), offset_of(node)
+    offset = offset_of(node)
+    if value is None:
+        raise t.source.error(f"{name} has nothing to convert", offset, f"write {name}(x AS BIGINT)")
+    found = t.expression(value)
     try:
         data_type = parse_type(target.name)
     except ValueError as error:
@@ -122,6 +135,8 @@ def _time_of_day(t: Translator, text: Literal, target: DataType, offset: int, fu
 def sub_query(t: Translator, node: exp.Expr) -> Expr:
     """A sub-query that was compiled before, see :mod:`hintplan.planner.query.subqueries.scalar`."""
     offset = offset_of(node)
+    if t.values.get(offset) is UNKNOWN:
+        t.source.problems.doubts += 1
     if offset in t.values:
         return t.values[offset]
     if t.clause == "an aggregate":

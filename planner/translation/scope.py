@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from hintplan.planner.expressions import nested
-from hintplan.planner.expressions.typed import INT, Expr, Field, Ref
+from hintplan.planner.expressions.typed import INT, UNKNOWN, Expr, Field, Ref
 from hintplan.planner.syntax.source import Source
 from hintplan.plans.text.names import did_you_mean
 
@@ -26,7 +26,8 @@ class Input:
     """Something in FROM. ``name`` is what the block calls it, None for a sub-query without an alias.
 
     ``path`` is the full path if the name is that of a table or view, not an alias. ``kind`` is for messages.
-    ``looked_up`` says that it stands before FOR SYSTEM_TIME AS OF, ``called`` that a function returns it.
+    ``looked_up`` says that it stands before FOR SYSTEM_TIME AS OF, ``called`` that a function returns it. An input that
+    ``failed`` could not be compiled: any name may be a column of it.
     """
 
     name: str | None
@@ -36,6 +37,7 @@ class Input:
     path: tuple[str, ...] = ()
     looked_up: bool = False
     called: bool = False
+    failed: bool = False
     _by_name: dict[str, list[Field]] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def named(self, name: str) -> list[Field]:
@@ -64,7 +66,10 @@ class Scope:
 
 
 def resolve(source: Source, scope: Scope, qualifier: str | None, name: str, offset: int) -> Expr:
-    """The column that ``[qualifier.]name`` means; SqlError if there is none or more than one."""
+    """The column that ``[qualifier.]name`` means; SqlError if there is none or more than one.
+
+    UNKNOWN for what may be a column of an input that failed.
+    """
     level: Scope | None = scope
     while level is not None:
         found = level.find(qualifier, name)
@@ -78,7 +83,17 @@ def resolve(source: Source, scope: Scope, qualifier: str | None, name: str, offs
         if found:
             return Ref(field=found[0].field, offset=offset)
         level = level.parent
+    if may_be_of_failed(scope, qualifier):
+        source.problems.doubts += 1
+        return UNKNOWN
     raise _unknown(source, scope, qualifier, name, offset)
+
+
+def may_be_of_failed(scope: Scope, qualifier: str | None) -> bool:
+    """True if an input that failed may have what is not found in the others."""
+    inputs = [each for level in levels(scope) for each in level.inputs]
+    sound = (each.name for each in inputs if not each.failed)
+    return any(each.failed for each in inputs) and (qualifier is None or qualifier not in sound)
 
 
 def resolve_path(source: Source, scope: Scope, names: tuple[str, ...], offset: int) -> Expr:
@@ -94,6 +109,8 @@ def resolve_path(source: Source, scope: Scope, names: tuple[str, ...], offset: i
         found, rest = resolve(source, scope, first, others[0], offset), others[1:]
     else:
         found, rest = resolve(source, scope, None, first, offset), others
+    if found is UNKNOWN:
+        return found
     for name in rest:
         found = nested.field(source, found, name, offset)
     return found
@@ -138,4 +155,7 @@ def star(source: Source, scope: Scope, qualifier: str | None, offset: int) -> tu
     for found in scope.inputs:
         if found.name == qualifier:
             return found.fields
+    if may_be_of_failed(scope, qualifier):
+        source.problems.doubts += 1
+        return ()
     raise _unknown(source, scope, qualifier, "*", offset)

@@ -6,16 +6,17 @@ Owns the refusal of nodes, and of parts of nodes, that nothing translates. Which
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from sqlglot import exp
 
 from hintplan.planner.context import FunctionEntry
-from hintplan.planner.expressions.typed import Expr
+from hintplan.planner.expressions.typed import UNKNOWN, Expr
 from hintplan.planner.syntax.dialect import offset_of
 from hintplan.planner.syntax.source import Source
 from hintplan.planner.translation.scope import Scope
+from hintplan.plans.errors import SqlError
 
 Handler = Callable[["Translator", exp.Expr], Expr]
 """Translates one kind of node; what is below it, by the translator."""
@@ -38,8 +39,9 @@ _REFUSED: dict[type, tuple[str, str]] = {
 class Translator:
     """What an expression is translated in: the names it may use, and where it stands (``clause``, for messages).
 
-    ``functions`` are the user-defined ones by name in lower case. ``values`` are what sub-queries that are values are
-    worth, by their place; none where there can be none. ``handlers`` translate each kind of node.
+    ``functions`` are the user-defined ones by name in lower case, ``failed`` the names of what could not be declared.
+    ``values`` are what sub-queries that are values are worth, by their place; none where there can be none.
+    ``handlers`` translate each kind of node.
     """
 
     source: Source
@@ -47,22 +49,29 @@ class Translator:
     clause: str
     aggregates: bool = False
     functions: Mapping[str, FunctionEntry]
+    failed: Collection[str] = ()
     values: Mapping[int, Expr] = field(default_factory=dict)
     handlers: Mapping[type, Handler]
 
     def expression(self, node: exp.Expr) -> Expr:
-        """The typed expression for ``node``; SqlError where it is wrong or not supported."""
+        """The typed expression for ``node``; UNKNOWN, and the error taken down, where it is wrong or not supported."""
         handler = self.handlers.get(type(node))
-        exceeded = self.source.budget.exceeded("expressions", 1)
-        if exceeded is not None:
-            raise self.source.error(exceeded[0], offset_of(node), exceeded[1])
-        if handler is None:
-            what, advice = _REFUSED.get(type(node), (f"{node.key.upper()} expressions", "write it another way"))
-            raise self.source.error(f"{what} are not supported", offset_of(node), advice)
-        # LIKE alone reads it; a version of sqlglot may say it of other nodes, too.
-        if node.args.get("negate") and not isinstance(node, exp.Like | exp.Escape):
-            raise self.source.error(f"NOT {node.key.upper()} is not supported", offset_of(node), "write NOT (...)")
-        return handler(self, node)
+        problems = self.source.problems
+        since = problems.doubts
+        if self.source.budget.exceeded("expressions", 1) is not None:
+            self.source.spend("expressions", 0, offset_of(node))
+        try:
+            if handler is None:
+                what, advice = _REFUSED.get(type(node), (f"{node.key.upper()} expressions", "write it another way"))
+                raise self.source.error(f"{what} are not supported", offset_of(node), advice)
+            # LIKE alone reads it; a version of sqlglot may say it of other nodes, too.
+            if node.args.get("negate") and not isinstance(node, exp.Like | exp.Escape):
+                raise self.source.error(f"NOT {node.key.upper()} is not supported", offset_of(node), "write NOT (...)")
+            return handler(self, node)
+        except SqlError as error:
+            # An error in a part of it is taken down already, and what is wrong around that may follow from it.
+            problems.add(error, since, certain=True)
+            return UNKNOWN
 
     def condition(self, node: exp.Expr) -> Expr:
         """Like :meth:`expression`, but it must be boolean."""
@@ -70,11 +79,14 @@ class Translator:
         return self.boolean(found, node)
 
     def boolean(self, found: Expr, node: exp.Expr) -> Expr:
-        if found.type.root not in ("BOOLEAN", "NULL"):
-            raise self.source.error(
-                f"expected a condition, found {found.type}", offset_of(node), "compare it with something"
-            )
-        return found
+        """``found``, which ``node`` means, if it is boolean; else UNKNOWN, and the error taken down."""
+        if found.type.root in ("BOOLEAN", "NULL"):
+            return found
+        error = self.source.error(
+            f"expected a condition, found {found.type}", offset_of(node), "compare it with something"
+        )
+        self.source.problems.add(error, self.source.problems.doubts, certain=True)
+        return UNKNOWN
 
 
 def only(source: Source, node: exp.Expr, *known: str) -> None:

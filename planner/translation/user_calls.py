@@ -6,20 +6,25 @@ is the affair of :mod:`hintplan.planner.passes.split_calls`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from hintplan.planner.context import FunctionEntry
 from hintplan.planner.expressions.coercion import cast, implicitly_assignable
 from hintplan.planner.expressions.scalars import known_functions
 from hintplan.planner.expressions.typed import USER, Call, Expr, Literal, call
+from hintplan.planner.syntax.problems import FollowUp
 from hintplan.planner.syntax.source import Source
 from hintplan.plans.text.counts import count
 from hintplan.plans.text.names import did_you_mean
 
 
-def find_function(source: Source, functions: Mapping[str, FunctionEntry], name: str, offset: int) -> FunctionEntry:
-    """The function that ``name`` means in FROM; SqlError if it is none that returns rows."""
+def find_function(
+    source: Source, functions: Mapping[str, FunctionEntry], name: str, offset: int, failed: Collection[str]
+) -> FunctionEntry:
+    """The function that ``name`` means in FROM; SqlError if it returns none, FollowUp if its declaration ``failed``."""
     entry = functions.get(name.lower())
+    if entry is None and name.lower() in failed:
+        raise FollowUp
     if entry is None and name.upper() in known_functions():
         message = f"{name.upper()} returns one value, and TABLE takes a function that returns rows"
         raise source.error(message, offset, "call it in SELECT or WHERE")

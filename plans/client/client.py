@@ -26,7 +26,7 @@ from hintplan.plans.lazy import load as load_by_name
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.show.explain import explain_json
 from hintplan.plans.show.tree import show_tree
-from hintplan.plans.text.findings import rendered
+from hintplan.plans.text.findings import errors_rendered, rendered
 from hintplan.plans.text.terminal import say, show
 
 
@@ -76,6 +76,10 @@ class Client:
         source = self.session.source
         placed = not self.typed or problem.file is not None
         say(rendered(problem, source.text_of(problem.file), severity, placed=placed))
+
+    def say_errors(self, error: SqlError) -> None:
+        """Tell of all errors of a statement, and how many they are."""
+        say(errors_rendered(error.diagnostics, self.session.source.text_of, placed=not self.typed))
 
     def running(self) -> tuple[str, ...]:
         """The names of the jobs in the background."""

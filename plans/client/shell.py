@@ -96,8 +96,7 @@ def _run(client: Client, text: str, *, debug: bool) -> None:
         client.session.skip()
         if debug:
             say(traceback.format_exc())
-        for problem in error.diagnostics:
-            client.say_problem(problem, "error")
+        client.say_errors(error)
     except NotInstalled as error:
         client.session.skip()
         say(str(error))

@@ -97,11 +97,11 @@ def _read_init_files(client: Client, names: Sequence[str], *, debug: bool) -> bo
     session = client.session
     try:
         load("hintplan.planner.init_files:read_init_files")(session, init_texts(names))
+        session.source.raise_problems()
     except SqlError as error:
         if debug:
             say(traceback.format_exc())
-        for problem in error.diagnostics:
-            client.say_problem(problem, "error")
+        client.say_errors(error)
         return False
     for finding in session.context.report.findings:
         client.say_problem(finding.diagnostic, finding.severity)
@@ -117,8 +117,7 @@ def _run_script(client: Client, text: str, *, continue_on_error: bool, debug: bo
         except SqlError as error:
             if debug:
                 say(traceback.format_exc())
-            for problem in error.diagnostics:
-                client.say_problem(problem, "error")
+            client.say_errors(error)
             failed.append(source.place(unit.start)[0])
             if not continue_on_error:
                 break

@@ -9,24 +9,31 @@ job.sql:1:15: error: unknown table 'u'
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
 from hintplan.plans.errors import Diagnostic, clipped
+from hintplan.plans.text.counts import count
 from hintplan.plans.text.redaction import without_literals
 
 Severity = Literal["warning", "note"]
 
 _LONGEST_LINE = 400
+_MOST_ERRORS = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A diagnostic that does not stop the compilation. A note is information; only warnings can become errors."""
+    """A diagnostic that does not stop the compilation. A note is information; only warnings can become errors.
+
+    One that is ``idle`` is a note of a setting of Flink that has no effect.
+    """
 
     severity: Severity
     diagnostic: Diagnostic
+    idle: bool = False
 
 
 def rendered(diagnostic: Diagnostic, text: str, severity: str, *, placed: bool = True) -> str:
@@ -46,6 +53,37 @@ def rendered(diagnostic: Diagnostic, text: str, severity: str, *, placed: bool =
     if diagnostic.hint:
         parts.append(f"  hint: {clipped(diagnostic.hint)}")
     return "\n".join(parts)
+
+
+def errors_rendered(
+    diagnostics: Sequence[Diagnostic], text_of: Callable[[str | None], str], *, placed: bool = True
+) -> str:
+    """Errors as :func:`rendered` shows each, as far as people will read, and how many there are if there are several.
+
+    ``text_of`` gives the text of a file by its name.
+    """
+    shown = diagnostics[:_MOST_ERRORS]
+    parts = [rendered(each, text_of(each.file), "error", placed=placed or each.file is not None) for each in shown]
+    if len(diagnostics) > len(shown):
+        parts.append(f"... and {len(diagnostics) - len(shown):,} more")
+    if len(diagnostics) > 1:
+        parts.append(count(len(diagnostics), "error"))
+    return "\n".join(parts)
+
+
+def findings_rendered(findings: Sequence[Finding], text_of: Callable[[str | None], str], *, verbose: bool) -> list[str]:
+    """Findings as :func:`rendered` shows each, warnings first; idle settings in one line, unless ``verbose``."""
+    shown = sorted(findings, key=lambda found: found.severity != "warning")
+    idle = [] if verbose else [found for found in shown if found.idle]
+    lines = [
+        rendered(found.diagnostic, text_of(found.diagnostic.file), found.severity)
+        for found in shown
+        if verbose or not found.idle
+    ]
+    if idle:
+        has, them = ("has", "it") if len(idle) == 1 else ("have", "them")
+        lines.append(f"note: {count(len(idle), 'setting')} {has} no effect here (--verbose lists {them})")
+    return lines
 
 
 @lru_cache(maxsize=2)  # a script may have thousands of findings

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from hintplan.planner.context import Context, DynamicTable, TableEntry
 from hintplan.planner.hints.lookup import OPTIONS, LookupHint
-from hintplan.plans.connectors.check import check_table
+from hintplan.plans.connectors.check import check_given, check_table
 from hintplan.plans.connectors.table import connector_of
 from hintplan.plans.model.config import DYNAMIC_OPTIONS
 
@@ -26,9 +26,10 @@ def dynamic_table(
     be switched off goes for what is read, as in Flink, not for what is ``written``.
     """
     source = context.source
-    if hint is None:
+    source.problems.unsure |= entry.unsure
+    if hint is None or entry.unsure:
         if entry.missing is not None:
-            raise entry.missing
+            source.problems.add_known(entry.missing)
         return name, entry
     if not written and context.compiler.get(DYNAMIC_OPTIONS) == "false":
         message = f"OPTIONS is switched off: '{DYNAMIC_OPTIONS}' is false"
@@ -47,7 +48,9 @@ def dynamic_table(
     caching = {key for _, key in hint.places} if spec is not None and spec.looking_up is not None else set()
     own = {option.key: option.value for option in heeded if option.key not in caching}
     options = {**table.options, **own}
-    for found in check_table(name, replace(table, options=options)):
+    # A hint may well set what stands in WITH: only its own options are no suggestions for its own.
+    alone = replace(table, options={"connector": table.options.get("connector", ""), **own})
+    for found in (*check_given(name, alone), *check_table(name, replace(table, options=options))):
         key = (found.path or "").rpartition(f"tables.{name}.options.")[2]
         raise source.error(f"table '{name}': {found.message}", places.get(key, hint.offset), found.hint)
     if options == table.options:

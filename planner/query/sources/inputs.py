@@ -15,6 +15,7 @@ from hintplan.planner.query.clauses import read_clauses
 from hintplan.planner.query.sources.dynamic import check_name
 from hintplan.planner.statements.model import CreateView
 from hintplan.planner.syntax.dialect import offset_of
+from hintplan.planner.syntax.problems import FollowUp
 from hintplan.planner.translation.scope import Input
 from hintplan.plans.text.names import did_you_mean
 
@@ -74,6 +75,8 @@ def find_table(context: Context, environment: Environment, node: exp.Table) -> T
         if entry is not None:
             check_name(context, name, offset)
             return entry
+        if name in context.catalog.failed:
+            raise FollowUp
     known = (*environment.ctes, *context.catalog.names())
     raise context.source.error(f"unknown table '{'.'.join(path)}'", offset, did_you_mean(name, known, what="declared"))
 

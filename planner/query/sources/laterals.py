@@ -40,7 +40,8 @@ def lateral(context: Context, left: Relation, scope: Scope, join: exp.Join, bloc
     outer, condition = join_type(context, join, "LATERAL")
     function, alias, columns = _parts(context, node)
     name, offset = function.name, offset_of(function)
-    entry = find_function(context.source, context.catalog.functions, name, offset)
+    catalog = context.catalog
+    entry = find_function(context.source, catalog.functions, name, offset, catalog.failed)
     arguments = _arguments(context, scope, entry, function, offset)
     declared = zip(entry.function.output, entry.columns, strict=True)
     returned = tuple(context.field(column.name, data_type) for column, data_type in declared)

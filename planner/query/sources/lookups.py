@@ -46,6 +46,7 @@ from hintplan.planner.relations import (
     identity,
 )
 from hintplan.planner.syntax.dialect import offset_of
+from hintplan.planner.syntax.problems import FollowUp
 from hintplan.planner.translation.scope import Scope, resolve
 from hintplan.plans.connectors.table import CONNECTORS, can_lookup, why_no_lookup
 from hintplan.plans.settings.layers import Settings
@@ -78,8 +79,11 @@ class Lookup:
     right_offset: int
 
 
-def check_time(context: Context, version: exp.Expr, left: Relation, scope: Scope) -> None:
-    """Refuse every time but the processing time: PROCTIME(), or a column of the left side that is computed as it."""
+def check_time(context: Context, version: exp.Expr, left: Relation, scope: Scope, right: Relation) -> None:
+    """Refuse every time but the processing time: PROCTIME(), or a column of the left side that is computed as it.
+
+    What to write instead goes by ``right``, which may be no table that can be looked up.
+    """
     source, node = context.source, version.args.get("expression")
     # Without a time, as in FOR SYSTEM_TIME AS p, the table is what there is to point at.
     offset = offset_of(node if node is not None else version.parent or version)
@@ -96,13 +100,28 @@ def check_time(context: Context, version: exp.Expr, left: Relation, scope: Scope
         raise source.error("FOR SYSTEM_TIME AS OF takes a column with the processing time", offset, advice)
     qualifier = node.args.get("table")
     found = resolve(source, scope, qualifier.name if qualifier else None, node.name, offset)
-    assert isinstance(found, Ref)
+    if not isinstance(found, Ref):
+        raise FollowUp
     if not is_processing_time(left, found.field.id):
+        if not _is_looked_up(context, right):
+            raise source.error(
+                f"a join by the event time '{found.field.name}' is not supported: no table is read as it was then",
+                offset,
+                "leave FOR SYSTEM_TIME AS OF out: a regular JOIN takes the newest row of each key, and a STATE_TTL "
+                "hint says how long rows wait for it",
+            )
         raise source.error(
             f"'{found.field.name}' is not a processing time: a table is looked up as it is when a row is processed",
             offset,
             advice,
         )
+
+
+def _is_looked_up(context: Context, relation: Relation) -> bool:
+    """True for a table that can be looked up, also through views that only filter and project it."""
+    while isinstance(relation, Calc):
+        relation = relation.input
+    return isinstance(relation, Scan) and bool(can_lookup(context.table(relation.table).table))
 
 
 def lookup_join(context: Context, left: Relation, right: Relation, lookup: Lookup, block: str) -> Relation:

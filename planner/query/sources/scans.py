@@ -24,13 +24,14 @@ def scan(
     context.ledger.at_tables.add(place)
     name, entry = dynamic_table(context, node.name, entry, options)
     fields = {f.id: context.field(f.name, f.type) for f in entry.fields}
+    unsure = context.source.problems.unsure
     found = Scan(
         table=name,
         declared=node.name,
         fields=tuple(fields.values()),
         options=options,
-        changelog=source_kinds(entry.table) != ("+I",),
-        normalized=_normalized(context, node.name, entry.table, place),
+        changelog=not unsure and source_kinds(entry.table) != ("+I",),
+        normalized=() if unsure else _normalized(context, node.name, entry.table, place),
         readings=environment.readings,
         offset=place,
         base=base,

@@ -109,7 +109,7 @@ def test_only_tables_that_are_used_stand_in_the_plan() -> None:
         ("CREATE TABLE t LIKE s AS SELECT 1", "2:21", "CREATE TABLE takes LIKE or AS, not both"),
         ("CREATE TABLE t", "2:15", "expected '(', found the end of the statement"),
         ("CREATE TABLE other.t (a INT)", "2:14", "'other.t' lies in another catalog or database"),
-        ("CREATE TABLE s (a INT)", "2:14", "'s' is declared twice"),
+        (f"CREATE TABLE t (a INT) {OPTIONS}; CREATE TABLE s (a INT)", "2:108", "'s' is declared twice"),
         ("CREATE OR REPLACE TABLE t (a INT)", "2:1", "CREATE OR REPLACE is supported for views only"),
         ("CREATE TABEL t (a INT)", "2:8", "expected TABLE, VIEW or FUNCTION, found 'TABEL'"),
     ],

@@ -6,8 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import hintplan
+from hintplan.planner.cli import compile_command
 from hintplan.planner.compile import compile_script
 from hintplan.planner.session import Session
 from hintplan.plans.errors import SqlError
@@ -56,6 +58,45 @@ def test_a_key_without_meaning_is_noted_where_it_stands(key: str) -> None:
     assert (finding.diagnostic.line, finding.diagnostic.column) == (1, 5)
     assert finding.diagnostic.message.startswith(f"'{key}' has no effect: ")
     assert hintplan.dumps(done.plan) == hintplan.dumps(compile_script(SQL, file="job.sql").plan)
+
+
+def test_the_command_counts_keys_without_meaning_below_the_warnings(tmp_path: Path) -> None:
+    script = tmp_path / "job.sql"
+    keys = "".join(f"SET '{key}' = '{value}';\n" for key, value in IDLE.items())
+    warned = "SET 'table.exec.async-lookup.timeout' = '5 s';\n"
+    script.write_text(f"ADD JAR '/x.jar';\n{keys}{warned}{SQL}", encoding="utf-8")
+    done = CliRunner().invoke(compile_command, [str(script)]).stderr.splitlines()
+    assert "warning: 'table.exec.async-lookup.timeout' has no effect" in done[0]
+    count = f"note: {len(IDLE) + 1} settings have no effect here (--verbose lists them)"
+    assert [line for line in done if "note: " in line] == [count] == done[-1:]
+    verbose = CliRunner().invoke(compile_command, ["--verbose", str(script)]).stderr.splitlines()
+    assert verbose[: len(done) - 1] == done[:-1]
+    assert sum("note: " in line for line in verbose) == len(IDLE) + 1
+    script.write_text(f"SET 'web.timeout' = '5 s';\n{SQL}", encoding="utf-8")
+    alone = CliRunner().invoke(compile_command, [str(script)]).stderr
+    assert alone == "note: 1 setting has no effect here (--verbose lists it)\n"
+
+
+@pytest.mark.parametrize(
+    ("key", "reason"),
+    [
+        *(
+            (key, "--checkpoint names")
+            for key in ("execution.checkpointing.dir", "state.checkpoints.dir", "state.backend.fs.checkpointdir")
+        ),
+        *(
+            (key, "hintplan state CHECKPOINT --snapshot DIR")
+            for key in (
+                "execution.checkpointing.savepoint-dir",
+                "state.savepoints.dir",
+                "savepoints.state.backend.fs.dir",
+            )
+        ),
+        ("execution.checkpointing.interval", "--trigger"),
+    ],
+)
+def test_the_reason_names_what_says_it_here(key: str, reason: str) -> None:
+    assert reason in (why_idle(key) or "")
 
 
 @pytest.mark.parametrize("key", REFUSED)
