@@ -10,7 +10,6 @@ tables.result.options.print-identifer: the print connector has no option 'print-
 from __future__ import annotations
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 
 from hintplan.plans.connectors.connector import COLUMN_OPTIONS, Connector, MetadataKey
 from hintplan.plans.connectors.options import bad_value, option
@@ -19,7 +18,7 @@ from hintplan.plans.declarations.tables import Table, TableColumn
 from hintplan.plans.declarations.types import parse_type
 from hintplan.plans.errors import Diagnostic
 from hintplan.plans.settings.setting import Setting
-from hintplan.plans.text.names import did_you_mean
+from hintplan.plans.text.names import did_you_mean, nearest
 
 _LISTED = 12
 """The most options that a hint names."""
@@ -41,6 +40,13 @@ def check_table(name: str, table: Table) -> tuple[Diagnostic, ...]:
     times = () if spec is None else _check_times(name, table, spec)
     options = _check(f"tables.{name}.options", table)
     return (*options, *metadata, *_check_partitions(f"tables.{name}", table, spec), *times)
+
+
+def check_given(name: str, table: Table) -> tuple[Diagnostic, ...]:
+    """What is wrong with each option that table ``name`` has, whatever its columns and its other options are."""
+    spec = connector_of(table)
+    path = f"tables.{name}.options"
+    return () if spec is None else tuple(_check_given(path, table, spec))
 
 
 def _check_times(name: str, table: Table, connector: Connector) -> Iterator[Diagnostic]:
@@ -85,25 +91,22 @@ def _check(path: str, table: Table) -> Iterator[Diagnostic]:
     spec = connector_of(table)
     if spec is None:
         known = ", ".join(sorted(CONNECTORS))
-        close = get_close_matches(connector or "", CONNECTORS, n=1)
+        close = nearest(connector or "", CONNECTORS)
+        hint = f"did you mean {close!r}? Known are {known}" if close else f"write 'connector' = one of {known}"
+        others = (each.stands_in.get((connector or "").lower()) for each in CONNECTORS.values())
+        instead = next((text for text in others if text), None)
         yield Diagnostic(
             message=f"there is no connector {connector!r}" if connector else "the table names no connector",
-            hint=f"did you mean {close[0]!r}? Known are {known}" if close else f"write 'connector' = one of {known}",
+            hint=instead or hint,
             path=f"{path}.connector",
         )
         return
-    for key, value in table.options.items():
-        if key == "connector" or (spec.column_options and key.startswith(COLUMN_OPTIONS)):
-            continue
-        found: Setting | None = spec.settings.get(key)
-        if found is None and any(key.startswith(family) and key != family for family in spec.families):
-            found = option(key, environment=True)
-        if found is None:
-            yield _unknown(path, spec, key)
-        elif problem := bad_value(found, value):
-            message, hint = problem
-            advice = spec.values.get(key, {}).get(value.lower(), hint)
-            yield Diagnostic(message=message, hint=advice, path=f"{path}.{key}")
+    own = [each for each in spec.check(path, table) if not _is_idle(spec, _bare(path, each))]
+    said = {problem.path for problem in own}
+    for problem in _check_given(path, table, spec):
+        # What a connector itself says of an option of a family knows more of it.
+        if problem.path not in said or not _bare(path, problem).startswith(spec.families):
+            yield problem
     for wanted in spec.options:
         if wanted.required and wanted.name not in table.options:
             yield Diagnostic(
@@ -111,22 +114,58 @@ def _check(path: str, table: Table) -> Iterator[Diagnostic]:
                 hint=f"add '{wanted.name}' = " + (f"one of {', '.join(wanted.choices)}" if wanted.choices else "'...'"),
                 path=f"{path}.{wanted.name}",
             )
-    yield from spec.check(path, table)
+    unknown = _refused_formats(table, spec)
+    yield from (problem for problem in own if not _bare(path, problem).startswith(unknown))
 
 
-def _unknown(path: str, spec: Connector, key: str) -> Diagnostic:
+def _bare(path: str, problem: Diagnostic) -> str:
+    """The option that ``problem`` is about."""
+    return (problem.path or "").removeprefix(f"{path}.")
+
+
+def _is_idle(spec: Connector, key: str) -> bool:
+    """True for an option that changes nothing; compiling leaves it out, so that a plan has it by an edit only."""
+    return key not in spec.settings and spec.why_idle(key) is not None
+
+
+def _refused_formats(table: Table, spec: Connector) -> tuple[str, ...]:
+    """The beginnings of options of formats that there are not, of which nothing is said beside that."""
+    formats = {key: spec.settings[key] for key in ("format", "key.format", "value.format") if key in spec.settings}
+    wrong = (table.options[key] for key, each in formats.items() if bad_value(each, table.options.get(key, "json")))
+    return tuple(f"{before}{value.lower()}." for value in wrong for before in ("", "key.", "value."))
+
+
+def _check_given(path: str, table: Table, spec: Connector) -> Iterator[Diagnostic]:
+    unknown = _refused_formats(table, spec)
+    for key, value in table.options.items():
+        if key == "connector" or (spec.column_options and key.startswith(COLUMN_OPTIONS)):
+            continue
+        if _is_idle(spec, key):
+            message = f"{key!r} has no effect: {spec.why_idle(key)}"
+            yield Diagnostic(message=message, hint="remove it", path=f"{path}.{key}")
+            continue
+        found: Setting | None = spec.settings.get(key)
+        if found is None and any(key.startswith(family) and key != family for family in spec.families):
+            found = option(key, environment=True)
+        if found is None and not key.startswith(unknown):
+            yield _unknown(path, spec, key, table)
+        elif found is not None and (problem := bad_value(found, value)):
+            message, hint = problem
+            advice = spec.values.get(key, {}).get(value.lower(), hint)
+            yield Diagnostic(message=message, hint=advice, path=f"{path}.{key}")
+
+
+def _unknown(path: str, spec: Connector, key: str, table: Table) -> Diagnostic:
     names = spec.settings
     for refused, reason in spec.refused.items():
         if key == refused or (refused.endswith(".") and key.startswith(refused)):
             message = f"{key!r} is not supported: {reason}"
             return Diagnostic(message=message, hint="remove it", path=f"{path}.{key}")
-    if key in spec.idle:
-        return Diagnostic(message=f"{key!r} has no effect: {spec.idle[key]}", hint="remove it", path=f"{path}.{key}")
-    close = get_close_matches(key, names, n=1)
+    close = nearest(key, (name for name in names if name not in table.options))
     if key in spec.instead:
         hint = spec.instead[key]
     elif close:
-        hint = f"did you mean {close[0]!r}?"
+        hint = f"did you mean {close!r}?"
     elif len(names) > _LISTED:
         hint = f"docs/connectors.md#{spec.name} has its {len(names)} options"
     elif names:

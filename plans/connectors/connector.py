@@ -138,8 +138,10 @@ class Connector:
     what Spark needs for a table, which is read or is written, besides what PySpark brings, or nothing: the group and
     artefact, in Maven's repositories, of a package that Spark publishes with each of its versions. ``refused`` are
     options of Flink's connector that this one has not, and why, ``idle`` those that change nothing here, which
-    compiling leaves out with a note. ``instead`` says what to do instead of setting an option that is not there, and
-    ``values``, by option, instead of a value. ``partitions`` says whether a table can be PARTITIONED BY columns.
+    compiling leaves out with a note; with a dot at the end, all below. ``instead`` says what to do instead of setting
+    an option that is not there, and ``values``, by option, instead of a value. ``partitions`` says whether a table can
+    be PARTITIONED BY columns. ``stands_in`` are connectors that jobs of Flink have and
+    hintplan has not, with how to do without by this one.
     ``times`` says whether a table can have columns of TIME.
     """
 
@@ -162,8 +164,14 @@ class Connector:
     idle: Mapping[str, str] = field(default_factory=dict)
     instead: Mapping[str, str] = field(default_factory=dict)
     values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    stands_in: Mapping[str, str] = field(default_factory=dict)
     partitions: bool = False
     times: TimesOfDay = "never"
+
+    def why_idle(self, option: str) -> str | None:
+        """Why ``option`` changes nothing here; None if it may."""
+        names = (option, *(name for name in self.idle if name.endswith(".") and option.startswith(name)))
+        return next((self.idle[name] for name in names if name in self.idle), None)
 
     @property
     def settings(self) -> Mapping[str, Setting]:

@@ -15,7 +15,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
-from difflib import get_close_matches
 from typing import Literal
 
 from hintplan.plans.connectors.columns import NESTED
@@ -24,6 +23,7 @@ from hintplan.plans.connectors.options import option
 from hintplan.plans.declarations.tables import Table, TableColumn
 from hintplan.plans.declarations.types import DataType, parse_type
 from hintplan.plans.errors import Diagnostic
+from hintplan.plans.text.names import nearest
 
 _NUMBER_OF_ROWS = "number-of-rows"
 _COLUMN_OPTIONS = (
@@ -78,19 +78,19 @@ def _check(path: str, table: Table) -> Iterator[Diagnostic]:
             continue
         name, _, setting = key.removeprefix(COLUMN_OPTIONS).rpartition(".")
         if name not in columns:
-            close = get_close_matches(name, columns, n=1)
+            close = nearest(name, columns)
             yield Diagnostic(
                 message=f"{key!r} names no column of the table that datagen fills",
-                hint=f"did you mean '{COLUMN_OPTIONS}{close[0]}.{setting}'?"
+                hint=f"did you mean '{COLUMN_OPTIONS}{close}.{setting}'?"
                 if close
                 else f"columns are {', '.join(columns)}",
                 path=f"{path}.{key}",
             )
         elif setting not in _SETTINGS:
-            close = get_close_matches(setting, _SETTINGS, n=1)
+            close = nearest(setting, _SETTINGS)
             yield Diagnostic(
                 message=f"the datagen connector has no field setting {setting!r}",
-                hint=f"did you mean '{COLUMN_OPTIONS}{name}.{close[0]}'?"
+                hint=f"did you mean '{COLUMN_OPTIONS}{name}.{close}'?"
                 if close
                 else f"settings are {', '.join(_SETTINGS)}",
                 path=f"{path}.{key}",
@@ -237,4 +237,7 @@ DATAGEN = Connector(
     reading=Reading(is_bounded=_is_bounded, bounding_option=_NUMBER_OF_ROWS),
     check=_check,
     idle={"scan.parallelism": "rows are made by as many tasks as there are cores"},
+    stands_in=dict.fromkeys(
+        ("faker", "socket", "values"), "write 'connector' = 'datagen', or put rows into files and read them"
+    ),
 )

@@ -56,4 +56,5 @@ DELTA = Connector(
     extras_of=lambda table: ("delta",),
     refused={"partitioned-by": "write PARTITIONED BY (...) after the columns"},
     partitions=True,
+    stands_in=dict.fromkeys(("delta-lake", "deltalake"), "write 'connector' = 'delta'"),
 )  # fmt: skip

@@ -25,6 +25,8 @@ from hintplan.plans.connectors.files.formats import (
     AVRO_PACKAGE,
     FORMAT_OPTIONS,
     FORMATS,
+    IDLE,
+    INSTEAD_OF_FORMATS,
     REFUSED,
     check_format,
     stored_columns,
@@ -252,6 +254,16 @@ FILESYSTEM = Connector(
         AVRO_PACKAGE if is_written and table.options.get("format") == "avro" else ""
     ),
     refused=REFUSED,
+    idle=IDLE,
+    values={"format": INSTEAD_OF_FORMATS},
     partitions=True,
     times="in texts",
+    stands_in={
+        **dict.fromkeys(
+            ("s3", "hdfs", "file", "files"),
+            "write 'connector' = 'filesystem', with the directory of the files as 'path'",
+        ),
+        "hive": "write 'connector' = 'filesystem', with the directory of the table as 'path', and 'format' = 'parquet' "
+        "or 'orc'",
+    },
 )

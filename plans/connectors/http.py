@@ -115,4 +115,5 @@ HTTP = Connector(
     reaches=lambda table: (http_host("url", table.options["url"]),),
     extras=("http",),
     extras_of=lambda table: ("http",),
+    stands_in={"rest-lookup": "write 'connector' = 'http'"},
 )

@@ -66,4 +66,7 @@ ICEBERG = Connector(
         "partitioned-by": "write PARTITIONED BY (...) after the columns",
     },
     partitions=True,
+    stands_in=dict.fromkeys(
+        ("hudi", "paimon"), "write 'connector' = 'iceberg', whose tables Flink reads, too"
+    ),
 )  # fmt: skip

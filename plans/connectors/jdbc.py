@@ -57,6 +57,20 @@ _OF_MYSQL: Mapping[str, tuple[str, ...]] = {
     "sslCa": (),
 }
 """The parameters of a url, each with the values it may have, or none for any."""
+_BATCHES = "leave it out, rows go to the server in batches"
+_ELSEWHERE: Mapping[str, str] = {
+    "ssl": "write sslmode=require",
+    "useSSL": "write sslMode=REQUIRED",
+    "requireSSL": "write sslMode=REQUIRED",
+    "currentSchema": "write 'table-name' = 'schema.table'",
+    "connectTimeout": "write 'connection.timeout'",
+    "socketTimeout": "write 'statement.timeout'",
+    "reWriteBatchedInserts": _BATCHES,
+    "rewriteBatchedStatements": _BATCHES,
+    **dict.fromkeys(("useUnicode", "characterEncoding"), "leave it out, text is in Unicode"),
+    **dict.fromkeys(("autoReconnect", "failOverReadOnly"), "leave it out, a lost connection is opened anew"),
+}
+"""What to do instead of parameters that drivers in Java have."""
 _OF_PARTS = (
     "scan.partition.column",
     "scan.partition.num",
@@ -115,6 +129,8 @@ def parse_server_url(url: str) -> ServerAddress:
     parameters = dict(parse_qsl(match["query"] or "", keep_blank_values=True))
     known = _OF_POSTGRES if start == POSTGRES_URL else _OF_MYSQL
     for name, value in parameters.items():
+        if name in _ELSEWHERE and name not in known:
+            raise ValueError(f"the url has the parameter {name}, which is not supported: {_ELSEWHERE[name]}")
         if name not in known:
             raise ValueError(f"the url has a parameter that is not supported; known are {', '.join(known)}")
         if known[name] and value not in known[name]:
@@ -399,4 +415,5 @@ JDBC = Connector(
         "lookup.cache.max-rows": f"{_CACHE}'lookup.partial-cache.max-rows'",
         "lookup.cache.ttl": f"{_CACHE}'lookup.partial-cache.expire-after-write'",
     },
+    stands_in=dict.fromkeys(("mysql", "postgres", "postgresql", "mariadb", "sqlite"), "write 'connector' = 'jdbc'"),
 )

@@ -10,7 +10,7 @@ tables.orders.options.format: a topic of json keeps no row of each primary key: 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from hintplan.plans.connectors.connector import (
     ALL_KINDS,
@@ -22,8 +22,18 @@ from hintplan.plans.connectors.connector import (
     Writing,
 )
 from hintplan.plans.connectors.messages.check_formats import check_formats
-from hintplan.plans.connectors.messages.format_options import FORMAT_OPTIONS, FORMATS, PART_OPTIONS, PREFIXED
+from hintplan.plans.connectors.messages.format_options import (
+    FORMAT_OPTIONS,
+    FORMATS,
+    IDLE_OF_FORMATS,
+    INSTEAD_OF_FORMATS,
+    INSTEAD_OF_KEYS,
+    INSTEAD_OF_OPTIONS,
+    PART_OPTIONS,
+    PREFIXED,
+)
 from hintplan.plans.connectors.messages.formats import has_binary_format, is_changelog, key_columns, places_of_schemas
+from hintplan.plans.connectors.messages.properties import IDLE as IDLE_PROPERTIES
 from hintplan.plans.connectors.messages.properties import PROPERTY, SERVERS, check_properties, reached
 from hintplan.plans.connectors.messages.startup import (
     BOUNDED,
@@ -119,7 +129,8 @@ def _check(path: str, table: Table) -> Iterator[Diagnostic]:
     if options.get("sink.delivery-guarantee", "").lower() == "exactly-once":
         yield Diagnostic(
             message="'sink.delivery-guarantee' = 'exactly-once' is not held: a batch that is replayed is written again",
-            hint=f"write 'at-least-once', or use 'upsert-{KAFKA.name}', where messages that come again change nothing",
+            hint=f"write 'at-least-once'; or 'connector' = 'upsert-{KAFKA.name}' with a PRIMARY KEY, where messages "
+            "that come again change nothing",
             path=f"{path}.sink.delivery-guarantee",
         )
 
@@ -139,8 +150,12 @@ def extras_of_topics(table: Table) -> tuple[str, ...]:
     return ("kafka",) if has_binary_format(table) else ()
 
 
+OLD_OPTIONS = "write 'connector', and the options as Flink has had them since 1.11"
+TAKES_CHANGES = "'connector' = 'kafka', whose messages may be changes"
 _NO_TRANSACTIONS = "messages are sent without transactions"
-IDLE = {
+IDLE: Mapping[str, str] = {
+    **IDLE_PROPERTIES,
+    **IDLE_OF_FORMATS,
     "scan.parallelism": "a task reads each partition of a topic",
     "scan.topic-partition-discovery.interval": "new partitions are found before each micro-batch",
     "sink.parallelism": TASKS_WRITE,
@@ -148,9 +163,12 @@ IDLE = {
     "sink.transactional-id-prefix": _NO_TRANSACTIONS,
 }
 """Options of Flink's topics that change nothing here, and why."""
-_ENVELOPES = dict.fromkeys(
-    ("debezium-avro", "debezium-avro-confluent"), "let Debezium write JSON, and read it with 'debezium-json'"
-)
+_FORMATS = {
+    **INSTEAD_OF_FORMATS,
+    **dict.fromkeys(
+        ("debezium-avro", "debezium-avro-confluent"), "let Debezium write JSON, and read it with 'debezium-json'"
+    ),
+}
 
 KAFKA = Connector(
     name="kafka",
@@ -193,10 +211,17 @@ KAFKA = Connector(
     spark_package=lambda table, is_written: SPARK_PACKAGE,
     times="in texts",
     idle=IDLE,
-    instead={"sink.semantic": "write 'sink.delivery-guarantee'"},
+    instead={
+        "sink.semantic": "write 'sink.delivery-guarantee'",
+        "connector.type": OLD_OPTIONS,
+        "format.type": "write 'format'",
+        "update-mode": "leave it out: 'format' says whether messages are changes",
+        **INSTEAD_OF_OPTIONS,
+    },
     values={
-        "format": _ENVELOPES,
-        "value.format": _ENVELOPES,
+        "format": _FORMATS,
+        "value.format": _FORMATS,
+        "key.format": INSTEAD_OF_KEYS,
         "scan.startup.mode": {
             "group-offsets": "write 'earliest-offset' or 'latest-offset', where the first run begins; "
             "later ones go on by their checkpoint"
@@ -205,5 +230,26 @@ KAFKA = Connector(
             "fixed": "leave it out: the messages of a key go to one partition",
             "round-robin": "leave it out: messages without a key go to any partition",
         },
+    },
+    stands_in={
+        **dict.fromkeys(
+            (
+                "mysql-cdc",
+                "postgres-cdc",
+                "oracle-cdc",
+                "sqlserver-cdc",
+                "mongodb-cdc",
+                "db2-cdc",
+                "tidb-cdc",
+                "vitess-cdc",
+                "oceanbase-cdc",
+            ),
+            "let Debezium write the changes to a topic, and read it: 'connector' = 'kafka', 'format' = 'debezium-json'",
+        ),
+        **dict.fromkeys(
+            ("kinesis", "firehose", "sqs", "pulsar", "rabbitmq", "pubsub", "rocketmq"),
+            "bring the messages to a topic, such as with Kafka Connect, and use 'connector' = 'kafka'",
+        ),
+        **dict.fromkeys(("kafka-0.10", "kafka-0.11", "universal"), "write 'connector' = 'kafka'"),
     },
 )

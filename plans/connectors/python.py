@@ -55,4 +55,8 @@ PYTHON = Connector(
         by_users_code=True,
     ),
     check=_check,
+    stands_in=dict.fromkeys(
+        ("mongodb", "hbase", "hbase-1.4", "hbase-2.2", "hbase-2.6", "dynamodb"),
+        "look up with a class of yours and 'connector' = 'python'; to write, use a topic, and Kafka Connect",
+    ),
 )

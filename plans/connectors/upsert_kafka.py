@@ -19,12 +19,21 @@ from hintplan.plans.connectors.kafka import (
     METADATA,
     PARALLEL,
     SPARK_PACKAGE,
+    TAKES_CHANGES,
     TOPIC_OPTIONS,
     check_topic,
     extras_of_topics,
 )
 from hintplan.plans.connectors.messages.check_formats import check_formats
-from hintplan.plans.connectors.messages.format_options import PART_OPTIONS, PREFIXED, ROWS
+from hintplan.plans.connectors.messages.format_options import (
+    CHANGELOGS,
+    INSTEAD_OF_FORMATS,
+    INSTEAD_OF_KEYS,
+    INSTEAD_OF_OPTIONS,
+    PART_OPTIONS,
+    PREFIXED,
+    ROWS,
+)
 from hintplan.plans.connectors.messages.formats import places_of_schemas
 from hintplan.plans.connectors.messages.properties import PROPERTY, SERVERS, check_properties, reached
 from hintplan.plans.declarations.tables import Table
@@ -45,6 +54,7 @@ def _check(path: str, table: Table) -> Iterator[Diagnostic]:
     yield from check_formats(path, table)
 
 
+_NO_CHANGES = dict.fromkeys(CHANGELOGS, f"write 'json'; or {TAKES_CHANGES}")
 _REQUIRED = ("key.format", "value.format", "topic")
 
 UPSERT_KAFKA = Connector(
@@ -70,10 +80,32 @@ UPSERT_KAFKA = Connector(
     extras_of=extras_of_topics,
     spark_package=lambda table, is_written: SPARK_PACKAGE,
     times="in texts",
-    idle={**IDLE, "sink.buffer-flush.interval": BATCHES_WRITE, "sink.buffer-flush.max-rows": BATCHES_WRITE},
+    idle={
+        **IDLE,
+        "sink.buffer-flush.interval": BATCHES_WRITE,
+        "sink.buffer-flush.max-rows": BATCHES_WRITE,
+        "sink.delivery-guarantee": "of each key the last message counts, so that those that come again change nothing",
+    },
     instead={
         "format": "write 'key.format' and 'value.format'",
         "scan.startup.mode": "leave it out: a topic of upserts is read from its beginning",
-        "sink.delivery-guarantee": "leave it out: messages are sent at least once, and of each key the last one counts",
+        **INSTEAD_OF_OPTIONS,
     },
+    values={"key.format": INSTEAD_OF_KEYS, "value.format": {**_NO_CHANGES, **INSTEAD_OF_FORMATS}},
+    stands_in=dict.fromkeys(
+        (
+            "elasticsearch",
+            "elasticsearch-6",
+            "elasticsearch-7",
+            "elasticsearch-8",
+            "opensearch",
+            "opensearch-1",
+            "opensearch-2",
+            "clickhouse",
+            "doris",
+            "starrocks",
+            "cassandra",
+        ),
+        "write to a topic with 'connector' = 'upsert-kafka', and let a sink of Kafka Connect load it from there",
+    ),
 )

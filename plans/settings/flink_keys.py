@@ -18,6 +18,9 @@ from dataclasses import dataclass
 _PLACE = "it is about where Flink runs; a run here is told by --master, --remote and --conf"
 _ENGINE = "it is about how Flink's own engine gets to the same result"
 _STATE = "state is in the directory that --checkpoint names"
+_SAVEPOINTS = (
+    "there are no savepoints; hintplan state CHECKPOINT --snapshot DIR copies a checkpoint to where it is told"
+)
 _CHECKPOINTS = "every micro-batch is a checkpoint, and --trigger says how often there is one"
 _EVENT_TIME = "rows are not held back for event time"
 _JARS = "connectors are built in, and functions are Python classes"
@@ -37,6 +40,8 @@ _REASONS: Mapping[str, str] = {
     "execution.batch-state-backend.": _ENGINE,
     "execution.batch.": _ENGINE,
     "execution.buffer-timeout": _ENGINE,
+    "execution.checkpointing.dir": _STATE,
+    "execution.checkpointing.savepoint-dir": _SAVEPOINTS,
     "execution.checkpointing.": _CHECKPOINTS,
     "execution.job-listeners": _PLACE,
     "execution.job-status-changed-listeners": _PLACE,
@@ -77,7 +82,7 @@ _REASONS: Mapping[str, str] = {
     "pipeline.watermark-alignment.": _EVENT_TIME,
     "queryable-state.": _PLACE,
     "rest.": _PLACE,
-    "savepoints.state.backend.fs.dir": _STATE,
+    "savepoints.state.backend.fs.dir": _SAVEPOINTS,
     "slot.": _PLACE,
     "slotmanager.": _PLACE,
     "sql-client.": "it is about Flink's own client",
@@ -87,7 +92,7 @@ _REASONS: Mapping[str, str] = {
     "state.checkpoint.": _STATE,
     "state.checkpoints.": _STATE,
     "state.latency-track.": _STATE,
-    "state.savepoints.": _STATE,
+    "state.savepoints.": _SAVEPOINTS,
     "state.size-track.": _STATE,
     "state.storage.": _STATE,
     "table.catalog-modification.listeners": _PLACE,
@@ -216,6 +221,37 @@ _REFUSED: Mapping[str, RefusedKey] = {
     ),
     "table.sql-dialect": _refused("default", "the language is Flink SQL", "write the script in Flink SQL"),
 }
+
+
+_UPDATES = "leave it out: each micro-batch writes the groups that changed, and --trigger says how often there is one"
+_ELSEWHERE: Mapping[str, str] = {
+    "table.exec.emit.": _UPDATES,
+    "table.exec.hive.": "leave it out, and read the files of the table",
+    "table.planner": "leave it out: there is one planner",
+    "execution.planner": "leave it out: there is one planner",
+    "execution.type": "write 'execution.runtime-mode'",
+    "execution.parallelism": "write 'parallelism.default'",
+    "execution.max-parallelism": "leave it out: state has no key groups",
+    "execution.restart-strategy.": "write 'restart-strategy.type'",
+    "execution.time-characteristic": "leave it out: a table says by WATERMARK which column is its time",
+    "execution.min-idle-state-retention": "write 'table.exec.state.ttl'",
+    "execution.max-idle-state-retention": "write 'table.exec.state.ttl'",
+    "table.exec.state.retention": "write 'table.exec.state.ttl'",
+    "spark.": "leave it out, and give it to the run: hintplan run --conf KEY=VALUE",
+    "fs.": "leave it out, and give it to the run: hintplan run --conf spark.hadoop.KEY=VALUE",
+    "s3.": "leave it out, and give it to the run: hintplan run --conf spark.hadoop.fs.s3a.KEY=VALUE",
+    "security.": "leave it out: whoever starts Spark logs in, and tables say how their connectors do",
+}
+"""Keys that scripts have, and that are none of Flink 2.3: what to do instead; with a dot at the end, of all below."""
+
+
+def instead_of(key: str) -> str | None:
+    """What to do instead of setting ``key``, which is no key of Flink 2.3; None if it is not known."""
+    return next((text for start, text in _ELSEWHERE.items() if key == start or key.startswith(_below(start))), None)
+
+
+def _below(start: str) -> str:
+    return start if start.endswith(".") else f"{start}."
 
 
 def refused_key(key: str) -> RefusedKey | None:

@@ -87,6 +87,76 @@ _REASONS: dict[str, tuple[str, str]] = {
 }
 
 
+_ELSEWHERE: dict[str, str] = {
+    "NVL": "write COALESCE(a, b)",
+    "NVL2": "write IF(a IS NOT NULL, b, c)",
+    **dict.fromkeys(("IF_NULL", "ISNULL"), "write IFNULL(a, b)"),
+    "ZEROIFNULL": "write COALESCE(a, 0)",
+    "IIF": "write IF(condition, a, b)",
+    **dict.fromkeys(("DATE_ADD", "DATEADD"), "write TIMESTAMPADD(DAY, 1, d), or d + INTERVAL '1' DAY"),
+    "DATE_SUB": "write TIMESTAMPADD(DAY, -1, d), or d - INTERVAL '1' DAY",
+    "ADD_MONTHS": "write TIMESTAMPADD(MONTH, 1, d)",
+    **dict.fromkeys(("DATEDIFF", "DATE_DIFF"), "write TIMESTAMPDIFF(DAY, d1, d2), which is how far d2 is after d1"),
+    "MONTHS_BETWEEN": "write TIMESTAMPDIFF(MONTH, d1, d2)",
+    "DATE_TRUNC": "write FLOOR(ts TO HOUR)",
+    **dict.fromkeys(("DATE_PART", "DATEPART"), "write EXTRACT(DAY FROM ts)"),
+    **dict.fromkeys(("WEEKDAY", "DAYOFWEEKISO"), "write DAYOFWEEK(d)"),
+    "LAST_DAY": "write TIMESTAMPADD(DAY, -1, TIMESTAMPADD(MONTH, 1, FLOOR(d TO MONTH)))",
+    "DATE": "write CAST(ts AS DATE)",
+    "STR_TO_DATE": "write TO_DATE(s, 'yyyy-MM-dd')",
+    **dict.fromkeys(
+        ("TO_CHAR", "FORMAT_TIMESTAMP"), "write DATE_FORMAT(ts, 'yyyy-MM-dd HH:mm:ss'), or CAST(x AS STRING)"
+    ),
+    **dict.fromkeys(("GETDATE", "SYSDATE", "SYSTIMESTAMP"), "write CURRENT_TIMESTAMP"),
+    "CURDATE": "write CURRENT_DATE",
+    "UNIX_MILLIS": "write UNIX_TIMESTAMP(s), in seconds",
+    **dict.fromkeys(("TO_UNIXTIME", "EPOCH"), "write UNIX_TIMESTAMP(DATE_FORMAT(ts, 'yyyy-MM-dd HH:mm:ss'))"),
+    **dict.fromkeys(("TIMESTAMP_MILLIS", "FROM_UNIXTIME_MILLIS"), "write TO_TIMESTAMP_LTZ(i, 3)"),
+    **dict.fromkeys(("TRY_TO_TIMESTAMP", "TRY_TO_DATE"), "write TRY_CAST(s AS TIMESTAMP(3)), or AS DATE"),
+    **dict.fromkeys(("LEN", "LENGTH"), "write CHAR_LENGTH(s)"),
+    **dict.fromkeys(("LCASE", "TOLOWER"), "write LOWER(s)"),
+    **dict.fromkeys(("UCASE", "TOUPPER"), "write UPPER(s)"),
+    "POW": "write POWER(a, 2)",
+    "SQUARE": "write a * a",
+    **dict.fromkeys(("STRING_AGG", "GROUP_CONCAT"), "write LISTAGG(s, ',')"),
+    "SPLIT_PART": "write SPLIT_INDEX(s, ',', 0), which counts from 0",
+    "SUBSTRING_INDEX": "write SPLIT_INDEX(s, ',', 0)",
+    "TO_NUMBER": "write CAST(s AS DECIMAL(38, 10)), or AS BIGINT",
+    **dict.fromkeys(("CHARINDEX", "STRPOS"), "write LOCATE('a', s)"),
+    "CONTAINS": "write LOCATE('a', s) > 0",
+    **dict.fromkeys(("REGEXP_LIKE", "RLIKE"), "write REGEXP(s, 'a+')"),
+    **dict.fromkeys(("JSON_EXTRACT", "JSON_EXTRACT_SCALAR", "GET_JSON_OBJECT"), "write JSON_VALUE(s, '$.a')"),
+    "TO_JSON": "write JSON_OBJECT('a' VALUE a), or JSON_STRING(a)",
+    **dict.fromkeys(("EXPLODE", "FLATTEN"), "write CROSS JOIN UNNEST(r) AS u(x) in FROM"),
+    "SAFE_CAST": "write TRY_CAST(s AS INT)",
+    "CONVERT": "write CAST(s AS INT)",
+    **dict.fromkeys(("HASH", "XXHASH64", "HASHCODE"), "write MD5(s), or SHA2(s, 256)"),
+    "SHA": "write SHA1(s)",
+    "BASE64": "write TO_BASE64(s)",
+    **dict.fromkeys(("MEDIAN", "PERCENTILE_CONT", "QUANTILE"), "write PERCENTILE(a, 0.5)"),
+    "ANY_VALUE": "write MAX(a), or FIRST_VALUE(a)",
+    **dict.fromkeys(
+        ("ARG_MAX", "MAX_BY"),
+        "number the rows of each key in a sub-query: ROW_NUMBER() OVER (PARTITION BY k ORDER BY a DESC) = 1",
+    ),
+    **dict.fromkeys(("COUNT_IF", "COUNTIF"), "write COUNT(*) FILTER (WHERE condition)"),
+    **dict.fromkeys(("SUM_IF", "SUMIF"), "write SUM(a) FILTER (WHERE condition)"),
+    **dict.fromkeys(("BOOL_OR", "LOGICAL_OR"), "write COUNT(*) FILTER (WHERE condition) > 0"),
+    **dict.fromkeys(("BOOL_AND", "LOGICAL_AND"), "write COUNT(*) FILTER (WHERE NOT condition) = 0"),
+    "COLLECT_LIST": "write ARRAY_AGG(a)",
+    "COLLECT_SET": "write ARRAY_AGG(DISTINCT a)",
+    **dict.fromkeys(("CURRENT_USER", "USER"), "leave it out: a job has no user that its rows could depend on"),
+    **dict.fromkeys(("LEVENSHTEIN", "SOUNDEX"), "write a function of your own: CREATE FUNCTION ... LANGUAGE PYTHON"),
+    "FORMAT": "write PRINTF('%d', a), or CONCAT(a, b)",
+}
+"""What to write in Flink SQL for functions of other databases."""
+
+
+def instead_of(name: str) -> str | None:
+    """What to write for ``name``, which is a function in other databases and none in Flink; None if it is not known."""
+    return _ELSEWHERE.get(name.upper())
+
+
 def refusal(name: str) -> tuple[str, str] | None:
     """Why Flink's function ``name`` is not there, and what to write; None if Flink has none of that name."""
     found = _REASONS.get(name.upper())

@@ -86,17 +86,21 @@ FORMAT_OPTIONS: tuple[Setting, ...] = (
 _RULES = "a sink closes its files at the end of each micro-batch; set 'source.max-files-per-trigger', or the trigger"
 _COMMITS = "a partition is committed by each micro-batch that adds files to it; no watermark and no class is asked"
 
-REFUSED: Mapping[str, str] = {
+IDLE: Mapping[str, str] = {
     "sink.rolling-policy.": _RULES,
     "auto-compaction": "files are left as they were written; repartition them with a batch job",
     "compaction.": "files are left as they were written; repartition them with a batch job",
-    "sink.partition-commit.": _COMMITS,
-    "partition.time-extractor.": _COMMITS,
     "sink.shuffle-by-partition.enable": "each task writes the partitions of its rows",
     "sink.parallelism": "as many tasks write as make the rows",
     "source.monitor-interval": "a stream looks for new files before each micro-batch, and a batch job once",
-    "source.path.regex-pattern": "all files of the directory are read; choose by METADATA FROM 'file.path' in a query",
     "source.report-statistics": "Spark has statistics of its own",
+}
+"""What Flink's connector has besides and changes no row, and why it has no effect; with a dot at its end, all below."""
+
+REFUSED: Mapping[str, str] = {
+    "sink.partition-commit.": _COMMITS,
+    "partition.time-extractor.": _COMMITS,
+    "source.path.regex-pattern": "all files of the directory are read; choose by METADATA FROM 'file.path' in a query",
     "parquet.utc-timezone": "TIMESTAMP is without a zone in Parquet, and is read and written as it is",
     "parquet.": "of Parquet's settings only 'parquet.compression' is known",
     "orc.": "of ORC's settings only 'orc.compress' is known",
@@ -107,6 +111,18 @@ REFUSED: Mapping[str, str] = {
     "raw.endianness": "only text and bytes are read and written, a line each",
 }
 """What Flink's connector and its formats have besides, and why it is not here; with a dot at its end, all below."""
+
+INSTEAD_OF_FORMATS: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("debezium-json", "canal-json", "maxwell-json", "ogg-json"),
+        "write 'json' and 'source.changelog' = 'true' for rows with their kind in a field op; or read a topic",
+    ),
+    **dict.fromkeys(("avro-confluent", "debezium-avro-confluent"), "write 'avro': a file has its schema"),
+    "protobuf": "write 'parquet' or 'avro'; or read a topic",
+    **dict.fromkeys(("text", "txt", "string"), "write 'raw' and one column, a line each"),
+    "excel": "write 'csv'",
+}
+"""What to write instead of formats that Flink has for files and this connector has not."""
 
 
 def check_format(path: str, table: Table) -> Iterator[Diagnostic]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from hintplan.plans.connectors.columns import BINARY, NESTED, avro_misfit, physical, with_other_keys
 from hintplan.plans.connectors.messages.format_options import (
     AVRO,
     DESCRIPTORS,
     INCLUDE,
+    INSTEAD_OF_OPTIONS,
     MESSAGE,
     PART_OPTIONS,
     PREFIX,
@@ -59,14 +61,12 @@ def _check_options(path: str, table: Table) -> Iterator[Diagnostic]:
             setting = SETTINGS.get(name)
             if setting is None:
                 message = f"{key!r} is no option of a format of messages"
-                yield Diagnostic(
-                    message=message, hint=did_you_mean(name, SETTINGS, what="options"), path=f"{path}.{key}"
-                )
+                others = [each for each in SETTINGS if f"{before}.{each}" not in table.options]
+                hint = INSTEAD_OF_OPTIONS.get(key) or did_you_mean(name, others, what="options")
+                yield Diagnostic(message=message, hint=hint, path=f"{path}.{key}")
                 continue
-            if problem := bad_value(setting, text):
-                yield Diagnostic(
-                    message=f"{before}.{problem[0].lstrip(chr(39))}", hint=problem[1], path=f"{path}.{key}"
-                )
+            if problem := bad_value(replace(setting, name=key), text):
+                yield Diagnostic(message=problem[0], hint=problem[1], path=f"{path}.{key}")
         elif name not in SETTINGS:
             continue
         if chosen.get(before) != of_format:

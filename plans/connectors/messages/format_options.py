@@ -109,6 +109,67 @@ FORMAT_OPTIONS: tuple[Setting, ...] = (
 )
 """What formats can be told; with ``key.`` or ``value.`` before it where ``key.format`` or ``value.format`` chose it."""
 
+_CHANGES = "let what writes the changes write those of Debezium, and read them with 'debezium-json'"
+_WITHOUT_IDS = "let the messages be written without the id of a schema, and write "
+_OF_ROWS: Mapping[str, str] = {
+    **dict.fromkeys(("parquet", "orc"), "write 'avro' or 'json': files have this format, not messages"),
+    "protobuf-confluent": f"{_WITHOUT_IDS}'protobuf'",
+    "protobuf-registry": f"{_WITHOUT_IDS}'protobuf'",
+    **dict.fromkeys(("json-confluent", "json-registry"), f"{_WITHOUT_IDS}'json'"),
+    "avro-registry": "write 'avro-confluent'",
+    "avro-glue": f"{_WITHOUT_IDS}'avro'; or write 'avro-confluent' for a registry of Confluent's",
+    "text": "write 'raw' and one column",
+    "string": "write 'raw' and one column",
+}
+INSTEAD_OF_FORMATS: Mapping[str, str] = {**_OF_ROWS, **dict.fromkeys(("maxwell-json", "ogg-json"), _CHANGES)}
+"""What to write instead of formats that Flink has for messages, or that are written for it."""
+INSTEAD_OF_KEYS: Mapping[str, str] = {
+    **_OF_ROWS,
+    **dict.fromkeys(("maxwell-json", "ogg-json", *CHANGELOGS), "write 'json': a key is a row, and no change"),
+}
+"""The same of keys."""
+
+
+def _of_parts(options: Mapping[str, str]) -> dict[str, str]:
+    return {before + name: text for name, text in options.items() for before in ("", "key.", "value.")}
+
+
+_PARSED = "it is about how Flink parses, and changes no row"
+_KEYS_OF_MAPS = "declare the keys of a MAP as they are, and leave those that are NULL out in the query"
+_CERTIFICATES = "leave it out: certificates of a registry are checked by those that the system trusts"
+IDLE_OF_FORMATS = _of_parts(
+    {
+        "avro-confluent.basic-auth.credentials-source": "'avro-confluent.basic-auth.user-info' says who logs in",
+        "avro-confluent.bearer-auth.credentials-source": "'avro-confluent.bearer-auth.token' says who logs in",
+        "json.decode.json-parser.enabled": _PARSED,
+    }
+)
+"""Options of formats that change nothing here, and why."""
+INSTEAD_OF_OPTIONS = _of_parts(
+    {
+        "avro-confluent.schema-registry.url": f"write '{REGISTRY}'",
+        "avro-confluent.schema-registry.subject": "write 'avro-confluent.subject'",
+        "avro-confluent.schema": "leave it out: the columns of the table say it",
+        **dict.fromkeys(
+            (
+                *(
+                    f"avro-confluent.ssl.{store}.{fact}"
+                    for store in ("keystore", "truststore")
+                    for fact in ("location", "password")
+                ),
+            ),
+            _CERTIFICATES,
+        ),
+        "json.map-null-key.mode": _KEYS_OF_MAPS,
+        "json.map-null-key.literal": _KEYS_OF_MAPS,
+        "debezium-json.map-null-key.mode": _KEYS_OF_MAPS,
+        "csv.array-element-delimiter": "write 'json': CSV has no arrays here",
+        "csv.allow-comments": "leave it out, and read the lines with 'raw': WHERE NOT line LIKE '#%'",
+        "maxwell-json.ignore-parse-errors": "write 'debezium-json.ignore-parse-errors'",
+    }
+)
+"""What to do instead of setting options that Flink's formats have."""
+
 SETTINGS: Mapping[str, Setting] = {setting.name: setting for setting in FORMAT_OPTIONS}
 """The same by name."""
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from hintplan.plans.connectors.options import bad_value, option
 from hintplan.plans.connectors.reach import HostPlace, Place, local_file
@@ -27,16 +28,22 @@ PROPERTY = "properties."
 SERVERS = f"{PROPERTY}bootstrap.servers"
 
 _PORT = 9092
+_JAAS = "sasl.jaas.config"
+_ALLOWS = "a run reads with --allow-env"
+_LISTED = "remove it, or see docs/connectors.md#properties-of-kafkas-client for those that are"
 _SERVER = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):(?P<port>[0-9]{1,5})")
 _FILES = ("ssl.truststore.location", "ssl.keystore.location")
-_SECRETS = ("sasl.jaas.config", "ssl.key.password", "ssl.keystore.password", "ssl.truststore.password")
+_SECRETS = (_JAAS, "ssl.key.password", "ssl.keystore.password", "ssl.truststore.password")
 _TEXTS = ("client.id", "client.rack", "group.id", "sasl.kerberos.service.name")
 _CHOICES: Mapping[str, tuple[str, ...]] = {
     "acks": ("all", "-1"),
+    "client.dns.lookup": ("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"),
     "compression.type": ("none", "gzip", "snappy", "lz4", "zstd"),
+    "enable.idempotence": ("true",),
     "isolation.level": ("read_uncommitted", "read_committed"),
     "sasl.mechanism": ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI"),
     "security.protocol": ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
+    "ssl.endpoint.identification.algorithm": ("https",),
     "ssl.keystore.type": ("JKS", "PKCS12", "PEM"),
     "ssl.truststore.type": ("JKS", "PKCS12", "PEM"),
 }
@@ -52,7 +59,9 @@ _NUMBERS = (
     "heartbeat.interval.ms",
     "linger.ms",
     "max.block.ms",
+    "max.in.flight.requests.per.connection",
     "max.partition.fetch.bytes",
+    "max.poll.interval.ms",
     "max.poll.records",
     "max.request.size",
     "metadata.max.age.ms",
@@ -64,16 +73,47 @@ _NUMBERS = (
     "retry.backoff.ms",
     "send.buffer.bytes",
     "session.timeout.ms",
+    "socket.connection.setup.timeout.max.ms",
+    "socket.connection.setup.timeout.ms",
 )
+_OFFSETS = "offsets are kept in the checkpoint, not in the broker"
+_MEMBERS = "partitions go to tasks, not to the members of a group"
+_NO_TRANSACTIONS = "no transactions are written"
 _REASONS: Mapping[str, str] = {
+    "auto.commit.interval.ms": _OFFSETS,
     "auto.offset.reset": "'scan.startup.mode' says where reading starts",
-    "enable.auto.commit": "offsets are kept in the checkpoint, not in the broker",
+    "commit.offsets.on.checkpoint": _OFFSETS,
+    "enable.auto.commit": _OFFSETS,
+    "group.instance.id": _MEMBERS,
     "key.deserializer": "'key.format' says what keys are",
     "key.serializer": "'key.format' says what keys are",
-    "transactional.id": "no transactions are written",
+    "partition.assignment.strategy": _MEMBERS,
+    "partition.discovery.interval.ms": "new partitions are found before each micro-batch",
+    "transaction.timeout.ms": _NO_TRANSACTIONS,
+    "transactional.id": _NO_TRANSACTIONS,
     "value.deserializer": "'format' says what values are",
     "value.serializer": "'format' says what values are",
 }
+IDLE: Mapping[str, str] = {PROPERTY + name: reason for name, reason in _REASONS.items()}
+"""Properties that change nothing here, whatever they are set to, and why."""
+_LOGS_IN = "log in with 'properties.sasl.mechanism' = 'SCRAM-SHA-512', or 'PLAIN', 'GSSAPI' or a certificate"
+_INSTEAD: Mapping[str, str] = {
+    "client.id.prefix": "write 'properties.client.id'",
+    "connector.client.endpoint": "write 'properties.bootstrap.servers'",
+    "sasl.client.callback.handler.class": _LOGS_IN,
+    "sasl.login.callback.handler.class": _LOGS_IN,
+    "sasl.oauthbearer.token.endpoint.url": _LOGS_IN,
+    "schema.registry.url": "write 'avro-confluent.url', with the format avro-confluent",
+    "zookeeper.connect": "remove it: 'properties.bootstrap.servers' is enough",
+}
+"""What to do instead of setting a property."""
+_VALUES: Mapping[tuple[str, str], str] = {
+    ("sasl.mechanism", "AWS_MSK_IAM"): _LOGS_IN,
+    ("sasl.mechanism", "OAUTHBEARER"): _LOGS_IN,
+    ("acks", "0"): "write 'all': what a broker loses would be missing",
+    ("acks", "1"): "write 'all': what a broker loses would be missing",
+}
+"""What to do instead of setting a property to a value."""
 _LOADS = re.compile(r"\bclass(es)?\b|interceptor|reporter|provider|callback|assignor|partitioner|oauthbearer|engine")
 
 
@@ -137,9 +177,14 @@ def check_properties(path: str, table: Table) -> Iterator[Diagnostic]:
         setting = ALLOWED.get(name)
         if setting is None:
             yield _refused(name, f"{path}.{key}")
-        elif problem_and_hint := bad_value(setting, value):
+        elif problem_and_hint := bad_value(replace(setting, name=key), value):
             message, hint = problem_and_hint
-            yield Diagnostic(message=f"'{PROPERTY}...': {message}", hint=hint, path=f"{path}.{key}")
+            advice = _VALUES.get((name, value), hint)
+            if name == _JAAS:
+                advice = (
+                    f"write '${{env:KAFKA_JAAS}}', and put the whole line into KAFKA_JAAS, which {_ALLOWS} KAFKA_JAAS"
+                )
+            yield Diagnostic(message=message, hint=advice, path=f"{path}.{key}")
 
 
 def _refused(name: str, path: str) -> Diagnostic:
@@ -149,7 +194,7 @@ def _refused(name: str, path: str) -> Diagnostic:
         message = (
             f"the property {name!r} is refused, as a plan must not say which classes a client loads or whom it asks"
         )
-        return Diagnostic(message=message, hint="remove it", path=path)
-    close = nearest(name, tuple(ALLOWED))
-    hint = f"did you mean {PROPERTY}{close}?" if close else f"a table may have {', '.join(sorted(ALLOWED))}"
+        return Diagnostic(message=message, hint=_INSTEAD.get(name, "remove it"), path=path)
+    close = None if name in _INSTEAD else nearest(name, tuple(ALLOWED))
+    hint = f"did you mean '{PROPERTY}{close}'?" if close else _INSTEAD.get(name, _LISTED)
     return Diagnostic(message=f"the property {name!r} is not one that a plan may set", hint=hint, path=path)

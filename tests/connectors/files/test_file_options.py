@@ -7,7 +7,7 @@ import re
 import pytest
 
 from hintplan import compile_sql
-from hintplan.plans.errors import SqlError
+from hintplan.plans.errors import Diagnostic, SqlError
 
 
 @pytest.mark.parametrize(
@@ -39,10 +39,26 @@ def test_columns_that_a_format_cannot_hold_are_refused(columns: str, chosen: str
     [
         ("sink.rolling-policy.file-size", "a sink closes its files at the end of each micro-batch"),
         ("auto-compaction", "files are left as they were written"),
+        ("compaction.file-size", "files are left as they were written"),
+        ("source.monitor-interval", "a stream looks for new files before each micro-batch"),
+    ],
+)
+def test_what_changes_no_row_is_noted_with_the_reason(option: str, reason: str) -> None:
+    notes: list[Diagnostic] = []
+    compile_sql(
+        "CREATE TABLE t (a INT) WITH ('connector' = 'filesystem', 'path' = '/o', 'format' = 'json', "
+        f"'{option}' = 'x'); CREATE TABLE s (a INT) WITH ('connector' = 'print'); INSERT INTO s SELECT a FROM t;",
+        on_warning=notes.append,
+    )
+    assert [note.message.startswith(f"'{option}' has no effect: {reason}") for note in notes] == [True]
+
+
+@pytest.mark.parametrize(
+    ("option", "reason"),
+    [
         ("sink.partition-commit.policy.class", "a partition is committed by each micro-batch"),
         ("sink.partition-commit.watermark-time-zone", "a partition is committed by each micro-batch"),
         ("partition.time-extractor.kind", "a partition is committed by each micro-batch"),
-        ("source.monitor-interval", "a stream looks for new files before each micro-batch"),
         ("parquet.block.size", "of Parquet's settings only 'parquet.compression' is known"),
         ("orc.stripe.size", "of ORC's settings only 'orc.compress' is known"),
     ],
