@@ -24,11 +24,16 @@ def compiled(text: str, *, config: dict[str, str] | None = None) -> Plan:
     """The plan of a script that ends with a query; SqlError if it is refused."""
     session = Session.open(config)
     for unit in session.feed(text):
-        statement = session.read(unit)
-        if not isinstance(statement, Select):
-            session.apply(statement)  # type: ignore[arg-type]
-            continue
-        job = session.job()
-        job.select(statement)
-        return job.finish("fuzz", within=(unit.start, unit.end)).plan
+        plan: Plan | None = None
+        with session.attempt(unit):
+            statement = session.read(unit)
+            if isinstance(statement, Select):
+                job = session.job()
+                job.select(statement)
+                plan = job.finish("fuzz", within=(unit.start, unit.end)).plan
+            else:
+                session.apply(statement)  # type: ignore[arg-type]
+        session.source.raise_problems()
+        if plan is not None:
+            return plan
     raise AssertionError("the script has no query")
