@@ -116,7 +116,8 @@ class Job:
         now = context.catalog
         try:
             for statement, context.catalog in self._inserts:
-                self._compile(statement)
+                with context.source.problems.whole():
+                    self._compile(statement)
         finally:
             context.catalog = now
 
@@ -184,7 +185,7 @@ class Job:
         ``file`` is the name of the script that the plan is all of.
         Hints that nobody heeded are reported if they stand ``within`` these offsets, or if the job came across them.
         """
-        if shares_views(self._context):
+        if shares_views(self._context) and not self._context.source.problems.found:
             self._share_views()
             self._narrow_views()
         operators, tables = self._with_final_names()
