@@ -50,7 +50,7 @@ def script(names: dict[str, tuple[str, str]], mode: str) -> str:
 
 def test_every_connector_that_keeps_rows_is_tried() -> None:
     kept = {"filesystem", "delta", "iceberg", "jdbc"}
-    elsewhere = {"kafka", "upsert-kafka"}  # tests/connectors/messages
+    elsewhere = {"kafka", "upsert-kafka", "dataframe"}  # tests/connectors/messages, and test_dataframes.py
     without = {"blackhole", "print", "datagen"}  # none to read back
     found = {name for name, connector in CONNECTORS.items() if connector.writing or connector.reading}
     assert found == kept | elsewhere | without

@@ -27,6 +27,7 @@ from hintplan.runtime.build import builder, scan, stream, values
 from hintplan.runtime.build.edges import Edges, edges_of
 from hintplan.runtime.build.stream import build
 from hintplan.runtime.connectors import table as connectors
+from hintplan.runtime.connectors.given import NOTHING, Given
 from hintplan.runtime.engine.arrow_rows import ArrowRows, Metrics
 from hintplan.runtime.engine.blobs import from_blob
 from hintplan.runtime.engine.pack import TICK, Packing, hashed
@@ -126,8 +127,10 @@ class Stream:
         row_order: bool = False,
         pins: PinPlace | None = None,
         asked: Asked | None = None,
+        given: Given = NOTHING,
     ) -> DataFrame:
         # Only what asks another system has a place for pins and a condition to ask it.
+        assert given == NOTHING
         assert pins is None
         assert asked is None
         return _frame(spark, self._scanned(name, table, columns, row_order=row_order))
