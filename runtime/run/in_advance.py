@@ -19,12 +19,13 @@ from hintplan.plans.operators import tables_used
 from hintplan.plans.text.links import link_to_nowhere
 
 _DEFAULT_SYSTEM = "spark.hadoop.fs.defaultFS"
-_HADOOP = "HADOOP_CONF_DIR"
+_OTHERS = ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "PYSPARK_GATEWAY_PORT")
+"""Variables that say where Hadoop is configured, or that spark-submit has started this process."""
 
 
 def refuse_in_advance(plan: Plan, checkpoint: str | None, conf: Mapping[str, str]) -> None:
     """RunError if a Spark of this machine, configured by ``conf``, could not read a source or write ``checkpoint``."""
-    if _DEFAULT_SYSTEM in conf or os.environ.get(_HADOOP):
+    if not _is_of_this_machine(conf):
         return
     if checkpoint is not None and is_local_path(checkpoint):
         _refuse_unwritable(absolute(checkpoint).removeprefix("file://"))
@@ -36,6 +37,16 @@ def refuse_in_advance(plan: Plan, checkpoint: str | None, conf: Mapping[str, str
                 hint="create the directory, or correct the path; a relative path starts where the run starts",
                 path=f"tables.{name}.options.{place.option}",
             )
+
+
+def _is_of_this_machine(conf: Mapping[str, str]) -> bool:
+    """Whether a plain path is one of this machine to a Spark that starts here with ``conf``, as far as can be seen."""
+    from hintplan.runtime.spark.packages import conf_folder, spark_defaults  # which loads PySpark
+
+    if any(os.environ.get(name) for name in _OTHERS) or os.path.exists(f"{conf_folder()}/core-site.xml"):
+        return False
+    system = {**spark_defaults(), **conf}.get(_DEFAULT_SYSTEM, "file:")
+    return system.startswith("file:")
 
 
 def _sources(plan: Plan) -> Iterator[tuple[str, FilePlace]]:

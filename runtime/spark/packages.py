@@ -33,7 +33,7 @@ def with_packages(
     found = dict(conf)
     if SparkContext._active_spark_context is not None or "PYSPARK_GATEWAY_PORT" in os.environ:
         return found, []
-    defaults = _defaults()
+    defaults = spark_defaults()
     there = {**defaults, **conf}
     version, own = package_version(pyspark.__version__)
     instead = "" if own else f"; it is the newest up to Spark {pyspark.__version__}, which has none of its own"
@@ -80,11 +80,15 @@ def _homes() -> list[str]:
     return [home for home in (os.environ.get("SPARK_HOME", ""), str(Path(pyspark.__file__).parent)) if home]
 
 
-def _defaults() -> dict[str, str]:
+def conf_folder() -> str:
+    """The folder in which Spark looks for its configuration, and for Hadoop's."""
+    return os.environ.get("SPARK_CONF_DIR") or f"{_homes()[0]}/conf"
+
+
+def spark_defaults() -> dict[str, str]:
     """What ``spark-defaults.conf`` says, which what a run is told replaces."""
-    folder = os.environ.get("SPARK_CONF_DIR") or f"{_homes()[0]}/conf"
     try:
-        lines = Path(folder, "spark-defaults.conf").read_text(encoding="utf-8").splitlines()
+        lines = Path(conf_folder(), "spark-defaults.conf").read_text(encoding="utf-8").splitlines()
     except OSError:
         return {}
     pairs = (re.split(r"[\s=:]+", line.strip(), maxsplit=1) for line in lines)

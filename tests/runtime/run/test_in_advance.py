@@ -45,6 +45,7 @@ def test_a_link_that_leads_nowhere_is_told(tmp_path: Path) -> None:
     [
         ("in", {"spark.hadoop.fs.defaultFS": "hdfs://namenode:8020"}, {}),
         ("in", {}, {"HADOOP_CONF_DIR": "/etc/hadoop"}),
+        ("in", {}, {"PYSPARK_GATEWAY_PORT": "4711"}),
         ("s3a://lake/in", {}, {}),
         ("file:///tmp/not%20there", {}, {}),
     ],
@@ -55,6 +56,23 @@ def test_what_only_spark_can_tell_is_left_to_it(
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     refuse_in_advance(job(path), None, conf)
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("spark-defaults.conf", "spark.hadoop.fs.defaultFS  hdfs://namenode:8020\n"),
+        ("core-site.xml", "<configuration/>"),
+    ],
+)
+def test_a_file_system_that_is_configured_is_left_to_spark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, text: str
+) -> None:
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    with pytest.raises(RunError):
+        refuse_in_advance(job("in"), None, {})
+    (tmp_path / file).write_text(text)
+    refuse_in_advance(job("in"), None, {})
 
 
 @pytest.mark.parametrize("there", ["the checkpoint", "what it is to be made in"])
