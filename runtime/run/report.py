@@ -293,8 +293,15 @@ def counts_text(found: OperatorProgress) -> list[str]:
 
     >>> counts_text(OperatorProgress(counts={"rows_passed_over": 1200, "rows_beyond": 0}))
     ['1,200 rows passed over']
+    >>> counts_text(OperatorProgress(counts={"rows_passed_over": 1}))
+    ['1 row passed over']
     """
-    return [f"{count:,} {name.replace('_', ' ')}" for name, count in found.counts.items() if count]
+    named = {name: name.replace("_", " ") for name in found.counts}
+    return [
+        f"{count:,} {named[name].replace('rows ', 'row ', 1) if count == 1 else named[name]}"
+        for name, count in found.counts.items()
+        if count
+    ]
 
 
 def requests_text(operators: Iterable[OperatorProgress]) -> str:
