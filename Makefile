@@ -103,6 +103,7 @@ flink-goldens: $(INSTALLED) java kafka
 	.flink/bin/python tests/flink/record_arrivals.py
 	.flink/bin/python tests/flink/record_jobs.py
 	.flink/bin/python tests/flink/record_sinks.py
+	.flink/bin/python tests/flink/record_not_null.py
 	.flink/bin/python tests/flink/record_type_pairs.py
 	.flink/bin/python tests/flink/record_casts.py
 	.flink/bin/python tests/flink/record_times_of_text.py

@@ -28,6 +28,7 @@ from hintplan.plans.analysis.changelog import with_changelogs
 from hintplan.plans.declarations.tables import FunctionKind
 from hintplan.plans.errors import SqlError
 from hintplan.plans.format.compiled import with_record
+from hintplan.plans.model.config import SHARED_VIEWS
 from hintplan.plans.model.optional_groups import with_config_layers
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Operator, functions_of, table_of, with_table
@@ -201,7 +202,8 @@ class Job:
             functions={name: self._functions[name].function for name in sorted(self._functions)},
             operators=operators,
         )
-        warn_of_repeated_reads(self._context.report, self._builder.asked, with_config_layers(plan))
+        sharable = () if self._context.compiler.get(SHARED_VIEWS) == "true" else self._context.catalog.views
+        warn_of_repeated_reads(self._context.report, self._builder.asked, with_config_layers(plan), sharable)
         places = {name: view.offset for name, view in self._context.catalog.views.items()}
         note_dear_views(self._context.report, self._builder.views, places, plan)
         self._context.report.finish(None)

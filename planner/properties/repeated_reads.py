@@ -7,13 +7,14 @@ same again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
 from hintplan.planner.relations import Relation, Scan, Values, inputs_of
 from hintplan.planner.syntax.source import Report
 from hintplan.plans.analysis.repeated import times_computed
 from hintplan.plans.declarations.built_in import DRAWN
+from hintplan.plans.model.config import SHARED_VIEWS
 from hintplan.plans.model.plan import Plan
 
 
@@ -37,8 +38,13 @@ def readings_of(relation: Relation) -> tuple[tuple[str, int], ...]:
     return relation.readings if isinstance(relation, Scan) else ()
 
 
-def warn_of_repeated_reads(report: Report, asked: Mapping[int, Sequence[Asked]], plan: Plan) -> None:
-    """Tell of each lookup and call, by its place in ``asked``, that ``plan`` makes for several readers."""
+def warn_of_repeated_reads(
+    report: Report, asked: Mapping[int, Sequence[Asked]], plan: Plan, sharable: Container[str]
+) -> None:
+    """Report each lookup and call, by its place in ``asked``, that ``plan`` makes for several readers.
+
+    ``sharable`` are the views that a setting would compute once for all readers.
+    """
     computed = times_computed(plan)
     for offset, found in asked.items():
         operators = tuple(dict.fromkeys(each.operator for each in found))
@@ -47,7 +53,7 @@ def warn_of_repeated_reads(report: Report, asked: Mapping[int, Sequence[Asked]],
         times = len(operators) if drawn and plan.mode == "batch" else sum(computed[name] for name in operators)
         second = next((reading for each in found[1:] if (reading := _second(found[0], each))), None)
         if times > 1 and second is not None:
-            _tell(report, found[0], second, offset, operators, times, batch=plan.mode == "batch")
+            _tell(report, found[0], second, offset, operators, times, batch=plan.mode == "batch", sharable=sharable)
 
 
 def _second(first: Asked, other: Asked) -> tuple[str, int] | None:
@@ -66,12 +72,15 @@ def _tell(
     times: int,
     *,
     batch: bool,
+    sharable: Container[str],
 ) -> None:
     view, place = reading
     at = report.source.where(offset)
     listed = ", ".join(operators)
     if batch:
         cure = f"write SELECT /*+ CACHED */ in '{view}', or CACHE TABLE {view} if it is a view: one result for all"
+    elif view in sharable and asked.target not in DRAWN:
+        cure = f"SET '{SHARED_VIEWS}' = 'true' makes it once for all readers of '{view}'"
     else:
         cure = f"if they must agree, write the rows of '{view}' to a table, and read that"
     if asked.target in DRAWN:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from collections.abc import Iterator
 
 from sqlglot import exp
 
 from hintplan.planner.context import Context, Environment, TableEntry
-from hintplan.planner.expressions.typed import NULL, Field, Literal, is_deterministic
+from hintplan.planner.expressions.typed import BOOLEAN, NULL, Field, Literal, Ref, call, conjunction, is_deterministic
 from hintplan.planner.passes import optimise
 from hintplan.planner.properties.unique_keys import is_insert_only
 from hintplan.planner.query.bare_selects import read_query
@@ -27,6 +28,7 @@ from hintplan.planner.relations import (
     Relation,
     RowNumber,
     Scan,
+    identity,
     inputs_of,
 )
 from hintplan.planner.sinks.columns import fitted
@@ -51,8 +53,9 @@ from hintplan.plans.connectors.table import (
     sink_kinds,
 )
 from hintplan.plans.declarations.built_in import DRAWN
-from hintplan.plans.declarations.tables import Table, TableColumn
+from hintplan.plans.declarations.tables import Table, TableColumn, required_columns, written_columns
 from hintplan.plans.declarations.types import parse_type
+from hintplan.plans.model.config import NOT_NULL_ENFORCER
 from hintplan.plans.operators.sink import overwrite_problem
 from hintplan.plans.text.names import did_you_mean
 
@@ -95,9 +98,8 @@ def build_insert(context: Context, statement: Insert) -> tuple[str, Relation, tu
         )
         for f in entry.written
     )
-    relation = optimise(
-        context, Calc(input=relation, filter=None, items=items, base=relation.base, block=statement.table)
-    )
+    written = Calc(input=relation, filter=None, items=items, base=relation.base, block=statement.table)
+    relation = optimise(context, _without_nulls(context, statement, entry, written))
     _check_scans(context, relation)
     if statement.overwrites is not None:
         problem = overwrite_problem(statement.table, entry.table, "batch" if context.batch else "streaming")
@@ -185,6 +187,19 @@ def _sink(context: Context, statement: Insert) -> tuple[str, TableEntry]:
     return called, entry
 
 
+def _without_nulls(context: Context, statement: Insert, entry: TableEntry, written: Calc) -> Relation:
+    """Return ``written`` without rows that have NULL where the sink is NOT NULL, if the session drops such rows."""
+    if context.compiler.get(NOT_NULL_ENFORCER, "ERROR") == "ERROR":
+        return written
+    required = required_columns(written_columns(entry.table), entry.table.primary_key)
+    fields = [field for field in written.fields if field.name in required]
+    checks = tuple(call("IS NOT NULL", (Ref(field=field),), BOOLEAN, statement.offset) for field in fields)
+    if not checks:
+        return written
+    items = identity(written.fields)
+    return Calc(input=written, filter=conjunction(checks), items=items, base=written.base, block=statement.table)
+
+
 def _targets(context: Context, statement: Insert, entry: TableEntry) -> tuple[Field, ...]:
     constant = {value.column for value in statement.partition}
     if not statement.columns:
@@ -252,8 +267,10 @@ def _check_scans(context: Context, relation: Relation) -> None:
         _check_scans(context, below)
 
 
-_EARLIER = "compute it before the join or aggregation, such as in a computed column of the table"
-_AT_SOURCE = "the rows change in their source already: give them a column with a time there"
+_AT_SOURCE = (
+    "all rows change in their source: let the source write a time into them, leave what needs the current time to "
+    "those who read the sink, or compute it in a batch job"
+)
 
 
 def _check_repeatable(context: Context, relation: Relation, statement: Insert) -> None:
@@ -265,25 +282,32 @@ def _check_repeatable(context: Context, relation: Relation, statement: Insert) -
             raise context.source.error(
                 "the current time over a query whose rows can change: a row could not be taken back as it was written",
                 getattr(bad, "offset", 0) or statement.offset,
-                _AT_SOURCE if _changes_in_source(relation.input) else _EARLIER,
+                _earlier(relation.input),
             )
     if isinstance(relation, Correlate) and relation.function in DRAWN and not is_insert_only(relation.input):
         raise context.source.error(
             f"{relation.function.removesuffix('_SEEDED')} over a query whose rows can change: a row could not be taken "
             "back as it was written",
             relation.offset or statement.offset,
-            _EARLIER,
+            _earlier(relation.input),
         )
     for below in inputs_of(relation):
         _check_repeatable(context, below, statement)
 
 
-def _changes_in_source(relation: Relation) -> bool:
-    """Whether there is no place below ``relation`` where rows are only added."""
-    if isinstance(relation, Scan):
-        return relation.changelog
-    below = inputs_of(relation)
-    return bool(below) and all(map(_changes_in_source, below))
+def _earlier(relation: Relation) -> str:
+    """Return where below ``relation`` the current time can be computed: in tables whose rows are only added."""
+    added = sorted(set(_only_added(relation)))
+    if not added:
+        return _AT_SOURCE
+    return f"compute it before rows change, such as in a computed column of {' or '.join(added)}, and compare with it"
+
+
+def _only_added(relation: Relation) -> Iterator[str]:
+    if isinstance(relation, Scan) and not relation.changelog:
+        yield f"'{relation.declared}'"
+    for below in inputs_of(relation):
+        yield from _only_added(below)
 
 
 def _check_changes(context: Context, statement: Insert, entry: TableEntry, relation: Relation) -> None:

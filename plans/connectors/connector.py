@@ -121,6 +121,8 @@ class MetadataKey:
 
 TASKS_WRITE = "as many tasks write as make the rows"
 """Why ``sink.parallelism`` of Flink changes nothing."""
+_WATERMARKS = "scan.watermark."
+_NO_EVENT_TIME = "rows are not held back for event time"
 BATCHES_WRITE = "each micro-batch is written as it ends"
 """Why buffers of Flink's sinks are not flushed by the clock."""
 
@@ -172,6 +174,8 @@ class Connector:
 
     def why_idle(self, option: str) -> str | None:
         """Why ``option`` changes nothing here; None if it may."""
+        if self.reading is not None and option.startswith(_WATERMARKS):
+            return _NO_EVENT_TIME
         names = (option, *(name for name in self.idle if name.endswith(".") and option.startswith(name)))
         return next((self.idle[name] for name in names if name in self.idle), None)
 

@@ -221,8 +221,9 @@ KAFKA = Connector(
         "value.format": _FORMATS,
         "key.format": INSTEAD_OF_KEYS,
         "scan.startup.mode": {
-            "group-offsets": "write 'earliest-offset' or 'latest-offset', where the first run begins; "
-            "later ones go on by their checkpoint"
+            "group-offsets": "write where the first run begins, later runs continue from their checkpoint: "
+            "'earliest-offset' or 'latest-offset', or from where Flink has stopped, as "
+            "docs/moving-from-flink.md#from-where-flink-has-stopped describes"
         },
         "sink.partitioner": {
             "fixed": "leave it out: the messages of a key go to one partition",

@@ -9,7 +9,7 @@ Column(name='o_id', type='BIGINT')
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -103,6 +103,11 @@ def physical_columns(table: Table) -> tuple[Column, ...]:
 def read_columns(table: Table) -> tuple[Column, ...]:
     """The columns that a scan can read: all but the computed ones."""
     return tuple(Column(name=c.name, type=c.type) for c in table.columns if c.expression is None)
+
+
+def required_columns(columns: Iterable[Column], primary_key: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of the ``columns`` that no row may have NULL in: NOT NULL, or of the ``primary_key``."""
+    return tuple(c.name for c in columns if c.type.endswith(" NOT NULL") or c.name in primary_key)
 
 
 def written_columns(table: Table) -> tuple[Column, ...]:

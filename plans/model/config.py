@@ -35,6 +35,7 @@ EVENTS_DUPLICATE = "table.exec.source.cdc-events-duplicate"
 UPSERT_MATERIALIZE = "table.exec.sink.upsert-materialize"
 DYNAMIC_OPTIONS = "table.dynamic-table-options.enabled"
 SHARED_VIEWS = "table.optimizer.shared-views.enabled"
+NOT_NULL_ENFORCER = "table.exec.sink.not-null-enforcer"
 LENGTH_ENFORCER = "table.exec.sink.type-length-enforcer"
 DML_SYNC = "table.dml-sync"
 FORCE_RECOMPILE = "table.plan.force-recompile"
@@ -188,6 +189,12 @@ _OF_JOB = (
         DYNAMIC_OPTIONS,
         "bool",
         description="Whether an OPTIONS hint may stand at a table that is read.",
+        compiler=True,
+    ),
+    _key(
+        NOT_NULL_ENFORCER,
+        description="What a row with NULL for a NOT NULL column of a sink does: ERROR ends the run, DROP drops it.",
+        check=_word("ERROR", "DROP"),
         compiler=True,
     ),
     _key(

@@ -207,9 +207,6 @@ _REFUSED: Mapping[str, RefusedKey] = {
     "table.exec.sink.nested-constraint-enforcer": _refused(
         "IGNORE", "constraints inside of nested types are not checked", "check the values in the query"
     ),
-    "table.exec.sink.not-null-enforcer": _refused(
-        "ERROR", "rows are not dropped in silence", "write WHERE column IS NOT NULL"
-    ),
     "table.legacy-nested-row-nullability": _refused("false", "rows are those of Flink 2.3", "remove it"),
     "table.optimizer.non-deterministic-update.strategy": _refused(
         "IGNORE", "what is not deterministic is refused where rows can change, or pinned", "remove it"

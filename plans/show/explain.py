@@ -87,12 +87,12 @@ def _cut(text: str, width: int | None) -> str:
 
 
 def _shared_queries(plan: Plan) -> str:
-    """Which sinks run as one query of Spark; nothing if none do."""
-    found = queries(plan) if plan.mode == "streaming" else ()
-    if not any(query.is_shared for query in found):
+    """Return the queries of Spark that a stream with several sinks runs as, with the sinks of each."""
+    if plan.mode != "streaming" or len(plan.sinks) < 2:
         return ""
-    named = (f"{' + '.join(q.sinks)} from {q.id}" if q.is_shared else q.id for q in found)
-    return f"{count(len(found), 'query')}: {' · '.join(named)}".replace("querys", "queries")
+    running = queries(plan)
+    named = (f"{' + '.join(query.sinks)} from {query.id}" if query.is_shared else query.id for query in running)
+    return f"{count(len(running), 'query')}: {' · '.join(named)}".replace("querys", "queries")
 
 
 def _repeated(plan: Plan) -> str:

@@ -1,25 +1,61 @@
-"""A sink: its rows are those of its input. What writes them is chosen where queries and jobs are started."""
+"""A sink: the rows of its input, of which none has NULL where the table is NOT NULL.
+
+The connector that writes them is chosen where queries and jobs are started.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 
+from hintplan.plans.declarations.tables import required_columns, written_columns
 from hintplan.plans.operators import Sink
+from hintplan.plans.text.nulls import null_message
 from hintplan.runtime.build.builder import OperatorBuilder
 from hintplan.runtime.build.edges import Edges
 from hintplan.runtime.engine.rows import Rows
+from hintplan.runtime.kernels.not_null import ADDING, NotNull
+from hintplan.runtime.operator import KIND
+from hintplan.runtime.spark.names import quoted
 
 
 def _stream(operator: Sink, inputs: Sequence[Rows], edges: Edges) -> Rows:
     (rows,) = inputs
-    return rows
+    required = _required(operator, edges)
+    if not required:
+        return rows
+    in_arrow = rows.in_arrow
+    if in_arrow is not None:
+        in_arrow = in_arrow.then(NotNull(table=operator.table, columns=required), in_arrow.schema)
+    return Rows(lambda: _checked(operator, rows.frame, edges), in_arrow)
 
 
 def _batch(operator: Sink, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
     (frame,) = inputs
-    return frame
+    return _checked(operator, frame, edges)
+
+
+def _checked(operator: Sink, frame: DataFrame, edges: Edges) -> DataFrame:
+    """Return the rows of ``frame``, which fail in Spark if one that is added has NULL in a required column."""
+    required = _required(operator, edges)
+    if not required:
+        return frame
+    added = F.col(KIND).isin(*ADDING) if KIND in frame.columns else F.lit(True)
+    # A projection, not a filter: Spark would evaluate a filter below joins and other filters, on rows that they drop.
+    return frame.withColumns({name: _or_failure(operator.table, name, added, frame) for name in required})
+
+
+def _or_failure(table: str, name: str, added: Column, frame: DataFrame) -> Column:
+    value = F.col(quoted(name))
+    failure = F.raise_error(null_message(table, name)).cast(frame.schema[name].dataType)
+    return F.when(value.isNull() & added, failure).otherwise(value)
+
+
+def _required(operator: Sink, edges: Edges) -> tuple[str, ...]:
+    table = edges.plan.tables[operator.table]
+    return required_columns(written_columns(table), table.primary_key)
 
 
 BUILDER = OperatorBuilder(stream=_stream, batch=_batch)

@@ -82,7 +82,7 @@ def _multi_sink_writer(
         )
     writers = []
     for sink in written:
-        top, *calcs = paths[sink.id]
+        top, *calcs = *paths[sink.id], sink
         branch = None if as_spark_has_them else above.index(top.id)
         made = sink_rows(frame, sink=sink.id, top=top.id, branch=branch, calcs=calcs, edges=edges)
         write = connectors.micro_batch_writer(
@@ -101,7 +101,7 @@ def _multi_sink_writer(
 
 def _counted(sink: Sink, path: Sequence[Operator], rows: Mapping[str, Rows], edges: Edges) -> tuple[Step, ...] | None:
     """What makes the rows of a ``sink`` that drops them, of those of its top, if Arrow can."""
-    top, *calcs = path
+    top, *calcs = *path, sink
     found = rows[top.id]
     if found.in_arrow is None or not drops_rows(edges.plan.tables[sink.table]):
         return None

@@ -13,6 +13,7 @@ from urllib.parse import unquote
 
 from hintplan.plans.errors import RunError, Unavailable
 from hintplan.plans.text.counts import first_of, shortened
+from hintplan.plans.text.nulls import broken_constraint
 from hintplan.runtime.spark.failure import evidence, is_of_server, is_transient, root_cause
 from hintplan.runtime.spark.worker_faults import worker_fault
 
@@ -78,6 +79,8 @@ def failed(what: str, error: BaseException, tables: FailedTables = NO_TABLES, af
 def explained(error: BaseException, tables: FailedTables = NO_TABLES) -> Explanation | None:
     """What ``error`` of a query that ended or did not start comes from; None if it is none of the known faults."""
     text = evidence(error)
+    if broken := broken_constraint(text):
+        return broken
     if "Traceback (most recent call last)" in text:
         return None  # from Python code, whose own error says it best
     found = _malformed_row(text, tables) or _no_room(text) or _no_broker(text, tables)

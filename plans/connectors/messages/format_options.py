@@ -148,8 +148,12 @@ def _of_parts(options: Mapping[str, str]) -> dict[str, str]:
 
 _OF_SCHEMAS = ("url", "subject")
 _PARSED = "it is about how Flink parses, and changes no row"
-_KEYS_OF_MAPS = "declare the keys of a MAP as they are, and leave those that are NULL out in the query"
-_CERTIFICATES = "leave it out: certificates of a registry are checked by those that the system trusts"
+_KEYS_OF_MAPS = (
+    "leave it out where the table is only read; where it is written, leave keys that are NULL out in the query"
+)
+_CERTIFICATES = (
+    "leave it out, and install the authority of a registry's certificate in the system of the driver and of each worker"
+)
 IDLE_OF_FORMATS = _of_parts(
     {
         **{

@@ -110,6 +110,8 @@ _INSTEAD: Mapping[str, str] = {
 _VALUES: Mapping[tuple[str, str], str] = {
     ("sasl.mechanism", "AWS_MSK_IAM"): _LOGS_IN,
     ("sasl.mechanism", "OAUTHBEARER"): _LOGS_IN,
+    ("ssl.endpoint.identification.algorithm", ""): "the certificates of the brokers must have the names of "
+    "'properties.bootstrap.servers' (subjectAltName): issue them anew if they have not, then leave this out",
     ("acks", "0"): "write 'all': what a broker loses would be missing",
     ("acks", "1"): "write 'all': what a broker loses would be missing",
 }

@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from hintplan.plans.errors import RunError
 from hintplan.runtime.connectors.lakes.divisions import Division
 from hintplan.runtime.connectors.lakes.storage import Storage
-from hintplan.runtime.connectors.lakes.target import refuse_nulls
+from hintplan.runtime.kernels.not_null import refuse_nulls
 from hintplan.runtime.state.identity import encode_groups
 
 FILES_DDL = "path string, size long, modified long, rows long, partition string, stats string"
@@ -82,7 +82,7 @@ class FileWriting:
         for table in tables:
             if table.num_rows:
                 rows = table.select(self.schema.names).cast(_nullable(self.schema))
-                refuse_nulls(rows, self.required, self.table)
+                refuse_nulls(rows, [name for name in rows.column_names if name in self.required], self.table)
                 waiting.append(rows)
                 size += rows.nbytes
             if size > _BUFFERED_BYTES:

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from hintplan.plans.declarations.tables import Column, Table
-from hintplan.plans.declarations.types import parse_type
+from hintplan.plans.declarations.tables import Column, Table, required_columns
 from hintplan.plans.errors import RunError
 from hintplan.plans.text.links import link_to_nowhere
 from hintplan.runtime.connectors.lakes.storage import Storage, storage_of
@@ -52,8 +51,7 @@ class Target:
     @property
     def required(self) -> frozenset[str]:
         """The columns that are declared to have a value."""
-        declared = (column.name for column in self.columns if not parse_type(column.type).nullable)
-        return frozenset((*self.primary_key, *declared))
+        return frozenset(required_columns(self.columns, self.primary_key))
 
     @property
     def schema(self) -> pa.Schema:
@@ -73,14 +71,3 @@ def target_of(name: str, table: Table, path_option: str, *, catalogued: str = ""
         storage=storage_of(table.options, path_option),
         catalogued=catalogued,
     )
-
-
-def refuse_nulls(rows: pa.Table, names: frozenset[str], table: str) -> None:
-    """RunError if a column of ``names`` has a NULL in ``rows``."""
-    for name in rows.column_names:
-        if name in names and rows[name].null_count:
-            raise RunError(
-                f"table {table}: column {name!r} is NOT NULL, and a row has NULL in it",
-                hint="leave such rows out in the query, or write a value with COALESCE",
-                path=f"tables.{table}",
-            )

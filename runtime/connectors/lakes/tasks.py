@@ -16,8 +16,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, StructField, StructType
 
 from hintplan.runtime.connectors.lakes.data_files import FILES_DDL, DataFile, FileWriting, file_of
-from hintplan.runtime.connectors.lakes.target import Target, refuse_nulls
+from hintplan.runtime.connectors.lakes.target import Target
 from hintplan.runtime.connectors.netted_rows import DELETED, net_rows
+from hintplan.runtime.kernels.not_null import refuse_nulls
 from hintplan.runtime.spark.map_in_arrow import map_in_arrow
 from hintplan.runtime.spark.names import quoted
 
@@ -84,7 +85,7 @@ class NettedFiles:
 
 def _net(rows: pa.Table, target: Target) -> pa.Table:
     changes = net_rows(rows, target.primary_key)
-    refuse_nulls(changes.select(list(target.primary_key)), target.required, target.name)
+    refuse_nulls(changes, target.primary_key, target.name)
     refuse_nulls(changes.filter(pc.invert(changes[DELETED])), target.required, target.name)
     return changes.select([*target.schema.names, DELETED]).cast(_with_deleted(target))
 

@@ -128,6 +128,32 @@ def test_a_lookup_of_a_view_that_each_branch_asks_for_itself_is_said(readers: st
     assert f"asked once per branch, answers may differ: rates {times} times ({', '.join(operators)})\n" in tree
 
 
+@pytest.mark.parametrize("readers", READERS)
+def test_the_advice_of_the_warning_makes_a_lookup_once(readers: str) -> None:
+    sql, _, operators = READERS[readers]
+    findings, _, _ = compiled(f"{VIEW} {sql}")
+    advice = "SET 'table.optimizer.shared-views.enabled' = 'true'"
+    if len(operators) > 1:
+        assert advice in (findings[0].diagnostic.hint or "")
+    findings, _, repeated = compiled(f"{VIEW} {sql}", f"{advice};")
+    assert not repeated
+    assert not any("read again" in finding.diagnostic.message for finding in findings)
+
+
+def test_the_advice_is_given_only_where_it_helps() -> None:
+    """A CTE is not shared, nor are values that are drawn."""
+    random = "CREATE VIEW v AS SELECT id, UUID() AS rate FROM orders WHERE total > 0;"
+    lookup = "SELECT o.id, r.rate FROM orders AS o JOIN rates FOR SYSTEM_TIME AS OF o.pt AS r ON o.cur = r.cur"
+    cte = f"WITH v AS ({lookup}) "
+    for script in (
+        f"CREATE TABLE s (id BIGINT, u STRING) WITH ('connector' = 'print'); {random}"
+        "INSERT INTO s SELECT id, rate FROM v WHERE id > 1; INSERT INTO s SELECT id, rate FROM v WHERE id < 1;",
+        f"INSERT INTO p {cte} SELECT id, rate FROM v WHERE rate > 1 UNION ALL SELECT id, rate FROM v WHERE rate < 1;",
+    ):
+        (finding,) = compiled(script)[0]
+        assert "write the rows of 'v' to a table" in (finding.diagnostic.hint or "")
+
+
 def test_sinks_of_one_query_share_the_answers() -> None:
     sql = f"{VIEW} INSERT INTO p SELECT id, rate FROM v; INSERT INTO q SELECT id, rate FROM v;"
     findings, tree, repeated = compiled(sql)

@@ -203,7 +203,6 @@ KEYS = {
     "execution.parallelism": "'parallelism.default'",
     "execution.min-idle-state-retention": "'table.exec.state.ttl'",
     "execution.savepoint.path": "hintplan run --checkpoint",
-    "table.exec.sink.not-null-enforcer": "WHERE column IS NOT NULL",
     "s3.access-key": "--conf spark.hadoop.fs.s3a.",
     "spark.sql.shuffle.partitions": "--conf",
     "table.exec.hive.infer-source-parallelism": "read the files",

@@ -43,7 +43,6 @@ REFUSED = {
     "execution.savepoint.path": "/savepoint",
     "execution.state-recovery.path": "/savepoint",
     "table.exec.legacy-cast-behaviour": "enabled",
-    "table.exec.sink.not-null-enforcer": "DROP",
     "table.sql-dialect": "hive",
 }
 UNKNOWN = ("table.exec.mini-batchs.enabled", "state.backends", "table.sql-dialects")
