@@ -1,4 +1,4 @@
-"""Finds the first line of a text file that does not fit its table, and which column it is, as Spark does not say."""
+"""Finds the first line of a text file that does not fit its table, and its wrong column; Spark reports neither."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from hintplan.runtime.spark.names import quoted
 
 
 def wrong_line(spark: SparkSession, table: Table, file: str) -> WrongLine | None:
-    """The first line of ``file`` that does not fit ``table``; None if it has none or is not its own."""
+    """Return the first line of ``file`` that does not fit ``table``; None if all fit or the file is not the table's."""
     chosen = table.options["format"]
     path = os.path.abspath(re.sub("^file:(//)?", "", table.options["path"]))
     if chosen not in TEXTS or path not in (file, *map(str, Path(file).parents)):
@@ -42,7 +42,8 @@ def wrong_line(spark: SparkSession, table: Table, file: str) -> WrongLine | None
     names = schema.fieldNames()
     reader = reader.schema(schema.add(CORRUPT, StringType()))
     reader = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", CORRUPT)
-    # A row whose last column is wrong is put together again; Spark has kept the others as they are.
+    # If only the last column is wrong, the line is put together again from the columns, which Spark has read as they
+    # are.
     fields = [F.coalesce(F.col(quoted(field)).cast("string"), F.lit("")) for field in names]
     line = F.coalesce(F.col(CORRUPT), F.concat_ws(option(table, "csv.field-delimiter") or ",", *fields))
     read = [F.col(quoted(field)).isNotNull().alias(field) for field in names]
@@ -55,20 +56,20 @@ def wrong_line(spark: SparkSession, table: Table, file: str) -> WrongLine | None
 
 
 def _wrong_column(table: Table, chosen: str, text: str, names: Sequence[str], lacking: Sequence[str]) -> str:
-    """The first column that a line has a value for and Spark has ``lacking``, with both; empty if none is."""
+    """Return the first column in ``lacking`` for which the line has a value, with its type and value; empty if none."""
     try:
         if chosen == "json":
-            found = json.loads(text)
+            fields = json.loads(text)
         else:
             delimiter = option(table, "csv.field-delimiter") or ","
-            found = dict(zip(names, next(csv.reader([text], delimiter=delimiter)), strict=False))
-    except (ValueError, TypeError, csv.Error, StopIteration):  # a delimiter of several characters among them
+            fields = dict(zip(names, next(csv.reader([text], delimiter=delimiter)), strict=False))
+    except (ValueError, TypeError, csv.Error, StopIteration):  # csv rejects a longer delimiter, for example
         return ""
-    if not isinstance(found, dict):
+    if not isinstance(fields, dict):
         return ""
     types = {column.name: column.type for column in table.columns}
     for name in lacking:
-        if name in types and found.get(name) not in (None, ""):
-            value = found[name] if isinstance(found[name], str) else json.dumps(found[name])
+        if name in types and fields.get(name) not in (None, ""):
+            value = fields[name] if isinstance(fields[name], str) else json.dumps(fields[name])
             return f"'{name}' is {types[name]}, and has {value}"
     return ""

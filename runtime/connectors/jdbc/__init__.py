@@ -70,7 +70,7 @@ def _asking(asked: Asked) -> ConnectorCode:
 
 
 def _sink(table: Table) -> ModuleType:
-    """The module that writes to the table: of databases in files, or of servers."""
+    """Return the module that writes to the table: for SQLite, or for database servers."""
     return write if table.options["url"].startswith(SQLITE_URL) else server_write
 
 

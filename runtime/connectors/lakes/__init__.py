@@ -1,1 +1,1 @@
-"""What sinks of data lakes have in common: where files are, and how the tasks of Spark write them."""
+"""The common code of sinks to data lakes: the place of files, and writing files in the tasks of Spark."""
