@@ -230,9 +230,9 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _wrong_sources(name: str, frame: Any) -> Iterator[Diagnostic]:
-    """Yield the parts of a streaming DataFrame that belong into the plan.
+    """Yield the errors for a streaming DataFrame with state or several streams, which belong in the plan.
 
-    A checkpoint can be continued only if the plan contains all state and one source per table.
+    A run can continue a checkpoint only if the plan itself contains them.
     """
     sources, keeping = _streams(frame._jdf.queryExecution().analyzed())
     path = f"tables.{name}"

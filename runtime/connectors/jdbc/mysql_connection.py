@@ -36,7 +36,7 @@ def connection(options: Mapping[str, str], table: str, **more: Any) -> pymysql.C
         raise RunError(redacted(str(error), options), path=path) from None
     refuse_link_local(address.host, address.port, path=path)
     mode = address.parameters.get("sslMode", "PREFERRED")
-    server = pymysql.connect(
+    session = pymysql.connect(
         host=address.host,
         port=address.port,
         database=address.database,
@@ -52,15 +52,15 @@ def connection(options: Mapping[str, str], table: str, **more: Any) -> pymysql.C
         **more,
     )
     if mode not in ("DISABLED", "PREFERRED"):
-        with server.cursor(pymysql.cursors.Cursor) as cursor:
+        with session.cursor(pymysql.cursors.Cursor) as cursor:
             cursor.execute("SHOW STATUS LIKE 'Ssl_cipher'")
             row = cursor.fetchone()
         if row is None or not row[1]:
-            server.close()
+            session.close()
             raise RunError(
                 "MySQL has no encrypted connections", hint="set them up there, or leave sslMode out", path=path
             )
-    return server
+    return session
 
 
 def _encryption(mode: str, authority: str | None) -> ssl.SSLContext | None:

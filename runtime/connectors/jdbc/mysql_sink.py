@@ -56,15 +56,15 @@ _LOCK_SECONDS = 3600
 @contextmanager
 def _transaction(target: Target) -> Iterator[Any]:
     try:
-        server = connection(target.options, target.name)
+        session = connection(target.options, target.name)
         try:
-            with server.cursor() as cursor:
+            with session.cursor() as cursor:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
                 cursor.execute("BEGIN")
                 yield cursor
-            server.commit()
+            session.commit()
         finally:
-            server.close()  # rolls back an uncommitted transaction
+            session.close()  # rolls back an uncommitted transaction
     except pymysql.MySQLError as error:
         text, name = told(error, target.options), target.options["table-name"]
         if passes(error):
