@@ -102,7 +102,7 @@ EMPTIED = "was made anew, or emptied as a whole, and has no rows"
 
 
 def lacks_batches(had: int, batch: int) -> str | None:
-    """Return the predicate about a table that has batches up to ``had`` instead of ``batch``; None if it has both."""
+    """Return the predicate of a sentence about a table with batches up to ``had``; None if it has ``batch``."""
     if had >= batch:
         return None
     return f"has them up to {had}" if had >= 0 else "has none of them"

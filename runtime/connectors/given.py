@@ -1,7 +1,7 @@
 """The DataFrames and sink functions that a Python program passes to the run of a plan.
 
-All of them are checked before anything starts. Each table with the dataframe connector needs exactly one, of the right
-kind, with the declared columns.
+All of them are checked before anything starts. Each table of the plan that needs one must have one, of the right kind
+and with the declared columns.
 
     given = given_for(plan, {"events": frame}, {"paid": function})
     bound = given.on(session)                        # the same rows, computed in the session of the run

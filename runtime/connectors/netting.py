@@ -67,12 +67,12 @@ def net(rows: Iterable[Row], kinds: Iterable[int], *, key: Sequence[int]) -> Net
     for row_key, change in changes.items():
         if change.replaced and not change.taken_back:
             remaining = [change.last] if change.last_kind != DELETE else []
-            gone = not remaining
+            is_deleted = not remaining
         else:
             remaining = [row for row, weight in change.weights.items() if weight > 0]
-            gone = any(weight < 0 for weight in change.weights.values())
+            is_deleted = any(weight < 0 for weight in change.weights.values())
         if remaining:
             upserts.append(remaining[-1])
-        elif gone:
+        elif is_deleted:
             deletes.append(row_key)
     return Net(upserts=tuple(upserts), deletes=tuple(deletes))

@@ -3,8 +3,8 @@
     +I[1, DE, 5.0]
     revenue> -U[2, null, 1.0E10]
 
-By default, line ends and non-printing characters in values are escaped. Otherwise, a row could forge another row, or
-move the cursor of a terminal. ``--print-raw`` prints rows unchanged.
+Line ends and non-printing characters in values are escaped, because a value could otherwise forge a row, or move the
+cursor of the terminal. ``--print-raw`` prints rows unchanged.
 
 A micro-batch, or the whole result of a batch job, is collected on the driver and printed in row order. On Spark
 Connect, the driver of a stream is the server, so the lines are in the server's output; a batch job prints where it was

@@ -1,8 +1,8 @@
 """The python connector: lookups by a user's class, ``'connector' = 'python', 'class' = 'module.Class'``.
 
 ``class`` is a LookupFunction, ``async-class`` an AsyncLookupFunction and ``scan-class`` a ScanFunction. Classes are
-created without arguments. Whoever starts the run must allow their modules. They read ``properties.*`` from the options
-of the context.
+created without arguments. Whoever starts the run must allow their modules. A class reads ``properties.*`` from the
+options of its context.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The name under which a sink knows the query that writes to it: the id that Spark stored in the new checkpoint."""
+"""The name under which a sink knows the query that writes to it: the id that Spark gave it with its new checkpoint."""
 
 from __future__ import annotations
 

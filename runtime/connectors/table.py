@@ -1,4 +1,4 @@
-"""The operations on tables, which call the code of each table's connector by name.
+"""Operations on tables: each calls the code of the table's connector, which it finds by name.
 
 :mod:`hintplan.plans.connectors` defines the options and their meaning; its ``check_table`` has accepted every table
 that arrives here. Nothing here starts a query, knows an operator, or keeps a session.
@@ -113,7 +113,7 @@ def read_batch(
 def files_reader(
     table: Table,
 ) -> Callable[[SparkSession, str, Table, tuple[str, ...], list[str]], DataFrame] | None:
-    """Return a function that reads some files of the table, otherwise like :func:`read_batch`; None without files."""
+    """Return a function like :func:`read_batch` for some files of the table; None if the table has no files."""
     reader = _code(table).read_files
     if reader is None or not times_of(table):
         return reader
@@ -162,20 +162,22 @@ def writer(
 
     Raises RunError if the connector cannot write, or if its target does not fit.
     """
-    chosen = _able(_code(table, given=given).writer, "written to", name, table)
-    return chosen(df, name, as_texts(table), changelog=changelog, checkpoint=checkpoint, **_marking(table, mark))
+    connector_writer = _able(_code(table, given=given).writer, "written to", name, table)
+    return connector_writer(
+        df, name, as_texts(table), changelog=changelog, checkpoint=checkpoint, **_marking(table, mark)
+    )
 
 
 def arrow_writer(table: Table, *, mark: Mark | None = None) -> ArrowWriter | None:
     """Return a function like :func:`writer` for rows in Arrow; None if the sink needs Spark's rows."""
-    chosen = _code(table).arrow_writer
-    if chosen is None:
+    connector_writer = _code(table).arrow_writer
+    if connector_writer is None:
         return None
 
     def write(
         rows: ArrowRows, name: str, table: Table, *, checkpoint: str | None
     ) -> tuple[ArrowRows, Callable[[DataFrame], DataStreamWriter]]:
-        return chosen(rows, name, as_texts(table), checkpoint=checkpoint, **_marking(table, mark))
+        return connector_writer(rows, name, as_texts(table), checkpoint=checkpoint, **_marking(table, mark))
 
     return write
 
@@ -194,8 +196,10 @@ def micro_batch_writer(
 
     It returns the number of rows. ``part`` distinguishes the sinks of the query; otherwise like :func:`writer`.
     """
-    chosen = _able(_code(table, given=given).micro_batch_writer, "written to", name, table)
-    return chosen(name, as_texts(table), changelog=changelog, checkpoint=checkpoint, part=part, **_marking(table, mark))
+    connector_writer = _able(_code(table, given=given).micro_batch_writer, "written to", name, table)
+    return connector_writer(
+        name, as_texts(table), changelog=changelog, checkpoint=checkpoint, part=part, **_marking(table, mark)
+    )
 
 
 def batch_writer(df: DataFrame, name: str, table: Table, given: Given = NOTHING) -> Callable[[], None]:

@@ -77,11 +77,13 @@ def merge(target: Target, table: DeltaTable, changes: pa.Table, commit: Commit) 
     In that case, delta-rs makes no version. Raises Changed if the table cannot be committed to as it was opened.
     delta-rs rewrites the files that contain an affected row. It skips files whose column bounds exclude all keys.
     """
-    names = [column.name for column in target.columns]
+    column_names = [column.name for column in target.columns]
     # Generated column names: unlike the source's names, they need no quoting in a condition.
-    source = changes.select([*names, DELETED]).rename_columns([*(f"c{i}" for i in range(len(names))), "deleted"])
-    same = " AND ".join(f"t.{_quoted(name)} = s.c{names.index(name)}" for name in target.primary_key)
-    values = {_quoted(name): f"s.c{i}" for i, name in enumerate(names)}
+    source = changes.select([*column_names, DELETED]).rename_columns(
+        [*(f"c{i}" for i in range(len(column_names))), "deleted"]
+    )
+    same = " AND ".join(f"t.{_quoted(name)} = s.c{column_names.index(name)}" for name in target.primary_key)
+    values = {_quoted(name): f"s.c{i}" for i, name in enumerate(column_names)}
     before = table.version()
     with failures(target):
         merging = table.merge(

@@ -71,14 +71,14 @@ def refuse_parts_elsewhere(target: Target, table: DeltaTable) -> None:
     for entry in system.get_file_info(selector):
         key = (target.storage.root, entry.path)
         if entry.is_file and entry.path.endswith(_ENDS) and key not in _known:
-            for what, path in _named(system, entry.path):
-                if not _leads_down(path) or (what != "a deletion vector" and "/" in path):
-                    raise _elsewhere(target, path, what)
+            for kind, path in _named(system, entry.path):
+                if not _leads_down(path) or (kind != "a deletion vector" and "/" in path):
+                    raise _elsewhere(target, path, kind)
             _known.add(key)
 
 
 def _named(system: pafs.FileSystem, file: str) -> Iterator[tuple[str, str]]:
-    """Yield the files that a log file refers to, except data files: what each one is, and its path."""
+    """Yield the kind and the path of each file to which a log file refers, except data files."""
     for action in _actions(system, file):
         vector = (action.get("add") or action.get("remove") or {}).get("deletionVector")
         if vector and vector.get("storageType") != _INLINE:
@@ -99,9 +99,9 @@ def _actions(system: pafs.FileSystem, file: str) -> Iterator[Mapping[str, Any]]:
         return
     with system.open_input_file(file) as source:
         parquet = pq.ParquetFile(source)
-        names = [name for name in ("add", "remove", "sidecar") if name in parquet.schema_arrow.names]
-        for batch in parquet.iter_batches(columns=names):
-            for name in names:
+        action_names = [name for name in ("add", "remove", "sidecar") if name in parquet.schema_arrow.names]
+        for batch in parquet.iter_batches(columns=action_names):
+            for name in action_names:
                 kept = batch.column(name).filter(pc.is_valid(batch.column(name)))
                 yield from ({name: value} for value in kept.to_pylist())
 

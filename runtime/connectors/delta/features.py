@@ -18,14 +18,14 @@ from hintplan.plans.errors import RunError
 from hintplan.runtime.connectors.lakes.target import Target
 
 _READ = frozenset({"columnMapping", "deletionVectors", "timestampNtz", "typeWidening", "v2Checkpoint"})
-"""Columns are found by name, so a column mapping must not be active; files with narrower types are cast."""
+"""Supported reader features. Columns are found by name, so column mapping must be off; narrower types are cast."""
 _WRITTEN = frozenset(
     {
         "appendOnly", "changeDataFeed", "checkConstraints", "columnMapping", "deletionVectors", "generatedColumns",
         "invariants", "timestampNtz", "v2Checkpoint",
     }
 )  # fmt: skip
-"""Features that delta-rs supports, or that need no action unless the table also sets one of the properties below."""
+"""Supported writer features: delta-rs implements them, or they need no action without the properties below."""
 _OF_COLUMNS = ("delta.invariants", "delta.generationExpression", "delta.identity.start")
 """Properties in the metadata of a column that oblige writers to do something that this sink does not do."""
 _MAPPING = "delta.columnMapping.mode"
@@ -75,11 +75,11 @@ def refuse_to_replace(target: Target, table: DeltaTable) -> None:
     where delta-rs writes "%C3%A9"). Readers that compare names as text, including delta-rs, would continue to read the
     file.
     """
-    names = pa.table(table.get_add_actions())["path"]
-    for name in names.filter(pc.match_substring_regex(names, rf"[^\w{re.escape(_PLAIN)}]")).to_pylist():
-        if quote(unquote(name), safe=_PLAIN) != name:
+    files = pa.table(table.get_add_actions())["path"]
+    for file in files.filter(pc.match_substring_regex(files, rf"[^\w{re.escape(_PLAIN)}]")).to_pylist():
+        if quote(unquote(file), safe=_PLAIN) != file:
             raise RunError(
-                f"the Delta table {target.storage.root} has the file {name!r}, whose name in the log this sink would "
+                f"the Delta table {target.storage.root} has the file {file!r}, whose name in the log this sink would "
                 "write otherwise, so that the file would be read on where it has been replaced",
                 hint="write to another table, which is partitioned by values of ASCII",
                 path=target.path,

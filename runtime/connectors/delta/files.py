@@ -22,8 +22,11 @@ from hintplan.runtime.connectors.lakes.target import Target
 def files_of(target: Target, version: int | None) -> tuple[ListedFile, ...]:
     """Return the files of a version of the table, or of the newest version if None.
 
-    Raises RunError if the table or the version does not exist, if the columns do not match their declaration, or if the
-    table has a feature that this reader does not support.
+    Raises RunError in three cases:
+
+    - The table or the version does not exist.
+    - The columns are not as declared.
+    - The table has a feature that this reader does not support.
     """
     refuse_links(target)
     with failures(target):

@@ -44,8 +44,8 @@ def refuse_spoilt(target: Target, error: Exception) -> None:
 
 
 def _spoilt(log: str) -> Iterator[str]:
-    names = sorted(name for name in os.listdir(log) if _ENTRY.fullmatch(name))
-    for name in reversed(names):
+    entry_names = sorted(name for name in os.listdir(log) if _ENTRY.fullmatch(name))
+    for name in reversed(entry_names):
         path = os.path.join(log, name)
         try:
             with open(path, encoding="utf-8") as entry:
@@ -53,7 +53,7 @@ def _spoilt(log: str) -> Iterator[str]:
                     json.loads(line)
         except ValueError:
             yield f"{path} is not what a Delta table has there: a line is not JSON"
-    numbers = [int(name.partition(".")[0]) for name in names]
+    numbers = [int(name.partition(".")[0]) for name in entry_names]
     has_checkpoint = any(".checkpoint." in name for name in os.listdir(log))
     first = numbers[0] if has_checkpoint and numbers else 0
     for number in range(first, numbers[-1] if numbers else 0):

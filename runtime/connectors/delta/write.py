@@ -80,7 +80,7 @@ def _files(rows: Callable[[], Rows], target: Target, partitioned_by: tuple[str, 
 def sink(name: str, table: Table, *, changelog: bool, checkpoint: str | None, part: str = "") -> LakeBatch:
     """Return the sink, after checking the table; a client of Spark Connect leaves the check to the server.
 
-    Raises RunError if there is a table that does not fit.
+    Raises RunError if the table exists and does not fit.
     """
     refuse_updates(name, table, changelog=changelog)
     target = target_of(name, table, PATH)

@@ -32,7 +32,7 @@ _BATCH_ROWS = 10_000
 
 
 def require_avro_files(name: str) -> None:
-    """Raise RunError if Python cannot read Avro here, as a sample of the workers; ``name`` is the table."""
+    """Raise RunError for table ``name`` if the driver's Python, which stands for the workers', has no fastavro."""
     try:
         import fastavro  # noqa: F401
     except ModuleNotFoundError as error:
@@ -46,7 +46,7 @@ def require_avro_files(name: str) -> None:
 def rows_of_avro(
     files: DataFrame, name: str, types: Mapping[str, str], schema: StructType, beside: list[Column]
 ) -> DataFrame:
-    """Return the rows of ``files``, which Spark has listed, with the columns ``beside``, constant within a file.
+    """Return the rows of ``files``, which Spark has listed; the columns ``beside`` are constant within a file.
 
     ``types`` are the types of the columns to read for table ``name``; ``schema`` has the same columns with Spark's
     types.
@@ -66,8 +66,8 @@ def _read(batches: Iterable[pa.RecordBatch], *, name: str, types: Mapping[str, D
                 values = zip(*rows, strict=True) if types else ()
                 arrays = [pa.array(column, kind) for column, (_, kind) in zip(values, schema, strict=True)]
                 arrays += [pa.repeat(column[index], len(rows)) for column in batch.columns[1:]]
-                names = [column for column, _ in schema] + batch.schema.names[1:]
-                yield pa.RecordBatch.from_arrays(arrays, names)
+                column_names = [column for column, _ in schema] + batch.schema.names[1:]
+                yield pa.RecordBatch.from_arrays(arrays, column_names)
 
 
 def _portions(path: str, name: str, types: Mapping[str, DataType]) -> Iterator[list[tuple[Any, ...]]]:

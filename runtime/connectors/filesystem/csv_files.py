@@ -50,8 +50,8 @@ def may_break_lines(table: Table) -> bool:
 
 def with_last_as_text(schema: StructType) -> StructType:
     """Return ``schema`` with a text type for the last column."""
-    *others, last = schema.fields
-    return StructType([*others, StructField(last.name, StringType())])
+    *leading, last = schema.fields
+    return StructType([*leading, StructField(last.name, StringType())])
 
 
 def last_column(schema: StructType, table: Table) -> LastColumn:

@@ -2,8 +2,8 @@
 
 Names are escaped as Hive escapes them. NULL and the empty text become ``partition.default-name``, which is read as
 NULL. A file counts only if its directories name all partition columns, in their order, directly below the table's path.
-New partitions may appear while a stream runs. Spark turns conditions on partition columns into conditions on paths, and
-skips files by them.
+New partitions may appear while a stream runs. A condition on a partition column is a condition on the path, by which
+Spark prunes files.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ _DEFAULT = "partition.default-name"
 
 
 def in_partitions(rows: DataFrame, table: Table, depth: int | None) -> DataFrame:
-    """Return the ``rows`` of files in partitions only; ``depth`` is the number of names in the table's path."""
+    """Keep the ``rows`` of files that are in partitions.
+
+    ``depth`` is the number of names in the table's path, or None if it is unknown.
+    """
     path_names = F.split(plain_path(rows.metadataColumn("_metadata")), "/")
     count = len(table.partitioned_by)
     inside = F.size(path_names) > count + 1 if depth is None else F.size(path_names) == depth + count + 2

@@ -156,19 +156,19 @@ def _load(
     breaks_lines = may_break_lines(table) and not has_undeclared_partitions(spark, table)
     if breaks_lines:
         schema, last = with_last_as_text(schema), last_column(schema, table)
-    chosen = table.options["format"]
-    lenient = chosen in TEXTS and option(table, f"{chosen}.ignore-parse-errors") == "true"
-    if chosen == "avro":
+    file_format = table.options["format"]
+    lenient = file_format in TEXTS and option(table, f"{file_format}.ignore-parse-errors") == "true"
+    if file_format == "avro":
         require_avro_files(name)
-    reader = reader.format("binaryFile" if chosen == "avro" else spark_format(table))
+    reader = reader.format("binaryFile" if file_format == "avro" else spark_format(table))
     reader = reader.options(**read_options(table, breaks_lines=breaks_lines))
     if lenient:
         schema = schema.add(CORRUPT, StringType())
         reader = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", CORRUPT)
-    elif chosen in TEXTS:
+    elif file_format in TEXTS:
         reader = reader.option("mode", "FAILFAST")
     try:
-        rows = load(reader.schema(PATHS_DDL if chosen == "avro" else schema), table.options["path"])
+        rows = load(reader.schema(PATHS_DDL if file_format == "avro" else schema), table.options["path"])
         rows.schema.fieldNames()  # on Spark Connect, only a request for the schema makes the server check the path
     except AnalysisException as error:
         if error.getCondition() != "PATH_NOT_FOUND":
@@ -197,7 +197,7 @@ def _load(
         rows = in_partitions(rows, table, path_depth(spark, table.options["path"]))
     order = _row_order(rows) if row_order else []
     of_files = partition_values(rows, name, table) | metadata_columns(rows, table)
-    if chosen == "avro":
+    if file_format == "avro":
         of_files = {column: value for column, value in of_files.items() if column in columns}
         stored = {column.name: column.type for column in stored_columns(table)}
         types = {column: kind for column, kind in stored.items() if column in columns}

@@ -53,7 +53,7 @@ def load_files(reader: DataFrameReader, files: list[str]) -> DataFrame:
 def load_stream(spark: SparkSession, reader: DataStreamReader, path: str, *, below: bool = False) -> DataFrame:
     """Return the files at ``path``, or also ``below`` it, as a stream.
 
-    Raises AnalysisException if nothing exists at the path, and RunError if Spark cannot distinguish the files.
+    Raises AnalysisException if nothing exists at the path, and RunError if Spark cannot read a path of this name.
     """
     partitioned = not below and are_partitioned(spark, path)
     reader = reader.options(**_WITHOUT_CHECKSUMS)

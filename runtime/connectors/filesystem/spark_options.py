@@ -12,7 +12,7 @@ from hintplan.runtime.connectors.filesystem.row_kinds import OP
 from hintplan.runtime.connectors.messages.avro_values import record_schema
 
 _LONGEST = str(2**31 - 1)
-"""A limit in bytes for a text; by default, the JSON parser accepts at most 20 million characters."""
+"""The maximum length of a JSON text in bytes; by default, the parser accepts at most 20 million characters."""
 
 _NO_TEXT = "\uffff\ufffe\uffff"
 """Three characters that Unicode never assigns, so that no file contains them."""
@@ -24,8 +24,8 @@ _CODECS = {("avro", "null"): "uncompressed", ("parquet", "lz4"): "lz4_raw"}
 
 def spark_format(table: Table) -> str:
     """Return Spark's name for the format of the files."""
-    chosen = table.options["format"]
-    return "text" if chosen == "raw" else chosen
+    file_format = table.options["format"]
+    return "text" if file_format == "raw" else file_format
 
 
 def read_options(table: Table, *, breaks_lines: bool) -> dict[str, str]:
@@ -42,21 +42,21 @@ def read_options(table: Table, *, breaks_lines: bool) -> dict[str, str]:
 def write_options(table: Table) -> dict[str, str]:
     """Return Spark's options for writing: the options of the format, with times and NULL written as Flink does."""
     options = {}
-    chosen = table.options["format"]
-    if chosen in _COMPRESSION:
-        codec = option(table, _COMPRESSION[chosen]) or ""
-        options["compression"] = _CODECS.get((chosen, codec), codec)
-    if chosen == "avro":
+    file_format = table.options["format"]
+    if file_format in _COMPRESSION:
+        codec = option(table, _COMPRESSION[file_format]) or ""
+        options["compression"] = _CODECS.get((file_format, codec), codec)
+    if file_format == "avro":
         types = {column.name: column.type for column in stored_columns(table)}
         types |= {OP: "STRING"} if option(table, "sink.changelog") == "true" else {}
         options["avroSchema"] = json.dumps(record_schema(types, legacy=is_legacy(table)))
-    if chosen in TEXTS:
+    if file_format in TEXTS:
         options["timestampNTZFormat"] = "yyyy-MM-dd HH:mm:ss.SSSSSS"
         options["timestampFormat"] = "yyyy-MM-dd HH:mm:ss.SSSSSSXXX"
         options["timeZone"] = "UTC"
-    if chosen == "json":
+    if file_format == "json":
         options["ignoreNullFields"] = "false"
-    if chosen == "csv":
+    if file_format == "csv":
         # By default, Spark strips blanks and control characters from texts without quotes.
         options |= dict.fromkeys(("ignoreLeadingWhiteSpace", "ignoreTrailingWhiteSpace"), "false")
         options["emptyValue"] = _format_options(table)["quote"] * 2

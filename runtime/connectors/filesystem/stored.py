@@ -1,7 +1,7 @@
 """The types in which files store the columns of a table, and conversions from and to these, also in nested columns.
 
 Three formats differ from the declared types. ORC's TIMESTAMP is a wall clock, which Spark reads as an instant in the
-time zone of its JVM. Legacy Avro files of Flink store a wall clock as an instant in UTC. A line of ``raw`` may be
+time zone of its JVM. Flink's legacy mapping for Avro stores a wall clock as an instant in UTC. A line of ``raw`` may be
 bytes.
 """
 
@@ -64,7 +64,11 @@ def as_stored(spark: SparkSession, rows: DataFrame, name: str, table: Table) -> 
         case "raw":
             return rows.withColumns({c.name: _line(F.col(quoted(c.name)), name, c.name) for c in stored_columns(table)})
     types = {c.name: parse_type(c.type) for c in stored_columns(table)}
-    changed = {n: _converted(F.col(quoted(n)), of, convert) for n, of in types.items() if _is_affected(of, convert)}
+    changed = {
+        column: _converted(F.col(quoted(column)), data_type, convert)
+        for column, data_type in types.items()
+        if _is_affected(data_type, convert)
+    }
     return rows.withColumns(changed) if changed else rows  # Spark Connect rejects an empty dict
 
 

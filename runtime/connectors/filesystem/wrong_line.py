@@ -28,9 +28,9 @@ from hintplan.runtime.spark.names import quoted
 
 def wrong_line(spark: SparkSession, table: Table, file: str) -> WrongLine | None:
     """Return the first line of ``file`` that does not fit ``table``; None if all fit or the file is not the table's."""
-    chosen = table.options["format"]
+    file_format = table.options["format"]
     path = os.path.abspath(re.sub("^file:(//)?", "", table.options["path"]))
-    if chosen not in TEXTS or path not in (file, *map(str, Path(file).parents)):
+    if file_format not in TEXTS or path not in (file, *map(str, Path(file).parents)):
         return None
     schema = stored_schema(table)
     if option(table, "source.changelog") != "false":
@@ -38,20 +38,22 @@ def wrong_line(spark: SparkSession, table: Table, file: str) -> WrongLine | None
     last = None
     if may_break_lines(table) and not has_undeclared_partitions(spark, table):
         schema, last = with_last_as_text(schema), last_column(schema, table)
-    reader = spark.read.format(chosen).options(**read_options(table, breaks_lines=last is not None))
-    names = schema.fieldNames()
+    reader = spark.read.format(file_format).options(**read_options(table, breaks_lines=last is not None))
+    field_names = schema.fieldNames()
     reader = reader.schema(schema.add(CORRUPT, StringType()))
     reader = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", CORRUPT)
     # If only the last column is wrong, the line is put together again from the columns, which Spark has read as they
     # are.
-    fields = [F.coalesce(F.col(quoted(field)).cast("string"), F.lit("")) for field in names]
+    fields = [F.coalesce(F.col(quoted(field)).cast("string"), F.lit("")) for field in field_names]
     line = F.coalesce(F.col(CORRUPT), F.concat_ws(option(table, "csv.field-delimiter") or ",", *fields))
-    read = [F.col(quoted(field)).isNotNull().alias(field) for field in names]
+    read = [F.col(quoted(field)).isNotNull().alias(field) for field in field_names]
     wrong = load_batch(spark, reader, file).where(is_wrong(last)).limit(1)
     for row in wrong.select(*read, line.alias(CORRUPT)).collect():
         text = str(row[CORRUPT]).rstrip("\r\n")
-        lacking = [field for field in names if not row[field]] or ([] if last is None else [last.name])
-        return WrongLine(format=chosen, text=text, column=_wrong_column(table, chosen, text, names, lacking))
+        lacking = [field for field in field_names if not row[field]] or ([] if last is None else [last.name])
+        return WrongLine(
+            format=file_format, text=text, column=_wrong_column(table, file_format, text, field_names, lacking)
+        )
     return None
 
 

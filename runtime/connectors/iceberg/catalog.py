@@ -223,10 +223,10 @@ def _check(target: Target, table: Table) -> None:
     for part in spec.fields:
         if not is_known(str(part.transform)) or not _divides(schema, part.source_id):
             raise _unfit(target, f"is partitioned by {part}, which this sink cannot reckon", "write to another table")
-    by = [_called(schema, part) for part in spec.fields]
-    if target.partitioned_by and list(target.partitioned_by) != by:
+    partition_columns = [_called(schema, part) for part in spec.fields]
+    if target.partitioned_by and list(target.partitioned_by) != partition_columns:
         raise RunError(
-            f"the Iceberg table {target.called} is partitioned by {', '.join(by) or 'nothing'}",
+            f"the Iceberg table {target.called} is partitioned by {', '.join(partition_columns) or 'nothing'}",
             hint="leave PARTITIONED BY out, or write to another table",
             path=f"{target.path}.partitioned-by",
         )

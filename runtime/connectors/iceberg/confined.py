@@ -61,7 +61,7 @@ class _Own:
 
 
 class ConfinedSqlCatalog(_Own, SqlCatalog):
-    """A SQLite catalog, which supplies only the place of a table's metadata."""
+    """An SQLite catalog, which supplies only the place of a table's metadata."""
 
 
 class ConfinedRestCatalog(_Own, RestCatalog):

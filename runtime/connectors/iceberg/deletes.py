@@ -46,7 +46,7 @@ def refuse_equality_deletes(target: Target, table: Table, snapshot_id: int | Non
 
 
 def deleted_places(target: Target, table: Table, tasks: Sequence[FileScanTask]) -> Mapping[str, bytes]:
-    """Return the positions of deleted rows by file path, as in the table; raise RunError for other deletes."""
+    """Return the positions of deleted rows, by the table's path of each file; raise RunError for other deletes."""
     delete_files = {file.file_path: file for task in tasks for file in task.delete_files}
     tables = [_read(target, table, file) for file in delete_files.values()]
     if not tables:

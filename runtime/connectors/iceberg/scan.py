@@ -33,10 +33,13 @@ class Scanned:
 
 
 def scanned(target: Target) -> Scanned:
-    """Return the newest snapshot of the table, or the snapshot in its options.
+    """Return the files of the newest snapshot, or of the snapshot in the table's options.
 
-    Raises RunError if there is no such snapshot, if the columns are not as declared, or if the snapshot has features
-    that this reader does not support.
+    Raises RunError in three cases:
+
+    - There is no such snapshot.
+    - The columns are not as declared.
+    - The snapshot has features that this reader does not support.
     """
     with failures(target):
         table = loaded(target)
@@ -46,13 +49,13 @@ def scanned(target: Target) -> Scanned:
                 hint="correct the names; the path of a catalog starts where the run starts",
                 path=target.path,
             )
-        chosen = _chosen(target, table)
-        scan = table.scan(snapshot_id=chosen)
+        snapshot_id = _chosen(target, table)
+        scan = table.scan(snapshot_id=snapshot_id)
         schema = scan.projection()
         check_columns(target, schema)
         _refuse_defaults(target, schema)
         storage = storage_at(target, table)
-        refuse_equality_deletes(target, table, chosen, "read")
+        refuse_equality_deletes(target, table, snapshot_id, "read")
         tasks = tuple(scan.plan_files())
         deleted = deleted_places(target, table, tasks)
         files = tuple(_file(target, table, schema, storage, task, deleted) for task in tasks)
@@ -96,8 +99,8 @@ def _file(
     if not path.startswith(f"{storage.root}/") or not is_below(path, storage.root):
         raise _unread(target, f"has a file at {task.file.file_path}, outside of {table.location()}", "a copy")
     partition = {
-        schema.find_column_name(field.source_id) or "": task.file.partition[place]
-        for place, field in enumerate(table.specs()[task.file.spec_id].fields)
+        schema.find_column_name(field.source_id) or "": task.file.partition[index]
+        for index, field in enumerate(table.specs()[task.file.spec_id].fields)
         if isinstance(field.transform, IdentityTransform)
     }
     return ListedFile(

@@ -103,14 +103,14 @@ def replaced_by(target: Target, table: Table, files: Sequence[DataFile]) -> list
         current = [task.file for task in table.scan().plan_files()]
         if not target.partitioned_by:
             return current
-        gone = {_partition(table, file.partition) for file in files}
+        written_partitions = {_partition(table, file.partition) for file in files}
         if any(file.spec_id != table.metadata.default_spec_id for file in current):
             raise RunError(
                 f"the Iceberg table {target.called} has files from before its partitions were others",
                 hint="rewrite them by the newest partitions, as rewrite_data_files does",
                 path=target.path,
             )
-        return [file for file in current if file.partition in gone]
+        return [file for file in current if file.partition in written_partitions]
 
 
 def _partition(table: Table, texts: Mapping[str, str | None]) -> Record:
@@ -163,7 +163,7 @@ def _property(writer: str) -> str:
 
 
 def _entry(table: Table, file: DataFile) -> Entry:
-    """Return the manifest entry of a file, from the Parquet footer that came with it."""
+    """Return the manifest entry of a file, built from the Parquet footer that came with it."""
     metadata, schema = table.metadata, table.schema()
     statistics = data_file_statistics_from_parquet_metadata(
         parquet_metadata=pq.read_metadata(pa.BufferReader(base64.b64decode(file.stats))),

@@ -37,10 +37,10 @@ def merge(target: Target, table: Table, changes: pa.Table, commit: Commit) -> bo
 
     In that case, nothing is committed. Raises Changed if another writer has changed the table since it was opened.
     """
-    names = [top.name for top in table.schema().fields]
+    column_names = [top.name for top in table.schema().fields]
     with failures(target):
-        merging = _Merging(table=table, changes=changes, key=target.primary_key, names=tuple(names))
-        files = list(writing_of(target, table, names).written(merging.rows()))
+        merging = _Merging(table=table, changes=changes, key=target.primary_key, names=tuple(column_names))
+        files = list(writing_of(target, table, column_names).written(merging.rows()))
         if files or merging.replaced:
             commit_files(target, table, files, commit, instead_of=merging.replaced)
         return bool(files or merging.replaced)
@@ -48,7 +48,7 @@ def merge(target: Target, table: Table, changes: pa.Table, commit: Commit) -> bo
 
 @dataclass(slots=True, kw_only=True)
 class _Merging:
-    """Yields the unchanged rows of the files with a changed row, and then the new rows."""
+    """The unchanged rows of the files with a changed row, followed by the new rows."""
 
     table: Table
     changes: pa.Table
@@ -80,7 +80,7 @@ class _Merging:
         return pa.schema([schema.field(name).with_nullable(True) for name in names])
 
     def _changes_of(self, there: pa.Table) -> np.ndarray:
-        """Return the number of the change for each row, -1 for an unchanged row."""
+        """Return the index of the change for each row, -1 for an unchanged row."""
         size = self.changes.num_rows
         keys = [_together(self.changes[name], there[name]) for name in self.key]
         groups, _ = encode_groups(keys)

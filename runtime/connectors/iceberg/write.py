@@ -52,10 +52,10 @@ def _committed(target: Target, rows: Callable[[], Rows], commit: Commit, *, over
     def overwrite(table: Any) -> bool:
         by_pyiceberg("deletes").refuse_equality_deletes(target, table, None, "overwritten")
         added = files(table)
-        gone = snapshots.replaced_by(target, table, added)
-        if added or gone:
-            snapshots.commit_files(target, table, added, commit, instead_of=gone)
-        return bool(added or gone)
+        replaced = snapshots.replaced_by(target, table, added)
+        if added or replaced:
+            snapshots.commit_files(target, table, added, commit, instead_of=replaced)
+        return bool(added or replaced)
 
     def upsert(table: Any) -> bool:
         by_pyiceberg("deletes").refuse_equality_deletes(target, table, None, "upserted to")
@@ -78,7 +78,7 @@ def _committed(target: Target, rows: Callable[[], Rows], commit: Commit, *, over
 def sink(name: str, table: Table, *, changelog: bool, checkpoint: str | None, part: str = "") -> LakeBatch:
     """Return the sink, after checking the table; a client of Spark Connect leaves the check to the server.
 
-    Raises RunError if there is a table that does not fit.
+    Raises RunError if the table exists and does not fit.
     """
     refuse_updates(name, table, changelog=changelog)
     target = iceberg_target(name, table)

@@ -83,9 +83,9 @@ def _place(cursor: Any, target: Target) -> tuple[str, str]:
 
 
 def _find(cursor: Any, target: Target) -> Found | None:
-    place = _place(cursor, target)
+    schema_and_table = _place(cursor, target)
     where = "WHERE table_schema = %s AND table_name = %s"
-    cursor.execute(f"SELECT table_type, engine, create_time FROM information_schema.tables {where}", place)
+    cursor.execute(f"SELECT table_type, engine, create_time FROM information_schema.tables {where}", schema_and_table)
     description = cursor.fetchone()
     if description is None:
         return None
@@ -96,10 +96,13 @@ def _find(cursor: Any, target: Target) -> Found | None:
             path=target.path,
         )
     selected = "column_name, column_type, is_nullable, collation_name, extra"
-    cursor.execute(f"SELECT {selected} FROM information_schema.columns {where} ORDER BY ordinal_position", place)
+    cursor.execute(
+        f"SELECT {selected} FROM information_schema.columns {where} ORDER BY ordinal_position", schema_and_table
+    )
     columns = cursor.fetchall()
     cursor.execute(
-        f"SELECT index_name, column_name, sub_part FROM information_schema.statistics {where} AND non_unique = 0", place
+        f"SELECT index_name, column_name, sub_part FROM information_schema.statistics {where} AND non_unique = 0",
+        schema_and_table,
     )
     indexes: dict[str, list[tuple[Any, Any]]] = defaultdict(list)
     for index, column, part in cursor.fetchall():
@@ -108,8 +111,8 @@ def _find(cursor: Any, target: Target) -> Found | None:
     unique = [frozenset(name for name, _ in parts) for parts in indexes.values()]
     _refuse_key(target, {column[0]: column[3] for column in columns}, unique, numbered)
     return Found(
-        schema=place[0],
-        table=place[1],
+        schema=schema_and_table[0],
+        table=schema_and_table[1],
         columns={column[0]: str(column[1]) for column in columns},
         required=frozenset(column[0] for column in columns if column[2] == "NO"),
         unique=tuple(

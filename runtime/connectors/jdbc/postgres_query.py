@@ -91,7 +91,7 @@ class KeyQuery:
     texts: tuple[int, ...]
 
     def parameters(self, keys: Sequence[Key]) -> tuple[list[Any], ...] | None:
-        """Return an array for each key column, without keys that cannot exist there; None if no key is left."""
+        """Return one array per key column, without keys that cannot occur in the database; None if none is left."""
         if self.uuids or self.texts:
             keys = [key for key in keys if self._possible(key)]
         return tuple(list(values) for values in zip(*keys, strict=True)) if keys else None

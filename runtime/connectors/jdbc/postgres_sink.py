@@ -109,7 +109,7 @@ def _find(cursor: Any, target: Target) -> Found | None:
         table=columns[0][1],
         columns={name: type_ for _, _, name, type_, *_ in columns},
         required=frozenset(name for _, _, name, _, required, _ in columns if required),
-        unique=tuple(frozenset(names) for (names,) in unique),
+        unique=tuple(frozenset(index_columns) for (index_columns,) in unique),
         made=columns[0][5],
     )
 

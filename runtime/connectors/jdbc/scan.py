@@ -160,7 +160,7 @@ class PartsSource(DataSource):
 
 
 class PartsReader(DataSourceStreamReader, available_now()):  # type: ignore[misc]
-    """An offset records whether the table has been read. It omits the parts, so that these may change."""
+    """Plans all parts once. An offset records whether the table has been read, but not the parts, which may change."""
 
     def __init__(self, parts: int) -> None:
         self.parts = parts

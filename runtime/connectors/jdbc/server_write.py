@@ -123,8 +123,7 @@ def _moved(
         staging.move(server, target, found, stage, parts, rows, commit)
 
     if commit is None and not target.primary_key:
-        # After a lost connection, nobody can find out if the transaction was committed, and a retry would add rows
-        # again.
+        # After a lost connection, nobody knows if the transaction was committed; a retry could add rows twice.
         staging.attempted(_without_retries(target), partial(move, None))
         return False
     try:
@@ -174,10 +173,10 @@ class Staging:
             yield pa.record_batch([pa.array([value]) for value in record], schema=_STAGED)
 
     def _inserts(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str | None, int, int, int]]:
-        server, names = server_of(self.target), [column.name for column in self.target.columns]
+        server, columns = server_of(self.target), [column.name for column in self.target.columns]
         for batch in batches:
             if batch.num_rows:
-                for part, count in self._staged(server, UPSERT, names, list(self._rows(pa.table(batch), server))):
+                for part, count in self._staged(server, UPSERT, columns, list(self._rows(pa.table(batch), server))):
                     yield part, count, count, count
 
     def _upserts(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str | None, int, int, int]]:
@@ -188,18 +187,18 @@ class Staging:
         table = pa.Table.from_batches(filled).sort_by(_PLACE)
         yield None, 0, 0, table.num_rows
         changes = self._net(table, server)
-        names = [column.name for column in self.target.columns]
+        all_columns = [column.name for column in self.target.columns]
         for op, columns, rows in (
-            (UPSERT, names, changes.upserts),
+            (UPSERT, all_columns, changes.upserts),
             (DELETE, list(self.target.primary_key), changes.deletes),
         ):
             for part, count in self._staged(server, op, columns, rows):
                 yield part, count, count if op == UPSERT else 0, 0
 
     def _net(self, table: pa.Table, server: Server) -> Net:
-        names = [column.name for column in self.target.columns]
+        columns = [column.name for column in self.target.columns]
         kinds = table.column(KIND).to_pylist() if KIND in table.column_names else [INSERT] * table.num_rows
-        return net(self._rows(table, server), kinds, key=[names.index(name) for name in self.target.primary_key])
+        return net(self._rows(table, server), kinds, key=[columns.index(name) for name in self.target.primary_key])
 
     def _rows(self, table: pa.Table, server: Server) -> Iterator[Row]:
         columns = (server.storage(table.column(column.name), column, self.target) for column in self.target.columns)
@@ -217,7 +216,7 @@ class Staging:
 def writer(
     df: DataFrame, name: str, table: Table, *, checkpoint: str | None = None, mark: Mark | None = None
 ) -> DataStreamWriter:
-    """Return a writer into the table's database; raise RunError if the database has such a table that does not fit."""
+    """Return a writer into the table's database; raise RunError if the table exists and does not fit."""
     return written_by(_micro_batch(name, table, checkpoint=checkpoint, mark=mark), df, checkpoint)
 
 

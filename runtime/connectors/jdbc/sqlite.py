@@ -139,7 +139,7 @@ def is_there(path: str, table: str) -> bool:
 
 
 def made_of_empty(path: str, table: str) -> str | None:
-    """Return the fact that distinguishes an empty table from an earlier one of its name; None if the table has rows."""
+    """Return the value that distinguishes an empty table from an earlier one of its name, or None if it has rows."""
     if _asked(path, f"SELECT 1 FROM {quoted(table)} LIMIT 1") is not None:
         return None
     row = _asked(path, "PRAGMA schema_version")
@@ -147,7 +147,7 @@ def made_of_empty(path: str, table: str) -> str | None:
 
 
 def _made(connection: sqlite3.Connection) -> str:
-    """Return the fact that distinguishes a table from an earlier one of its name: the number of schema changes."""
+    """Return the value that distinguishes a table from an earlier one of its name: the database's schema version."""
     return str(connection.execute("PRAGMA schema_version").fetchone()[0])
 
 
@@ -265,8 +265,8 @@ def _create(table: SqliteTable) -> str:
 
 
 def _insert(table: SqliteTable) -> str:
-    names = ", ".join(quoted(column.name) for column in table.columns)
-    return f"INSERT INTO {quoted(table.name)} ({names}) VALUES ({', '.join('?' * len(table.columns))})"
+    columns = ", ".join(quoted(column.name) for column in table.columns)
+    return f"INSERT INTO {quoted(table.name)} ({columns}) VALUES ({', '.join('?' * len(table.columns))})"
 
 
 def _storage_class(column: Column) -> str:

@@ -115,8 +115,8 @@ def _connect(context: LookupContext) -> sqlite3.Connection:
 
 def _select(context: LookupContext, columns: Sequence[Column]) -> str:
     # Column names must be qualified: SQLite treats a quoted name as a text if no such column exists.
-    names = ", ".join(_column(column.name) for column in columns) or "1"
-    return f"SELECT {names} FROM {quoted(context.options['table-name'])} AS t"
+    column_list = ", ".join(_column(column.name) for column in columns) or "1"
+    return f"SELECT {column_list} FROM {quoted(context.options['table-name'])} AS t"
 
 
 def _column(name: str) -> str:

@@ -206,8 +206,8 @@ def _move(
         same_key = " AND ".join(f"t.{key} = s.{key}" for key in keys)
         delete = server.delete.format(target=into, stage=stage.sql)
         cursor.execute(f"{delete} {same_key} AND s.{OP} = {DELETE} AND {among}", (list(parts),))
-    chosen = ", ".join(f"s.{name}" for name in columns)
-    insert = f"INSERT INTO {into} ({', '.join(columns)}) SELECT {chosen} FROM {stage.sql} AS s"
+    selected = ", ".join(f"s.{name}" for name in columns)
+    insert = f"INSERT INTO {into} ({', '.join(columns)}) SELECT {selected} FROM {stage.sql} AS s"
     upsert = f" {server.upsert(keys, [name for name in columns if name not in keys])}" if keys else ""
     cursor.execute(f"{insert} WHERE s.{OP} = {UPSERT} AND {among}{upsert}", (list(parts),))
 

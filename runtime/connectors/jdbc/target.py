@@ -76,7 +76,7 @@ class Found:
 
 
 class Passing(Exception):
-    """The server failed for a reason that another attempt may overcome."""
+    """A transient error of the server: another attempt may succeed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

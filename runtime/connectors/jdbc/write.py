@@ -71,15 +71,15 @@ class SqliteBatch:
         rows = self.rows(table)
         if not self.target.primary_key:
             query = query_id(spark(), self.checkpoint) + self.part
-            made = append_rows(self.path(), self.target, rows, query_id=query, batch_id=batch_id)
+            version = append_rows(self.path(), self.target, rows, query_id=query, batch_id=batch_id)
             added = table.num_rows > 0
         else:
             changes = self.net(rows, table)
             commit = None if self.mark is None else (query_id(spark(), self.checkpoint) + self.part, batch_id)
-            made = apply_net(self.path(), self.target, changes, commit=commit)
+            version = apply_net(self.path(), self.target, changes, commit=commit)
             added = bool(changes.upserts)
         if self.mark is not None and table.num_rows:
-            self.mark(batch_id, {"batch": batch_id, "made": made, "rows": added})
+            self.mark(batch_id, {"batch": batch_id, "made": version, "rows": added})
         return int(table.num_rows)
 
     def write_all(self, df: DataFrame) -> None:

@@ -59,8 +59,8 @@ def reads_headers(metadata: tuple[TableColumn, ...]) -> bool:
 def values(metadata: tuple[TableColumn, ...], name_of: Callable[[int], str]) -> list[Column]:
     """Return the columns of messages as Spark reads them, each under the name for its position."""
     return [
-        _VALUES[column.metadata or ""]().cast(to_spark(column.type)).alias(name_of(place))
-        for place, column in enumerate(metadata)
+        _VALUES[column.metadata or ""]().cast(to_spark(column.type)).alias(name_of(index))
+        for index, column in enumerate(metadata)
     ]
 
 

@@ -23,7 +23,7 @@ from hintplan.runtime.storage.pins import PinPlace
 _TRIGGER = "source.max-offsets-per-trigger"
 _FIRST, _LAST = "earliest", "latest"
 _FETCHED = {"max.poll.records": "10000", "max.partition.fetch.bytes": str(4 << 20)}
-"""How much a task fetches at once. With Kafka's defaults, 500 messages and 1 MiB, it would send too many requests."""
+"""The amount that a task fetches at once; Kafka's defaults, 500 messages and 1 MiB, need too many requests."""
 
 
 def read(
@@ -76,8 +76,8 @@ def _stream(spark: SparkSession, name: str, table: Table, read_as: Messages) -> 
         )
     start = {"startingOffsets": _FIRST} if read_as.upserts else _starting(table)
     reader = spark.readStream.format(FORMAT).options(**_options(table), **start)
-    if (most := table.options.get(_TRIGGER)) is not None:
-        reader = reader.option("maxOffsetsPerTrigger", most)
+    if (max_offsets := table.options.get(_TRIGGER)) is not None:
+        reader = reader.option("maxOffsetsPerTrigger", max_offsets)
     return found(lambda: _loaded(reader, read_as), spark, name, table, SPARK_PACKAGE)
 
 

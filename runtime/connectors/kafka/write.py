@@ -128,7 +128,7 @@ def writer(
     checkpoint: str | None = None,
     mark: Mark | None = None,
 ) -> DataStreamWriter:
-    """Return a writer of each micro-batch."""
+    """Return a writer that writes each micro-batch to the topic."""
     return written_by(_target(name, table, upserts=upserts, changelog=changelog, mark=mark), df, checkpoint)
 
 
@@ -150,7 +150,7 @@ def micro_batch_writer(
     part: str = "",
     mark: Mark | None = None,
 ) -> Callable[[MicroBatch, int], int]:
-    """Return a function that writes a micro-batch."""
+    """Return a function that writes a micro-batch and returns its number of rows."""
     target = _target(name, table, upserts=upserts, changelog=changelog, mark=mark)
 
     def write(rows: MicroBatch, batch: int) -> int:

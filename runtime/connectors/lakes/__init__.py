@@ -1,1 +1,1 @@
-"""The common code of sinks to data lakes: the place of files, and writing files in the tasks of Spark."""
+"""The code that the connectors of data lakes share: storage, data files, and commits."""

@@ -30,9 +30,9 @@ def _pause(number: int) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Committed:
-    """The outcome of a commit: whether the rows were ``asked`` for, and the facts about the table afterwards.
+    """The outcome of a commit. ``asked`` is false if the table already had the batch, so that no rows were computed.
 
-    ``has`` is None if the batch changed nothing.
+    ``has`` are facts about the table afterwards, or None if the batch changed nothing.
     """
 
     asked: bool
@@ -53,7 +53,7 @@ def committed(
     has: Callable[[Opened, bool], Mapping[str, Any]],
     pause: Callable[[int], None] = _pause,
 ) -> Committed:
-    """Commit a batch by ``attempt``, which returns true if it committed anything, unless the table has the batch.
+    """Commit a batch by ``attempt``, unless the table has it; ``attempt`` returns true if it committed anything.
 
     ``has`` returns the facts about the table after the batch, given the opened table and whether a commit to it
     follows.

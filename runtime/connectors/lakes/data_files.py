@@ -1,7 +1,7 @@
 """Parquet files that Spark's tasks write for a table in a data lake, with the facts that the table's log needs.
 
-A file belongs to a version of the table only if a commit adds it, so files of failed tasks or after a crash do no harm.
-All files are directly below the root of the table. Partition values are only in the log. Needs no library of a lake, so
+A file belongs to a version of the table only if a commit adds it. So files of failed tasks do no harm. All files are in
+one directory, without directories for partitions: the log has the partition values. Needs no library of a lake, so
 workers need only pyarrow.
 """
 
@@ -40,10 +40,10 @@ _MOST_DIGITS = 15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataFile:
-    """A file below the root of its table, with the texts of its partition values, and statistics of its rows as JSON.
+    """A file below the root of its table, with the texts of its partition values, and statistics of its rows.
 
-    ``modified`` is the modification time of the store, in ms since 1970. For a format whose files contain their
-    statistics, ``stats`` is the file's footer in Base64.
+    ``modified`` is the modification time in the store, in ms since 1970. ``stats`` is JSON, or for
+    ``FileWriting.whole`` the footer of the file in Base64.
     """
 
     path: str

@@ -54,7 +54,7 @@ class LakeBatch:
         self.write(lambda: df, batch_id, df.sparkSession)
 
     def write(self, rows: Callable[[], Rows], batch_id: int, spark: SparkSession) -> bool:
-        """Write the rows, and return true if they were asked for; a batch that the table already has is not."""
+        """Write the rows; return false if the table already has the batch, so that no rows were computed."""
         commit = (query_id(spark, self.checkpoint) + self.part, batch_id)
         done = self.commit(self.target.here(), rows, commit)
         if self.mark is not None and done.has is not None:
@@ -82,7 +82,10 @@ def each_micro_batch(sink: LakeBatch) -> Callable[[MicroBatch, int], int]:
 
 
 class LakeSink(Protocol):
-    """Returns the sink of a table; ``part`` distinguishes the sinks of one query. Raises RunError if none fits."""
+    """Returns the sink of a table; ``part`` distinguishes the sinks of one query.
+
+    Raises RunError if the table exists and does not fit.
+    """
 
     def __call__(
         self, name: str, table: Table, *, changelog: bool, checkpoint: str | None, part: str = ""

@@ -52,7 +52,7 @@ class Storage:
         return system, self.root.removeprefix("s3://")
 
     def resolved(self) -> dict[str, str]:
-        """Return the options of the store, with secrets and variables from the environment of this process.
+        """Return the options of the store, with references to the environment resolved in this process.
 
         Raises RunError if the store has a link-local address.
         """

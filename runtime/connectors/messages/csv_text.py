@@ -90,20 +90,20 @@ def split(line: str, style: CsvStyle) -> list[str | None]:
     fields: list[str | None] = []
     text: list[str] = []
     quoted = inside = False
-    place = 0
-    while place <= len(line):
-        char = line[place : place + 1]
-        if style.escape and char == style.escape and place + 1 < len(line):
-            text.append(line[place + 1])
-            place += 1
+    position = 0
+    while position <= len(line):
+        char = line[position : position + 1]
+        if style.escape and char == style.escape and position + 1 < len(line):
+            text.append(line[position + 1])
+            position += 1
         elif inside:
             if not char:
                 raise ValueError("a quote has no end")
             if char != style.quote:
                 text.append(char)
-            elif line[place + 1 : place + 2] == style.quote:
+            elif line[position + 1 : position + 2] == style.quote:
                 text.append(char)
-                place += 1
+                position += 1
             else:
                 inside = False
         elif char == style.quote and style.quote and not text and not quoted:
@@ -114,7 +114,7 @@ def split(line: str, style: CsvStyle) -> list[str | None]:
             text, quoted = [], False
         else:
             text.append(char)
-        place += 1
+        position += 1
     return fields
 
 

@@ -67,7 +67,7 @@ def prepared(table: str, part: Part) -> Part:
         )
     if part.format != PROTOBUF:
         return part
-    place = f"tables.{table}.options.{part.before}{DESCRIPTORS}"
+    option_path = f"tables.{table}.options.{part.before}{DESCRIPTORS}"
     try:
         defined = replace(part, definition=read_definition(part.options[DESCRIPTORS]))
     except OSError as error:
@@ -75,12 +75,12 @@ def prepared(table: str, part: Part) -> Part:
             f"the definition of the messages of table {table} cannot be read: "
             f"{reason(error, part.options[DESCRIPTORS])}: {error.filename}",
             hint="make it with protoc --include_imports --descriptor_set_out=FILE, on the machine that starts the run",
-            path=place,
+            path=option_path,
         ) from None
     try:
         message_of(defined)
     except ValueError as error:
-        raise RunError(f"table {table} is not as its messages are defined: {error}", path=place) from None
+        raise RunError(f"table {table} is not as its messages are defined: {error}", path=option_path) from None
     return defined
 
 

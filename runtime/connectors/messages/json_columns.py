@@ -94,7 +94,10 @@ def _read_as(data_type: DataType) -> pa.DataType:
 
 
 def _are_plain(messages: pa.Array, not_plain: str) -> bool:
-    """Return true if every message is one object or an error, so that the numbers of rows and messages are equal."""
+    """Return true if each message is one object or an error.
+
+    If there are as many rows as messages, each message then is one row.
+    """
     texts = messages.cast(pa.string())  # ArrowInvalid for invalid UTF-8
     if not pc.all(pc.starts_with(texts, "{")).as_py():
         return False
@@ -188,8 +191,8 @@ def _written_decimals(column: pa.Array, one: Callable[[Any], str]) -> pa.Array:
 
 def _with_others(texts: pa.Array, column: pa.Array, plain: pa.Array, one: Callable[[Any], str]) -> pa.Array:
     """Return ``texts`` where they are ``plain``, and elsewhere the text that ``one`` returns; NULL stays NULL."""
-    others = pc.and_(pc.invert(plain), column.is_valid()).fill_null(False)
-    if not pc.any(others).as_py():
+    is_other = pc.and_(pc.invert(plain), column.is_valid()).fill_null(False)
+    if not pc.any(is_other).as_py():
         return pc.if_else(column.is_valid(), texts, None)
-    written = pa.array(list(map(one, column.filter(others).to_pylist())), pa.string())
-    return pc.replace_with_mask(pc.if_else(column.is_valid(), texts, None), others, written)
+    written = pa.array(list(map(one, column.filter(is_other).to_pylist())), pa.string())
+    return pc.replace_with_mask(pc.if_else(column.is_valid(), texts, None), is_other, written)

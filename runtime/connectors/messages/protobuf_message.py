@@ -108,7 +108,7 @@ def _check(message: Descriptor, field: str, declared: DataType) -> None:
 
 
 def _misfit(field: FieldDescriptor, declared: DataType) -> str:
-    """Return the kind of a field that does not match the declared type; empty if it matches."""
+    """Return a description of a field that does not match the declared type; empty if it matches."""
     if not field.is_repeated:
         return _misfit_of_one(field, declared)
     if is_map(field):

@@ -113,8 +113,8 @@ def _opener() -> OpenerDirector:
 
 def _answer(registry: Registry, path: str, body: bytes | None, wanted: str) -> Any:
     """Return the field ``wanted`` of the registry's answer."""
-    place = http_host("url", registry.url)
-    refuse_link_local(place.host, place.port or 0, path="")
+    server = http_host("url", registry.url)
+    refuse_link_local(server.host, server.port or 0, path="")
     headers = {"Accept": _TYPE, "Content-Type": _TYPE}
     if registry.token is not None:
         headers["Authorization"] = f"Bearer {resolve(registry.token)}"

@@ -65,11 +65,11 @@ class Messages:
 
     @property
     def _in_value(self) -> dict[str, int]:
-        return {column.name: place for place, column in enumerate(self.value.columns)}
+        return {column.name: index for index, column in enumerate(self.value.columns)}
 
     @property
     def _from_key(self) -> Places:
-        in_key = {column.name: place for place, column in enumerate(self.key.columns)} if self.key else {}
+        in_key = {column.name: index for index, column in enumerate(self.key.columns)} if self.key else {}
         # A column in both key and value is read from the value, except in upserts, where a message may have no value.
         return [
             (out, in_key[name])
@@ -98,8 +98,8 @@ class Messages:
             messages = batch.column(_VALUE)
             if plain is not None and not messages.null_count and (arrays := plain(messages)) is not None:
                 columns: list[Any] = [None] * len(self.columns)
-                for out, place in from_value:
-                    columns[out] = arrays[place]
+                for out, position in from_value:
+                    columns[out] = arrays[position]
                 yield self._table(columns, batch, range(batch.num_rows))
                 continue
             numbers: list[int] = []
@@ -126,11 +126,11 @@ class Messages:
                 for kind, values in changes:
                     row: list[Any] = [None] * len(self.columns)
                     if of_key is not None:
-                        for out, place in from_key:
-                            row[out] = of_key[place]
+                        for out, position in from_key:
+                            row[out] = of_key[position]
                     if value is not None or not self.upserts:
-                        for out, place in from_value:
-                            row[out] = values[place]
+                        for out, position in from_value:
+                            row[out] = values[position]
                     rows.append(row)
                     kinds.append(kind)
                     numbers.append(number)
@@ -142,17 +142,15 @@ class Messages:
     ) -> pa.Table:
         """Return the rows with ``columns`` for the messages of ``batch`` at the positions ``numbers``."""
         taken = pa.array(numbers, pa.int32())
-        for place, column in enumerate(self.metadata):
-            values = batch.column(beside(place)).take(taken)
+        for index, column in enumerate(self.metadata):
+            values = batch.column(beside(index)).take(taken)
             columns[self.columns.index(column.name)] = values.cast(self.schema.field(column.name).type)
         kind = [pa.array(kinds, pa.int8())] if self.changes else []
         order = self._order(batch, taken) if self.ordered else []
         return pa.table([*columns, *kind, *order], schema=self.schema)
 
     def _order(self, batch: pa.RecordBatch, taken: pa.Array) -> list[pa.Array]:
-        """Return the columns of ``ROW_ORDER``, equal within a partition, because one task reads it from first to last
-        message.
-        """
+        """Return the columns of ``ROW_ORDER``, equal within a partition, whose messages one task reads in order."""
         partitions = pc.cast(batch.column(_PLACE[0]), pa.string())
         topics = pa.scalar(self.topic) if self.topic is not None else pc.cast(batch.column(_TOPIC), pa.string())
         places = pc.binary_join_element_wise(topics, partitions, "/").take(taken)

@@ -74,8 +74,8 @@ def _json_value(data_type: DataType, style: JsonStyle) -> Encoder:
         write = object_encoder(
             [(n, _json(c, style)) for n, c in zip(data_type.names, data_type.children, strict=True)], style
         )
-        names = data_type.names
-        return lambda value: write([value[name] for name in names])
+        field_names = data_type.names
+        return lambda value: write([value[name] for name in field_names])
     plain = _plain(data_type, style)
     if root in ("FLOAT", "DOUBLE"):
         return lambda value: plain(value) if np.isfinite(value) else f'"{plain(value)}"'
