@@ -1,5 +1,5 @@
-"""How each connector reads, writes and looks up: a file or folder each, called after it as in ``plans/connectors``.
+"""The connectors' code for reads, writes and lookups: one file or folder for each connector in ``plans/connectors``.
 
-:mod:`hintplan.runtime.connectors.table` lists them, and is where the rest of the runtime asks. Drivers are imported
-when used.
+:mod:`hintplan.runtime.connectors.table` lists the connectors and is the only entry point for the rest of the runtime.
+Client libraries are imported when a connector is first used.
 """

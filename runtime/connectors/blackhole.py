@@ -1,4 +1,4 @@
-"""The blackhole sink: takes every row, of any kind, and drops it. All are still computed, in Arrow where they are."""
+"""The blackhole sink: computes every row of any kind, and drops it. Rows that are in Arrow stay there."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from hintplan.runtime.connectors.micro_batch import MicroBatch
 def writer(
     df: DataFrame, name: str, table: Table, *, changelog: bool, checkpoint: str | None = None
 ) -> DataStreamWriter:
-    """A writer into Spark's ``noop`` sink."""
+    """Return a writer into Spark's ``noop`` sink."""
     return df.writeStream.format("noop").outputMode("append")
 
 
 def micro_batch_writer(
     name: str, table: Table, *, changelog: bool, checkpoint: str | None = None, part: str = ""
 ) -> Callable[[MicroBatch, int], int]:
-    """What computes a micro-batch, drops it, and says how many rows it had."""
+    """Return a function that computes a micro-batch, drops it, and returns the number of its rows."""
     return lambda rows, batch: rows.counted()
 
 
 def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
-    """What computes all rows and drops them."""
+    """Return a function that computes all rows and drops them."""
     return df.write.format("noop").mode("overwrite").save
 
 

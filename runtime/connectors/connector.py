@@ -1,8 +1,8 @@
-"""What a connector can have code for; what it says of itself is its
-:class:`~hintplan.plans.connectors.connector.Connector`.
+"""The interfaces of a connector's code.
 
-Each has one :class:`ConnectorCode` in its file or in the ``__init__`` of its folder. Tables have passed ``check_table``
-before they come to any of its functions.
+:class:`~hintplan.plans.connectors.connector.Connector` describes a connector; the code here makes it run. Each
+connector has one :class:`ConnectorCode`, in its file or in the ``__init__`` of its folder. The callers run
+``check_table`` first, so every function here gets a valid table.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from hintplan.runtime.storage.pins import PinPlace
 
 BatchReader = Callable[[SparkSession, str, Table, tuple[str, ...]], DataFrame]
 FilesIn = Callable[[str], Iterable[str]]
-"""The names of the files in a directory."""
+"""Returns the names of the files in a directory."""
 Mark = Callable[[int, Mapping[str, Any]], None]
-"""Takes the number of a batch that a sink has, and what the sink has since: what its connector's ``lacks`` asks for."""
+"""Records a batch that a sink has committed: its number, and the facts that ``lacks`` later looks for in the table."""
 
 
 class Reader(Protocol):
-    """Reads a table as a stream; the rows of a changelog say when they arrived with ``row_order``.
+    """Reads a table as a stream. With ``row_order``, each row of a changelog carries columns that order it by arrival.
 
-    ``pins`` is where a source that asks for its rows keeps what it was told, if anything depends on that.
+    A source that queries another system keeps the answers at ``pins``, if any state or sink depends on them.
     """
 
     def __call__(
@@ -50,7 +50,7 @@ class Reader(Protocol):
 
 
 class Writer(Protocol):
-    """Configures a sink; ``changelog`` says that ``df`` ends with the row kind column."""
+    """Configures a sink. With ``changelog``, the last column of ``df`` is the row kind."""
 
     def __call__(
         self, df: DataFrame, name: str, table: Table, *, changelog: bool, checkpoint: str | None
@@ -58,9 +58,10 @@ class Writer(Protocol):
 
 
 class ArrowWriter(Protocol):
-    """What a sink makes of rows in the tasks that have them, one for each, and a writer of that.
+    """Converts rows to a sink's format in the tasks that hold them, one output row for each input row.
 
-    ``rows`` may have the row kind and more columns than the table.
+    Returns the converted rows and a function that configures their writer. ``rows`` may have the row kind and more
+    columns than the table.
     """
 
     def __call__(
@@ -69,7 +70,7 @@ class ArrowWriter(Protocol):
 
 
 class MicroBatchWriter(Protocol):
-    """Makes what writes a micro-batch; ``part`` tells the sinks of one query apart."""
+    """Returns a function that writes a micro-batch; ``part`` distinguishes the sinks of one query."""
 
     def __call__(
         self, name: str, table: Table, *, changelog: bool, checkpoint: str | None, part: str
@@ -77,18 +78,18 @@ class MicroBatchWriter(Protocol):
 
 
 class BatchesHad(Protocol):
-    """The last micro-batch that a sink has had, -1 if it does not count them or has had none.
+    """Returns the last micro-batch that a sink has committed, or -1 if it has none or does not count them.
 
-    ``writer`` is what the sink knows the query by that writes to it, None while that has no name.
+    ``writer`` returns the name under which the sink knows the query, or None while the query has no name.
     """
 
     def __call__(self, table: Table, writer: Callable[[], str | None], files_in: FilesIn) -> int: ...
 
 
 class Lacks(Protocol):
-    """Return what ``table`` lacks of what it ``had``, as the rest of a sentence about it; None if it has all of that.
+    """Returns the part of ``had`` that ``table`` lacks, as the predicate of a sentence about it, or None.
 
-    ``writer`` is as in :class:`BatchesHad`.
+    ``writer`` is the same as in :class:`BatchesHad`.
     """
 
     def __call__(
@@ -101,7 +102,7 @@ EMPTIED = "was made anew, or emptied as a whole, and has no rows"
 
 
 def lacks_batches(had: int, batch: int) -> str | None:
-    """Return what a table lacks that has had batches up to ``had``, and was marked after ``batch``; None if nothing."""
+    """Return the predicate of a sentence about a table with batches up to ``had``; None if it has ``batch``."""
     if had >= batch:
         return None
     return f"has them up to {had}" if had >= 0 else "has none of them"
@@ -109,16 +110,18 @@ def lacks_batches(had: int, batch: int) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectorCode:
-    """The code of a connector: None where it cannot do that, or has no own way to.
+    """The code of a connector; a field is None if the connector cannot do this, or needs no code of its own for it.
 
-    ``asking`` gives the code that asks the source, in ``read`` and ``read_batch``, for the rows alone for which a
-    condition is true; it may send more.
-    ``read_files`` reads some of the files of a table, ``wrong_line`` finds the first line of one that does not
-    fit. ``counts_all`` says whether ``batches_had`` counts each batch, those that change nothing among them.
-    A sink with ``lacks`` takes a :data:`Mark` as ``mark`` in ``writer``, ``arrow_writer`` and ``micro_batch_writer``,
-    and calls it with each batch that has changed the table.
-    ``lookup`` gives the source of lookups by the options of a table. ``handed`` gives the code for a run that was given
-    DataFrames and functions, of a connector that reads and writes these.
+    - ``asking`` returns code whose ``read`` and ``read_batch`` push a condition down to the source. The source may
+      return more rows than match.
+    - ``read_files`` reads a subset of a table's files.
+    - ``wrong_line`` finds the first line of a file that does not fit the table.
+    - ``counts_all`` is true if ``batches_had`` counts every batch, even a batch without changes.
+    - If there is ``lacks``, then ``writer``, ``arrow_writer`` and ``micro_batch_writer`` take a :data:`Mark` as
+      ``mark``. The sink calls it with each batch that has changed the table.
+    - ``lookup`` returns the lookup source for the options of a table.
+    - ``handed`` returns the code for a run whose program passed DataFrames and functions, for a connector that uses
+      them.
     """
 
     connector: Connector

@@ -1,9 +1,9 @@
-"""The dataframe connector: reads a DataFrame of the program that runs the plan, and calls a function of it with rows.
+"""The dataframe connector: reads DataFrames of the program that runs the plan, and passes rows to its functions.
 
-A micro-batch is computed once, whatever the function does with it: all state of it is written, and its rows are kept,
-before the function is called. They have their row kinds as texts in the column ``__kind``, unless rows are only added.
-Into a table with a PRIMARY KEY there is one row of each key that the batch changes, ``+U`` or ``-D``. After a failure
-the function is called again with the same number. A batch job calls it once, with number 0.
+A micro-batch is computed once, whatever the function does with its rows. Before the call, all state of the batch is
+written and its rows are persisted. The column ``__kind`` holds the row kind as text; an insert-only input has no such
+column. For a table with a PRIMARY KEY, the function gets one row per changed key, ``+U`` or ``-D``. After a failure, it
+is called again with the same batch number. A batch job calls it once, with number 0.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ _PLACE = "__place"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Handing:
-    """Calls ``function`` with the rows of table ``name``, which are computed once before."""
+    """Calls ``function`` with the rows of table ``name``, after computing and persisting them once."""
 
     function: SinkFunction
     name: str
     key: tuple[str, ...]
 
     def __call__(self, rows: Any, batch: int) -> int:
-        """Hand over the rows of a batch, and return how many they are."""
+        """Pass the rows of a batch to the function, and return their number."""
         kept = self._handed(rows).persist(StorageLevel.MEMORY_AND_DISK)
         try:
             number = int(kept.count())
@@ -64,7 +64,7 @@ class Handing:
         return rows.withColumn(KIND, F.array(*map(F.lit, KINDS))[F.col(KIND).cast("int")])
 
     def _of_keys(self, rows: DataFrame) -> DataFrame:
-        """A row for each key that ``rows`` change: all changes of a key are netted in one task."""
+        """Return one row per changed key; an exchange brings all changes of a key to one task, which nets them."""
         tasks = int(rows.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
         placed = rows.withColumn(_PLACE, F.monotonically_increasing_id())
         by_key = placed.repartition(tasks, *map(quoted, self.key))
@@ -78,16 +78,16 @@ class Handing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Netting:
-    """Nets the changes of a task, which has all those of a ``key``; in ``mapInArrow``."""
+    """Nets the changes of a task in ``mapInArrow``; the task has all changes of each ``key``."""
 
     name: str
     key: tuple[str, ...]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        found = [batch for batch in batches if batch.num_rows]
-        if not found:
+        filled = [batch for batch in batches if batch.num_rows]
+        if not filled:
             return
-        table = net_rows(pa.Table.from_batches(found).sort_by(_PLACE).drop_columns([_PLACE]), self.key)
+        table = net_rows(pa.Table.from_batches(filled).sort_by(_PLACE).drop_columns([_PLACE]), self.key)
         for column in self.key:
             if pc.any(pc.is_null(table[column])).as_py():
                 raise RunError(f"table {self.name}: a row has NULL in '{column}', which is in the PRIMARY KEY")
@@ -95,7 +95,7 @@ class Netting:
 
 
 def _code(given: Given) -> ConnectorCode:
-    """The code of the connector for a run that was ``given`` DataFrames and functions."""
+    """Return the connector's code for a run whose program passed ``given`` DataFrames and functions."""
     return ConnectorCode(
         connector=DATAFRAME,
         read=partial(_read, given),

@@ -1,7 +1,7 @@
-"""What the Python program that runs a plan hands over: the DataFrames that tables are, and functions that take rows.
+"""The DataFrames and sink functions that a Python program passes to the run of a plan.
 
-All of it is looked at before anything starts: there is one for each table of the plan that wants one, of the right
-kind, with the declared columns.
+All of them are checked before anything starts. Each table of the plan that needs one must have one, of the right kind
+and with the declared columns.
 
     given = given_for(plan, {"events": frame}, {"paid": function})
     bound = given.on(session)                        # the same rows, computed in the session of the run
@@ -31,21 +31,21 @@ from hintplan.runtime.spark.versions import can_be_copied
 from hintplan.runtime.types import to_spark
 
 SinkFunction = Callable[[Any, int], object]
-"""Takes the rows of a micro-batch as a DataFrame, and the number of the batch."""
+"""Takes the rows of a micro-batch as a DataFrame, and the batch number."""
 
 _KEEPING = ("Aggregate", "Deduplicate", "DeduplicateWithinWatermark", "GlobalLimit", "LocalLimit", "Distinct")
-"""Nodes of Spark's plans that keep state in a stream, besides those whose names say so."""
+"""Nodes of Spark's plans that keep state in a stream, in addition to those with ``WithState`` in their name."""
 
 _PLAIN = "UTF8_BINARY"
-"""The collation of texts that are compared by their bytes."""
+"""The collation that compares texts by their bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """The DataFrames of ``tables`` and the functions of ``sinks``, each by the name of its table.
+    """The DataFrames of ``tables`` and the functions of ``sinks``, by table name.
 
-    ``identities`` tell one DataFrame from another while both are there. ``views`` are what those of Spark Connect are
-    called in their session, so that a copy of it has them too.
+    ``identities`` distinguish DataFrames that exist at the same time. ``views`` are the names of temporary views of
+    Spark Connect DataFrames. A copy of the session has these views, too.
     """
 
     tables: Mapping[str, DataFrame] = field(default_factory=dict)
@@ -59,9 +59,9 @@ class Given:
 
     @contextmanager
     def with_views(self) -> Iterator[Given]:
-        """Give the DataFrames of Spark Connect names for the time of the block, in which their session is copied.
+        """Create temporary views of Spark Connect DataFrames for the block, in which the caller copies their session.
 
-        What a client has of them would not do there: data that only their session has, names of temporary views.
+        A DataFrame's plan alone would not work in the copy: it may refer to data or temporary views of its own session.
         """
         spark = self.session()
         if spark is None or not is_remote(spark) or not can_be_copied(spark):
@@ -77,13 +77,13 @@ class Given:
                 spark.catalog.dropTempView(view)
 
     def on(self, spark: SparkSession) -> Given:
-        """Return the same with DataFrames of session ``spark``, whose settings hold for what is computed of them."""
+        """Return the same DataFrames in session ``spark``, whose settings then apply to their computation."""
         frames = {
             name: spark.table(self.views[name]) if name in self.views else _on(frame, spark)
             for name, frame in self.tables.items()
         }
         for name in self.views:
-            _ = frames[name].schema  # a copied session has its views from when it is first asked for something
+            _ = frames[name].schema  # the first request to a copied session makes its views available
         return replace(self, tables=frames, views={})
 
 
@@ -96,8 +96,9 @@ def given_for(
     sinks: Mapping[str, SinkFunction],
     spark: SparkSession | None = None,
 ) -> Given:
-    """Return what ``plan``, run on ``spark``, reads of ``tables`` and writes to ``sinks``; RunError, with all that is
-    wrong, unless they are what it wants.
+    """Return the DataFrames in ``tables`` and the functions in ``sinks`` that ``plan`` uses when it runs on ``spark``.
+
+    Raises RunError with all problems unless there is exactly one fitting object for each table that needs one.
     """
     read, written = set(read_by_program(plan)), set(written_by_program(plan))
     problems = [
@@ -152,7 +153,7 @@ def _wrong_function(name: str, function: object) -> Iterator[Diagnostic]:
 def _wrong_frame(
     name: str, table: Table, frame: Any, spark: SparkSession | None, *, is_batch: bool
 ) -> Iterator[Diagnostic]:
-    """Yield what keeps ``frame`` from being ``table``."""
+    """Yield the reasons why ``frame`` cannot be ``table``."""
     path = f"tables.{name}"
     if not hasattr(frame, "isStreaming") or not hasattr(frame, "sparkSession"):
         message = f"table {name} was given a {type(frame).__name__}, expected a DataFrame of Spark"
@@ -183,26 +184,26 @@ def _wrong_frame(
 
 
 def _place(spark: Any) -> object:
-    """Return what two sessions have in common of which one can read the DataFrames of the other."""
+    """Return a value that is equal for two sessions if one can read the DataFrames of the other."""
     return spark.session_id if is_remote(spark) else spark.sparkContext
 
 
 def _wrong_columns(name: str, table: Table, frame: Any) -> Iterator[Diagnostic]:
-    found: dict[str, Any] = {}
+    types: dict[str, Any] = {}
     twice = set()
     for field_ in frame.schema.fields:
-        twice |= {field_.name} & set(found)
-        found[field_.name] = field_.dataType
+        twice |= {field_.name} & set(types)
+        types[field_.name] = field_.dataType
     for column in physical_columns(table):
         path, wanted = f"tables.{name}.columns.{column.name}", to_spark(column.type)
         if column.name in twice:
             message = f"the DataFrame of table {name} has two columns '{column.name}'"
             yield Diagnostic(message=message, hint="select or rename one of them", path=path)
-        elif column.name not in found:
+        elif column.name not in types:
             message = f"the DataFrame of table {name} has no column '{column.name}'"
-            yield Diagnostic(message=message, hint=did_you_mean(column.name, found, what="columns"), path=path)
-        elif not _same(found[column.name], wanted):
-            has, wants = found[column.name].simpleString(), wanted.simpleString()
+            yield Diagnostic(message=message, hint=did_you_mean(column.name, types, what="columns"), path=path)
+        elif not _same(types[column.name], wanted):
+            has, wants = types[column.name].simpleString(), wanted.simpleString()
             declared = parse_type(column.type).as_nullable()
             yield Diagnostic(
                 message=f"column '{column.name}' of table {name} is {declared}, which is Spark's {wants}, and the "
@@ -213,7 +214,7 @@ def _wrong_columns(name: str, table: Table, frame: Any) -> Iterator[Diagnostic]:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """True if two types of Spark have the same values, of which NULL may be one everywhere."""
+    """Return true if two Spark types have the same values, ignoring nullability."""
     if isinstance(one, spark_types.ArrayType) and isinstance(other, spark_types.ArrayType):
         return _same(one.elementType, other.elementType)
     if isinstance(one, spark_types.MapType) and isinstance(other, spark_types.MapType):
@@ -229,7 +230,10 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _wrong_sources(name: str, frame: Any) -> Iterator[Diagnostic]:
-    """Yield what a streaming DataFrame has that a plan must have itself, for only then a checkpoint goes on with it."""
+    """Yield the errors for a streaming DataFrame with state or several streams, which belong in the plan.
+
+    A run can continue a checkpoint only if the plan itself contains them.
+    """
     sources, keeping = _streams(frame._jdf.queryExecution().analyzed())
     path = f"tables.{name}"
     if sources != 1:
@@ -245,7 +249,7 @@ def _wrong_sources(name: str, frame: Any) -> Iterator[Diagnostic]:
 
 
 def _streams(node: Any) -> tuple[int, set[str]]:
-    """Return how many streams are at and below ``node`` of Spark's plan, and the nodes above them that keep state."""
+    """Return the number of streams at and below ``node`` of Spark's plan, and the stateful nodes above them."""
     children = node.children()
     count = children.size()
     if count == 0:

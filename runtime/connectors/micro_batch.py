@@ -1,6 +1,6 @@
-"""The rows of a micro-batch for one of several sinks: those that are few have come to the driver with the batch.
+"""The rows of a micro-batch for one of several sinks; a small batch is already on the driver.
 
-A connector asks for them in the form that it can use; the other one is not made.
+A connector requests the rows in the form that it needs; the other form is not computed.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MicroBatch:
-    """Rows of a sink, of which the last column may be the row kind: in Spark, on the driver, or only counted.
+    """The rows of a sink, whose last column may be the row kind: in Spark, on the driver, or only their number.
 
-    ``is_on_driver`` says that they have come there, so that Spark need not do anything for a connector that wants them.
+    ``is_on_driver`` is true if the rows are already on the driver, so that Spark has nothing to do for ``on_driver``.
     """
 
     spark: SparkSession

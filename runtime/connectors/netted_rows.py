@@ -1,5 +1,4 @@
-"""What :mod:`hintplan.runtime.connectors.netting` says of rows, for rows that are in Arrow: which of them stand for
-their keys.
+"""Nets changes in Arrow: :mod:`hintplan.runtime.connectors.netting` defines the result, here as rows of the input.
 
 >>> from hintplan.runtime.operator import INSERT
 >>> table = pa.table({"k": [1, 2, 1], "v": ["a", "b", "c"], KIND: pa.array([INSERT, DELETE, INSERT], pa.int8())})
@@ -22,18 +21,20 @@ DELETED = "__deleted"
 
 
 def net_rows(table: pa.Table, key: Sequence[str]) -> pa.Table:
-    """A row for each ``key`` that ``table`` changes: what replaces its row, or with ``DELETED`` any that names the key.
+    """Return one row per changed ``key`` in ``table``: the row to upsert, or a row with the key to delete.
 
-    Rows come in the order of their changes, and have a kind in the last column if they are not all ``+I``. -0.0 is 0.0,
-    and NaN one value.
+    ``DELETED`` is true for a key to delete.
+
+    Rows must be in the order of their changes. The last column is the row kind, unless all rows are ``+I``. -0.0 equals
+    0.0, and NaN equals NaN.
     """
     rows = normal_floats(table.drop_columns([KIND]) if KIND in table.column_names else table)
     if not rows.num_rows:
         return rows.append_column(DELETED, pa.array([], pa.bool_()))
     keys, _ = encode_groups([without_chunks(rows[name]) for name in key])
-    size, places = int(keys.max()) + 1, np.arange(rows.num_rows)
+    size, positions = int(keys.max()) + 1, np.arange(rows.num_rows)
     last = np.full(size, -1)
-    last[keys] = places  # of several assignments, the last one stays
+    last[keys] = positions  # numpy keeps the last of several assignments
     if KIND not in table.column_names:
         return _chosen(rows, last, np.full(size, -1))
     kinds = table[KIND].to_numpy()
@@ -44,7 +45,7 @@ def net_rows(table: pa.Table, key: Sequence[str]) -> pa.Table:
     equal, first = encode_groups([without_chunks(column) for column in rows.columns])
     weights = np.bincount(equal, np.where(removals, -1, 1), len(first))
     added = np.full(len(first), -1)
-    added[equal[~removals]] = places[~removals]
+    added[equal[~removals]] = positions[~removals]
     upserts, deletes = np.full(size, -1), np.full(size, -1)
     np.maximum.at(upserts, keys[first[weights > 0]], added[weights > 0])
     taken = np.flatnonzero(weights < 0)
@@ -56,13 +57,13 @@ def net_rows(table: pa.Table, key: Sequence[str]) -> pa.Table:
 
 
 def _any(keys: np.ndarray, which: np.ndarray, size: int) -> np.ndarray:
-    found = np.zeros(size, np.bool_)
-    found[keys[which]] = True
-    return found
+    flags = np.zeros(size, np.bool_)
+    flags[keys[which]] = True
+    return flags
 
 
 def _chosen(rows: pa.Table, upserts: np.ndarray, deletes: np.ndarray) -> pa.Table:
-    places = np.maximum(upserts, deletes)
-    chosen = np.sort(places[places >= 0])
+    positions = np.maximum(upserts, deletes)
+    chosen = np.sort(positions[positions >= 0])
     deleted = np.isin(chosen, deletes[deletes >= 0])
     return rows.take(chosen).append_column(DELETED, pa.array(deleted))

@@ -1,11 +1,11 @@
-"""What a batch of changes does to a keyed table in the end: which rows to write and which keys to delete.
+"""Nets a batch of changes to a keyed table: the rows to write, and the keys to delete.
 
-Pure: rows in, rows out; knows no database. A changelog is read in one of two ways, key by key:
+Pure: rows in, rows out; knows no database. The changelog of a key is read in one of two ways:
 
-- With ``-U`` and ``-D`` rows that repeat what they take back, it is a multiset. Equal rows cancel, wherever they stand;
-  of what is left, the last row to be added wins, and if nothing but removals is left, the key goes.
-- A key with ``+U`` but no ``-U`` comes from a query that leaves out ``-U`` because the sink upserts. There each row
-  replaces the one before, so the last row decides.
+- With ``-U`` and ``-D`` rows that repeat the retracted row, it is a multiset. Equal rows cancel, whatever their order.
+  Of the remaining rows, the last added row wins. If only retractions remain, the key is deleted.
+- A key with ``+U`` but without ``-U`` comes from a query that omits ``-U``, because the sink upserts. There, each row
+  replaces the previous one, so the last row wins.
 
 >>> net([("a", 1), ("b", 2), ("a", 1)], [INSERT, INSERT, DELETE], key=(0,))
 Net(upserts=(('b', 2),), deletes=())
@@ -25,7 +25,7 @@ Row = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Net:
-    """Rows to insert or replace by key, and keys (as tuples) to delete. No key is in both, and none twice."""
+    """The rows to upsert, and the keys (as tuples) to delete. No key is in both, and none occurs twice."""
 
     upserts: tuple[Row, ...]
     deletes: tuple[Row, ...]
@@ -33,7 +33,7 @@ class Net:
 
 @dataclass(slots=True)
 class _KeyChanges:
-    """What happened to one key: the weight of each row, rows in the order in which they were last added."""
+    """The changes of one key: the weight of each row, with rows in the order in which they were last added."""
 
     weights: dict[Row, int] = field(default_factory=dict)
     last: Row = ()
@@ -45,17 +45,17 @@ class _KeyChanges:
 def net(rows: Iterable[Row], kinds: Iterable[int], *, key: Sequence[int]) -> Net:
     """Net a batch of ``rows`` with their row ``kinds``; ``key`` holds the positions of the key columns.
 
-    Rows must be hashable and compare by value, so NaN must have been replaced.
+    Rows must be hashable and compare by value, so the caller must replace NaN.
     """
     changes: dict[Row, _KeyChanges] = {}
     pick = itemgetter(*key)
     for row, kind in zip(rows, kinds, strict=True):
-        found = pick(row) if len(key) > 1 else (pick(row),)
-        change = changes.get(found)
+        row_key = pick(row) if len(key) > 1 else (pick(row),)
+        change = changes.get(row_key)
         if change is None:
-            change = changes[found] = _KeyChanges()
+            change = changes[row_key] = _KeyChanges()
         if kind in (INSERT, UPDATE_AFTER):
-            # Taking the row out first makes it the newest, so that the order of the dict is the order of addition.
+            # pop() moves the row to the end, so that the dict is in the order of addition.
             change.weights[row] = change.weights.pop(row, 0) + 1
             change.replaced |= kind == UPDATE_AFTER
         else:
@@ -64,15 +64,15 @@ def net(rows: Iterable[Row], kinds: Iterable[int], *, key: Sequence[int]) -> Net
         change.last, change.last_kind = row, kind
     upserts: list[Row] = []
     deletes: list[Row] = []
-    for found, change in changes.items():
+    for row_key, change in changes.items():
         if change.replaced and not change.taken_back:
-            left = [change.last] if change.last_kind != DELETE else []
-            gone = not left
+            remaining = [change.last] if change.last_kind != DELETE else []
+            is_deleted = not remaining
         else:
-            left = [row for row, weight in change.weights.items() if weight > 0]
-            gone = any(weight < 0 for weight in change.weights.values())
-        if left:
-            upserts.append(left[-1])
-        elif gone:
-            deletes.append(found)
+            remaining = [row for row, weight in change.weights.items() if weight > 0]
+            is_deleted = any(weight < 0 for weight in change.weights.values())
+        if remaining:
+            upserts.append(remaining[-1])
+        elif is_deleted:
+            deletes.append(row_key)
     return Net(upserts=tuple(upserts), deletes=tuple(deletes))

@@ -1,14 +1,13 @@
-"""The print sink: every change as a line on standard output, in the spelling of Flink's print connector.
+"""The print sink: every change as a line on standard output, in the format of Flink's print connector.
 
     +I[1, DE, 5.0]
     revenue> -U[2, null, 1.0E10]
 
-A value may hold anything. So line ends and characters that do not print are written as escapes, unless whoever started
-the run has asked for rows as they are (``--print-raw``): else a row could forge another one, or move the cursor of a
-terminal.
+Line ends and non-printing characters in values are escaped, because a value could otherwise forge a row, or move the
+cursor of the terminal. ``--print-raw`` prints rows unchanged.
 
-A micro-batch, or the whole result of a batch job, is collected on the driver and printed in row order. On Spark Connect
-the driver of a stream is the server, so the lines stand in the server's output; a batch job prints where it was
+A micro-batch, or the whole result of a batch job, is collected on the driver and printed in row order. On Spark
+Connect, the driver of a stream is the server, so the lines are in the server's output; a batch job prints where it was
 started. A batch that is replayed after a failure is printed again.
 """
 
@@ -36,7 +35,7 @@ _as_they_are = False
 
 
 def print_raw() -> None:
-    """Print rows as they are, in this process, from now on."""
+    """Print rows unchanged in this process from now on."""
     global _as_they_are
     _as_they_are = True
 
@@ -51,7 +50,7 @@ class PrintBatch:
         self.write(df.toArrow())
 
     def write(self, table: pa.Table) -> int:
-        """Print the rows, and say how many they were."""
+        """Print the rows, and return their number."""
         kinds = None
         if KIND in table.column_names:
             kinds = table.column(KIND).to_pylist()
@@ -67,20 +66,20 @@ class PrintBatch:
 def writer(
     df: DataFrame, name: str, table: Table, *, changelog: bool, checkpoint: str | None = None
 ) -> DataStreamWriter:
-    """A writer that prints each micro-batch."""
+    """Return a writer that prints each micro-batch."""
     return written_by(_printer(table), df, checkpoint)
 
 
 def micro_batch_writer(
     name: str, table: Table, *, changelog: bool, checkpoint: str | None = None, part: str = ""
 ) -> Callable[[MicroBatch, int], int]:
-    """What prints a micro-batch."""
+    """Return a function that prints a micro-batch."""
     printer = _printer(table)
     return lambda rows, batch: printer.write(rows.on_driver())
 
 
 def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
-    """What prints all rows, after all of them have been computed."""
+    """Return a function that prints all rows after they have been computed."""
     return partial(_printer(table), df, 0)
 
 

@@ -1,8 +1,8 @@
-"""The python connector: lookups by a class of the user's, ``'connector' = 'python', 'class' = 'module.Class'``.
+"""The python connector: lookups by a user's class, ``'connector' = 'python', 'class' = 'module.Class'``.
 
-``class`` is a LookupFunction, ``async-class`` an AsyncLookupFunction and ``scan-class`` a ScanFunction; all are created
-without arguments. They come only from modules that whoever starts the run allows. ``properties.*`` are theirs to read
-from the options of the context.
+``class`` is a LookupFunction, ``async-class`` an AsyncLookupFunction and ``scan-class`` a ScanFunction. Classes are
+created without arguments. Whoever starts the run must allow their modules. A class reads ``properties.*`` from the
+options of its context.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from hintplan.runtime.lookup.source import LookupSource, Source
 
 
 def _open(mode: LookupMode, context: LookupContext) -> Source:
-    """An instance of the class named for ``mode``; RunError if it may not be loaded, or cannot be called like that."""
+    """Return an instance of the class for ``mode``; raise RunError if it is not allowed, or lacks a method."""
     option = CLASSES[mode]
     name = context.options[option]
     path = f"tables.{context.table}.options.{option}"
     modules = context.allowed_modules
-    found: type[LookupFunction] | type[AsyncLookupFunction] | type[ScanFunction]
+    user_class: type[LookupFunction] | type[AsyncLookupFunction] | type[ScanFunction]
     if mode == "sync":
-        found = load_class(name, modules, LookupFunction, path=path, methods=_methods("rows", "value"))
+        user_class = load_class(name, modules, LookupFunction, path=path, methods=_methods("rows", "value"))
     elif mode == "async":
-        found = load_class(
+        user_class = load_class(
             name, modules, AsyncLookupFunction, path=path, methods=_methods("awaited value", "awaited value")
         )
     else:
         scan = Method(name="scan", arguments=1, flavour="rows")
-        found = load_class(name, modules, ScanFunction, path=path, methods=(scan,))
-    return found()
+        user_class = load_class(name, modules, ScanFunction, path=path, methods=(scan,))
+    return user_class()
 
 
 def _methods(rows: Flavour, value: Flavour) -> tuple[Method, ...]:

@@ -1,4 +1,4 @@
-"""What a sink knows the query by that writes to it: the id that Spark gave it when its checkpoint was new."""
+"""The name under which a sink knows the query that writes to it: the id that Spark gave it with its new checkpoint."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _QUERY_ID = "sql.streaming.queryId"
 
 
 def query_id(spark: SparkSession, checkpoint: str | None) -> str:
-    """The id of the query whose micro-batch is being written, which it keeps across restarts."""
+    """Return the id of the query whose micro-batch is being written; a query keeps its id across restarts."""
     if not is_remote():
         return spark.sparkContext.getLocalProperty(_QUERY_ID) or ""
     if checkpoint is None:

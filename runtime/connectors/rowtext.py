@@ -1,8 +1,11 @@
-"""Rows as text, as Flink's ``Row.toString`` writes them: ``+I[1, DE, 5.0]``.
+"""Rows as text in the format of Flink's ``Row.toString``: ``+I[1, DE, 5.0]``.
 
-NULL is ``null``; text stands as it is; DOUBLE and FLOAT follow Java (``5.0``, ``1.0E10``); TIMESTAMP leaves out zero
-seconds (``2020-01-01T00:00``), TIMESTAMP_LTZ is an instant in UTC (``2020-01-01T00:00:00Z``); fractions of a second
-have 3 or 6 digits; bytes are signed numbers, ``[1, -1]``; arrays are ``[a, b]``, maps ``{k=v}``, rows ``+I[a, b]``.
+- NULL is ``null``, and texts are unchanged.
+- DOUBLE and FLOAT follow Java: ``5.0``, ``1.0E10``.
+- TIMESTAMP omits zero seconds: ``2020-01-01T00:00``. TIMESTAMP_LTZ is an instant in UTC: ``2020-01-01T00:00:00Z``.
+  Fractions of a second have 3 or 6 digits.
+- Bytes are signed numbers: ``[1, -1]``.
+- Arrays are ``[a, b]``, maps ``{k=v}``, rows ``+I[a, b]``.
 
 >>> list(lines(pa.table({"a": [1, None], "b": [1e10, 0.5]}), [0, 3]))
 ['+I[1, 1.0E10]', '-D[null, 0.5]']
@@ -23,7 +26,7 @@ _Format = Callable[[Any], str]
 
 
 def lines(table: pa.Table, kinds: Sequence[int] | None) -> Iterator[str]:
-    """The rows of ``table`` as text, in order; ``kinds`` are their row kinds by number, all ``+I`` if None."""
+    """Yield the rows of ``table`` as text; ``kinds`` are their row kinds as numbers, or None if all are ``+I``."""
     columns = [
         [format_value(value) for value in column.to_pylist()]
         for column, format_value in zip(table.columns, map(formatter, table.schema.types), strict=True)
@@ -33,7 +36,7 @@ def lines(table: pa.Table, kinds: Sequence[int] | None) -> Iterator[str]:
 
 
 def formatter(data_type: pa.DataType) -> _Format:
-    """What writes a value of the type, as ``to_pylist`` gives it, as text."""
+    """Return a function that converts a value of the type, in the form of ``to_pylist``, to text."""
     plain = _plain_formatter(data_type)
 
     def format_value(value: Any) -> str:
@@ -62,12 +65,12 @@ def _plain_formatter(data_type: pa.DataType) -> _Format:
         return lambda value: "{" + ", ".join(f"{key(k)}={item(v)}" for k, v in value) + "}"
     if types.is_struct(data_type):
         fields = [(field.name, formatter(field.type)) for field in data_type]
-        return lambda value: f"+I[{', '.join(one(value[name]) for name, one in fields)}]"
+        return lambda value: f"+I[{', '.join(format_field(value[name]) for name, format_field in fields)}]"
     return str  # integers, DECIMAL, DATE and text: Python and Java agree
 
 
 def floating(value: np.floating[Any]) -> str:
-    """Java's ``Double.toString`` and ``Float.toString``: the fewest digits that tell the number from its neighbours."""
+    """Return Java's ``Double.toString`` or ``Float.toString``: the fewest digits that identify the number."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):

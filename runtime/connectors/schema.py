@@ -1,4 +1,4 @@
-"""The physical columns of a table as a Spark schema: what generators produce."""
+"""The physical columns of a table as a Spark schema."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from hintplan.runtime.types import to_spark
 
 
 def physical_schema(table: Table, columns: tuple[str, ...] | None = None) -> StructType:
-    """The physical columns of ``table``, or those named in ``columns`` in that order; all nullable."""
+    """Return the physical columns of ``table``, or only ``columns`` in their order; all nullable."""
     types = {column.name: column.type for column in table.columns if column.is_physical}
     return StructType([StructField(name, to_spark(types[name])) for name in columns or types])

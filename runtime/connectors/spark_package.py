@@ -1,4 +1,4 @@
-"""What to say where a session was started without a package that Spark needs for a table."""
+"""The error for a session without a package that Spark needs for a table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hintplan.runtime.spark.versions import package_version
 
 
 def lacking_package(spark: SparkSession, name: str, package: str) -> RunError:
-    """The error for a session that was started without ``package``, its group and artefact."""
+    """Return the error for a session that was started without ``package``, given as group and artefact."""
     coordinates = f"{package}:{package_version(str(spark.version))[0]}"
     if is_remote(spark):
         return RunError(

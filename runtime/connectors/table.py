@@ -1,7 +1,7 @@
-"""The connectors' code by name, and what is done with a table: its connector does it, which nothing here names.
+"""Operations on tables: each calls the code of the table's connector, which it finds by name.
 
-What options mean and which are allowed is :mod:`hintplan.plans.connectors`' business, and tables have passed its
-``check_table`` before they come here. Nothing here starts a query, knows an operator, or keeps a session.
+:mod:`hintplan.plans.connectors` defines the options and their meaning; its ``check_table`` has accepted every table
+that arrives here. Nothing here starts a query, knows an operator, or keeps a session.
 
     orders = read(spark, "orders", table, ("o_id", "o_total"))
     query = writer(orders, "result", result, changelog=False).option("checkpointLocation", path).start()
@@ -75,20 +75,23 @@ def read(
     asked: Asked | None = None,
     given: Given = NOTHING,
 ) -> DataFrame:
-    """The rows of table ``name`` as a stream of exactly the physical ``columns``, with the types of
-    ``hintplan.runtime.types``.
+    """Return the rows of table ``name`` as a stream of exactly the physical ``columns``.
 
-    A changelog has ``__kind`` behind them, and with ``row_order`` also the columns of ``ROW_ORDER``. ``pins`` is where
-    a source that asks another system keeps what it was told; None if nothing depends on that. Rows for which ``asked``
-    is not true may be left out. ``given`` is what the program has handed over that runs the plan.
-    RunError if the connector cannot be read, or if what it should read does not exist.
+    Their types are the types of ``hintplan.runtime.types``. A changelog adds ``__kind``, and with ``row_order`` also
+    the columns of ``ROW_ORDER``.
+
+    - ``pins``: the place where a source that queries another system keeps the answers; None if nothing depends on them.
+    - ``asked``: a condition; rows that do not satisfy it may be omitted.
+    - ``given``: the DataFrames and functions of the program that runs the plan.
+
+    Raises RunError if the connector cannot read, or if its source does not exist.
     """
     reader = _able(_code(table, asked, given).read, "read", name, table)
     return checked(reader(spark, name, as_texts(table), columns, row_order=row_order, pins=pins), name, table)
 
 
 def read_in_arrow(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> ArrowRows | None:
-    """The rows that :func:`read` would give, in Arrow in the workers; None if they cannot be had like that."""
+    """Return the rows of :func:`read` in Arrow in the workers; None if the connector cannot read them like this."""
     reader = _code(table).read_in_arrow
     return None if reader is None or times_of(table) else reader(spark, name, table, columns)
 
@@ -102,7 +105,7 @@ def read_batch(
     asked: Asked | None = None,
     given: Given = NOTHING,
 ) -> DataFrame:
-    """All rows that table ``name`` has now; otherwise as :func:`read`."""
+    """Return all current rows of table ``name`` as a batch, otherwise like :func:`read`."""
     reader = _able(_code(table, asked, given).read_batch, "read", name, table)
     return checked(reader(spark, name, as_texts(table), columns), name, table)
 
@@ -110,7 +113,7 @@ def read_batch(
 def files_reader(
     table: Table,
 ) -> Callable[[SparkSession, str, Table, tuple[str, ...], list[str]], DataFrame] | None:
-    """What reads some files of the table only, as :func:`read_batch` reads all of them; None if it has no files."""
+    """Return a function like :func:`read_batch` for some files of the table; None if the table has no files."""
     reader = _code(table).read_files
     if reader is None or not times_of(table):
         return reader
@@ -122,22 +125,22 @@ def files_reader(
 
 
 def failed_tables(spark: SparkSession, tables: Mapping[str, Table]) -> FailedTables:
-    """What is told of ``tables`` if a query that reads or writes them fails."""
+    """Return the facts about ``tables`` that explain the failure of a query that reads or writes them."""
     servers = {
         name: [str(place) for place in places(table) if place.option.endswith("bootstrap.servers")]
         for name, table in tables.items()
     }
-    brokers = tuple(f"table {name} ({', '.join(found)})" for name, found in servers.items() if found)
+    brokers = tuple(f"table {name} ({', '.join(addresses)})" for name, addresses in servers.items() if addresses)
     return FailedTables(wrong_line=partial(wrong_line, spark, tables), brokers=brokers)
 
 
 def wrong_line(spark: SparkSession, tables: Mapping[str, Table], file: str) -> WrongLine | None:
-    """The first line of ``file`` that does not fit its table; None if there is none to be found."""
+    """Return the first line of ``file`` that does not fit its table; None if there is no such line."""
     for table in tables.values():
         find = _code(table).wrong_line
-        found = find(spark, as_texts(table), file) if find is not None else None
-        if found is not None:
-            return found
+        line = find(spark, as_texts(table), file) if find is not None else None
+        if line is not None:
+            return line
     return None
 
 
@@ -151,27 +154,30 @@ def writer(
     mark: Mark | None = None,
     given: Given = NOTHING,
 ) -> DataStreamWriter:
-    """A writer of ``df`` into table ``name``, configured but for name, checkpoint and trigger, and not started.
+    """Return a writer of ``df`` into table ``name``, not started, and without a name, checkpoint and trigger.
 
-    ``changelog`` says whether the last column of ``df`` is the row kind. ``checkpoint`` is the checkpoint location that
-    the caller will set; a sink may need it to tell a replayed batch from a new one. A sink that can say what it has
-    calls ``mark`` when a batch has changed it. RunError if the connector cannot be written to or its target does not
-    fit.
+    - ``changelog``: the last column of ``df`` is the row kind.
+    - ``checkpoint``: the checkpoint location that the caller will set; a sink may need it to detect a replayed batch.
+    - ``mark``: called by sinks that support it after each batch that has changed the table.
+
+    Raises RunError if the connector cannot write, or if its target does not fit.
     """
-    chosen = _able(_code(table, given=given).writer, "written to", name, table)
-    return chosen(df, name, as_texts(table), changelog=changelog, checkpoint=checkpoint, **_marking(table, mark))
+    connector_writer = _able(_code(table, given=given).writer, "written to", name, table)
+    return connector_writer(
+        df, name, as_texts(table), changelog=changelog, checkpoint=checkpoint, **_marking(table, mark)
+    )
 
 
 def arrow_writer(table: Table, *, mark: Mark | None = None) -> ArrowWriter | None:
-    """What writes rows that are in Arrow, as :func:`writer` writes those of Spark; None if the sink wants Spark's."""
-    chosen = _code(table).arrow_writer
-    if chosen is None:
+    """Return a function like :func:`writer` for rows in Arrow; None if the sink needs Spark's rows."""
+    connector_writer = _code(table).arrow_writer
+    if connector_writer is None:
         return None
 
     def write(
         rows: ArrowRows, name: str, table: Table, *, checkpoint: str | None
     ) -> tuple[ArrowRows, Callable[[DataFrame], DataStreamWriter]]:
-        return chosen(rows, name, as_texts(table), checkpoint=checkpoint, **_marking(table, mark))
+        return connector_writer(rows, name, as_texts(table), checkpoint=checkpoint, **_marking(table, mark))
 
     return write
 
@@ -186,50 +192,52 @@ def micro_batch_writer(
     mark: Mark | None = None,
     given: Given = NOTHING,
 ) -> Callable[[MicroBatch, int], int]:
-    """What writes one micro-batch into table ``name`` and returns its number of rows, for a query with several sinks.
+    """Return a function that writes a micro-batch to table ``name``, for a query with several sinks.
 
-    ``part`` is this sink among them; otherwise as :func:`writer`.
+    It returns the number of rows. ``part`` distinguishes the sinks of the query; otherwise like :func:`writer`.
     """
-    chosen = _able(_code(table, given=given).micro_batch_writer, "written to", name, table)
-    return chosen(name, as_texts(table), changelog=changelog, checkpoint=checkpoint, part=part, **_marking(table, mark))
+    connector_writer = _able(_code(table, given=given).micro_batch_writer, "written to", name, table)
+    return connector_writer(
+        name, as_texts(table), changelog=changelog, checkpoint=checkpoint, part=part, **_marking(table, mark)
+    )
 
 
 def batch_writer(df: DataFrame, name: str, table: Table, given: Given = NOTHING) -> Callable[[], None]:
-    """What writes all of ``df``, which is insert-only, into table ``name`` when it is called, in a job of its own.
+    """Return a function that writes all rows of the insert-only ``df`` to table ``name``, in a Spark job of its own.
 
-    A call that fails leaves nothing of ``df`` in the table. RunError, now, if the connector cannot be written to or its
-    target does not fit.
+    A failed call leaves no rows of ``df`` in the table. Raises RunError immediately if the connector cannot write, or
+    if its target does not fit.
     """
     return _able(_code(table, given=given).batch_writer, "written to", name, table)(df, name, as_texts(table))
 
 
 def batch_overwriter(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
-    """As :func:`batch_writer`, in place of the rows that are there: of the whole table if it is not PARTITIONED BY.
+    """Return a function like :func:`batch_writer`, which replaces the existing rows.
 
-    Otherwise of the partitions that rows are written to. A call that fails before all rows are written takes nothing
-    away.
+    With PARTITIONED BY, it replaces only the partitions to which it writes. A call that fails before all rows are
+    written removes nothing.
     """
     return _able(_code(table).batch_overwriter, "overwritten", name, table)(df, name, as_texts(table))
 
 
 def counts_all(table: Table) -> bool:
-    """Whether :func:`batches_had` counts each micro-batch, those that change nothing among them."""
+    """Return true if :func:`batches_had` counts each micro-batch, even a batch without changes."""
     return _code(table).counts_all(table)
 
 
 def batches_had(table: Table, writer: Callable[[], str | None], files_in: FilesIn) -> int:
-    """The last micro-batch that the sink has had, -1 if it does not count them or has had none.
+    """Return the last micro-batch that the sink has committed, or -1 if it has none or does not count them.
 
-    ``writer`` is what the sink knows the query by that writes to it, None while that has no name.
+    ``writer`` returns the name under which the sink knows the query, or None while the query has no name.
     """
     had = _code(table).batches_had
     return -1 if had is None else had(table, writer, files_in)
 
 
 def lacks(spark: SparkSession, table: Table, writer: Callable[[], str | None], had: Mapping[str, Any]) -> str | None:
-    """Return what the sink lacks of what it ``had``, by its mark, as the rest of a sentence; None if it has all."""
-    found = _code(table).lacks
-    return None if found is None else found(spark, table, writer, had)
+    """Return the part of ``had`` that the sink lacks, as the predicate of a sentence about it, or None."""
+    find_losses = _code(table).lacks
+    return None if find_losses is None else find_losses(spark, table, writer, had)
 
 
 def _marking(table: Table, mark: Mark | None) -> dict[str, Any]:
@@ -237,14 +245,14 @@ def _marking(table: Table, mark: Mark | None) -> dict[str, Any]:
 
 
 def lookup_source(options: Mapping[str, str]) -> LookupSource:
-    """The source of lookups in a table with these ``options``, whose connector looks up."""
+    """Return the lookup source for a table with these ``options``, whose connector must support lookups."""
     lookup = CODE[options["connector"]].lookup
     assert lookup is not None
     return lookup(options)
 
 
 def refuse_unbounded(name: str, table: Table) -> None:
-    """RunError if table ``name`` never ends, so that a run that stops when all is read would not stop."""
+    """Raise RunError if table ``name`` is unbounded, so that a run that stops after all rows would not stop."""
     if not takes_what_is_there(table):
         option = bounding_option(table)
         raise RunError(

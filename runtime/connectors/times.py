@@ -1,7 +1,7 @@
-"""Columns of TIME, which connectors know as text: tables for them, and texts that were read, checked and cut.
+"""TIME columns, which connectors handle as text: tables with text columns, and the checks of texts that were read.
 
-A TIME is ``10:11:12`` or ``10:11:12.345``, without zeros at the end of the fraction, so texts are equal, and in order,
-as times are. A text that is none fails the run, or is NULL where the table passes over what cannot be read.
+A TIME is ``10:11:12`` or ``10:11:12.345``, without trailing zeros in the fraction. Texts then compare and sort like
+times. An invalid text fails the run, or becomes NULL if the table ignores parse errors.
 
 >>> from hintplan.plans.declarations.tables import TableColumn
 >>> declared = Table(columns=(TableColumn(name="t", type="TIME(3) NOT NULL"),), options={})
@@ -26,7 +26,7 @@ _LENIENT = "ignore-parse-errors"
 
 
 def as_texts(table: Table) -> Table:
-    """Return ``table`` with STRING for each TIME."""
+    """Return ``table`` with STRING in place of each TIME."""
     if not any("TIME" in column.type for column in table.columns):
         return table
     columns = (replace(c, type=str(_as_text(parse_type(c.type)))) for c in table.columns)
@@ -35,12 +35,14 @@ def as_texts(table: Table) -> Table:
 
 def times_of(table: Table) -> dict[str, DataType]:
     """Return the columns of ``table`` that are TIME, by name."""
-    found = {c.name: parse_type(c.type) for c in table.columns if c.type.startswith("TIME") and c.expression is None}
-    return {name: kind for name, kind in found.items() if kind.root == "TIME"}
+    candidates = {
+        c.name: parse_type(c.type) for c in table.columns if c.type.startswith("TIME") and c.expression is None
+    }
+    return {name: kind for name, kind in candidates.items() if kind.root == "TIME"}
 
 
 def checked(rows: DataFrame, name: str, table: Table) -> DataFrame:
-    """Return ``rows`` of ``table``, called ``name``, whose columns of TIME were read as texts."""
+    """Return ``rows`` of table ``name`` with its TIME columns checked and truncated to their precision."""
     times = {column: kind for column, kind in times_of(table).items() if column in rows.columns}
     if not times:
         return rows

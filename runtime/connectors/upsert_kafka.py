@@ -1,4 +1,4 @@
-"""The upsert-kafka connector: a topic with the last row of each key, read as upserts, and written as such."""
+"""The upsert-kafka connector: reads and writes a topic as upserts, in which the last message of a key wins."""
 
 from __future__ import annotations
 

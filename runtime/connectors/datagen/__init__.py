@@ -1,4 +1,4 @@
-"""The datagen connector: a source of made-up rows."""
+"""The datagen connector: a source of generated rows."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Column values of the datagen connector, derived from the row's number, so that a replay yields the same rows.
+"""Column values of the datagen connector, computed from the row number, so that a replay generates the same rows.
 
-Pure and vectorised: no clock, no session. A random value is a 64-bit hash (splitmix64) of the column's name and the
-row's number; a sequence counts up from its start. Times are the batch's time, which the caller passes in.
+Pure and vectorised: no clock, no session. A random value is a 64-bit hash (splitmix64) of the column name and the row
+number; a sequence counts up from its start. Time columns hold the time of the batch, which the caller passes in.
 
 >>> specs = (FieldSpec(name="id", type="INT", kind="sequence", start=10, end=19),)
 >>> batch(specs, 2, 5, time_ms=0).to_pydict()
@@ -26,14 +26,14 @@ _HEX = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)
 
 
 def batch(specs: tuple[FieldSpec, ...], start: int, end: int, *, time_ms: int) -> pa.RecordBatch:
-    """Rows ``start`` up to and without ``end``, one column for each of ``specs``; ``time_ms`` fills time columns."""
+    """Return the rows from ``start`` to ``end``, exclusive, with one column per spec; time columns hold ``time_ms``."""
     rows = np.arange(start, end, dtype=np.uint64)
     schema = pa.schema([pa.field(spec.name, to_arrow(spec.type)) for spec in specs])
     return pa.record_batch([_column(spec, rows, time_ms) for spec in specs], schema=schema)
 
 
 def row_width(specs: tuple[FieldSpec, ...]) -> int:
-    """About how many bytes a row takes, at least 1, so that a caller can bound its batches."""
+    """Return the approximate number of bytes per row, at least 1, by which callers limit their batches."""
     return max(1, sum(max(16, spec.length) for spec in specs))
 
 
@@ -53,7 +53,7 @@ def _column(spec: FieldSpec, rows: _U64, time_ms: int) -> pa.Array:
         return _random_integer(spec, rows, arrow_type)
     if data_type.is_numeric:
         share = (_hash(spec.name, rows, 0) >> np.uint64(11)).astype(np.float64) / float(1 << 53)
-        # Weighting both ends, rather than adding a share of the range, cannot overflow.
+        # Weighting both ends cannot overflow; adding a fraction of the range to the lower end could.
         values = float(spec.minimum) * (1 - share) + float(spec.maximum) * share
         return pa.array(values.astype(np.float32) if data_type.root == "FLOAT" else values)
     return _random_bytes(spec, rows, arrow_type)
@@ -71,7 +71,7 @@ def _random_integer(spec: FieldSpec, rows: _U64, arrow_type: pa.DataType) -> pa.
     size = int(spec.maximum) - low + 1
     hashes = _hash(spec.name, rows, 0)
     offsets = hashes if size == 1 << 64 else hashes % np.uint64(size)
-    # Unsigned addition wraps around, which is what two's complement wants when the range spans zero.
+    # The range may span zero: unsigned addition wraps around, which gives the right result in two's complement.
     values = (offsets + np.uint64(low % (1 << 64))).view(np.int64)
     return pa.array(values).cast(arrow_type)
 
@@ -87,7 +87,7 @@ def _random_decimal(spec: FieldSpec, data_type: DataType, rows: _U64) -> pa.Arra
 
 
 def _random_bytes(spec: FieldSpec, rows: _U64, arrow_type: pa.DataType) -> pa.Array:
-    """Fixed-length bytes, or hexadecimal digits for text, as Flink's generator writes."""
+    """Return random bytes of a fixed length; for text, hexadecimal digits, as Flink's generator does."""
     text = pa.types.is_string(arrow_type)
     words = [_hash(spec.name, rows, index) for index in range(-(-spec.length // 8))]
     data = np.stack(words, axis=1).view(np.uint8)[:, : spec.length] if words else np.empty((len(rows), 0), np.uint8)
@@ -97,7 +97,7 @@ def _random_bytes(spec: FieldSpec, rows: _U64, arrow_type: pa.DataType) -> pa.Ar
 
 
 def _hash(name: str, rows: _U64, index: int) -> _U64:
-    """The ``index``-th 64 random bits of each row for column ``name``."""
+    """Return the ``index``-th block of 64 random bits of each row, for column ``name``."""
     digest = hashlib.sha256(f"{index}:{name}".encode()).digest()
     bits = rows * np.uint64(0x9E3779B97F4A7C15) + np.uint64(int.from_bytes(digest[:8], "big"))
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

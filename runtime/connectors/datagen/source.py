@@ -1,10 +1,11 @@
-"""The datagen source: made-up rows at a steady rate, without end or up to a number of rows.
+"""The datagen source: generated rows at a steady rate, unbounded or up to a number of rows.
 
-A running query gets ``rows-per-second`` rows for each second since it was started; what was missed while it was down is
-not made up for. A run that takes what is there and stops gets all rows of a bounded table at once, in micro-batches of
-``rows-per-second`` rows, a batch job all in one; an unbounded table is refused by both. Rows are functions of their
-number (see :mod:`hintplan.runtime.connectors.datagen.generators`), and a time column holds the time at which its
-micro-batch was planned, which is part of the offset: a replayed micro-batch has the same rows.
+A running query gets ``rows-per-second`` rows for each second since its start, and none for the time when it was down. A
+bounded table delivers all its rows at once to a run with ``--once``, in micro-batches of ``rows-per-second`` rows, and
+to a batch job. Both refuse an unbounded table.
+
+Rows depend only on their number (see :mod:`hintplan.runtime.connectors.datagen.generators`). A time column holds the
+time at which the micro-batch was planned. The offset contains this time, so a replayed micro-batch has the same rows.
 """
 
 from __future__ import annotations
@@ -46,21 +47,21 @@ def read(
     row_order: bool = False,
     pins: PinPlace | None = None,
 ) -> DataFrame:
-    """The generated ``columns`` of ``table`` as a stream; which columns are read does not change their values.
+    """Return the generated ``columns`` of ``table`` as a stream; the choice of columns does not change their values.
 
-    They are inserts, whose order does not matter.
+    All rows are inserts, whose order does not matter.
     """
     return _load(spark.readStream, spark, table, columns, once=takes_what_is_there(spark))
 
 
 def read_batch(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:
-    """All generated rows of a bounded ``table``."""
+    """Return all generated rows of a bounded ``table``."""
     return _load(spark.read, spark, table, columns, once=True)
 
 
 def _load(reader: Any, spark: SparkSession, table: Table, columns: tuple[str, ...], *, once: bool) -> DataFrame:
     specs = {spec.name: spec for spec in field_specs(table)}
-    # Sessions of one Spark find a source that another has registered in the way, yet cannot read from it.
+    # Another session of the same Spark finds a source under its registered name, but cannot read it: use a unique name.
     name = f"hintplan_datagen_{uuid.uuid4().hex}"
     spark.dataSource.register(type("DatagenSource", (DatagenSource,), {"registered_as": name}))
     limit = row_limit(table)
@@ -75,7 +76,7 @@ def _load(reader: Any, spark: SparkSession, table: Table, columns: tuple[str, ..
 
 
 class DatagenSource(DataSource):
-    """The Spark data source behind the connector; its options are what :func:`read` writes."""
+    """The Spark data source of the connector; :func:`read` sets its options."""
 
     registered_as: ClassVar[str]
 
@@ -100,7 +101,7 @@ class DatagenSource(DataSource):
 
 
 class DatagenBatchReader(DataSourceReader):
-    """Plans all ``rows`` at once; a time column holds the time of that."""
+    """Plans all ``rows`` at once; a time column holds the time of planning."""
 
     def __init__(
         self,
@@ -121,11 +122,11 @@ class DatagenBatchReader(DataSourceReader):
 
 
 class DatagenReader(DataSourceStreamReader, available_now()):  # type: ignore[misc]
-    """Plans micro-batches by the clock and yields their rows. An offset is ``{"row": next row, "time": ms}``.
+    """Plans micro-batches by the clock and generates their rows. An offset is ``{"row": next row, "time": ms}``.
 
-    ``rate`` is in rows a second, ``limit`` the number of rows in all; ``clock`` tells the time in ms. Before Spark 4.2,
-    Spark does not say from where to plan: from what it had planned last, also after a restart. There, ``once`` says
-    that the query ends when all is read, which is one micro-batch.
+    ``rate`` is in rows per second, ``limit`` is the total number of rows, and ``clock`` returns the time in ms. Before
+    version 4.2, Spark does not pass the start offset; planning continues from the last planned offset, also after a
+    restart. With these versions, ``once`` means that a single micro-batch reads all rows and the query then ends.
     """
 
     def __init__(

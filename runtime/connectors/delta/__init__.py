@@ -1,4 +1,4 @@
-"""The delta connector: tables of Delta Lake, which delta-rs commits to, without any jar in Spark."""
+"""The delta connector: Delta Lake tables, to which delta-rs commits; Spark needs no jar."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commits to a Delta table: files more, files in place of others, changes by key."""
+"""Commits to a Delta table that add files, replace files, or merge changes by key."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from hintplan.runtime.connectors.netted_rows import DELETED
 def add_files(
     target: Target, table: DeltaTable, files: Sequence[DataFile], commit: Commit, *, sole: bool = False
 ) -> None:
-    """Commit a version with ``files`` more; Changed if ``sole`` and the table is not as it was when it was opened."""
+    """Commit a version that adds ``files``; raise Changed if ``sole`` and the table has changed since it was opened."""
     divided_by = partitions(table)
     with failures(target):
         table.create_write_transaction(
@@ -32,9 +32,10 @@ def add_files(
 
 
 def replace_files(target: Target, table: DeltaTable, files: Sequence[DataFile], commit: Commit) -> None:
-    """Commit a version with ``files`` in place of all others, or if PARTITIONED BY is declared, of those beside them.
+    """Commit a version that replaces all files with ``files``.
 
-    Changed if the table is not as it was when it was opened.
+    With PARTITIONED BY, only the files in the same partitions as ``files`` are replaced. Raises Changed if the table
+    has changed since it was opened.
     """
     refuse_to_replace(target, table)
     divided_by = partitions(table)
@@ -52,7 +53,7 @@ def replace_files(target: Target, table: DeltaTable, files: Sequence[DataFile], 
 def _removed(
     target: Target, table: DeltaTable, files: Sequence[DataFile], divided_by: Sequence[str]
 ) -> list[RemoveAction]:
-    """What takes the files away that are in the partitions of ``files``."""
+    """Return the actions that remove the existing files in the partitions of ``files``."""
     if deleted_rows(table):
         raise RunError(
             f"the Delta table {target.storage.root} has files with deletion vectors, which one partition at a time of "
@@ -62,25 +63,27 @@ def _removed(
         )
     written = {tuple(file.partition.get(name) for name in divided_by) for file in files}
     removed = []
-    for each in pa.table(table.get_add_actions()).to_pylist():
-        texts = {name: partition_text(each["partition"][name]) for name in divided_by}
+    for action in pa.table(table.get_add_actions()).to_pylist():
+        texts = {name: partition_text(action["partition"][name]) for name in divided_by}
         if tuple(texts.values()) in written:
             when = max(file.modified for file in files)
-            removed.append(RemoveAction(unquote(each["path"]), True, when, each["size_bytes"], texts))
+            removed.append(RemoveAction(unquote(action["path"]), True, when, action["size_bytes"], texts))
     return removed
 
 
 def merge(target: Target, table: DeltaTable, changes: pa.Table, commit: Commit) -> bool:
-    """Commit a version in which ``changes``, one of each key, replace, add and delete rows; false if nothing changes.
+    """Commit a version that applies ``changes``, one per key: updates, inserts and deletes. Return false if none apply.
 
-    delta-rs makes no version then. Changed if the table cannot be committed to as it was opened. Files that hold such
-    a row are written anew; those that cannot, by the bounds of their columns, are not read.
+    In that case, delta-rs makes no version. Raises Changed if the table cannot be committed to as it was opened.
+    delta-rs rewrites the files that contain an affected row. It skips files whose column bounds exclude all keys.
     """
-    names = [column.name for column in target.columns]
-    # Names of our own, for what others mean in a condition would have to be quoted.
-    source = changes.select([*names, DELETED]).rename_columns([*(f"c{i}" for i in range(len(names))), "deleted"])
-    same = " AND ".join(f"t.{_quoted(name)} = s.c{names.index(name)}" for name in target.primary_key)
-    values = {_quoted(name): f"s.c{i}" for i, name in enumerate(names)}
+    column_names = [column.name for column in target.columns]
+    # Generated column names: unlike the source's names, they need no quoting in a condition.
+    source = changes.select([*column_names, DELETED]).rename_columns(
+        [*(f"c{i}" for i in range(len(column_names))), "deleted"]
+    )
+    same = " AND ".join(f"t.{_quoted(name)} = s.c{column_names.index(name)}" for name in target.primary_key)
+    values = {_quoted(name): f"s.c{i}" for i, name in enumerate(column_names)}
     before = table.version()
     with failures(target):
         merging = table.merge(
@@ -111,4 +114,4 @@ def _properties(commit: Commit, retries: int | None) -> CommitProperties:
 
 
 def _quoted(name: str) -> str:
-    return f"`{name}`"  # names with a backtick are refused with the table
+    return f"`{name}`"  # a table with a backtick in a name is refused before this

@@ -1,7 +1,7 @@
-"""Holds the log of a Delta table to the place of the table: what it names elsewhere is refused before it is read.
+"""Confines a Delta table's log to the table's directory: a reference to a file elsewhere is refused before any read.
 
-Whoever can write to a table decides what its log says. It names data files, deletion vectors and parts of checkpoints,
-each by a path that may be absolute, as in a shallow clone, or lead upwards.
+Anyone who can write to a table controls its log. The log refers to data files, deletion vectors and parts of
+checkpoints. Each path may be absolute, as in a shallow clone, or contain ``..``.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from hintplan.runtime.connectors.lakes.target import Target
 
 _LOG = "_delta_log"
 _NAMING = ("deletionVectors", "v2Checkpoint")
-"""The features with which a log names other files than those of data."""
+"""The features with which a log refers to files other than data files."""
 _ENDS = (".json", ".parquet")
 _INLINE = "i"
 
 _known: set[tuple[str, str]] = set()
-"""Files of logs that were looked through, by the root of the table and their path: they never change."""
+"""Log files that passed the check, as (root of the table, path). Log files never change."""
 
 
 def refuse_links(target: Target) -> None:
-    """RunError if the log of a table on this machine, or a file of it, is a link that leads out of the table."""
+    """Raise RunError if the log of a local table, or a file in the log, is a link that leads out of the table."""
     root = target.storage.root
     log = os.path.join(root, _LOG)
     if not target.storage.is_local or not os.path.lexists(log):
@@ -47,7 +47,7 @@ def refuse_links(target: Target) -> None:
 
 
 def held(target: Target, path: str) -> str:
-    """The path of a data file below the root, as the log has it; RunError if it leads out of the table."""
+    """Return the decoded path of a data file relative to the root; raise RunError if it leads out of the table."""
     plain = unquote(path)
     root = target.storage.root
     if not _leads_down(plain) or (target.storage.is_local and not _is_below(os.path.join(root, plain), root)):
@@ -56,34 +56,34 @@ def held(target: Target, path: str) -> str:
 
 
 def refuse_files_elsewhere(target: Target, table: DeltaTable) -> None:
-    """RunError if the log names a data file, a deletion vector or a part of itself that is not in the table."""
+    """Raise RunError if the log refers to a data file, a deletion vector or a part of itself outside the table."""
     for path in pa.table(table.get_add_actions())["path"].to_pylist():
         held(target, path)
     refuse_parts_elsewhere(target, table)
 
 
 def refuse_parts_elsewhere(target: Target, table: DeltaTable) -> None:
-    """RunError if the log names a deletion vector or a part of itself that is not in the table."""
+    """Raise RunError if the log refers to a deletion vector or a part of itself outside the table."""
     if not set(_NAMING).intersection(table.protocol().reader_features or ()):
         return
     system, root = target.storage.files()
     selector = pafs.FileSelector(f"{root}/{_LOG}", recursive=True)
-    for found in system.get_file_info(selector):
-        key = (target.storage.root, found.path)
-        if found.is_file and found.path.endswith(_ENDS) and key not in _known:
-            for what, path in _named(system, found.path):
-                if not _leads_down(path) or (what != "a deletion vector" and "/" in path):
-                    raise _elsewhere(target, path, what)
+    for entry in system.get_file_info(selector):
+        key = (target.storage.root, entry.path)
+        if entry.is_file and entry.path.endswith(_ENDS) and key not in _known:
+            for kind, path in _named(system, entry.path):
+                if not _leads_down(path) or (kind != "a deletion vector" and "/" in path):
+                    raise _elsewhere(target, path, kind)
             _known.add(key)
 
 
 def _named(system: pafs.FileSystem, file: str) -> Iterator[tuple[str, str]]:
-    """What a file of the log names beside data files."""
+    """Yield the kind and the path of each file to which a log file refers, except data files."""
     for action in _actions(system, file):
         vector = (action.get("add") or action.get("remove") or {}).get("deletionVector")
         if vector and vector.get("storageType") != _INLINE:
             path = str(vector.get("pathOrInlineDv"))
-            # A relative one is a prefix, and the name of the file in 20 characters.
+            # A relative path is a prefix, followed by the file name in 20 characters.
             yield "a deletion vector", path[:-20] + "x" if vector.get("storageType") == "u" else f"/{path}"
         if sidecar := action.get("sidecar"):
             yield "a part of a checkpoint", unquote(str(sidecar.get("path")))
@@ -99,11 +99,11 @@ def _actions(system: pafs.FileSystem, file: str) -> Iterator[Mapping[str, Any]]:
         return
     with system.open_input_file(file) as source:
         parquet = pq.ParquetFile(source)
-        names = [name for name in ("add", "remove", "sidecar") if name in parquet.schema_arrow.names]
-        for batch in parquet.iter_batches(columns=names):
-            for name in names:
+        action_names = [name for name in ("add", "remove", "sidecar") if name in parquet.schema_arrow.names]
+        for batch in parquet.iter_batches(columns=action_names):
+            for name in action_names:
                 kept = batch.column(name).filter(pc.is_valid(batch.column(name)))
-                yield from ({name: each} for each in kept.to_pylist())
+                yield from ({name: value} for value in kept.to_pylist())
 
 
 def _leads_down(path: str) -> bool:

@@ -1,4 +1,4 @@
-"""The files of a Delta table, and the rows of each that deletion vectors take away."""
+"""The files of a Delta table, and the rows of each that deletion vectors mark as deleted."""
 
 from __future__ import annotations
 
@@ -20,10 +20,13 @@ from hintplan.runtime.connectors.lakes.target import Target
 
 
 def files_of(target: Target, version: int | None) -> tuple[ListedFile, ...]:
-    """The files of a version of the table, the newest if None.
+    """Return the files of a version of the table, or of the newest version if None.
 
-    RunError if there is no such table or version, if its columns are not as declared, or if it has a feature of which
-    readers have to know more.
+    Raises RunError in three cases:
+
+    - The table or the version does not exist.
+    - The columns are not as declared.
+    - The table has a feature that this reader does not support.
     """
     refuse_links(target)
     with failures(target):
@@ -36,31 +39,31 @@ def files_of(target: Target, version: int | None) -> tuple[ListedFile, ...]:
                 path=f"{target.path}.options.table-path",
             ) from None
         check_columns(target, {field.name: json.loads(field.to_json()) for field in table.schema().fields})
-        if unknown := unread_features(table):
+        if unread := unread_features(table):
             raise RunError(
-                f"table {target.name} cannot be read: {target.storage.root} has the feature {unknown[0]}, of which "
+                f"table {target.name} cannot be read: {target.storage.root} has the feature {unread[0]}, of which "
                 "only other readers know",
                 hint="copy the rows into a table without it, or have what drops the feature rewrite the files",
                 path=target.path,
             )
         refuse_parts_elsewhere(target, table)
         deleted = deleted_rows(table)
-        found = pa.table(table.get_add_actions()).to_pylist()
+        actions = pa.table(table.get_add_actions()).to_pylist()
     files = tuple(
-        ListedFile(path=path, partition=each.get("partition") or {}, deleted=deleted.pop(path, None))
-        for each in found
-        for path in [held(target, each["path"])]
+        ListedFile(path=path, partition=action.get("partition") or {}, deleted=deleted.pop(path, None))
+        for action in actions
+        for path in [held(target, action["path"])]
     )
     assert not deleted, f"rows are deleted of files that are not listed: {sorted(deleted)}"
     return files
 
 
 def deleted_rows(table: DeltaTable) -> dict[str, bytes]:
-    """The rows of each file that a deletion vector takes away."""
+    """Return the deleted rows of each file that has a deletion vector, packed by ``packed_places``."""
     if "deletionVectors" not in (table.protocol().reader_features or ()):
         return {}
-    root, found = table.table_uri, pa.table(table.deletion_vectors())
+    root, vectors = table.table_uri, pa.table(table.deletion_vectors())
     return {
         unquote(path.removeprefix(root)): packed_places(np.flatnonzero(~np.asarray(kept.as_py(), np.bool_)))
-        for path, kept in zip(found["filepath"].to_pylist(), found["selection_vector"], strict=True)
+        for path, kept in zip(vectors["filepath"].to_pylist(), vectors["selection_vector"], strict=True)
     }

@@ -1,9 +1,9 @@
-"""The entries of the log of a Delta table on this machine: which is none, where delta-rs does not say it.
+"""Checks of the log files of a local Delta table, for the errors that delta-rs does not report.
 
-    _delta_log/00000000000000000007.json     lines of JSON: what version 7 has done
+    _delta_log/00000000000000000007.json     lines of JSON: the actions of version 7
 
-delta-rs passes over a directory and a link to nowhere, and so reads an older version, and does not name what it cannot
-parse.
+delta-rs ignores a directory or a dangling link in place of a log file, and so reads an older version. Its errors do not
+name the file that it cannot parse.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _HINT = "put back what was there, from a backup or another copy of the table"
 
 
 def refuse_no_files(target: Target) -> None:
-    """RunError if the log is no directory, or what must be an entry of it is no file."""
+    """Raise RunError if the log is not a directory, or a log file is not a file."""
     log = os.path.join(target.storage.root, _LOG)
     if not target.storage.is_local or not os.path.lexists(log):
         return
@@ -37,15 +37,15 @@ def refuse_no_files(target: Target) -> None:
 
 
 def refuse_spoilt(target: Target, error: Exception) -> None:
-    """RunError, instead of ``error`` of delta-rs, that names an entry which is gone, or has what is not JSON."""
+    """Raise RunError, from the ``error`` of delta-rs, with the name of a log file that is missing or not JSON."""
     if target.storage.is_local:
-        for what in _spoilt(os.path.join(target.storage.root, _LOG)):
-            raise RunError(what, hint=_HINT) from error
+        for problem in _spoilt(os.path.join(target.storage.root, _LOG)):
+            raise RunError(problem, hint=_HINT) from error
 
 
 def _spoilt(log: str) -> Iterator[str]:
-    names = sorted(name for name in os.listdir(log) if _ENTRY.fullmatch(name))
-    for name in reversed(names):
+    entry_names = sorted(name for name in os.listdir(log) if _ENTRY.fullmatch(name))
+    for name in reversed(entry_names):
         path = os.path.join(log, name)
         try:
             with open(path, encoding="utf-8") as entry:
@@ -53,7 +53,7 @@ def _spoilt(log: str) -> Iterator[str]:
                     json.loads(line)
         except ValueError:
             yield f"{path} is not what a Delta table has there: a line is not JSON"
-    numbers = [int(name.partition(".")[0]) for name in names]
+    numbers = [int(name.partition(".")[0]) for name in entry_names]
     has_checkpoint = any(".checkpoint." in name for name in os.listdir(log))
     first = numbers[0] if has_checkpoint and numbers else 0
     for number in range(first, numbers[-1] if numbers else 0):

@@ -1,4 +1,4 @@
-"""A version of a Delta table, as batch jobs read it: the driver has the list of files, tasks read them with pyarrow."""
+"""Reads a version of a Delta table in batch jobs: the driver lists the files, and tasks read them with pyarrow."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hintplan.runtime.lookup.sources.failures import import_extra
 
 
 def read_batch(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:
-    """The rows of the newest version, or of that which the table names; RunError if they cannot be read."""
+    """Return the rows of the newest version, or of the version in the options; raise RunError if it is unreadable."""
     target = target_of(name, table, PATH).here()
     version = table.options.get(VERSION)
     listed = import_extra(

@@ -1,6 +1,6 @@
-"""A Delta table through delta-rs: opened and created, and looked at, so that only what fits is written to.
+"""Opens, creates and checks a Delta table through delta-rs, so that the sink writes only to a table that fits.
 
-Only where batches are committed: on the driver. Knows no Spark.
+Runs where batches are committed: on the driver. Knows no Spark.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _IGNORED = ("nullable", "containsNull", "valueContainsNull", "metadata")
 
 
 def opened(target: Target) -> DeltaTable | None:
-    """The table as it is now, None if it is not there; RunError if the sink cannot write to it."""
+    """Return the newest version of the table, None if there is none; raise RunError if the sink cannot write to it."""
     target.refuse_lost_place()
     _refuse_file(target)
     refuse_links(target)
@@ -53,10 +53,10 @@ def opened(target: Target) -> DeltaTable | None:
 
 
 def prepared(target: Target) -> DeltaTable:
-    """The table, which is created if it is not there."""
-    found = opened(target)
-    if found is not None:
-        return found
+    """Return the table, and create it first if it does not exist."""
+    table = opened(target)
+    if table is not None:
+        return table
     with failures(target):
         if target.storage.is_local:
             os.makedirs(target.storage.root, exist_ok=True)
@@ -64,36 +64,39 @@ def prepared(target: Target) -> DeltaTable:
             target.storage.root, schema=target.schema, mode="ignore", partition_by=list(target.partitioned_by),
             storage_options=store_options(target), configuration=_configuration(target),
         )  # fmt: skip
-    made = opened(target)
-    assert made is not None
-    return made
+    created = opened(target)
+    assert created is not None
+    return created
 
 
 def _configuration(target: Target) -> dict[str, str | None]:
-    """What makes delta-rs list all features of the table: with TIMESTAMP it forgets NOT NULL, and Spark reads none."""
+    """Return the properties with which delta-rs lists all features of a new table.
+
+    Without them, a table with TIMESTAMP does not list NOT NULL (invariants), and Spark cannot read it.
+    """
     ntz = '"timestamp_ntz"' in Schema.from_arrow(target.schema).to_json()
     return {"delta.minWriterVersion": "7"} if ntz else {}
 
 
 def partitions(table: DeltaTable) -> tuple[str, ...]:
-    """The columns by which the table is divided."""
+    """Return the partition columns of the table."""
     return tuple(table.metadata().partition_columns)
 
 
 def is_empty(table: DeltaTable) -> bool:
-    """Whether the table has no files."""
+    """Return true if the table has no files."""
     return not table.file_uris()
 
 
 def last_batch(target: Target, table: DeltaTable, writer: str) -> int:
-    """The last batch of ``writer`` that the table has, -1 if it has none."""
+    """Return the last batch of ``writer`` that the table has, or -1 if it has none."""
     with failures(target):
-        found = table.transaction_version(writer)
-    return -1 if found is None else int(found)
+        batch = table.transaction_version(writer)
+    return -1 if batch is None else int(batch)
 
 
 def restored_to(target: Target, table: DeltaTable, version: int) -> int | None:
-    """Return the version that the table was restored to after it had a later one, ``version``; None if it was not."""
+    """Return the older version to which the table was restored after ``version``; None if it was not restored."""
     with failures(target):
         newer = table.history(table.version() - version) if table.version() > version else []
     for commit in newer:
@@ -105,13 +108,13 @@ def restored_to(target: Target, table: DeltaTable, version: int) -> int | None:
 
 
 def forgets(table: DeltaTable) -> bool:
-    """Return true if the table forgets after a while who has written which batch."""
+    """Return true if the table forgets after a while which writer wrote which batch."""
     return "delta.setTransactionRetentionDuration" in table.metadata().configuration
 
 
 @contextmanager
 def failures(target: Target) -> Iterator[None]:
-    """Raises what delta-rs says as :class:`Changed` or as a RunError, without what came out of the environment."""
+    """Raise errors of delta-rs as :class:`Changed` or as RunError, without values from the environment."""
     try:
         yield
     except CommitFailedError as error:
@@ -119,7 +122,7 @@ def failures(target: Target) -> Iterator[None]:
     except (DeltaError, OSError, ValueError) as error:
         raise _failed(error, target) from None
     except Exception as error:
-        if type(error) is not Exception:  # as which delta-rs raises what its engine says
+        if type(error) is not Exception:  # delta-rs raises errors of its engine as plain Exception
             raise
         raise _failed(error, target) from None
 
@@ -134,12 +137,12 @@ def _told(error: Exception, target: Target) -> str:
 
 
 def store_options(target: Target) -> dict[str, str] | None:
-    """What delta-rs has to know to reach the table; None if it is on this machine."""
+    """Return the storage options with which delta-rs reaches the table, or None if it is local."""
     if target.storage.is_local:
         return None
-    given = target.storage.resolved()
-    options = {theirs: given[ours] for ours, theirs in _STORE.items() if ours in given}
-    return {**options, **({"AWS_ALLOW_HTTP": "true"} if given.get("s3.endpoint", "").startswith("http:") else {})}
+    settings = target.storage.resolved()
+    options = {theirs: settings[ours] for ours, theirs in _STORE.items() if ours in settings}
+    return {**options, **({"AWS_ALLOW_HTTP": "true"} if settings.get("s3.endpoint", "").startswith("http:") else {})}
 
 
 def _refuse_file(target: Target) -> None:
@@ -162,15 +165,15 @@ def _no_table(target: Target, why: str) -> RunError:
 
 
 def _check(target: Target, table: DeltaTable) -> None:
-    """RunError if the sink cannot write to the table."""
-    there = {field.name: json.loads(field.to_json()) for field in table.schema().fields}
+    """Raise RunError if the sink cannot write to the table."""
+    fields = {field.name: json.loads(field.to_json()) for field in table.schema().fields}
     metadata = table.metadata()
-    refuse_to_write(target, table, there)
+    refuse_to_write(target, table, fields)
     if target.primary_key:
         refuse_to_replace(target, table)
         refuse_files_elsewhere(target, table)
-    check_columns(target, there)
-    for name, field in there.items():
+    check_columns(target, fields)
+    for name, field in fields.items():
         if name not in target.schema.names and not field["nullable"]:
             raise RunError(
                 f"column {name!r} of the Delta table {target.storage.root} must have a value, and is not declared",
@@ -187,7 +190,7 @@ def _check(target: Target, table: DeltaTable) -> None:
 
 
 def check_columns(target: Target, there: Mapping[str, Any]) -> None:
-    """RunError unless the declared columns are there, with their types."""
+    """Raise RunError unless the table has the declared columns with their types."""
     wanted = {field.name: json.loads(field.to_json()) for field in Schema.from_arrow(target.schema).fields}
     types = {column.name: column.type for column in target.columns}
     for name, field in wanted.items():
@@ -207,7 +210,7 @@ def check_columns(target: Target, there: Mapping[str, Any]) -> None:
 
 
 def _plain(kind: Any) -> Any:
-    """A type without what is said of NULLs."""
+    """Return a type without its nullability and metadata."""
     if isinstance(kind, dict):
         return {name: _plain(value) for name, value in kind.items() if name not in _IGNORED}
-    return [_plain(each) for each in kind] if isinstance(kind, list) else kind
+    return [_plain(item) for item in kind] if isinstance(kind, list) else kind

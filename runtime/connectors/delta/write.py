@@ -1,9 +1,11 @@
-"""The delta sink: each micro-batch is a version of the table, which remembers who wrote it and its number.
+"""The delta sink: each micro-batch is a version of the table, which records the writer and the number of the batch.
 
-A replayed micro-batch is skipped. Without a PRIMARY KEY, tasks write the rows into files, which the driver commits:
-no row passes through it. With one, the changes of a micro-batch are netted, one of each key, and merged into the table
-by delta-rs on the driver; into a table that is still empty, tasks write them as files, too. A micro-batch that changes
-nothing makes no version. A batch job commits its whole result at once.
+A replayed micro-batch is skipped. A micro-batch without changes makes no version. A batch job commits its whole result
+at once.
+
+Without a PRIMARY KEY, tasks write the rows to files and the driver commits these files; no row passes through the
+driver. With a PRIMARY KEY, the changes of a micro-batch are netted to one per key, and delta-rs merges them into the
+table on the driver. If the table is still empty, tasks write them to files instead.
 """
 
 from __future__ import annotations
@@ -30,10 +32,10 @@ from hintplan.runtime.lookup.sources.failures import import_extra
 
 def _committed(target: Target, rows: Callable[[], Rows], commit: Commit, *, overwrites: bool = False) -> Committed:
     log, commits = _by_delta_rs("table"), _by_delta_rs("commits")
-    found = cache(rows)
-    files = cache(partial(_files, found, target))
-    changes = cache(lambda: netted(found(), target))
-    first = cache(lambda by: written_first(found(), target, writing_of(target, by)))
+    input_rows = cache(rows)
+    files = cache(partial(_files, input_rows, target))
+    changes = cache(lambda: netted(input_rows(), target))
+    first = cache(lambda by: written_first(input_rows(), target, writing_of(target, by)))
 
     def append(table: Any) -> bool:
         if added := files(log.partitions(table)):
@@ -46,7 +48,7 @@ def _committed(target: Target, rows: Callable[[], Rows], commit: Commit, *, over
         return True
 
     def upsert(table: Any) -> bool:
-        if log.is_empty(table) and isinstance(found(), DataFrame):
+        if log.is_empty(table) and isinstance(input_rows(), DataFrame):
             if added := first(log.partitions(table)):
                 commits.add_files(target, table, added, commit, sole=True)
             return bool(added)
@@ -58,13 +60,13 @@ def _committed(target: Target, rows: Callable[[], Rows], commit: Commit, *, over
         opened=lambda: log.prepared(target),
         last_batch=partial(log.last_batch, target),
         attempt=overwrite if overwrites else upsert if target.primary_key else append,
-        # Others may have made versions meanwhile, so that the batch is in a later one.
+        # Other writers may have committed in the meantime, so the batch may be in a later version.
         has=lambda table, added: {"batch": commit[1], "version": int(table.version()) + added},
     )
 
 
 def writing_of(target: Target, partitioned_by: tuple[str, ...]) -> FileWriting:
-    """How files of the table are written."""
+    """Return the settings with which tasks write files of the table."""
     return FileWriting(
         table=target.name, storage=target.storage, schema=target.schema, required=target.required,
         divisions=tuple(Division(name=name, column=name) for name in partitioned_by if name in target.schema.names),
@@ -76,9 +78,9 @@ def _files(rows: Callable[[], Rows], target: Target, partitioned_by: tuple[str, 
 
 
 def sink(name: str, table: Table, *, changelog: bool, checkpoint: str | None, part: str = "") -> LakeBatch:
-    """The sink, whose table has been looked at; what a client of Spark Connect cannot see is left to the server.
+    """Return the sink, after checking the table; a client of Spark Connect leaves the check to the server.
 
-    RunError if there is a table that does not fit.
+    Raises RunError if the table exists and does not fit.
     """
     refuse_updates(name, table, changelog=changelog)
     target = target_of(name, table, PATH)
@@ -94,39 +96,40 @@ def sink(name: str, table: Table, *, changelog: bool, checkpoint: str | None, pa
 
 
 def batches_had(table: Table, writer: Callable[[], str | None], files_in: FilesIn) -> int:
-    """The last batch of ``writer`` that the table remembers.
+    """Return the last batch of ``writer`` that the table remembers.
 
-    A client of Spark Connect may not see the table as the server does, and says -1: a table that is ahead of the
-    checkpoint is refused there, with the first batch.
+    A client of Spark Connect may not see the table as the server does, and returns -1. The server then refuses a table
+    that is ahead of the checkpoint, at the first batch.
     """
     query = writer()
     if query is None or is_remote():
         return -1
     target = target_of("", table, PATH).here()
-    found = _by_delta_rs("table").opened(target)
-    return -1 if found is None else int(_by_delta_rs("table").last_batch(target, found, query))
+    delta_table = _by_delta_rs("table").opened(target)
+    return -1 if delta_table is None else int(_by_delta_rs("table").last_batch(target, delta_table, query))
 
 
 def lacks(spark: Any, table: Table, writer: Callable[[], str | None], had: Mapping[str, Any]) -> str | None:
-    """Return what the table lacks of the batch and the version that it ``had``; None if it has all of that.
+    """Return what the table lacks of the batch and the version that it ``had``; None if nothing is missing.
 
-    Nobody can tell by its batches where the table forgets who has written them, or was restored within its own log.
+    The batches prove nothing in two cases. The table's log shows whether it was restored to an older version. A table
+    that forgets its writers passes if its version is not older.
     """
     log, target = _by_delta_rs("table"), target_of("", table, PATH).here()
-    found = log.opened(target)
-    if found is None:
+    delta_table = log.opened(target)
+    if delta_table is None:
         return NOT_THERE
-    back = log.restored_to(target, found, had["version"])
+    back = log.restored_to(target, delta_table, had["version"])
     if back is not None:
         return f"was restored to version {back}, and had version {had['version']}"
-    last = int(log.last_batch(target, found, writer() or ""))
-    if last < had["batch"] and found.version() >= had["version"] and log.forgets(found):
+    last = int(log.last_batch(target, delta_table, writer() or ""))
+    if last < had["batch"] and delta_table.version() >= had["version"] and log.forgets(delta_table):
         return None
     return lacks_batches(last, had["batch"])
 
 
 def _by_delta_rs(module: str) -> Any:
-    """The module of this folder that is given and uses delta-rs; RunError if that is not installed here."""
+    """Return ``module`` of this folder, which uses delta-rs; raise RunError if delta-rs is not installed here."""
     return import_extra(
         f"hintplan.runtime.connectors.delta.{module}", "delta", DELTA.name, where="where the run was started"
     )

@@ -1,4 +1,4 @@
-"""The filesystem connector: directories of CSV, JSON or Parquet files, which are read, appended to and looked up in."""
+"""The filesystem connector: directories of files that jobs read, append to and look up rows in."""
 
 from __future__ import annotations
 

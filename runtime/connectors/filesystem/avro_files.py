@@ -1,7 +1,7 @@
-"""Files of Avro, read by the Python workers: the schema of each file says what its values are.
+"""Reads Avro files in the Python workers, by the schema in each file.
 
-Spark's own reader takes no file of Flink's, whose rows are a union with null, and no time in another unit than the one
-that it expects. Spark lists the files, and knows which of them have been read.
+Spark's own reader fails on two things: Flink's files, whose rows are a union with null, and times in another unit than
+it expects. Spark still lists the files, and keeps track of which have been read.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _BATCH_ROWS = 10_000
 
 
 def require_avro_files(name: str) -> None:
-    """RunError if the driver's Python, which is like those of the workers, cannot read Avro of table ``name``."""
+    """Raise RunError for table ``name`` if the driver's Python, which stands for the workers', has no fastavro."""
     try:
         import fastavro  # noqa: F401
     except ModuleNotFoundError as error:
@@ -46,9 +46,10 @@ def require_avro_files(name: str) -> None:
 def rows_of_avro(
     files: DataFrame, name: str, types: Mapping[str, str], schema: StructType, beside: list[Column]
 ) -> DataFrame:
-    """The rows of ``files`` that Spark has listed, with ``beside``, which is the same for all rows of a file.
+    """Return the rows of ``files``, which Spark has listed; the columns ``beside`` are constant within a file.
 
-    ``types`` are those of the columns that are read of the rows of table ``name``, ``schema`` all these as Spark's.
+    ``types`` are the types of the columns to read for table ``name``; ``schema`` has the same columns with Spark's
+    types.
     """
     listed = files.select("path", *beside)
     declared = {column: parse_type(text) for column, text in types.items()}
@@ -59,30 +60,30 @@ def rows_of_avro(
 def _read(batches: Iterable[pa.RecordBatch], *, name: str, types: Mapping[str, DataType]) -> Iterator[pa.RecordBatch]:
     schema = [(column, to_arrow(str(data_type))) for column, data_type in types.items()]
     for batch in batches:
-        for at in range(batch.num_rows):
-            path = batch.column(0)[at].as_py()
+        for index in range(batch.num_rows):
+            path = batch.column(0)[index].as_py()
             for rows in _portions(path, name, types):
                 values = zip(*rows, strict=True) if types else ()
                 arrays = [pa.array(column, kind) for column, (_, kind) in zip(values, schema, strict=True)]
-                arrays += [pa.repeat(column[at], len(rows)) for column in batch.columns[1:]]
-                names = [column for column, _ in schema] + batch.schema.names[1:]
-                yield pa.RecordBatch.from_arrays(arrays, names)
+                arrays += [pa.repeat(column[index], len(rows)) for column in batch.columns[1:]]
+                column_names = [column for column, _ in schema] + batch.schema.names[1:]
+                yield pa.RecordBatch.from_arrays(arrays, column_names)
 
 
 def _portions(path: str, name: str, types: Mapping[str, DataType]) -> Iterator[list[tuple[Any, ...]]]:
-    """The rows of a file, some at a time; RunError if it cannot be read."""
+    """Yield the rows of a file in portions; raise RunError if the file cannot be read."""
     convert = [(column, from_avro(data_type)) for column, data_type in types.items()]
     plain = path.removeprefix("file:") if path.startswith("file:") else path
     directory, _, file = plain.rpartition("/")
     try:
-        found: list[tuple[Any, ...]] = []
+        portion: list[tuple[Any, ...]] = []
         for record in records(bytes(files_at(directory or "/").read(file))):
-            found.append(_row(record, convert))
-            if len(found) == _BATCH_ROWS:
-                yield found
-                found = []
-        if found:
-            yield found
+            portion.append(_row(record, convert))
+            if len(portion) == _BATCH_ROWS:
+                yield portion
+                portion = []
+        if portion:
+            yield portion
     except (*FAULTS, OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowException) as error:
         raise RunError(f"table {name}: {path} cannot be read as Avro: {str(error) or type(error).__name__}") from error
 
@@ -100,15 +101,15 @@ def _row(record: Any, convert: list[tuple[str, Callable[[Any], Any]]]) -> tuple[
 
 
 def records(data: bytes) -> Iterator[Any]:
-    """What is in a file of Avro, in whatever codec, one after the other."""
+    """Yield the values in an Avro file, one by one, decompressed with any supported codec."""
     from fastavro import parse_schema, schemaless_reader
 
     source = BytesIO(data)
     if source.read(len(_MAGIC)) != _MAGIC:
         raise ValueError("it does not begin as a file of Avro")
-    facts: dict[str, bytes] = dict(schemaless_reader(source, {"type": "map", "values": "bytes"}, None))  # type: ignore[arg-type]
-    schema = parse_schema(json.loads(facts["avro.schema"]))
-    codec = facts.get("avro.codec", b"null").decode()
+    metadata: dict[str, bytes] = dict(schemaless_reader(source, {"type": "map", "values": "bytes"}, None))  # type: ignore[arg-type]
+    schema = parse_schema(json.loads(metadata["avro.schema"]))
+    codec = metadata.get("avro.codec", b"null").decode()
     unpack = _CODECS.get(codec)
     if unpack is None:
         raise ValueError(f"it is compressed with {codec!r}; known are {', '.join(_CODECS)}")
@@ -123,17 +124,17 @@ def records(data: bytes) -> Iterator[Any]:
 
 
 def _snappy(block: bytes) -> bytes:
-    """What Snappy has packed, whose size is in its first bytes; four bytes with a checksum stand behind it."""
+    """Decompress a Snappy block, which begins with its uncompressed size and ends with a checksum of four bytes."""
     size = shift = 0
     for byte in block:
         size |= (byte & 0x7F) << shift
         shift += 7
         if byte < 0x80:
             break
-    found: bytes = pa.Codec("snappy").decompress(block[:-4], decompressed_size=size, asbytes=True)
-    if zlib.crc32(found) != int.from_bytes(block[-4:], "big"):
+    plain: bytes = pa.Codec("snappy").decompress(block[:-4], decompressed_size=size, asbytes=True)
+    if zlib.crc32(plain) != int.from_bytes(block[-4:], "big"):
         raise ValueError("a block of it is damaged")
-    return found
+    return plain
 
 
 def _zstandard(block: bytes) -> bytes:

@@ -1,9 +1,9 @@
-"""Files of CSV whose texts may have line breaks in quotes, and values that no row of CSV can be.
+r"""CSV files whose quoted fields may contain line breaks, and checks for values that CSV cannot represent.
 
-Unless it is told where rows end, Spark takes the first line break of such a file for it, even one in quotes. So rows
-end at ``\\n``. In a file whose lines end with ``\\r\\n``, the last column of each row then has the ``\\r``: Spark reads
-that column as text, and this module converts it. A table without text has no such rows: Spark reads its files line by
-line, large ones in pieces.
+Unless ``lineSep`` is set, Spark takes the first line break of such a file as its line separator, even one in quotes. So
+``lineSep`` is ``\n``. In a file with ``\r\n``, the last column of each row then ends with ``\r``: Spark reads that
+column as text, and this module converts it. A table without text columns has no such rows: Spark reads its files line
+by line, and splits large ones.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ LINE_BREAK = "\n"
 
 _NO_NUMBER = "[\r\n\0]"
 _ONE_FIELD = {"sep": "\uffff", "quote": "", "mode": "PERMISSIVE"}
-"""Options with which Spark takes a whole text for one field."""
+"""Options with which Spark reads a whole text as one field."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastColumn:
-    """The last column of rows: its name, its value or NULL, the text it is made of, and where that is no value."""
+    """The last column of the rows: its name, its value or NULL, its source text, and whether that text is invalid."""
 
     name: str
     value: Column
@@ -38,27 +38,27 @@ class LastColumn:
 
 
 def is_quoted(table: Table) -> bool:
-    """Return whether fields may be in quotes."""
+    """Return true if fields may be in quotes."""
     return option(table, "csv.disable-quote-character") != "true"
 
 
 def may_break_lines(table: Table) -> bool:
-    """Return whether a row of the table's files may have line breaks in it."""
+    """Return true if a row of the table's files may contain line breaks."""
     texts = any(parse_type(column.type).is_text for column in stored_columns(table))
     return table.options["format"] == "csv" and is_quoted(table) and texts
 
 
 def with_last_as_text(schema: StructType) -> StructType:
-    """Return ``schema`` with text in place of the type of the last column."""
-    *others, last = schema.fields
-    return StructType([*others, StructField(last.name, StringType())])
+    """Return ``schema`` with a text type for the last column."""
+    *leading, last = schema.fields
+    return StructType([*leading, StructField(last.name, StringType())])
 
 
 def last_column(schema: StructType, table: Table) -> LastColumn:
-    """Return the last column of ``schema`` for rows that were read by :func:`with_last_as_text`."""
+    """Return the last column of ``schema``, for rows that were read with the schema of :func:`with_last_as_text`."""
     field = schema.fields[-1]
-    found = F.col(quoted(field.name))
-    text = F.when(F.endswith(found, F.lit("\r")), _without_last(found, table)).otherwise(found)
+    raw = F.col(quoted(field.name))
+    text = F.when(F.endswith(raw, F.lit("\r")), _without_last(raw, table)).otherwise(raw)
     if isinstance(field.dataType, StringType):
         return LastColumn(name=field.name, value=text, text=text, is_wrong=F.lit(False))
     value = _parsed(text, field.dataType)
@@ -66,7 +66,7 @@ def last_column(schema: StructType, table: Table) -> LastColumn:
 
 
 def or_failure(last: LastColumn, schema: StructType, file: Column) -> Column:
-    """Return the value of ``last``, which fails the run as Spark's own parser would if it is wrong."""
+    """Return the value of ``last``; an invalid text fails the run with the same error as Spark's own parser."""
     message = F.concat(
         F.lit("[MALFORMED_RECORD_IN_PARSING] Encountered error while reading file "),
         file,
@@ -78,7 +78,7 @@ def or_failure(last: LastColumn, schema: StructType, file: Column) -> Column:
 
 
 def as_rows(rows: DataFrame, name: str, table: Table) -> DataFrame:
-    """Return ``rows``, which fail the run if one of them has a value that its line would not bring back."""
+    """Return ``rows`` with checks that fail the run at a value that a reader of the file would not read back."""
     columns = stored_columns(table)
     if len(columns) == 1 and option(table, "sink.changelog") != "true" and not option(table, "csv.null-literal"):
         (only,) = columns
@@ -98,18 +98,18 @@ def as_rows(rows: DataFrame, name: str, table: Table) -> DataFrame:
         for column in columns
         if parse_type(column.type).is_text
     }
-    return rows.withColumns(texts) if texts else rows  # Spark Connect takes no empty one
+    return rows.withColumns(texts) if texts else rows  # Spark Connect rejects an empty dict
 
 
 def _without_last(text: Column, table: Table) -> Column:
-    """Return ``text`` without its last character; NULL if that leaves what means NULL."""
-    rest = F.nullif(F.substring(text, F.lit(1), F.length(text) - 1), F.lit(""))
+    """Return ``text`` without its last character, or NULL if the remainder represents NULL."""
+    shortened = F.nullif(F.substring(text, F.lit(1), F.length(text) - 1), F.lit(""))
     literal = option(table, "csv.null-literal")
-    return F.nullif(rest, F.lit(literal)) if literal else rest
+    return F.nullif(shortened, F.lit(literal)) if literal else shortened
 
 
 def _parsed(text: Column, kind: DataType) -> Column:
-    """Return ``text`` as Spark's parser of CSV reads a field, or NULL if it is no value of ``kind``."""
+    """Return ``text`` parsed as a CSV field by Spark, or NULL if it is not a value of type ``kind``."""
     parsed = F.from_csv(text, f"value {kind.simpleString()}", _ONE_FIELD)["value"]
     return F.when(~F.rlike(text, F.lit(_NO_NUMBER)), parsed)
 

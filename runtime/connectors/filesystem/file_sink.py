@@ -1,7 +1,7 @@
-"""Spark's own file sink, given one micro-batch at a time, after what the run looks at before a batch is written.
+"""Spark's own file sink, called with one micro-batch at a time, after the run has done its checks for the batch.
 
-It is the sink that ``writeStream.format("json")`` has: it lists the files of each batch in its log beside them, and
-skips a batch that the log has. On classic Spark only.
+It is the sink of ``writeStream.format("json")``: it lists the files of each batch in a log in the same directory, and
+skips a batch that is in the log. On classic Spark only.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FORMAT_CLASSES = {
     "text": f"{_DATASOURCES}.text.TextFileFormat",
     "avro": "org.apache.spark.sql.avro.AvroFileFormat",
 }
-"""What Spark writes files of each format with."""
+"""Spark's classes that write each file format."""
 
 
 def add_files(
@@ -34,19 +34,19 @@ def add_files(
     rows: Any,
     batch: int,
 ) -> None:
-    """Add ``rows``, a DataFrame of the JVM, as the files of ``batch`` below ``path``, unless they are there."""
+    """Add ``rows``, a DataFrame of the JVM, as the files of ``batch`` below ``path``, unless the log has that batch."""
     jvm: Any = spark._jvm
-    found = jvm.PythonUtils.toScalaMap(dict(options))
+    settings = jvm.PythonUtils.toScalaMap(dict(options))
     partitions = jvm.PythonUtils.toSeq(list(partitioned_by))
     of_files = _class(jvm, facts(spark.version).file_sink)
-    there = jvm.org.apache.hadoop.fs.Path(path)
-    whole = there.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf()).makeQualified(there).toString()
-    sink = of_files(spark._jsparkSession, whole, _class(jvm, FORMAT_CLASSES[file_format])(), partitions, found)
+    folder = jvm.org.apache.hadoop.fs.Path(path)
+    whole = folder.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf()).makeQualified(folder).toString()
+    sink = of_files(spark._jsparkSession, whole, _class(jvm, FORMAT_CLASSES[file_format])(), partitions, settings)
     sink.addBatch(batch, rows)
 
 
 def _class(jvm: Any, name: str) -> Any:
-    found = jvm
+    member = jvm
     for part in name.split("."):
-        found = getattr(found, part)
-    return found
+        member = getattr(member, part)
+    return member

@@ -1,6 +1,6 @@
-"""METADATA columns of files, of what Spark knows of the file of a row; meaning as in Flink.
+"""METADATA columns of files, derived from Spark's ``_metadata`` and with the meaning that they have in Flink.
 
-A path is without scheme and host, and as it is, where Spark gives a URL.
+Spark gives a path as a URL; here it is unescaped, without scheme and host.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from hintplan.runtime.types import to_spark
 
 
 def plain_path(file: Column) -> Column:
-    """The path of the file of a row, by what Spark knows of it in ``_metadata``."""
-    # A plus is itself in a path, and a blank in what url_decode takes.
+    """Return the path of a row's file, derived from the row's ``_metadata``."""
+    # A plus sign in a path is literal, but url_decode would turn it into a space.
     url = F.replace(file["file_path"], F.lit("+"), F.lit("%2B"))
     return F.regexp_replace(F.url_decode(url), "^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?", "")
 
@@ -30,12 +30,12 @@ _VALUES: dict[str, Callable[[Column], Column]] = {
 
 
 def metadata_columns(rows: DataFrame, table: Table) -> dict[str, Column]:
-    """The METADATA columns of ``table`` by name, for ``rows`` as Spark has read them."""
-    asked = [column for column in table.columns if column.metadata is not None]
-    if not asked:
+    """Return the METADATA columns of ``table`` by name, for ``rows`` as Spark has read them."""
+    declared = [column for column in table.columns if column.metadata is not None]
+    if not declared:
         return {}
     file = rows.metadataColumn("_metadata")
     return {
         column.name: _VALUES[column.metadata or ""](file).cast(to_spark(column.type)).alias(column.name)
-        for column in asked
+        for column in declared
     }

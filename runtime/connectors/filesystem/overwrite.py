@@ -1,8 +1,8 @@
-"""INSERT OVERWRITE: files of a batch job take the place of those that are in a directory, or in its partitions.
+"""INSERT OVERWRITE: the files of a batch job replace the files in a directory or in its partitions.
 
-All files are written below a hidden directory first, so a job that fails or is killed before its end takes nothing
-away. Then the old files are deleted and the new ones renamed into their places, as Flink does: that is not one step,
-and who reads meanwhile, or is killed then, finds less.
+The job first writes all files below a hidden directory, so a job that fails or is killed while writing removes nothing.
+Then it deletes the old files and renames the new ones into their places, as Flink does. This step is not atomic: while
+it runs, or after a crash in it, readers find fewer rows.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ _STAGED = "_hintplan_overwrite-"
 
 
 def batch_overwriter(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
-    """What writes all rows in place of what is there; RunError, now, as ``batch_writer``, and on Spark Connect."""
+    """Return a function that replaces the existing files with all rows.
+
+    Raises RunError immediately on Spark Connect, and in the cases of ``batch_writer``.
+    """
     if is_remote(df.sparkSession):
         raise RunError(
             f"table {name} cannot be overwritten by a client of Spark Connect, which cannot move files",
@@ -59,7 +62,7 @@ def _overwrite(spark: SparkSession, save: Callable[[], None], table: Table, stag
 
 
 def _partitions(files: Any, place: Any, depth: int, below: str = "") -> Iterator[tuple[str, Any]]:
-    """The directories that are so deep below a place, with their paths there."""
+    """Yield the directories ``depth`` levels below a place, each with its relative path."""
     if depth == 0:
         yield below, place
         return
@@ -68,7 +71,9 @@ def _partitions(files: Any, place: Any, depth: int, below: str = "") -> Iterator
 
 
 def _visible(files: Any, place: Any) -> list[Any]:
-    """What is in a directory, but for what readers take for hidden."""
+    """Return the entries of a directory, except hidden ones."""
     if not files.exists(place):
         return []
-    return [each.getPath() for each in files.listStatus(place) if not each.getPath().getName().startswith(("_", "."))]
+    return [
+        child.getPath() for child in files.listStatus(place) if not child.getPath().getName().startswith(("_", "."))
+    ]

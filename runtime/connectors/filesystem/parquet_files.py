@@ -1,8 +1,8 @@
-"""Files of Parquet, read by the Python workers instead of Spark.
+"""Parquet files, read by the Python workers instead of Spark.
 
-Spark lists the files, and keeps in the checkpoint which have been read, as it does when it reads them itself; then a
-worker gets paths, and rows are in Arrow from the start. That is for operators with state, which want them so. A column
-that a file lacks is NULL, as it is for Spark; a type that Spark would refuse to read as the table's is refused.
+Spark lists the files and records in the checkpoint which ones were read, as when it reads them itself. A worker gets
+paths, and the rows are in Arrow from the start, as stateful operators need them. A column that a file lacks is NULL, as
+in Spark. Column types that Spark would refuse to read as the declared ones are refused here, too.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from hintplan.runtime.engine.arrow_rows import UNCOUNTED, ArrowRows, Metrics
 from hintplan.runtime.types import to_arrow
 
 PATHS_DDL = "path string, modificationTime timestamp, length bigint, content binary"
-"""What Spark knows of a file without reading it, under the names of its format for binary files."""
+"""The facts that Spark has about a file before reading it, in the columns of its ``binaryFile`` format."""
 
 _SURE_SINCE = 1900
-"""Since this year, times mean the same in the old calendar of Spark and in the new."""
+"""Since this year, timestamps are the same in Spark's old hybrid calendar and in the new one."""
 
 
 def rows_of_files(paths: DataFrame, name: str, table: Table, columns: Sequence[str]) -> ArrowRows:
-    """The ``columns`` of the files of table ``name`` whose ``paths`` come as a stream."""
+    """Return the ``columns`` of the files of table ``name``, whose ``paths`` arrive as a stream."""
     types = {column.name: column.type for column in table.columns}
     schema = pa.schema([(column, to_arrow(types[column])) for column in columns])
     read = partial(_read_paths, schema=schema, name=name)
@@ -38,10 +38,10 @@ def rows_of_files(paths: DataFrame, name: str, table: Table, columns: Sequence[s
 
 
 def are_local(spark: SparkSession, path: str) -> bool:
-    """Whether ``path`` is on a file system that workers have as a directory; not known on Spark Connect."""
+    """Return true if ``path`` is on a file system that workers mount as a directory; not for Spark Connect."""
     jvm: Any = spark.sparkContext._jvm
-    found = jvm.org.apache.hadoop.fs.Path(path)
-    system = found.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
+    hadoop_path = jvm.org.apache.hadoop.fs.Path(path)
+    system = hadoop_path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
     return urlsplit(str(system.getUri().toString())).scheme == "file"
 
 
@@ -50,7 +50,7 @@ def _read_paths(
 ) -> Iterator[pa.Table]:
     uncounted = 0
     for batch in batches:
-        uncounted -= batch.num_rows  # Spark has counted the paths
+        uncounted -= batch.num_rows  # Spark has already counted one row per path
         for path in batch.column("path").to_pylist():
             for rows in read_file(path.removeprefix("file:"), schema, name):
                 uncounted += rows.num_rows
@@ -59,15 +59,15 @@ def _read_paths(
 
 
 def read_file(path: str, schema: pa.Schema, name: str) -> Iterator[pa.Table]:
-    """The rows of one file, a table for each of its row groups; RunError, naming table ``name``, if that cannot be."""
+    """Yield the rows of a file, one table per row group; raise RunError with the name of the table on failure."""
     try:
         with pq.ParquetFile(path, memory_map=True, coerce_int96_timestamp_unit="us") as file:
-            found = _types(file)
-            present = [column for column in schema.names if column in found]
+            types = _types(file)
+            present = [column for column in schema.names if column in types]
             for column in present:
-                if not _fits(found[column], schema.field(column).type):
+                if not _fits(types[column], schema.field(column).type):
                     raise RunError(
-                        f"table {name}: column {column} of {path} is of type {found[column]}, which cannot be read as "
+                        f"table {name}: column {column} of {path} is of type {types[column]}, which cannot be read as "
                         f"{schema.field(column).type}",
                         hint="declare the column with the type that the files have, and cast it in the query",
                     )
@@ -76,8 +76,8 @@ def read_file(path: str, schema: pa.Schema, name: str) -> Iterator[pa.Table]:
                 rows = file.read_row_group(group, present, use_threads=False)
                 size = file.metadata.row_group(group).num_rows
                 columns = [
-                    _as(field.type, rows[field.name], found[field.name])
-                    if field.name in found
+                    _as(field.type, rows[field.name], types[field.name])
+                    if field.name in types
                     else pa.nulls(size, field.type)
                     for field in schema
                 ]
@@ -90,7 +90,7 @@ def read_file(path: str, schema: pa.Schema, name: str) -> Iterator[pa.Table]:
 
 
 def _types(file: pq.ParquetFile) -> dict[str, pa.DataType]:
-    """The types of the columns' values, however they are laid out; INT96, which has no zone in Arrow, is in UTC."""
+    """Return the logical types of a file's columns. INT96 has no time zone in Arrow, but holds instants in UTC."""
     old = {
         file.schema.column(i).path for i in range(len(file.schema)) if file.schema.column(i).physical_type == "INT96"
     }
@@ -101,7 +101,7 @@ def _types(file: pq.ParquetFile) -> dict[str, pa.DataType]:
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
-    """The type of the values of ``kind``, which Arrow that has written a file lays out as they were in memory."""
+    """Return the logical type of ``kind``: a file written from Arrow keeps the writer's in-memory layout."""
     if pa.types.is_dictionary(kind):
         return _plain(kind.value_type)
     if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
@@ -116,11 +116,11 @@ def _as(wanted: pa.DataType, column: pa.ChunkedArray, found: pa.DataType) -> pa.
         return column
     if found != column.type:
         column = column.cast(found)
-    return column.cast(wanted, safe=not pa.types.is_timestamp(wanted))  # of nanoseconds, three digits go
+    return column.cast(wanted, safe=not pa.types.is_timestamp(wanted))  # nanoseconds are truncated to microseconds
 
 
 def _has_old_calendar(metadata: Mapping[bytes, bytes]) -> bool:
-    """Whether Spark has written a file by the calendar that was in use before 1582, as it did before version 3."""
+    """Return true if Spark wrote the file with the hybrid calendar, as all versions before 3 did."""
     version = metadata.get(b"org.apache.spark.version", b"")
     legacy = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
     return version.startswith((b"1.", b"2.")) or any(key in metadata for key in legacy)
@@ -139,7 +139,7 @@ def _refuse_old_times(rows: pa.Table, path: str, name: str) -> None:
 
 
 def _fits(found: Any, wanted: Any) -> bool:
-    """Whether every value of ``found`` is one of ``wanted``; of times, to the microsecond."""
+    """Return true if each value of type ``found`` is one of type ``wanted``; times may be truncated to microseconds."""
     kinds = pa.types
     fits = found == wanted
     if kinds.is_timestamp(wanted):
@@ -154,8 +154,8 @@ def _fits(found: Any, wanted: Any) -> bool:
     elif kinds.is_decimal(wanted) and kinds.is_integer(found):
         fits = wanted.precision - wanted.scale >= (10 if found.bit_width <= 32 else 20)
     elif kinds.is_decimal(wanted) and kinds.is_decimal(found):
-        more = wanted.scale - found.scale
-        fits = more >= 0 and found.precision + more <= wanted.precision
+        extra_scale = wanted.scale - found.scale
+        fits = extra_scale >= 0 and found.precision + extra_scale <= wanted.precision
     elif kinds.is_string(wanted) or kinds.is_binary(wanted):
         fits = kinds.is_string(found) or kinds.is_binary(found)
         fits = fits or (kinds.is_binary(wanted) and kinds.is_fixed_size_binary(found))

@@ -1,8 +1,9 @@
-"""Partition columns: their values are in the names of directories, ``day=2020-01-01/hour=7``, and not in the files.
+"""Partition columns: their values are in directory names, ``day=2020-01-01/hour=7``, and not in the files.
 
-Names are escaped as Hive does, NULL and empty text are ``partition.default-name``, which is read as NULL. A file counts
-if its directory is named after all partition columns, in their order, directly below the table's path; partitions may
-come while a stream runs. Conditions on partition columns are conditions on paths, by which Spark leaves out files.
+Names are escaped as Hive escapes them. NULL and the empty text become ``partition.default-name``, which is read as
+NULL. A file counts only if its directories name all partition columns, in their order, directly below the table's path.
+New partitions may appear while a stream runs. A condition on a partition column is a condition on the path, by which
+Spark prunes files.
 """
 
 from __future__ import annotations
@@ -23,31 +24,34 @@ _DEFAULT = "partition.default-name"
 
 
 def in_partitions(rows: DataFrame, table: Table, depth: int | None) -> DataFrame:
-    """The ``rows`` of files that are in partitions; ``depth`` is how many names the table's path has, if known."""
-    names = F.split(plain_path(rows.metadataColumn("_metadata")), "/")
+    """Keep the ``rows`` of files that are in partitions.
+
+    ``depth`` is the number of names in the table's path, or None if it is unknown.
+    """
+    path_names = F.split(plain_path(rows.metadataColumn("_metadata")), "/")
     count = len(table.partitioned_by)
-    inside = F.size(names) > count + 1 if depth is None else F.size(names) == depth + count + 2
-    for at, column in enumerate(table.partitioned_by):
-        inside = inside & (_unescaped(F.split_part(_name(names, count - at), F.lit("="), F.lit(1))) == column)
-        inside = inside & F.contains(_name(names, count - at), F.lit("="))
+    inside = F.size(path_names) > count + 1 if depth is None else F.size(path_names) == depth + count + 2
+    for index, column in enumerate(table.partitioned_by):
+        inside = inside & (_unescaped(F.split_part(_name(path_names, count - index), F.lit("="), F.lit(1))) == column)
+        inside = inside & F.contains(_name(path_names, count - index), F.lit("="))
     return rows.where(inside)
 
 
 def partition_values(rows: DataFrame, name: str, table: Table) -> dict[str, Column]:
-    """The partition columns of ``table`` by name, for ``rows`` of :func:`in_partitions`."""
+    """Return the partition columns of ``table`` by name, for ``rows`` of :func:`in_partitions`."""
     if not table.partitioned_by:
         return {}
     types = {column.name: column.type for column in table.columns}
-    names = F.split(plain_path(rows.metadataColumn("_metadata")), "/")
+    path_names = F.split(plain_path(rows.metadataColumn("_metadata")), "/")
     count = len(table.partitioned_by)
     return {
-        column: _value(_name(names, count - at), types[column], name, table).alias(column)
-        for at, column in enumerate(table.partitioned_by)
+        column: _value(_name(path_names, count - index), types[column], name, table).alias(column)
+        for index, column in enumerate(table.partitioned_by)
     }
 
 
 def with_partition_names(rows: DataFrame, table: Table) -> DataFrame:
-    """``rows`` with the partition columns as Spark shall name directories after them, which escapes them."""
+    """Return ``rows`` with partition columns as the texts that Spark uses in directory names, after escaping them."""
     types = {column.name: column.type for column in table.columns}
     texts: Mapping[str, Column] = {
         column: F.coalesce(
@@ -55,16 +59,16 @@ def with_partition_names(rows: DataFrame, table: Table) -> DataFrame:
         )
         for column in table.partitioned_by
     }
-    return rows.withColumns(dict(texts)) if texts else rows  # Spark Connect takes no empty one
+    return rows.withColumns(dict(texts)) if texts else rows  # Spark Connect rejects an empty dict
 
 
 def _name(names: Column, back: int) -> Column:
-    """The name of the directory that is so many names before that of the file."""
+    """Return the name of the directory ``back`` levels above the file."""
     return F.element_at(names, -1 - back)
 
 
 def _unescaped(text: Column) -> Column:
-    """What a name stands for; what is no escape stays as it is."""
+    """Return the unescaped name; an invalid escape stays as it is."""
     return F.coalesce(F.try_url_decode(F.replace(text, F.lit("+"), F.lit("%2B"))), text)
 
 
@@ -83,7 +87,7 @@ def _value(directory: Column, type_text: str, name: str, table: Table) -> Column
 def _text(value: Column, type_text: str) -> Column:
     if parse_type(type_text).root != "TIMESTAMP":
         return value.cast("string")
-    # As java.time.LocalDateTime writes it: seconds, and their thousandths, only if there are some.
+    # Same form as java.time.LocalDateTime: seconds and their fraction appear only if they are not zero.
     micros = F.date_format(value, "SSSSSS")
     fraction = F.when(micros == "000000", "").when(
         F.substring(micros, 4, 3) == "000", F.concat(F.lit("."), F.substring(micros, 1, 3))

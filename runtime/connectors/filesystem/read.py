@@ -1,14 +1,13 @@
-"""Reads the files of a table, as a stream or as they are.
+"""Reads the files of a table, as a stream or as a batch.
 
-Each file is read once, in order of modification time; new files are picked up as they appear, and a file that
-arrives with an old time stamp is not skipped. A row that does not fit the columns fails the run; with
-``ignore-parse-errors`` a field that cannot be read becomes NULL, and a row of which nothing can be read is skipped.
-An empty CSV field is NULL, an empty quoted one is the empty string. Spark records the names of the files in the
-checkpoint, so a path may come from the environment, but must not hold a secret.
+Each file is read once, in order of modification time. New files are read as they appear, even with an old modification
+time. A row that does not fit the columns fails the run. With ``ignore-parse-errors``, an invalid field becomes NULL,
+and a row without any valid field is skipped. An empty CSV field is NULL; an empty quoted field is the empty string.
+Spark records the file names in the checkpoint, so a path may come from the environment, but must not contain a secret.
 
-With ``'source.changelog' = 'true'`` a row has a field ``op`` with its kind, as a changelog sink writes it. With
-``upsert`` it may have one: a row without it is an upsert. Spark reads the files of a batch, and pieces of large ones,
-at once; where the order matters, each row says when it arrived: by modification time, path and place in the file.
+With ``'source.changelog' = 'true'``, the field ``op`` of a row holds its row kind, as a changelog sink writes it. With
+``upsert``, a row without this field is an upsert. Spark reads the files of a batch, and splits of large files, in
+parallel. Where order matters, each row carries its arrival order: modification time, path and position in the file.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ from hintplan.runtime.types import to_arrow
 
 CORRUPT = "__corrupt"
 _EVERY_AGE = "100000000d"
-"""Longer than the dates of any two files are apart: Spark takes no file that is older than its newest by more."""
+"""Longer than any two modification times are apart: Spark skips files that are older than the newest one by more."""
 
 
 def read(
@@ -76,9 +75,9 @@ def read(
     row_order: bool = False,
     pins: PinPlace | None = None,
 ) -> DataFrame:
-    """The files of ``table`` as a stream of ``columns``, of a changelog with its kinds; RunError if there is no path.
+    """Return the files of ``table`` as a stream of ``columns``, and of row kinds for a changelog.
 
-    ``row_order`` adds the columns of ``ROW_ORDER``.
+    ``row_order`` adds the columns of ``ROW_ORDER``. Raises RunError if the path does not exist.
     """
     if not is_remote(spark):
         refuse_unread_files(table.options["path"], name, below=bool(table.partitioned_by))
@@ -87,10 +86,10 @@ def read(
 
 
 def read_in_arrow(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> ArrowRows | None:
-    """The same rows as those of :func:`read`, read by the workers in Arrow; None if only Spark can read them.
+    """Return the rows of :func:`read`, read by the workers in Arrow, or None if only Spark can read them.
 
-    That is so unless they are in local files of Parquet whose paths say nothing of their columns, and no METADATA is
-    asked for; and not on Spark Connect, where nothing is known of the file system.
+    The workers read local Parquet files without partitioned directories, nested columns, METADATA columns or row kinds.
+    On Spark Connect, the file system is unknown, so Spark reads the files.
     """
     path = table.options["path"]
     inserts = option(table, "source.changelog") == "false"
@@ -100,7 +99,7 @@ def read_in_arrow(spark: SparkSession, name: str, table: Table, columns: tuple[s
         if not are_local(spark, path):
             return None
     except (Py4JJavaError, IllegalArgumentException):
-        return None  # as read() will say
+        return None  # read() raises the error
     if any(column.metadata is not None for column in table.columns if column.name in columns):
         return None
     if any(pa.types.is_nested(to_arrow(column.type)) for column in table.columns if column.name in columns):
@@ -111,20 +110,20 @@ def read_in_arrow(spark: SparkSession, name: str, table: Table, columns: tuple[s
     except AnalysisException as error:
         if error.getCondition() != "PATH_NOT_FOUND":
             raise
-        return None  # as read() will say
+        return None  # read() raises the error
     refuse_unread_files(path, name)
     paths = load_stream(spark, _stream(spark, table).format("binaryFile").schema(PATHS_DDL), path)
     return rows_of_files(paths.select("path"), name, table, columns)
 
 
 def _stream(spark: SparkSession, table: Table) -> DataStreamReader:
-    reader = spark.readStream.option("maxFileAge", _EVERY_AGE)  # by default, files older by a week are dropped
+    reader = spark.readStream.option("maxFileAge", _EVERY_AGE)  # the default is a week
     files = table.options.get("source.max-files-per-trigger")
     return reader.option("maxFilesPerTrigger", files) if files else reader
 
 
 def read_batch(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:
-    """The files that ``table`` has now; otherwise as :func:`read`."""
+    """Return the current files of ``table`` as a batch, otherwise like :func:`read`."""
     if not is_remote(spark):
         refuse_unread_files(table.options["path"], name, below=bool(table.partitioned_by))
     load = partial(load_batch, spark, below=bool(table.partitioned_by))
@@ -132,8 +131,8 @@ def read_batch(spark: SparkSession, name: str, table: Table, columns: tuple[str,
 
 
 def read_files(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], files: list[str]) -> DataFrame:
-    """As :func:`read_batch`, from these ``files`` of the table only, named as ``DataFrame.inputFiles`` names them."""
-    # Columns that directories are named after are found from the table's path on.
+    """Return the rows of some ``files`` of the table, named as in ``DataFrame.inputFiles``, as ``read_batch`` does."""
+    # Spark finds columns of undeclared partitions relative to the table's path.
     reader = spark.read if table.partitioned_by else spark.read.option("basePath", table.options["path"])
     return _load(spark, reader, lambda reader, path: load_files(reader, files), name, table, columns)
 
@@ -148,7 +147,7 @@ def _load(
     *,
     row_order: bool = False,
 ) -> DataFrame:
-    """What ``reader``, of a stream or not, finds at the path of ``table``, where ``load`` looks."""
+    """Return the rows at the path of ``table``, read by ``load`` with a batch or stream ``reader``."""
     schema = stored_schema(table)
     changelog = option(table, "source.changelog")
     if changelog != "false":
@@ -157,20 +156,20 @@ def _load(
     breaks_lines = may_break_lines(table) and not has_undeclared_partitions(spark, table)
     if breaks_lines:
         schema, last = with_last_as_text(schema), last_column(schema, table)
-    chosen = table.options["format"]
-    lenient = chosen in TEXTS and option(table, f"{chosen}.ignore-parse-errors") == "true"
-    if chosen == "avro":
+    file_format = table.options["format"]
+    lenient = file_format in TEXTS and option(table, f"{file_format}.ignore-parse-errors") == "true"
+    if file_format == "avro":
         require_avro_files(name)
-    reader = reader.format("binaryFile" if chosen == "avro" else spark_format(table))
+    reader = reader.format("binaryFile" if file_format == "avro" else spark_format(table))
     reader = reader.options(**read_options(table, breaks_lines=breaks_lines))
     if lenient:
         schema = schema.add(CORRUPT, StringType())
         reader = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", CORRUPT)
-    elif chosen in TEXTS:
+    elif file_format in TEXTS:
         reader = reader.option("mode", "FAILFAST")
     try:
-        rows = load(reader.schema(PATHS_DDL if chosen == "avro" else schema), table.options["path"])
-        rows.schema.fieldNames()  # on Spark Connect, only asking for the schema makes the server look at the path
+        rows = load(reader.schema(PATHS_DDL if file_format == "avro" else schema), table.options["path"])
+        rows.schema.fieldNames()  # on Spark Connect, only a request for the schema makes the server check the path
     except AnalysisException as error:
         if error.getCondition() != "PATH_NOT_FOUND":
             raise
@@ -187,10 +186,10 @@ def _load(
         ) from error
     if lenient:
         readable = [_field(field, last).isNotNull() for field in declared.fieldNames()]
-        some = readable[0]
-        for one in readable[1:]:
-            some = some | one
-        rows = rows.where(~is_wrong(last) | some)
+        any_readable = readable[0]
+        for is_readable in readable[1:]:
+            any_readable = any_readable | is_readable
+        rows = rows.where(~is_wrong(last) | any_readable)
     kind = []
     if changelog != "false":
         kind = [kind_of_op(_field(OP, last), upserts=changelog == "upsert").alias(KIND)]
@@ -198,11 +197,11 @@ def _load(
         rows = in_partitions(rows, table, path_depth(spark, table.options["path"]))
     order = _row_order(rows) if row_order else []
     of_files = partition_values(rows, name, table) | metadata_columns(rows, table)
-    if chosen == "avro":
+    if file_format == "avro":
         of_files = {column: value for column, value in of_files.items() if column in columns}
         stored = {column.name: column.type for column in stored_columns(table)}
         types = {column: kind for column, kind in stored.items() if column in columns}
-        types = types or dict(list(stored.items())[:1])  # of rows without columns, Arrow does not tell how many
+        types = types or dict(list(stored.items())[:1])  # Arrow has no row count without columns
         types |= {} if changelog == "false" else {OP: "STRING"}
         schema = StructType([field for field in schema.fields if field.name in types])
         rows = rows_of_avro(rows, name, types, schema, [*(v.alias(c) for c, v in of_files.items()), *order])
@@ -218,25 +217,25 @@ def _load(
 
 
 def _field(name: str, last: LastColumn | None) -> Column:
-    """The value of a field, or NULL."""
+    """Return the value of a field, or NULL."""
     return last.value if last is not None and name == last.name else F.col(quoted(name))
 
 
 def is_wrong(last: LastColumn | None) -> Column:
-    """Whether a row has something that cannot be read."""
+    """Return a condition that is true if a row has an invalid field."""
     return F.col(CORRUPT).isNotNull() | (F.lit(False) if last is None else last.is_wrong)
 
 
 def has_undeclared_partitions(spark: SparkSession, table: Table) -> bool:
-    """Whether directories like ``day=1`` have values of columns, so that another column is the last one of a file."""
+    """Return true if undeclared directories like ``day=1`` add columns, so that a file ends with another column."""
     try:
         return not table.partitioned_by and are_partitioned(spark, table.options["path"])
     except (AnalysisException, Py4JJavaError, IllegalArgumentException):
-        return False  # as loading will say
+        return False  # loading raises the error
 
 
 def _row_order(rows: DataFrame) -> list[Column]:
-    """The columns of ``ROW_ORDER``."""
+    """Return the columns of ``ROW_ORDER``."""
     file = rows.metadataColumn("_metadata")
     values = (F.unix_micros(file["file_modification_time"]), file["file_path"], file["file_block_start"])
     return [value.alias(field.name) for value, field in zip(values, ROW_ORDER, strict=True)]

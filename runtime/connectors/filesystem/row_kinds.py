@@ -15,13 +15,13 @@ _UPSERT_OPS = "; it must be +I, +U or -D, or not be there"
 
 
 def kind_of_op(op: Column, *, upserts: bool) -> Column:
-    """The row kind that ``op`` of a row names; any other text fails the run, for its row cannot be understood.
+    """Return the row kind for the text ``op`` of a row; any other text fails the run.
 
-    Among ``upserts`` a row without one is inserted, and none takes back what another replaces.
+    With ``upserts``, a row without ``op`` is an insert, and ``-U`` is invalid.
     """
     op = F.coalesce(op, F.lit("+I")) if upserts else op
-    what, ops = ("an upsert", _UPSERT_OPS) if upserts else ("a row of a changelog", _OPS)
-    kind = F.raise_error(F.concat(F.lit(f"{what} has the op "), F.coalesce(op, F.lit("NULL")), F.lit(ops)))
+    subject, allowed = ("an upsert", _UPSERT_OPS) if upserts else ("a row of a changelog", _OPS)
+    kind = F.raise_error(F.concat(F.lit(f"{subject} has the op "), F.coalesce(op, F.lit("NULL")), F.lit(allowed)))
     for number, name in enumerate(_KINDS):
         if not upserts or number != UPDATE_BEFORE:
             kind = F.when(op == name, F.lit(number)).otherwise(kind)
@@ -29,9 +29,9 @@ def kind_of_op(op: Column, *, upserts: bool) -> Column:
 
 
 def with_op(df: DataFrame, *, changelog: bool) -> DataFrame:
-    """The rows with their ``op`` as the last column; all are inserts if they are no ``changelog``."""
+    """Return the rows with their ``op`` as the last column; without ``changelog``, all rows are inserts."""
     if not changelog:
         return df.withColumn(OP, F.lit("+I"))
-    names = F.array(*(F.lit(kind) for kind in _KINDS))
+    kinds = F.array(*(F.lit(kind) for kind in _KINDS))
     data = [quoted(column) for column in df.columns if column != KIND]
-    return df.select(*data, F.element_at(names, F.col(KIND).cast("int") + 1).alias(OP))
+    return df.select(*data, F.element_at(kinds, F.col(KIND).cast("int") + 1).alias(OP))

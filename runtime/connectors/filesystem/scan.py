@@ -1,8 +1,9 @@
-"""Full caches of files: ``'connector' = 'filesystem'``, read whole at every load.
+"""Full lookup caches of files: ``'connector' = 'filesystem'``, read completely at every load.
 
-Options mean what they mean for a stream of the same files: CSV has no header and goes by position, an empty field is
-NULL and an empty quoted one is the empty text, JSON is one object a line. Hidden files (``.x``, ``_x``) are left out.
-The output of Spark's file sink is refused, for only its log says which of the files count.
+Options have the same meaning as for a stream of the same files. CSV has no header, and its columns go by position. An
+empty field is NULL, an empty quoted field is the empty text. JSON has one object per line. Hidden files (``.x``,
+``_x``) are skipped. The output of Spark's streaming file sink is refused: only the sink's log defines which files
+count.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE")
 
 
 class FilesScan(ScanFunction):
-    """Reads all files below the table's path, or the one file it names, in order of their names."""
+    """Reads all files below the table's path, or a single file if the path names one, in order of their names."""
 
     retry_on: ClassVar[tuple[type[Exception], ...]] = (OSError,)
 
@@ -55,19 +56,19 @@ def _files(context: LookupContext) -> tuple[pyarrow.fs.FileSystem, list[str]]:
             hint="correct the path; a relative path starts where the Python worker runs",
             path=f"tables.{context.table}.options.path",
         )
-    found = system.get_file_info(pyarrow.fs.FileSelector(base))
-    if any(entry.base_name == _SINK_LOG for entry in found):
+    entries = system.get_file_info(pyarrow.fs.FileSelector(base))
+    if any(entry.base_name == _SINK_LOG for entry in entries):
         raise RunError(
             f"{path!r} was written by a Spark stream, so some of its files may not count",
             hint="copy the rows with Spark, or write them to a database",
             path=f"tables.{context.table}.options.path",
         )
-    files = [e.path for e in found if e.type == pyarrow.fs.FileType.File and e.base_name[0] not in "._"]
+    files = [e.path for e in entries if e.type == pyarrow.fs.FileType.File and e.base_name[0] not in "._"]
     return system, _allowed(context, system, sorted(files))
 
 
 def _allowed(context: LookupContext, system: pyarrow.fs.FileSystem, files: list[str]) -> list[str]:
-    """``files``; RunError if one of them is a link to where the run may not reach."""
+    """Return ``files``; raise RunError if one of them is a link to a path that the run may not reach."""
     if context.allowed_paths and isinstance(system, pyarrow.fs.LocalFileSystem):
         for file in files:
             if not any(is_below(file, path) for path in context.allowed_paths):
@@ -82,19 +83,19 @@ def _allowed(context: LookupContext, system: pyarrow.fs.FileSystem, files: list[
 def _parquet(context: LookupContext, system: pyarrow.fs.FileSystem, file: str) -> Iterator[pa.RecordBatch]:
     with system.open_input_file(file) as source:
         reader = pyarrow.parquet.ParquetFile(source, coerce_int96_timestamp_unit="us")
-        there = {field.name: field.type for field in reader.schema_arrow}
-        # Spark writes instants as INT96 by default, which says nothing of a time zone and is in UTC.
-        physical = [reader.schema.column(at) for at in range(len(reader.schema))]
+        types = {field.name: field.type for field in reader.schema_arrow}
+        # By default, Spark writes instants as INT96, which has no time zone in its type and is in UTC.
+        physical = [reader.schema.column(index) for index in range(len(reader.schema))]
         instants = {column.path for column in physical if column.physical_type == "INT96"}
         for column in context.columns:
-            found, wanted = there.get(column.name), to_arrow(column.type)
-            if found is None:
+            actual, wanted = types.get(column.name), to_arrow(column.type)
+            if actual is None:
                 raise _failure(context, file, f"it has no column {column.name!r}")
             if not pa.types.is_timestamp(wanted):
                 continue
-            is_instant = column.name in instants or getattr(found, "tz", None) is not None
+            is_instant = column.name in instants or getattr(actual, "tz", None) is not None
             if is_instant != (wanted.tz is not None):
-                raise _failure(context, file, f"column {column.name!r} is {found}, but declared {column.type}")
+                raise _failure(context, file, f"column {column.name!r} is {actual}, but declared {column.type}")
         yield from reader.iter_batches(columns=[column.name for column in context.columns])
 
 
@@ -106,11 +107,11 @@ def _orc(context: LookupContext, system: pyarrow.fs.FileSystem, file: str) -> It
                 raise _failure(context, file, f"it has no column {column.name!r}")
         for stripe in range(reader.nstripes):
             try:
-                found = reader.read_stripe(stripe, [column.name for column in context.columns])
+                batch = reader.read_stripe(stripe, [column.name for column in context.columns])
             except pa.ArrowInvalid as error:  # a time before 1678 or after 2262
                 raise _failure(context, file, str(error)) from None
-            rows = pa.Table.from_batches([found])
-            # Of nanoseconds, three digits go.
+            rows = pa.Table.from_batches([batch])
+            # Truncate nanoseconds to microseconds.
             yield rows.cast(
                 pa.schema(
                     [
@@ -163,12 +164,12 @@ def _object(line: bytes, decoders: list[tuple[str, Decoder]], lenient: bool) -> 
 
 
 def _lines(stream: pa.NativeFile) -> Iterator[bytes]:
-    rest = b""
+    tail = b""
     while chunk := stream.read(1 << 20):
-        *whole, rest = (rest + chunk).split(b"\n")
+        *whole, tail = (tail + chunk).split(b"\n")
         yield from whole
-    if rest:
-        yield rest
+    if tail:
+        yield tail
 
 
 def _batch(context: LookupContext, rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
@@ -185,12 +186,12 @@ def _csv(context: LookupContext, system: pyarrow.fs.FileSystem, file: str) -> It
         data = _without_comments(data, context)
     if not data.strip(b"\r\n"):
         return
-    names = [column.name for column in context.declared]
+    declared = [column.name for column in context.declared]
     quote = False if _flag(context, "csv.disable-quote-character") else _value(context, "csv.quote-character")
     try:
         table = pyarrow.csv.read_csv(
             pa.BufferReader(data),
-            read_options=pyarrow.csv.ReadOptions(column_names=names),
+            read_options=pyarrow.csv.ReadOptions(column_names=declared),
             parse_options=pyarrow.csv.ParseOptions(
                 delimiter=str(_value(context, "csv.field-delimiter")).replace("\\t", "\t"),
                 quote_char=quote,
@@ -199,7 +200,7 @@ def _csv(context: LookupContext, system: pyarrow.fs.FileSystem, file: str) -> It
                 invalid_row_handler=(lambda row: "skip") if lenient else None,
             ),
             convert_options=pyarrow.csv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.string()),
+                column_types=dict.fromkeys(declared, pa.string()),
                 include_columns=[column.name for column in context.columns],
                 null_values=[""],
                 strings_can_be_null=True,
@@ -221,7 +222,7 @@ def _csv(context: LookupContext, system: pyarrow.fs.FileSystem, file: str) -> It
 
 
 def _without_comments(data: bytes, context: LookupContext) -> bytes:
-    """``data`` without the lines that start with ``#``, unless a quote goes on there."""
+    """Return ``data`` without the lines that start with ``#``, unless such a line continues a quoted field."""
     unquoted = _flag(context, "csv.disable-quote-character")
     quote = b"" if unquoted else str(_value(context, "csv.quote-character")).encode()
     escape = (_value(context, "csv.escape-character") or "").encode()
@@ -242,7 +243,7 @@ def _typed(texts: pa.ChunkedArray, type_text: str, lenient: bool) -> pa.ChunkedA
         try:
             return texts.cast(target)
         except pa.ArrowInvalid:
-            pass  # one of them is none; the decoder says which
+            pass  # one text is not a number; the decoder names it
     decode = text_decoder(type_text)
     return pa.array([_decoded(decode, text, lenient) for text in texts.to_pylist()], target)
 

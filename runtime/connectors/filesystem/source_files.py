@@ -1,10 +1,9 @@
-"""Which files are read of a directory: each one in it, or in its partitions, once and whatever its name.
+r"""Selects the files of a table: every file in the directory or its partitions, once, whatever its name.
 
-Spark takes ``* ? [ ] { } \\`` in a path for a pattern unless it is told not to. A stream reads the files of a
-micro-batch by their names, as they are; but if some of these look like patterns, it reads the other files once more for
-each. It does not if it looks below subdirectories too, so it is told to, and what lies in those is left out again
-without being read. ``:`` in a name is too much for the checksums that Hadoop looks for beside local files, so it does
-not look for them.
+By default, Spark treats ``* ? [ ] { } \`` in a path as a pattern. A stream reads the files of a micro-batch by their
+literal names. However, for each name that looks like a pattern, Spark reads the other files once more. Spark does not
+do so with ``recursiveFileLookup``, so a stream sets this option, and a filter then drops the files in subdirectories
+without reading them. Hadoop's checksums of local files fail at a ``:`` in a name, so they are disabled.
 
     rows = load_stream(spark, spark.readStream.format("json").schema(schema), "/data/orders [new]")
 """
@@ -29,7 +28,7 @@ from hintplan.runtime.spark.path_patterns import literally
 from hintplan.runtime.spark.session import is_remote
 
 STREAM_LOG = "_spark_metadata"
-"""Where Spark's file sink lists what a stream has written; readers of the directory go by that list alone."""
+"""The log in which Spark's file sink lists the files of a stream; readers of the directory use only this list."""
 
 _PATTERN = "* ? [ ] { } \\"
 _LITERALLY = {"__globPaths__": "false"}
@@ -40,21 +39,21 @@ _WITHOUT_CHECKSUMS = {
 
 
 def load_batch(spark: SparkSession, reader: DataFrameReader, path: str, *, below: bool = False) -> DataFrame:
-    """The files that are at ``path`` now, or also ``below``; AnalysisException if there is nothing."""
+    """Return the files that are now at ``path``, or also ``below`` it; raise AnalysisException if nothing exists."""
     _require(spark, path)
     reader = reader.option("recursiveFileLookup", "true") if below else reader
     return reader.options(**_LITERALLY, **_WITHOUT_CHECKSUMS).load(path)
 
 
 def load_files(reader: DataFrameReader, files: list[str]) -> DataFrame:
-    """These files, named as ``DataFrame.inputFiles`` names them."""
+    """Return the rows of ``files``, named as in ``DataFrame.inputFiles``."""
     return reader.options(**_WITHOUT_CHECKSUMS).load([literally(unquote(file)) for file in files])
 
 
 def load_stream(spark: SparkSession, reader: DataStreamReader, path: str, *, below: bool = False) -> DataFrame:
-    """The files at ``path``, or also ``below``, as they come.
+    """Return the files at ``path``, or also ``below`` it, as a stream.
 
-    AnalysisException if there is nothing, RunError if Spark cannot tell them apart.
+    Raises AnalysisException if nothing exists at the path, and RunError if Spark cannot read a path of this name.
     """
     partitioned = not below and are_partitioned(spark, path)
     reader = reader.options(**_WITHOUT_CHECKSUMS)
@@ -77,9 +76,9 @@ def load_stream(spark: SparkSession, reader: DataStreamReader, path: str, *, bel
 
 
 def refuse_unread_files(path: str, name: str, *, below: bool = False) -> None:
-    """RunError for what Spark passes over in silence at the local ``path``.
+    """Raise RunError for an entry of the local ``path`` that Spark would skip silently.
 
-    That is a file with a name that is not UTF-8, or a link to nowhere.
+    Such an entry is a file whose name is not UTF-8, or a dangling link.
     """
     place = file_place("path", path)
     if not place.is_local:
@@ -88,7 +87,7 @@ def refuse_unread_files(path: str, name: str, *, below: bool = False) -> None:
     while folders:
         try:
             entries = list(os.scandir(folders.pop()))
-        except OSError:  # as loading will say
+        except OSError:  # loading raises the error
             return
         for entry in entries:
             if entry.name.startswith((b"_", b".")):
@@ -113,13 +112,13 @@ def refuse_unread_files(path: str, name: str, *, below: bool = False) -> None:
 
 
 def are_partitioned(spark: SparkSession, path: str) -> bool:
-    """Whether there are directories like ``day=1`` below ``path``; AnalysisException if there is nothing."""
+    """Return true if there are directories like ``day=1`` below ``path``; raise AnalysisException if nothing exists."""
     reader = spark.read.format("binaryFile").schema(PATHS_DDL)
     return len(load_batch(spark, reader, path).columns) > PATHS_DDL.count(",") + 1
 
 
 def exists(spark: SparkSession, path: str) -> bool:
-    """Whether there is something at ``path``, on any file system that Spark knows."""
+    """Return true if ``path`` exists on any file system that Spark knows."""
     try:
         _require(spark, path, always=True)
     except AnalysisException as error:
@@ -130,7 +129,7 @@ def exists(spark: SparkSession, path: str) -> bool:
 
 
 def _require(spark: SparkSession, path: str, *, always: bool = False) -> None:
-    """AnalysisException if there is nothing at ``path``, which Spark does not find out of what looks like a pattern."""
+    """Raise AnalysisException if ``path`` does not exist; if it looks like a pattern, Spark itself would not check."""
     looks_like_pattern = literally(path) != path
     if looks_like_pattern and ":" in path.partition("://")[2 * ("://" in path)]:
         raise RunError(
@@ -138,25 +137,25 @@ def _require(spark: SparkSession, path: str, *, always: bool = False) -> None:
             hint="rename the directory, or make a link to it with another name",
         )
     if always or looks_like_pattern:
-        # On Spark Connect, only asking for the schema makes the server look at the path.
+        # On Spark Connect, only a request for the schema makes the server check the path.
         spark.read.option("recursiveFileLookup", "true").text(literally(path)).schema.fieldNames()
 
 
 def path_depth(spark: SparkSession, path: str) -> int | None:
-    """How many names the absolute ``path`` has; None if only a server knows where a relative one starts."""
+    """Return the number of names in the absolute ``path``; None if only the server can resolve a relative one."""
     if "://" not in path and not path.startswith("/"):
         if is_remote(spark):
             return None
         jvm: Any = spark.sparkContext._jvm
-        found = jvm.org.apache.hadoop.fs.Path(path)
-        system = found.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
-        return int(system.makeQualified(found).depth())
+        hadoop_path = jvm.org.apache.hadoop.fs.Path(path)
+        system = hadoop_path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
+        return int(system.makeQualified(hadoop_path).depth())
     absolute = urlsplit(path).path if "://" in path else path
     return len([name for name in posixpath.normpath(absolute).split("/") if name])
 
 
 def _is_at(url: Column, depth: int) -> Column:
-    """Whether the file at ``url`` is the path with ``depth`` names, or directly in it; an error in a new partition."""
+    """Return a condition that a file is the path itself or directly in it; it fails the run for a new partition."""
 
     def first(names: int) -> Column:
         return F.when(F.contains(url, F.lit("://")), F.substring_index(url, "/", names + 3)).otherwise(

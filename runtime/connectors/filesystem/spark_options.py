@@ -1,4 +1,4 @@
-"""The format and the options of a table as Spark's readers and writers of files have them."""
+"""The format and the options with which Spark reads and writes the files of a table."""
 
 from __future__ import annotations
 
@@ -12,59 +12,59 @@ from hintplan.runtime.connectors.filesystem.row_kinds import OP
 from hintplan.runtime.connectors.messages.avro_values import record_schema
 
 _LONGEST = str(2**31 - 1)
-"""Bytes of a text; by default, the parser of JSON takes no more than 20 million characters."""
+"""The maximum length of a JSON text in bytes; by default, the parser accepts at most 20 million characters."""
 
 _NO_TEXT = "\uffff\ufffe\uffff"
-"""Three characters that Unicode keeps out of texts."""
+"""Three characters that Unicode never assigns, so that no file contains them."""
 
 _COMPRESSION = {"parquet": "parquet.compression", "orc": "orc.compress", "avro": "avro.codec"}
 _CODECS = {("avro", "null"): "uncompressed", ("parquet", "lz4"): "lz4_raw"}
-"""Codecs that Spark has by another name; what it calls lz4 in Parquet, only Hadoop reads."""
+"""Codecs with another name in Spark. Only Hadoop reads Parquet files with the codec that Spark calls lz4."""
 
 
 def spark_format(table: Table) -> str:
-    """Spark's name for the format of the files."""
-    chosen = table.options["format"]
-    return "text" if chosen == "raw" else chosen
+    """Return Spark's name for the format of the files."""
+    file_format = table.options["format"]
+    return "text" if file_format == "raw" else file_format
 
 
 def read_options(table: Table, *, breaks_lines: bool) -> dict[str, str]:
-    """Spark's options for reading: those of the format, without a limit for texts of JSON.
+    """Return Spark's options for reading: the options of the format, and no limit on the length of JSON texts.
 
-    ``breaks_lines`` makes Spark look for line breaks in rows of CSV.
+    ``breaks_lines`` makes Spark accept line breaks in the rows of a CSV file.
     """
-    # Spark takes what nullValue stands for, "" by default, for NULL even in quotes; no file of CSV has this one.
+    # Spark reads the text of nullValue, "" by default, as NULL even in quotes. No CSV file contains this text.
     defaults = {"csv": {"nullValue": _NO_TEXT}, "json": {"maxStringLen": _LONGEST}}
     lines = {"multiLine": "true", "lineSep": LINE_BREAK} if breaks_lines else {}
     return defaults.get(table.options["format"], {}) | lines | _format_options(table)
 
 
 def write_options(table: Table) -> dict[str, str]:
-    """Spark's options for writing: those of the format, and times and NULL as Flink writes them."""
+    """Return Spark's options for writing: the options of the format, with times and NULL written as Flink does."""
     options = {}
-    chosen = table.options["format"]
-    if chosen in _COMPRESSION:
-        codec = option(table, _COMPRESSION[chosen]) or ""
-        options["compression"] = _CODECS.get((chosen, codec), codec)
-    if chosen == "avro":
+    file_format = table.options["format"]
+    if file_format in _COMPRESSION:
+        codec = option(table, _COMPRESSION[file_format]) or ""
+        options["compression"] = _CODECS.get((file_format, codec), codec)
+    if file_format == "avro":
         types = {column.name: column.type for column in stored_columns(table)}
         types |= {OP: "STRING"} if option(table, "sink.changelog") == "true" else {}
         options["avroSchema"] = json.dumps(record_schema(types, legacy=is_legacy(table)))
-    if chosen in TEXTS:
+    if file_format in TEXTS:
         options["timestampNTZFormat"] = "yyyy-MM-dd HH:mm:ss.SSSSSS"
         options["timestampFormat"] = "yyyy-MM-dd HH:mm:ss.SSSSSSXXX"
         options["timeZone"] = "UTC"
-    if chosen == "json":
+    if file_format == "json":
         options["ignoreNullFields"] = "false"
-    if chosen == "csv":
-        # By default, Spark cuts blanks and control characters off texts that are not in quotes.
+    if file_format == "csv":
+        # By default, Spark strips blanks and control characters from texts without quotes.
         options |= dict.fromkeys(("ignoreLeadingWhiteSpace", "ignoreTrailingWhiteSpace"), "false")
         options["emptyValue"] = _format_options(table)["quote"] * 2
     return options | _format_options(table)
 
 
 def _format_options(table: Table) -> dict[str, str]:
-    """Spark's options for the table's ``csv.*`` options; the quote is doubled to escape it, as RFC 4180 has it."""
+    """Return Spark's options for the table's ``csv.*`` options; by default, a quote is doubled (RFC 4180)."""
     if table.options["format"] != "csv":
         return {}
     quote = option(table, "csv.quote-character") or "" if is_quoted(table) else ""

@@ -1,8 +1,8 @@
-"""The types that files hold for the columns of a table, and values from the one to the other, also in nested ones.
+"""The types in which files store the columns of a table, and conversions from and to these, also in nested columns.
 
-ORC's TIMESTAMP is a wall clock, which Spark knows as an instant in the time zone of its JVM; Avro as Flink writes it
-has a wall clock as an instant in UTC; a line of ``raw`` may be bytes. All else is
-stored as it is declared.
+Three formats differ from the declared types. ORC's TIMESTAMP is a wall clock, which Spark reads as an instant in the
+time zone of its JVM. Flink's legacy mapping for Avro stores a wall clock as an instant in UTC. A line of ``raw`` may be
+bytes.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ _UTC = "UTC"
 
 
 def stored_schema(table: Table) -> spark_types.StructType:
-    """The columns that are in the files of ``table``, as Spark reads them; all nullable."""
-    others = _stored(table)
+    """Return the schema with which Spark reads the files of ``table``, with all columns nullable."""
+    stored_types = _stored(table)
     return spark_types.StructType(
-        [spark_types.StructField(c.name, _replaced(to_spark(c.type), others)) for c in stored_columns(table)]
+        [spark_types.StructField(c.name, _replaced(to_spark(c.type), stored_types)) for c in stored_columns(table)]
     )
 
 
 def read_values(spark: SparkSession, name: str, table: Table) -> dict[str, Column]:
-    """The columns of files as the declared ones, by name, for rows of :func:`stored_schema`."""
+    """Return the declared columns by name, converted from rows with the schema of :func:`stored_schema`."""
     convert: dict[str, Convert] = {}
     match table.options["format"]:
         case "orc":
@@ -51,7 +51,7 @@ def read_values(spark: SparkSession, name: str, table: Table) -> dict[str, Colum
 
 
 def as_stored(spark: SparkSession, rows: DataFrame, name: str, table: Table) -> DataFrame:
-    """``rows`` with the columns of files as they are stored, and all others as they are."""
+    """Return ``rows`` with the file columns converted to their stored types, and all other columns unchanged."""
     convert: dict[str, Convert] = {}
     match table.options["format"]:
         case "orc":
@@ -64,12 +64,16 @@ def as_stored(spark: SparkSession, rows: DataFrame, name: str, table: Table) -> 
         case "raw":
             return rows.withColumns({c.name: _line(F.col(quoted(c.name)), name, c.name) for c in stored_columns(table)})
     types = {c.name: parse_type(c.type) for c in stored_columns(table)}
-    changed = {n: _converted(F.col(quoted(n)), of, convert) for n, of in types.items() if _is_affected(of, convert)}
-    return rows.withColumns(changed) if changed else rows  # Spark Connect takes no empty one
+    changed = {
+        column: _converted(F.col(quoted(column)), data_type, convert)
+        for column, data_type in types.items()
+        if _is_affected(data_type, convert)
+    }
+    return rows.withColumns(changed) if changed else rows  # Spark Connect rejects an empty dict
 
 
 def _stored(table: Table) -> dict[type, spark_types.DataType]:
-    """The types of Spark that files have in place of others."""
+    """Return the Spark types that files store in place of the declared types."""
     match table.options["format"]:
         case "orc":
             return {spark_types.TimestampNTZType: spark_types.TimestampType()}
@@ -95,7 +99,7 @@ def _is_affected(data_type: DataType, convert: Mapping[str, Convert]) -> bool:
 
 
 def _converted(value: Column, data_type: DataType, convert: Mapping[str, Convert]) -> Column:
-    """``value`` with what ``convert`` has for the types in it."""
+    """Return ``value`` with ``convert`` applied to every value of its types, also in nested ones."""
     if not _is_affected(data_type, convert):
         return value
     children = data_type.children
@@ -115,23 +119,23 @@ def _converted(value: Column, data_type: DataType, convert: Mapping[str, Convert
 
 
 def _instant(wall_clock: Column, zone: str) -> Column:
-    """When it is what a TIMESTAMP says in ``zone``, whatever the time zone of the session is."""
+    """Return the instant of a TIMESTAMP in ``zone``, independent of the time zone of the session."""
     seconds = (wall_clock - F.expr(_EPOCH)).cast("interval second").cast("decimal(20, 6)")
     in_utc = F.timestamp_micros((seconds * F.lit(1_000_000)).cast("bigint"))
     return in_utc if zone == _UTC else F.to_utc_timestamp(in_utc, zone)
 
 
 def _wall_clock(instant: Column, zone: str) -> Column:
-    """The TIMESTAMP that it is in ``zone`` at an instant."""
+    """Return the TIMESTAMP of an instant in ``zone``."""
     in_utc = instant if zone == _UTC else F.from_utc_timestamp(instant, zone)
     return F.expr(_EPOCH) + F.unix_micros(in_utc) * F.expr("INTERVAL '0.000001' SECOND")
 
 
 def _in_orc(instant: Column, name: str) -> Column:
-    """``instant`` if files of ORC can tell it from another one, else the run fails.
+    """Return ``instant``, or fail the run if ORC cannot represent it.
 
-    A time in ORC is its seconds, cut towards 1970, and its fraction. The last second before 1970 is therefore written
-    as the first one after it; readers can tell them apart by fractions below a millisecond only.
+    ORC stores a time as seconds, truncated towards 1970, and a fraction. The last second before 1970 thus becomes the
+    first second after it. Readers can distinguish the two only by fractions below a millisecond.
     """
     micros = F.unix_micros(instant)
     message = F.concat(
@@ -148,7 +152,7 @@ def _line(value: Column, name: str, column: str) -> Column:
 
 
 def _zone(spark: SparkSession, name: str, table: Table) -> str:
-    """The time zone of the JVM in which Spark reads and writes the TIMESTAMPs of ORC; RunError if it is not known."""
+    """Return the JVM time zone in which Spark reads and writes ORC's TIMESTAMP; raise RunError if it is unknown."""
     if not any(_is_affected(parse_type(c.type), {"TIMESTAMP": lambda value: value}) for c in stored_columns(table)):
         return _UTC
     if is_remote(spark):
@@ -159,5 +163,5 @@ def _zone(spark: SparkSession, name: str, table: Table) -> str:
             path=f"tables.{name}.options.format",
         )
     jvm: Any = spark.sparkContext._jvm
-    found = str(jvm.java.util.TimeZone.getDefault().getID())
-    return _UTC if found in ("Etc/UTC", "GMT", "Etc/GMT", "Zulu", "Etc/Zulu", "UCT", "Etc/UCT") else found
+    zone = str(jvm.java.util.TimeZone.getDefault().getID())
+    return _UTC if zone in ("Etc/UTC", "GMT", "Etc/GMT", "Zulu", "Etc/Zulu", "UCT", "Etc/UCT") else zone

@@ -1,7 +1,7 @@
-"""Success files: an empty file in each directory that a micro-batch or a batch job has added files to.
+"""Success files: an empty file in each directory to which a micro-batch or a batch job has added files.
 
-They are written when readers see the files, so whoever waits for one reads all that was there then. Of a micro-batch
-that runs again after a crash they are written if they were not. On classic Spark only.
+They are written once readers see the new files, so a job that waits for a success file then reads all of them. A
+micro-batch that runs again after a crash writes them if they are missing. On classic Spark only.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def success_file(table: Table) -> str | None:
 
 
 def refuse_marks_by_clients(spark: SparkSession, name: str, table: Table) -> None:
-    """RunError on Spark Connect, whose clients do not see the files, if ``table`` has success files."""
+    """Raise RunError on Spark Connect if ``table`` has success files, because clients do not see the files."""
     if success_file(table) is not None and is_remote(spark):
         raise RunError(
             f"table {name} has success files, which a client of Spark Connect cannot write",
@@ -38,7 +38,7 @@ def refuse_marks_by_clients(spark: SparkSession, name: str, table: Table) -> Non
 
 
 def mark_batch(spark: SparkSession, table: Table, batch: int) -> None:
-    """Mark the directories to which ``batch`` of a stream has added files, as the list of its sink says."""
+    """Mark the directories to which ``batch`` of a stream has added files, according to the log of its sink."""
     name = success_file(table)
     if name is None:
         return
@@ -50,10 +50,10 @@ def mark_batch(spark: SparkSession, table: Table, batch: int) -> None:
         directory = path_of(jvm.java.net.URI(entry["path"])).getParent().toString()
         newest[directory] = max(newest.get(directory, 0), int(entry["modificationTime"]))
     for directory, time in newest.items():
-        there = path_of(f"{directory}/{name}")
-        # A list that is compacted has the files of all batches.
-        if not files.exists(there) or files.getFileStatus(there).getModificationTime() <= time:
-            _create(files, there)
+        success_path = path_of(f"{directory}/{name}")
+        # A compacted log lists the files of all batches.
+        if not files.exists(success_path) or files.getFileStatus(success_path).getModificationTime() <= time:
+            _create(files, success_path)
 
 
 def mark(spark: SparkSession, table: Table, directories: Iterable[str]) -> None:
@@ -66,7 +66,7 @@ def mark(spark: SparkSession, table: Table, directories: Iterable[str]) -> None:
 
 
 def marking(spark: SparkSession, table: Table, save: Callable[[], None]) -> Callable[[], None]:
-    """Return what calls ``save`` and marks the directories that have new files then."""
+    """Return a function that calls ``save`` and then marks the directories with new files."""
     if success_file(table) is None:
         return save
 
@@ -97,12 +97,12 @@ def _below(files: Any, place: Any, depth: int) -> Iterator[str]:
 
 
 def _entries(spark: SparkSession, files: Any, path_of: Any, log: str, batch: int) -> Iterator[dict[str, Any]]:
-    """The lines of a batch in the log of Spark's file sink, below its version."""
+    """Yield the entries for a batch in the log of Spark's file sink, after the version line."""
     jvm: Any = spark._jvm
     for suffix in ("", ".compact"):
-        there = path_of(f"{log}/{batch}{suffix}")
-        if files.exists(there):
-            stream = files.open(there)
+        entry = path_of(f"{log}/{batch}{suffix}")
+        if files.exists(entry):
+            stream = files.open(entry)
             try:
                 text = jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8")
             finally:

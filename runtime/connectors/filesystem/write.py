@@ -1,10 +1,12 @@
 """Appends files to a table's directory.
 
-Spark's own file sink, exactly once per checkpoint. Text formats write timestamps as Flink does
-(``2020-01-01 00:00:00.000000``, with a ``Z`` for TIMESTAMP_LTZ) and NULL as ``null`` in JSON, as nothing in CSV unless
-``csv.null-literal`` is set. A changelog needs ``'sink.changelog' = 'true'`` and gains a last column ``op`` with
-``+I``, ``-U``, ``+U`` or ``-D``. A batch job adds its files when all of them are written; if it fails before, none is
-added. It does not write to a directory that a stream writes to: readers of that go by the stream's list of files.
+Spark's own file sink writes them, exactly once per checkpoint. Text formats write timestamps as Flink does
+(``2020-01-01 00:00:00.000000``, with a ``Z`` for TIMESTAMP_LTZ). NULL is ``null`` in JSON, and empty in CSV unless
+``csv.null-literal`` is set. A changelog needs ``'sink.changelog' = 'true'`` and adds a last column ``op`` with ``+I``,
+``-U``, ``+U`` or ``-D``.
+
+A batch job adds its files after it has written all of them; if it fails earlier, it adds none. It does not write to the
+directory of a stream, because readers of such a directory use only the stream's list of files.
 """
 
 from __future__ import annotations
@@ -39,13 +41,13 @@ from hintplan.runtime.spark.session import is_remote
 
 _ROWS = "rows"
 _HEAD = b"v1"
-"""What an entry of the list of Spark's file sink begins with."""
+"""The first bytes of an entry in the log of Spark's file sink."""
 
 
 def writer(
     df: DataFrame, name: str, table: Table, *, changelog: bool, checkpoint: str | None = None
 ) -> DataStreamWriter:
-    """A writer that appends files below the table's path; RunError for a changelog without ``sink.changelog``."""
+    """Return a writer that appends files; raise RunError for a changelog without ``sink.changelog``."""
     _refuse_updates(name, table, changelog=changelog)
     refuse_marks_by_clients(df.sparkSession, name, table)
     _refuse_lost_place(name, table)
@@ -59,7 +61,10 @@ def writer(
 def micro_batch_writer(
     name: str, table: Table, *, changelog: bool, checkpoint: str | None, part: str
 ) -> Callable[[MicroBatch, int], int]:
-    """What hands a micro-batch to Spark's file sink, which skips one that it has had. RunError as :func:`writer`."""
+    """Return a function that passes a micro-batch to Spark's file sink, which skips a batch that it already has.
+
+    Raises RunError in the cases of :func:`writer`.
+    """
     _refuse_updates(name, table, changelog=changelog)
     _refuse_lost_place(name, table)
     return partial(_write, name=name, table=table, changelog=changelog)
@@ -92,7 +97,7 @@ def _refuse_updates(name: str, table: Table, *, changelog: bool) -> None:
 
 
 def _refuse_lost_place(name: str, table: Table) -> None:
-    """RunError if the directory, or Spark's list in it, is a link to nowhere."""
+    """Raise RunError if the directory, or the log of Spark's file sink in it, is a dangling link."""
     place = file_place("path", f"{table.options['path'].rstrip('/')}/{STREAM_LOG}")
     link = link_to_nowhere(place.local_path) if place.is_local and not is_remote_client() else None
     if link is not None:
@@ -108,13 +113,13 @@ def _with_kinds(df: DataFrame, table: Table, *, changelog: bool) -> DataFrame:
 
 
 def _as_files(rows: DataFrame, name: str, table: Table) -> DataFrame:
-    """``rows`` as files and the names of their directories have them; RunError if Spark cannot write the format."""
+    """Return ``rows`` as files and directory names represent them; raise RunError if Spark cannot write the format."""
     _require_package(rows.sparkSession, name, table)
     return with_partition_names(as_stored(rows.sparkSession, rows, name, table), table)
 
 
 def _require_package(spark: SparkSession, name: str, table: Table) -> None:
-    """RunError if Spark was started without the package of the format; a server of Spark Connect says so itself."""
+    """Raise RunError if Spark lacks the package of the format; a Spark Connect server reports this itself."""
     if table.options["format"] != "avro" or is_remote(spark):
         return
     jvm: Any = spark._jvm
@@ -123,13 +128,19 @@ def _require_package(spark: SparkSession, name: str, table: Table) -> None:
 
 
 def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
-    """What adds files with all rows to the table's path; RunError, now, if a stream has written there."""
+    """Return a function that adds files with all rows to the table's path.
+
+    Raises RunError immediately if a stream has written there.
+    """
     refuse_marks_by_clients(df.sparkSession, name, table)
     return marking(df.sparkSession, table, saving(df, name, table, table.options["path"]))
 
 
 def saving(df: DataFrame, name: str, table: Table, place: str) -> Callable[[], None]:
-    """What adds files with all rows at ``place``; RunError, now, if a stream has written to the table's path."""
+    """Return a function that adds files with all rows at ``place``.
+
+    Raises RunError immediately if a stream has written to the table's path.
+    """
     path = table.options["path"]
     _refuse_lost_place(name, table)
     if exists(df.sparkSession, f"{path.rstrip('/')}/{STREAM_LOG}"):
@@ -146,13 +157,13 @@ def saving(df: DataFrame, name: str, table: Table, place: str) -> Callable[[], N
         .mode("append")
         .option("path", place)
     )
-    # Tasks hand their files over when the job is done, not each when it has ended.
+    # Tasks must hand their files over when the job is done; version 2 does so at the end of each task.
     out = out.option("mapreduce.fileoutputcommitter.algorithm.version", "1")
     return out.options(**write_options(table)).save
 
 
 def batches_had(table: Table, writer: Callable[[], str | None], files_in: FilesIn) -> int:
-    """The last batch in the directory's own list, whoever wrote it; RunError if that is damaged."""
+    """Return the last batch in the directory's log, whoever wrote it; raise RunError if the log is damaged."""
     log = f"{sink_directory(table)}/{STREAM_LOG}"
     batches = {int(number): name for name in files_in(log) if (number := name.removesuffix(".compact")).isdecimal()}
     for name in batches.values():
@@ -161,20 +172,20 @@ def batches_had(table: Table, writer: Callable[[], str | None], files_in: FilesI
 
 
 def _refuse_spoilt(path: str) -> None:
-    """RunError if an entry of the list is none; Spark would only miss it when somebody reads the directory."""
+    """Raise RunError if a log entry is damaged; Spark would notice this only when somebody reads the directory."""
     place = file_place("path", path)
     if not place.is_local or is_remote_client():
         return
     try:
         with open(place.local_path, "rb") as entry:
-            what = None if entry.read(2) == _HEAD else "is not what Spark wrote there"
-    except FileNotFoundError:  # a link, or a path on another file system that Spark goes by
+            problem = None if entry.read(2) == _HEAD else "is not what Spark wrote there"
+    except FileNotFoundError:  # a link, or a path on another file system that Spark uses by default
         link = link_to_nowhere(place.local_path)
-        what = None if link is None else f"cannot be read: {link}"
+        problem = None if link is None else f"cannot be read: {link}"
     except OSError as error:
-        what = f"cannot be read: {error.strerror}"
-    if what is not None:
+        problem = f"cannot be read: {error.strerror}"
+    if problem is not None:
         raise RunError(
-            f"{place.local_path} {what}",
+            f"{place.local_path} {problem}",
             hint="put back what was there, or write to another directory from a new checkpoint",
         )

@@ -1,4 +1,4 @@
-"""Finds the first line of a text file that does not fit its table, and which column it is, as Spark does not say."""
+"""Finds the first line of a text file that does not fit its table, and its wrong column; Spark reports neither."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from hintplan.runtime.spark.names import quoted
 
 
 def wrong_line(spark: SparkSession, table: Table, file: str) -> WrongLine | None:
-    """The first line of ``file`` that does not fit ``table``; None if it has none or is not its own."""
-    chosen = table.options["format"]
+    """Return the first line of ``file`` that does not fit ``table``; None if all fit or the file is not the table's."""
+    file_format = table.options["format"]
     path = os.path.abspath(re.sub("^file:(//)?", "", table.options["path"]))
-    if chosen not in TEXTS or path not in (file, *map(str, Path(file).parents)):
+    if file_format not in TEXTS or path not in (file, *map(str, Path(file).parents)):
         return None
     schema = stored_schema(table)
     if option(table, "source.changelog") != "false":
@@ -38,37 +38,40 @@ def wrong_line(spark: SparkSession, table: Table, file: str) -> WrongLine | None
     last = None
     if may_break_lines(table) and not has_undeclared_partitions(spark, table):
         schema, last = with_last_as_text(schema), last_column(schema, table)
-    reader = spark.read.format(chosen).options(**read_options(table, breaks_lines=last is not None))
-    names = schema.fieldNames()
+    reader = spark.read.format(file_format).options(**read_options(table, breaks_lines=last is not None))
+    field_names = schema.fieldNames()
     reader = reader.schema(schema.add(CORRUPT, StringType()))
     reader = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", CORRUPT)
-    # A row whose last column is wrong is put together again; Spark has kept the others as they are.
-    fields = [F.coalesce(F.col(quoted(field)).cast("string"), F.lit("")) for field in names]
+    # If only the last column is wrong, the line is put together again from the columns, which Spark has read as they
+    # are.
+    fields = [F.coalesce(F.col(quoted(field)).cast("string"), F.lit("")) for field in field_names]
     line = F.coalesce(F.col(CORRUPT), F.concat_ws(option(table, "csv.field-delimiter") or ",", *fields))
-    read = [F.col(quoted(field)).isNotNull().alias(field) for field in names]
+    read = [F.col(quoted(field)).isNotNull().alias(field) for field in field_names]
     wrong = load_batch(spark, reader, file).where(is_wrong(last)).limit(1)
     for row in wrong.select(*read, line.alias(CORRUPT)).collect():
         text = str(row[CORRUPT]).rstrip("\r\n")
-        lacking = [field for field in names if not row[field]] or ([] if last is None else [last.name])
-        return WrongLine(format=chosen, text=text, column=_wrong_column(table, chosen, text, names, lacking))
+        lacking = [field for field in field_names if not row[field]] or ([] if last is None else [last.name])
+        return WrongLine(
+            format=file_format, text=text, column=_wrong_column(table, file_format, text, field_names, lacking)
+        )
     return None
 
 
 def _wrong_column(table: Table, chosen: str, text: str, names: Sequence[str], lacking: Sequence[str]) -> str:
-    """The first column that a line has a value for and Spark has ``lacking``, with both; empty if none is."""
+    """Return the first column in ``lacking`` for which the line has a value, with its type and value; empty if none."""
     try:
         if chosen == "json":
-            found = json.loads(text)
+            fields = json.loads(text)
         else:
             delimiter = option(table, "csv.field-delimiter") or ","
-            found = dict(zip(names, next(csv.reader([text], delimiter=delimiter)), strict=False))
-    except (ValueError, TypeError, csv.Error, StopIteration):  # a delimiter of several characters among them
+            fields = dict(zip(names, next(csv.reader([text], delimiter=delimiter)), strict=False))
+    except (ValueError, TypeError, csv.Error, StopIteration):  # csv rejects a longer delimiter, for example
         return ""
-    if not isinstance(found, dict):
+    if not isinstance(fields, dict):
         return ""
     types = {column.name: column.type for column in table.columns}
     for name in lacking:
-        if name in types and found.get(name) not in (None, ""):
-            value = found[name] if isinstance(found[name], str) else json.dumps(found[name])
+        if name in types and fields.get(name) not in (None, ""):
+            value = fields[name] if isinstance(fields[name], str) else json.dumps(fields[name])
             return f"'{name}' is {types[name]}, and has {value}"
     return ""

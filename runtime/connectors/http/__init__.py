@@ -1,4 +1,4 @@
-"""The http connector: looks rows up in a web service."""
+"""The http connector: looks up rows in a web service."""
 
 from __future__ import annotations
 

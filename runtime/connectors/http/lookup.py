@@ -1,8 +1,8 @@
-"""Lookups over HTTP: ``'connector' = 'http'``, a GET whose path or query holds the key, answered in JSON.
+"""Lookups over HTTP: ``'connector' = 'http'``, a GET with the key in its path or query and an answer in JSON.
 
-A JSON object is one row, an array of objects is several; 404 and 410 say that there is none. Connections are kept
-alive. Redirects stay on the host. ``timeout`` is for all of a lookup, however slowly its answer comes. Proxies and
-credentials of the worker's environment are not used.
+A JSON object is one row; an array of objects is several rows. Status 404 or 410 means that there is no row. Connections
+are kept alive. Redirects must stay on the same host. ``timeout`` limits a whole lookup, however slowly the answer
+arrives. Proxies and credentials from the worker's environment are not used.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class HttpLookup(LookupFunction):
     retry_on: ClassVar[tuple[type[Exception], ...]] = (SourceUnavailable,)
 
     def open(self, context: LookupContext) -> None:
-        # Only an event loop can end a request that goes on and on.
+        # Only an event loop can end a request that never finishes.
         self._runner = asyncio.Runner()
         self._source = AsyncHttpLookup()
         self._runner.run(self._source.open(context))
@@ -62,8 +62,8 @@ class AsyncHttpLookup(AsyncLookupFunction):
 
     async def open(self, context: LookupContext) -> None:
         self._service = _service(context)
-        asked = self._service.origin
-        refuse_link_local(asked.host, asked.port or asked.usual, path=f"tables.{context.table}.options.url")
+        origin = self._service.origin
+        refuse_link_local(origin.host, origin.port or origin.usual, path=f"tables.{context.table}.options.url")
         self._client = httpx.AsyncClient(**_settings(context))
 
     async def lookup(self, key: Key) -> list[Row]:
@@ -90,7 +90,7 @@ class AsyncHttpLookup(AsyncLookupFunction):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Service:
-    """How keys become urls, and responses become rows."""
+    """Converts keys to urls, and responses to rows."""
 
     context: LookupContext
     shape: RowShape
@@ -104,7 +104,7 @@ class _Service:
     max_bytes: int
 
     def url(self, key: Key) -> str | None:
-        """The url of ``key``; None for a key that no path can hold, so that no other resource answers for it."""
+        """Return the url of ``key``; None for a key that would change the path and so address another resource."""
         text = ""
         for part in self.parts:
             if isinstance(part, str):
@@ -115,15 +115,15 @@ class _Service:
         return None if "." in segments or ".." in segments or segments.count("") > self.empty_segments else text
 
     def redirect(self, response: httpx.Response) -> str | None:
-        """Where the response sends us on the same host; None if it is no redirect. RunError for another host."""
+        """Return the target of a redirect, or None if there is none; raise RunError if it leaves the host."""
         if not response.has_redirect_location:
             return None
         try:
             target = str(response.url.join(response.headers["location"]))
-            same = http_host("url", target) == self.origin
+            is_same_host = http_host("url", target) == self.origin
         except (ValueError, httpx.InvalidURL):
             raise self.error("the server redirects to what is no url") from None
-        if not same:
+        if not is_same_host:
             raise self.error(
                 "the server redirects to another host, scheme or port", hint="write the final address as the 'url'"
             )
@@ -141,7 +141,7 @@ class _Service:
         return bytes(body)
 
     def rows(self, key: Key, response: httpx.Response, body: bytes) -> list[Row]:
-        """The rows of a complete response."""
+        """Return the rows in a complete response."""
         status = response.status_code
         if status in _NOTHING:
             return []
@@ -155,13 +155,13 @@ class _Service:
         try:
             value = parse_json(body)
         except ValueError as error:
-            if not response.headers.keys() & _LENGTHS:  # where it ends, the server may have been cut off
+            if not response.headers.keys() & _LENGTHS:  # without a length, the connection may have ended early
                 text = redacted(f"the response is cut off, or not JSON ({error})", self.context.options)
                 raise SourceUnavailable(text, path=self._path) from None
             raise self.error(f"the response is not JSON ({error})") from None
         value = self._pointed(value)
-        found = [self._values(item) for item in (value if isinstance(value, list) else [value]) if item is not None]
-        return [row for values in found if (row := self.shape.row(key, values, self.addressed)) is not None]
+        items = [self._values(item) for item in (value if isinstance(value, list) else [value]) if item is not None]
+        return [row for values in items if (row := self.shape.row(key, values, self.addressed)) is not None]
 
     def _pointed(self, value: Any) -> Any:
         for step in self.pointer:
@@ -186,7 +186,7 @@ class _Service:
 
     @contextmanager
     def failures(self) -> Iterator[None]:
-        """What httpx raises, without the url, which may hold secrets."""
+        """Raise errors of httpx without the url, which may contain secrets."""
         try:
             yield
         except (httpx.TimeoutException, TimeoutError):
@@ -230,7 +230,7 @@ def _service(context: LookupContext) -> _Service:
 
 
 def _segments(url: str) -> list[str]:
-    """The segments of the path of an absolute url."""
+    """Return the segments of the path of an absolute url."""
     return url.partition("?")[0].split("/")[3:]
 
 
@@ -238,10 +238,10 @@ def _settings(context: LookupContext) -> dict[str, Any]:
     options = context.options
     size = int(options.get("connection.pool-size", "10"))
     headers = {"accept": "application/json", "accept-encoding": "identity", "user-agent": "hintplan"}
-    given = {key.removeprefix(HEADER): value for key, value in options.items() if key.startswith(HEADER)}
+    configured = {key.removeprefix(HEADER): value for key, value in options.items() if key.startswith(HEADER)}
     if "authorization" in options:
-        given["authorization"] = options["authorization"]
-    for name, value in given.items():
+        configured["authorization"] = options["authorization"]
+    for name, value in configured.items():
         headers[name] = resolve(value)
         if not _HEADER_VALUE.fullmatch(headers[name]):
             raise RunError(
@@ -259,7 +259,7 @@ def _settings(context: LookupContext) -> dict[str, Any]:
 
 
 def _timeout(context: LookupContext) -> float:
-    """The time for a whole lookup, in seconds."""
+    """Return the time limit of a whole lookup, in seconds."""
     return parse_duration(context.options.get("timeout", "10 s")) / 1000
 
 

@@ -1,4 +1,4 @@
-"""The iceberg connector: tables of Apache Iceberg, which pyiceberg commits to, without any jar in Spark."""
+"""The iceberg connector: Apache Iceberg tables, to which pyiceberg commits; Spark needs no jar."""
 
 from __future__ import annotations
 

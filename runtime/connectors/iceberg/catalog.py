@@ -1,6 +1,6 @@
-"""Catalogs of Iceberg, through pyiceberg: opening a table, creating it, and what it must be to be written to.
+"""Opens, creates and checks Iceberg tables in a catalog, through pyiceberg.
 
-Only where batches are committed: on the driver. Knows no Spark.
+Runs where batches are committed: on the driver. Knows no Spark.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _CREATED_WITH = {
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "100",
 }
-"""Each version has a file of metadata with all snapshots, of which a stream would leave very many."""
+"""Each version writes a metadata file that lists all snapshots. Without a limit, a stream would leave very many."""
 _ELSEWHERE = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
 _UNOPENED = re.compile(r"Failed to open local file '([^']+)'")
 _METADATA = re.compile(r"validation errors? for TableMetadata")
@@ -60,7 +60,10 @@ _ERRORS: tuple[type[Exception], ...] = (
 
 
 def opened(target: Target) -> Table | None:
-    """The table as it is now, None if it is not there; RunError if it is not as declared, or nobody here writes so."""
+    """Return the newest version of the table, or None if there is none.
+
+    Raises RunError if the table is not as declared, or if the sink cannot write to it.
+    """
     table = loaded(target)
     if table is not None:
         _check(target, table)
@@ -68,7 +71,7 @@ def opened(target: Target) -> Table | None:
 
 
 def loaded(target: Target) -> Table | None:
-    """The table, None if it is not there; RunError if its files are where the script does not say."""
+    """Return the table, or None if there is none; raise RunError if its files are outside the place in its options."""
     target.refuse_lost_place()
     with failures(target):
         try:
@@ -80,17 +83,17 @@ def loaded(target: Target) -> Table | None:
 
 
 def prepared(target: Target) -> Table:
-    """The table, which is created if it is not there, and its database, too."""
-    found = opened(target)
-    if found is not None:
-        return found
+    """Return the table, and create it and its database first if they do not exist."""
+    table = opened(target)
+    if table is not None:
+        return table
     with failures(target):
         catalog, schema = _catalog_of(target), schema_of(target)
         fields = [
             PartitionField(schema.find_field(name).field_id, 1000 + number, IdentityTransform(), name)
             for number, name in enumerate(target.partitioned_by)
         ]
-        # Somebody else may do the same meanwhile.
+        # Another writer may create both at the same time.
         database = _identifier(target)[:-1]
         try:
             catalog.create_namespace_if_not_exists(database)
@@ -102,19 +105,19 @@ def prepared(target: Target) -> Table:
                 _identifier(target), schema, location=_new_location(target), partition_spec=PartitionSpec(*fields),
                 properties=_CREATED_WITH,
             )  # fmt: skip
-    made = opened(target)
-    assert made is not None
-    return made
+    created = opened(target)
+    assert created is not None
+    return created
 
 
 def storage_at(target: Target, table: Table) -> Storage:
-    """Where the files of the table are."""
+    """Return the storage at the table's location."""
     return Storage(root=plain_place(table.location()), options=target.storage.options)
 
 
 @contextmanager
 def failures(target: Target) -> Iterator[None]:
-    """Raises what pyiceberg says as :class:`Changed` or as a RunError, without what came out of the environment."""
+    """Raise errors of pyiceberg as :class:`Changed` or as RunError, without values from the environment."""
     try:
         yield
     except (exceptions.CommitFailedException, exceptions.ValidationException) as error:
@@ -124,15 +127,15 @@ def failures(target: Target) -> Iterator[None]:
 
 
 def _told(error: Exception, target: Target) -> str:
-    said, uri = str(error), target.options.get(URI, "")
-    if "unable to open database file" in said and uri.startswith(SQLITE_URL):
+    raw, uri = str(error), target.options.get(URI, "")
+    if "unable to open database file" in raw and uri.startswith(SQLITE_URL):
         path = uri.removeprefix(SQLITE_URL)
         return f"SQLite cannot open {path}: {unopened(path) or 'unable to open database file'}"
-    file = _UNOPENED.search(said)
+    file = _UNOPENED.search(raw)
     if file is not None and (link := link_to_nowhere(file[1])) is not None:
         return link
-    told = redacted(" ".join(said.split()) or type(error).__name__, target.options)
-    return f"its metadata is not what an Iceberg table has: {told}" if _METADATA.search(said) else told
+    text = redacted(" ".join(raw.split()) or type(error).__name__, target.options)
+    return f"its metadata is not what an Iceberg table has: {text}" if _METADATA.search(raw) else text
 
 
 def _identifier(target: Target) -> tuple[str, ...]:
@@ -146,40 +149,40 @@ def _catalog_of(target: Target) -> Catalog:
 
 @lru_cache(maxsize=32)
 def _catalog(options: tuple[tuple[str, str], ...], root: str) -> Catalog:
-    """The catalog that options of a table name; not what pyiceberg's own file and variables say of one."""
-    given = dict(options)
-    own = {name: resolve(value) for name, value in given.items() if name in _PASSED_ON or name.startswith("s3.")}
+    """Return the catalog in a table's options; ignore pyiceberg's own configuration file and variables."""
+    settings = dict(options)
+    own = {name: resolve(value) for name, value in settings.items() if name in _PASSED_ON or name.startswith("s3.")}
     own |= {"py-io-impl": f"{ConfinedFileIO.__module__}.{ConfinedFileIO.__name__}", ROOT: root}
-    if given[TYPE].lower() == "rest":
+    if settings[TYPE].lower() == "rest":
         for name in (URI, "oauth2-server-uri"):
-            if name in given:
-                host = http_host(name, given[name])
+            if name in settings:
+                host = http_host(name, settings[name])
                 refuse_link_local(host.host, host.port or host.usual, path=name)
-        # Tasks write with credentials of their own, so none are asked for.
+        # Tasks write with their own credentials, so the catalog must not delegate any.
         headers = {"header.X-Iceberg-Access-Delegation": ""}
-        return ConfinedRestCatalog(given["catalog-name"], uri=given[URI], **own, **headers)
-    path = os.path.abspath(given[URI].removeprefix(SQLITE_URL))
-    opening = partial(ConfinedSqlCatalog, given["catalog-name"], uri=f"sqlite:///{path}", **own)
+        return ConfinedRestCatalog(settings["catalog-name"], uri=settings[URI], **own, **headers)
+    path = os.path.abspath(settings[URI].removeprefix(SQLITE_URL))
+    opening = partial(ConfinedSqlCatalog, settings["catalog-name"], uri=f"sqlite:///{path}", **own)
     try:
         return opening()
-    except OperationalError:  # as others may be about to create its tables, too
+    except OperationalError:  # another client may be creating the catalog's tables at the same time
         return opening()
 
 
 def _new_location(target: Target) -> str | None:
-    """Where a table that is created has its files, unless a REST catalog decides it."""
-    given = target.options
+    """Return the location for a table to be created, or None if a REST catalog decides it."""
+    options = target.options
     root = target.storage.root if not target.storage.is_local else f"file://{target.storage.root}"
-    if LOCATION in given:
+    if LOCATION in options:
         return root
-    return None if given[TYPE].lower() == "rest" else "/".join((root, *_identifier(target)))
+    return None if options[TYPE].lower() == "rest" else "/".join((root, *_identifier(target)))
 
 
 def _refuse_place(target: Target, table: Table) -> None:
-    """RunError if files of the table are where the script does not say they may be."""
-    root, found = target.storage.root.rstrip("/"), plain_place(table.location())
+    """Raise RunError if files of the table are outside the place in its options."""
+    root, location = target.storage.root.rstrip("/"), plain_place(table.location())
     elsewhere = [name for name in _ELSEWHERE if name in table.metadata.properties]
-    if (found == root or found.startswith(f"{root}/")) and not elsewhere:
+    if (location == root or location.startswith(f"{root}/")) and not elsewhere:
         return
     where = table.metadata.properties[elsewhere[0]] if elsewhere else table.location()
     raise RunError(
@@ -190,25 +193,25 @@ def _refuse_place(target: Target, table: Table) -> None:
 
 
 def check_columns(target: Target, there: Schema) -> None:
-    """RunError unless the declared columns are there, with their types."""
+    """Raise RunError unless the table has the declared columns with their types."""
     fields = {field.name: field for field in there.fields}
     types = {column.name: column.type for column in target.columns}
     for wanted in schema_of(target).fields:
         if wanted.name not in fields:
             raise _unfit(target, f"has no column {wanted.name!r}", "add it there, or leave it out of CREATE TABLE")
-        found = fields[wanted.name].field_type
-        if not same(found, wanted.field_type):
+        actual = fields[wanted.name].field_type
+        if not same(actual, wanted.field_type):
             raise _unfit(
-                target, f"has column {wanted.name!r} as {found}, which is {types[wanted.name]} here",
+                target, f"has column {wanted.name!r} as {actual}, which is {types[wanted.name]} here",
                 "declare it as the table has it, or name another table",
             )  # fmt: skip
 
 
 def _check(target: Target, table: Table) -> None:
-    """RunError if the sink cannot write to the table."""
-    there = table.schema()
-    check_columns(target, there)
-    for field in there.fields:
+    """Raise RunError if the sink cannot write to the table."""
+    schema = table.schema()
+    check_columns(target, schema)
+    for field in schema.fields:
         if field.required and field.name not in target.schema.names:
             raise _unfit(
                 target, f"has column {field.name!r}, which must have a value and is not declared",
@@ -218,19 +221,19 @@ def _check(target: Target, table: Table) -> None:
         raise _unfit(target, "is of format version 3, which this sink does not write", "write to another table")
     spec = table.spec()
     for part in spec.fields:
-        if not is_known(str(part.transform)) or not _divides(there, part.source_id):
+        if not is_known(str(part.transform)) or not _divides(schema, part.source_id):
             raise _unfit(target, f"is partitioned by {part}, which this sink cannot reckon", "write to another table")
-    by = [_called(there, part) for part in spec.fields]
-    if target.partitioned_by and list(target.partitioned_by) != by:
+    partition_columns = [_called(schema, part) for part in spec.fields]
+    if target.partitioned_by and list(target.partitioned_by) != partition_columns:
         raise RunError(
-            f"the Iceberg table {target.called} is partitioned by {', '.join(by) or 'nothing'}",
+            f"the Iceberg table {target.called} is partitioned by {', '.join(partition_columns) or 'nothing'}",
             hint="leave PARTITIONED BY out, or write to another table",
             path=f"{target.path}.partitioned-by",
         )
 
 
 def _divides(schema: Schema, column: int) -> bool:
-    """Whether the values of a column can say in which partition a row is: not those of a field in a ROW."""
+    """Return true if the sink can partition by a column: not by a field of a ROW, nor by FLOAT or DOUBLE."""
     top = {field.field_id: field.field_type for field in schema.fields}
     return column in top and not isinstance(top[column], (FloatType, DoubleType))
 

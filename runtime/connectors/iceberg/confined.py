@@ -1,9 +1,9 @@
-"""Catalogs of Iceberg and their tables, held to what the options of the run's table say.
+"""Iceberg catalogs and tables, confined to the options of the run's table.
 
-Whoever can write to a table or answers for a catalog decides its metadata: its properties can name classes to load and
-other servers with credentials for them, its files can be anywhere, and a catalog can send its clients elsewhere. So of
-what they say about how a table is read nothing is taken but the prefix of a catalog's paths, and files are read and
-written below the place that the options name.
+Anyone who can write to a table, or who answers for a catalog, controls its metadata. Its properties can name classes to
+load, or other servers and credentials for them. Its files can be anywhere, and a catalog can redirect its clients.
+Therefore, a catalog may set only the prefix of its own paths. Files are read and written only below the place in the
+options.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from pyiceberg.table import Table
 from requests import Session
 
 ROOT = "hintplan.root"
-"""The property of a catalog that says where files may be, as :func:`plain_place` has it."""
+"""The catalog property with the place of all files, in the form of :func:`plain_place`."""
 
 _TAKEN = ("prefix", "namespace-separator")
-"""What is taken of the settings that a REST catalog sends: how the paths of its own addresses begin."""
+"""The settings that are accepted from a REST catalog: the prefix of its own paths."""
 
 
 class ConfinedFileIO(PyArrowFileIO):
-    """Files below ``ROOT`` alone; ValueError for any other place."""
+    """Reads and writes files below ``ROOT`` only; raises ValueError for any other place."""
 
     def new_input(self, location: str) -> PyArrowFile:
         return super().new_input(self._held(location))
@@ -45,15 +45,15 @@ class ConfinedFileIO(PyArrowFileIO):
 
 
 class _Own:
-    """A catalog whose tables are read and written with its own properties, whatever theirs are."""
+    """A catalog that reads and writes its tables with its own properties, and ignores the tables' properties."""
 
     properties: dict[str, Any]
 
     def load_table(self, identifier: Any) -> Table:
-        """The table; ValueError if a commit to it would load a class, which it does by the table's own properties."""
+        """Return the table; raise ValueError if its properties would make a commit load a class."""
         table: Table = super().load_table(identifier)  # type: ignore[misc]
-        if named := [name for name in table.metadata.properties if name.startswith("write.py-")]:
-            raise ValueError(f"it names code to load, by {named[0]}; take that from the table")
+        if code_names := [name for name in table.metadata.properties if name.startswith("write.py-")]:
+            raise ValueError(f"it names code to load, by {code_names[0]}; take that from the table")
         return table
 
     def _load_file_io(self, properties: Any = None, location: str | None = None) -> ConfinedFileIO:
@@ -61,11 +61,11 @@ class _Own:
 
 
 class ConfinedSqlCatalog(_Own, SqlCatalog):
-    """A database of SQLite, which may say of a table only where its metadata is."""
+    """An SQLite catalog, which supplies only the place of a table's metadata."""
 
 
 class ConfinedRestCatalog(_Own, RestCatalog):
-    """A service that is asked at its own address alone; what it sends elsewhere is an error."""
+    """A REST catalog that is called only at its own address; a redirect is an error."""
 
     def _fetch_config(self) -> None:
         own, address = dict(self.properties), self.uri
@@ -80,7 +80,7 @@ class ConfinedRestCatalog(_Own, RestCatalog):
 
 
 def is_below(location: str, root: str) -> bool:
-    """True if ``location`` is in the directory or the bucket ``root``, on this machine wherever links lead."""
+    """Return true if ``location`` is in the directory or bucket ``root``; local links are resolved."""
     place = plain_place(location)
     if not root.startswith("s3://"):
         if place.startswith("s3://") or not place.startswith("/"):
@@ -90,8 +90,8 @@ def is_below(location: str, root: str) -> bool:
 
 
 def plain_place(location: str) -> str:
-    """A place in an Iceberg table as :class:`~hintplan.runtime.connectors.lakes.storage.Storage` has it."""
-    scheme, colon, rest = location.rstrip("/").partition("://")
+    """Return a place of an Iceberg table in the form of :class:`~hintplan.runtime.connectors.lakes.storage.Storage`."""
+    scheme, colon, path = location.rstrip("/").partition("://")
     if colon and scheme in ("s3", "s3a", "s3n"):
-        return f"s3://{rest}"
-    return os.path.normpath(rest if colon and scheme == "file" else location.removeprefix("file:"))
+        return f"s3://{path}"
+    return os.path.normpath(path if colon and scheme == "file" else location.removeprefix("file:"))

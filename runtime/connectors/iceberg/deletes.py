@@ -1,7 +1,7 @@
-"""Deletes of single rows in an Iceberg table (merge on read), which other engines write beside its files.
+"""Row-level deletes in an Iceberg table (merge on read), which other engines write next to its data files.
 
-Deletes by position are read. Deletes by equality, as Flink's upserts write them, and the deletion vectors of format
-version 3 are refused. Only where lists of files are made: on the driver. Knows no Spark.
+Position deletes are read. Equality deletes, as Flink's upserts write them, and the deletion vectors of format version 3
+are refused. Runs where files are listed: on the driver. Knows no Spark.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _FILE, _PLACE = "file_path", "pos"
 
 
 def refuse_equality_deletes(target: Target, table: Table, snapshot_id: int | None, what: str) -> None:
-    """RunError if the snapshot, the newest if None, deletes rows by the values that they have; ``what`` cannot be done.
+    """Raise RunError if the snapshot, or the newest one if None, has equality deletes; ``what`` is the refused action.
 
-    Such deletes take away rows of older files only, so appending needs to know nothing of them.
+    Equality deletes affect rows in older files only, so appending can ignore them.
     """
     snapshot = table.current_snapshot() if snapshot_id is None else table.snapshot_by_id(snapshot_id)
     with failures(target):
@@ -46,9 +46,9 @@ def refuse_equality_deletes(target: Target, table: Table, snapshot_id: int | Non
 
 
 def deleted_places(target: Target, table: Table, tasks: Sequence[FileScanTask]) -> Mapping[str, bytes]:
-    """The places of deleted rows by the paths of their files, as the table calls these; RunError for other deletes."""
-    found = {file.file_path: file for task in tasks for file in task.delete_files}
-    tables = [_read(target, table, file) for file in found.values()]
+    """Return the positions of deleted rows, by the table's path of each file; raise RunError for other deletes."""
+    delete_files = {file.file_path: file for task in tasks for file in task.delete_files}
+    tables = [_read(target, table, file) for file in delete_files.values()]
     if not tables:
         return {}
     deletes = pa.concat_tables(tables)

@@ -1,4 +1,4 @@
-"""A snapshot of an Iceberg table, as batch jobs read it: the driver has the list of files, tasks read them."""
+"""Reads a snapshot of an Iceberg table in batch jobs: the driver lists the files, and tasks read them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hintplan.runtime.connectors.schema import physical_schema
 
 
 def read_batch(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:
-    """The rows of the newest snapshot, or of that which the table names; RunError if they cannot be read."""
+    """Return the rows of the newest snapshot, or of the snapshot in the options; raise RunError if it is unreadable."""
     target = iceberg_target(name, table).here()
     scan = by_pyiceberg("scan").scanned(target)
     schema = pa.schema([target.schema.field(column).with_nullable(True) for column in columns])

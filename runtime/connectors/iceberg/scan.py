@@ -1,6 +1,6 @@
-"""Which files a snapshot of an Iceberg table has, and how their columns are found.
+"""Lists the files in a snapshot of an Iceberg table, and maps their column ids to names.
 
-Only where the list of files is made: on the driver. Knows no Spark.
+Runs where files are listed: on the driver. Knows no Spark.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from hintplan.runtime.connectors.lakes.target import Target
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scanned:
-    """The files of a snapshot, as :class:`~hintplan.runtime.connectors.lakes.reading.FileReading` has them."""
+    """The files of a snapshot, for :class:`~hintplan.runtime.connectors.lakes.reading.FileReading`."""
 
     storage: Storage
     files: tuple[ListedFile, ...]
@@ -33,9 +33,13 @@ class Scanned:
 
 
 def scanned(target: Target) -> Scanned:
-    """The newest snapshot of the table, or that which its options name.
+    """Return the files of the newest snapshot, or of the snapshot in the table's options.
 
-    RunError if there is none, if its columns are not as declared, or if more than reading its files is needed.
+    Raises RunError in three cases:
+
+    - There is no such snapshot.
+    - The columns are not as declared.
+    - The snapshot has features that this reader does not support.
     """
     with failures(target):
         table = loaded(target)
@@ -45,13 +49,13 @@ def scanned(target: Target) -> Scanned:
                 hint="correct the names; the path of a catalog starts where the run starts",
                 path=target.path,
             )
-        chosen = _chosen(target, table)
-        scan = table.scan(snapshot_id=chosen)
+        snapshot_id = _chosen(target, table)
+        scan = table.scan(snapshot_id=snapshot_id)
         schema = scan.projection()
         check_columns(target, schema)
         _refuse_defaults(target, schema)
         storage = storage_at(target, table)
-        refuse_equality_deletes(target, table, chosen, "read")
+        refuse_equality_deletes(target, table, snapshot_id, "read")
         tasks = tuple(scan.plan_files())
         deleted = deleted_places(target, table, tasks)
         files = tuple(_file(target, table, schema, storage, task, deleted) for task in tasks)
@@ -60,25 +64,25 @@ def scanned(target: Target) -> Scanned:
 
 
 def _chosen(target: Target, table: Table) -> int | None:
-    """The snapshot that options name, None for the newest."""
-    found: Snapshot | None = None
+    """Return the id of the snapshot in the options, or None for the newest one."""
+    snapshot: Snapshot | None = None
     for name in (SNAPSHOT, TIMESTAMP, TAG):
         text = target.options.get(name)
         if text is None:
             continue
         if name == TAG:
-            found = table.snapshot_by_name(text)
+            snapshot = table.snapshot_by_name(text)
         elif name == SNAPSHOT:
-            found = table.snapshot_by_id(int(text))
+            snapshot = table.snapshot_by_id(int(text))
         else:
-            found = table.snapshot_as_of_timestamp(int(text))
-        if found is None:
+            snapshot = table.snapshot_as_of_timestamp(int(text))
+        if snapshot is None:
             raise RunError(
                 f"table {target.name} cannot be read: {target.called} has no snapshot for {name!r} = {text!r}",
                 hint="has it been expired? The table's metadata has the snapshots that are left",
                 path=f"{target.path}.options.{name}",
             )
-    return None if found is None else found.snapshot_id
+    return None if snapshot is None else snapshot.snapshot_id
 
 
 def _file(
@@ -95,8 +99,8 @@ def _file(
     if not path.startswith(f"{storage.root}/") or not is_below(path, storage.root):
         raise _unread(target, f"has a file at {task.file.file_path}, outside of {table.location()}", "a copy")
     partition = {
-        schema.find_column_name(field.source_id) or "": task.file.partition[place]
-        for place, field in enumerate(table.specs()[task.file.spec_id].fields)
+        schema.find_column_name(field.source_id) or "": task.file.partition[index]
+        for index, field in enumerate(table.specs()[task.file.spec_id].fields)
         if isinstance(field.transform, IdentityTransform)
     }
     return ListedFile(

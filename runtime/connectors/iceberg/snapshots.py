@@ -1,6 +1,6 @@
-"""Snapshots of an Iceberg table: what is committed, by whom, and as which batch.
+"""Commits snapshots to an Iceberg table, each with its writer and batch, and finds the last batch of a writer.
 
-Only where batches are committed: on the driver. Knows no Spark.
+Runs where batches are committed: on the driver. Knows no Spark.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ _EPOCH = date(1970, 1, 1)
 
 
 def writing_of(target: Target, table: Table, names: Sequence[str]) -> FileWriting:
-    """How files of the table are written, which have the columns ``names``."""
+    """Return the settings with which tasks write files of the table with the columns ``names``."""
     storage = storage_at(target, table)
     if storage.is_local:
         os.makedirs(f"{storage.root}/{_DATA}", exist_ok=True)
     schema = table.schema()
     return FileWriting(
         table=target.name, storage=storage, schema=in_files(schema, names),
-        required=frozenset(top.name for top in schema.fields if top.required),
-        divisions=tuple(each for each in _divisions(table) if each.column in names),
+        required=frozenset(field.name for field in schema.fields if field.required),
+        divisions=tuple(division for division in _divisions(table) if division.column in names),
         directory=_DATA, whole=True,
     )  # fmt: skip
 
@@ -64,13 +64,13 @@ def _divisions(table: Table) -> tuple[Division, ...]:
 
 
 def shape_of(table: Table) -> tuple[str, int, int]:
-    """What files that are written for the table depend on."""
+    """Return the facts of the table on which the content of new files depends: location, schema and partition spec."""
     metadata = table.metadata
     return metadata.location, metadata.current_schema_id, metadata.default_spec_id
 
 
 def is_empty(table: Table) -> bool:
-    """Whether the table has no files, as far as that is known without reading them."""
+    """Return true if the table certainly has no files, according to the summary of its snapshot."""
     snapshot = table.current_snapshot()
     return snapshot is None or (snapshot.summary is not None and snapshot.summary.get("total-data-files") == "0")
 
@@ -78,9 +78,9 @@ def is_empty(table: Table) -> bool:
 def commit_files(
     target: Target, table: Table, files: Sequence[DataFile], commit: Commit, *, instead_of: Sequence[Entry] = ()
 ) -> None:
-    """Commit a snapshot with ``files`` more, some of them ``instead_of`` others.
+    """Commit a snapshot that adds ``files`` and removes the files in ``instead_of``.
 
-    Changed if somebody else has changed the table since it was opened.
+    Raises Changed if another writer has changed the table since it was opened.
     """
     with failures(target), _alone(table).transaction() as transaction:
         update = transaction.update_snapshot(snapshot_properties=_told(commit))
@@ -94,22 +94,23 @@ def commit_files(
 
 
 def replaced_by(target: Target, table: Table, files: Sequence[DataFile]) -> list[Entry]:
-    """The files of the table that ``files`` take away: those of their partitions.
+    """Return the files of the table that ``files`` replace: the files in the same partitions.
 
-    All if PARTITIONED BY is not declared; RunError if files are divided otherwise, so that their rows are of several.
+    Without PARTITIONED BY, these are all files. Raises RunError if a file has another partition spec, because its rows
+    may belong to several partitions.
     """
     with failures(target):
-        there = [task.file for task in table.scan().plan_files()]
+        current = [task.file for task in table.scan().plan_files()]
         if not target.partitioned_by:
-            return there
-        gone = {_partition(table, file.partition) for file in files}
-        if any(file.spec_id != table.metadata.default_spec_id for file in there):
+            return current
+        written_partitions = {_partition(table, file.partition) for file in files}
+        if any(file.spec_id != table.metadata.default_spec_id for file in current):
             raise RunError(
                 f"the Iceberg table {target.called} has files from before its partitions were others",
                 hint="rewrite them by the newest partitions, as rewrite_data_files does",
                 path=target.path,
             )
-        return [file for file in there if file.partition in gone]
+        return [file for file in current if file.partition in written_partitions]
 
 
 def _partition(table: Table, texts: Mapping[str, str | None]) -> Record:
@@ -118,24 +119,25 @@ def _partition(table: Table, texts: Mapping[str, str | None]) -> Record:
 
 
 def last_batch(target: Target, table: Table, writer: str) -> int:
-    """The last batch of ``writer`` that the table has, -1 if it has none.
+    """Return the last batch of ``writer`` that the table has, or -1 if it has none.
 
-    Snapshots may be expired, so a property of the table says it, too; that of one that was rolled back is not true.
+    Snapshots may expire, so a table property also holds the batch. The property does not count if its snapshot was
+    rolled back.
     """
     metadata = table.metadata
-    line = list(ancestors_of(metadata.current_snapshot(), metadata))
-    noted = metadata.properties.get(_property(writer))
-    if noted is not None:
-        found = json.loads(noted)
-        rolled_back = metadata.snapshot_by_id(found["snapshot"]) is not None
-        if not rolled_back or found["snapshot"] in {snapshot.snapshot_id for snapshot in line}:
-            return int(found["batch"])
-    summaries = (snapshot.summary.additional_properties for snapshot in line if snapshot.summary is not None)
-    return max((int(each[_BATCH]) for each in summaries if each.get(_QUERY) == writer), default=-1)
+    ancestry = list(ancestors_of(metadata.current_snapshot(), metadata))
+    recorded = metadata.properties.get(_property(writer))
+    if recorded is not None:
+        entry = json.loads(recorded)
+        rolled_back = metadata.snapshot_by_id(entry["snapshot"]) is not None
+        if not rolled_back or entry["snapshot"] in {snapshot.snapshot_id for snapshot in ancestry}:
+            return int(entry["batch"])
+    summaries = (snapshot.summary.additional_properties for snapshot in ancestry if snapshot.summary is not None)
+    return max((int(properties[_BATCH]) for properties in summaries if properties.get(_QUERY) == writer), default=-1)
 
 
 def _alone(table: Table) -> Table:
-    """The table, which pyiceberg does not commit to a second time: that its batch is the next would not be known."""
+    """Return the table without pyiceberg's own retries: a retry would not check again that the batch is next."""
     properties = {**table.metadata.properties, "commit.retry.num-retries": "0"}
     table.metadata = table.metadata.model_copy(update={"properties": properties})
     return table
@@ -151,7 +153,7 @@ def _told(commit: Commit) -> dict[str, str]:
 
 
 def _noted(commit: Commit, snapshot: int) -> dict[str, str]:
-    """What the table remembers beside its snapshots: not of batch jobs, each of which is a writer of its own."""
+    """Return the table properties that record a batch; none for a batch job, whose writer never writes again."""
     writer, batch = commit
     return {} if writer.startswith("job-") else {_property(writer): json.dumps({"batch": batch, "snapshot": snapshot})}
 
@@ -161,7 +163,7 @@ def _property(writer: str) -> str:
 
 
 def _entry(table: Table, file: DataFile) -> Entry:
-    """What a manifest says of a file, whose footer has come with it."""
+    """Return the manifest entry of a file, built from the Parquet footer that came with it."""
     metadata, schema = table.metadata, table.schema()
     statistics = data_file_statistics_from_parquet_metadata(
         parquet_metadata=pq.read_metadata(pa.BufferReader(base64.b64decode(file.stats))),
@@ -183,7 +185,7 @@ def _entry(table: Table, file: DataFile) -> Entry:
 
 
 def _value(text: str | None, kind: iceberg.IcebergType) -> Any:
-    """The value of a partition."""
+    """Return a partition value from its text."""
     if text is None or isinstance(kind, iceberg.StringType):
         return text
     if isinstance(kind, iceberg.BooleanType):

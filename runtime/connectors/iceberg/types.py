@@ -1,6 +1,6 @@
-"""Columns in Iceberg's types, and in Arrow as the files of a table have them, with the ids of its columns.
+"""Converts column types to Iceberg's types, and schemas to Arrow as in data files, with the ids of the columns.
 
-Only where batches are committed: on the driver. Knows no Spark.
+Runs where batches are committed: on the driver. Knows no Spark.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _PLAIN: tuple[tuple[pa.DataType, iceberg.PrimitiveType], ...] = (
 
 
 def schema_of(target: Target) -> Schema:
-    """The declared columns; their ids are new ones."""
+    """Return the schema of the declared columns, with new ids."""
     ids = count(1)
     required = target.required
     return Schema(
@@ -46,13 +46,13 @@ def schema_of(target: Target) -> Schema:
 
 
 def in_files(schema: Schema, names: Iterable[str]) -> pa.Schema:
-    """Some columns of a table in Arrow, each with its id."""
-    found = schema_to_pyarrow(schema)
-    return pa.schema([found.field(name) for name in names])
+    """Return some columns of a table as an Arrow schema, each with its id."""
+    converted = schema_to_pyarrow(schema)
+    return pa.schema([converted.field(name) for name in names])
 
 
 def same(one: iceberg.IcebergType, other: iceberg.IcebergType) -> bool:
-    """Whether two types are the same but for the ids of what they have, and what is said of NULLs."""
+    """Return true if two types are equal, ignoring field ids and nullability."""
     return bool(_plain(one) == _plain(other))
 
 

@@ -1,7 +1,7 @@
-"""Changes of an Iceberg table by key: files that hold a row that changes are written anew, all in one snapshot.
+"""Changes of an Iceberg table by key (copy on write): files that contain a changed row are rewritten in one snapshot.
 
-Files that cannot hold one, by their partitions and the bounds of their columns, are not read. Only where batches are
-committed: on the driver. Knows no Spark.
+Files whose partitions or column bounds exclude all changed keys are not read. Runs where batches are committed: on the
+driver. Knows no Spark.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from hintplan.runtime.connectors.netted_rows import DELETED
 from hintplan.runtime.state.identity import encode_groups, without_chunks
 
 _OF: Any = expressions
-"""Conditions, which take columns by their names, as their types do not say."""
+"""pyiceberg's expressions, untyped: its type hints do not allow column names as text."""
 _MOST_VALUES = 200
-"""Of more values, pyiceberg does not look whether they are within the bounds of a file."""
+"""Above this number of values, pyiceberg does not compare an IN condition with the column bounds of a file."""
 
 
 def merge(target: Target, table: Table, changes: pa.Table, commit: Commit) -> bool:
-    """Commit a snapshot in which ``changes``, one of each key, replace, add and delete rows; false if nothing changes.
+    """Commit a snapshot with ``changes``, one per key: updates, inserts and deletes. Return false if none apply.
 
-    Nothing is committed then. Changed if somebody else has changed the table since it was opened.
+    In that case, nothing is committed. Raises Changed if another writer has changed the table since it was opened.
     """
-    names = [top.name for top in table.schema().fields]
+    column_names = [top.name for top in table.schema().fields]
     with failures(target):
-        merging = _Merging(table=table, changes=changes, key=target.primary_key, names=tuple(names))
-        files = list(writing_of(target, table, names).written(merging.rows()))
+        merging = _Merging(table=table, changes=changes, key=target.primary_key, names=tuple(column_names))
+        files = list(writing_of(target, table, column_names).written(merging.rows()))
         if files or merging.replaced:
             commit_files(target, table, files, commit, instead_of=merging.replaced)
         return bool(files or merging.replaced)
@@ -48,7 +48,7 @@ def merge(target: Target, table: Table, changes: pa.Table, commit: Commit) -> bo
 
 @dataclass(slots=True, kw_only=True)
 class _Merging:
-    """What is left of files that hold a changed row, and then the new rows."""
+    """The unchanged rows of the files with a changed row, followed by the new rows."""
 
     table: Table
     changes: pa.Table
@@ -59,17 +59,17 @@ class _Merging:
     def rows(self) -> Iterator[pa.Table]:
         undeclared = [name for name in self.names if name not in self.changes.column_names]
         before: list[pa.Table] = []
-        whose: list[np.ndarray] = []
+        change_numbers: list[np.ndarray] = []
         for task in self.table.scan(row_filter=_possible(self.changes, self.key)).plan_files():
-            there = self._read(task)
-            change = self._changes_of(there)
-            hit = change >= 0
-            if hit.any():
+            existing = self._read(task)
+            change = self._changes_of(existing)
+            is_changed = change >= 0
+            if is_changed.any():
                 self.replaced.append(task.file)
-                before.append(there.select(undeclared).filter(pa.array(hit)).cast(self._types(undeclared)))
-                whose.append(change[hit])
-                yield there.filter(pa.array(~hit))
-        yield self._new(undeclared, before, whose)
+                before.append(existing.select(undeclared).filter(pa.array(is_changed)).cast(self._types(undeclared)))
+                change_numbers.append(change[is_changed])
+                yield existing.filter(pa.array(~is_changed))
+        yield self._new(undeclared, before, change_numbers)
 
     def _read(self, task: FileScanTask) -> pa.Table:
         scan = ArrowScan(self.table.metadata, self.table.io, self.table.schema(), _OF.AlwaysTrue())
@@ -80,7 +80,7 @@ class _Merging:
         return pa.schema([schema.field(name).with_nullable(True) for name in names])
 
     def _changes_of(self, there: pa.Table) -> np.ndarray:
-        """The number of the change of each row, -1 if it has none."""
+        """Return the index of the change for each row, -1 for an unchanged row."""
         size = self.changes.num_rows
         keys = [_together(self.changes[name], there[name]) for name in self.key]
         groups, _ = encode_groups(keys)
@@ -89,13 +89,13 @@ class _Merging:
         return numbers[groups[size:]]
 
     def _new(self, undeclared: list[str], before: list[pa.Table], whose: list[np.ndarray]) -> pa.Table:
-        """The rows that the changes leave; in columns that are not declared, what the replaced rows had."""
+        """Return the new rows; columns that are not declared keep the values of the replaced rows."""
         rows = self.changes
         if undeclared and before:
-            at = np.full(rows.num_rows, -1, np.int64)
+            positions = np.full(rows.num_rows, -1, np.int64)
             numbers = np.concatenate(whose)
-            at[numbers] = np.arange(len(numbers))
-            old = pa.concat_tables(before).take(pa.array(at, mask=at < 0))
+            positions[numbers] = np.arange(len(numbers))
+            old = pa.concat_tables(before).take(pa.array(positions, mask=positions < 0))
             for name in undeclared:
                 rows = rows.append_column(name, old[name])
         elif undeclared:
@@ -109,9 +109,9 @@ def _together(some: pa.ChunkedArray, others: pa.ChunkedArray) -> pa.Array:
 
 
 def _possible(changes: pa.Table, key: tuple[str, ...]) -> Any:
-    """A condition that all rows of the keys that change fulfil, for files to be found by it."""
-    found = [_within(name, changes[name]) for name in key if not pa.types.is_floating(changes[name].type)]
-    return reduce(_OF.And, found, _OF.AlwaysTrue())
+    """Return a condition that all rows with a changed key satisfy, by which files are pruned."""
+    conditions = [_within(name, changes[name]) for name in key if not pa.types.is_floating(changes[name].type)]
+    return reduce(_OF.And, conditions, _OF.AlwaysTrue())
 
 
 def _within(name: str, column: pa.ChunkedArray) -> Any:

@@ -1,9 +1,11 @@
-"""The iceberg sink: each micro-batch is a snapshot of the table, which says who wrote it and its number.
+"""The iceberg sink: each micro-batch is a snapshot of the table, which records the writer and the number of the batch.
 
-A replayed micro-batch is skipped. Without a PRIMARY KEY, tasks write the rows into files, which the driver commits: no
-row passes through it. With one, the changes of a micro-batch are netted, one of each key, and the driver writes the
-files that hold such keys anew; into a table that is still empty, tasks write them as files, too. A micro-batch that
-changes nothing makes no snapshot. A batch job commits its whole result at once.
+A replayed micro-batch is skipped. A micro-batch without changes makes no snapshot. A batch job commits its whole result
+at once.
+
+Without a PRIMARY KEY, tasks write the rows to files and the driver commits these files; no row passes through the
+driver. With a PRIMARY KEY, the changes of a micro-batch are netted to one per key, and the driver rewrites the files
+that contain changed keys. If the table is still empty, tasks write them to files instead.
 """
 
 from __future__ import annotations
@@ -30,8 +32,8 @@ from hintplan.runtime.lookup.sources.failures import import_extra
 
 def _committed(target: Target, rows: Callable[[], Rows], commit: Commit, *, overwrites: bool = False) -> Committed:
     catalog, snapshots = by_pyiceberg("catalog"), by_pyiceberg("snapshots")
-    found = cache(rows)
-    changes = cache(lambda: netted(found(), target))
+    input_rows = cache(rows)
+    changes = cache(lambda: netted(input_rows(), target))
     written: dict[Any, list[DataFile]] = {}
 
     def files(table: Any) -> list[DataFile]:
@@ -39,7 +41,7 @@ def _committed(target: Target, rows: Callable[[], Rows], commit: Commit, *, over
         if shape not in written:
             writing = snapshots.writing_of(target, table, target.schema.names)
             write = written_first if target.primary_key else written_files
-            written[shape] = write(found(), target, writing)
+            written[shape] = write(input_rows(), target, writing)
         return written[shape]
 
     def append(table: Any) -> bool:
@@ -50,14 +52,14 @@ def _committed(target: Target, rows: Callable[[], Rows], commit: Commit, *, over
     def overwrite(table: Any) -> bool:
         by_pyiceberg("deletes").refuse_equality_deletes(target, table, None, "overwritten")
         added = files(table)
-        gone = snapshots.replaced_by(target, table, added)
-        if added or gone:
-            snapshots.commit_files(target, table, added, commit, instead_of=gone)
-        return bool(added or gone)
+        replaced = snapshots.replaced_by(target, table, added)
+        if added or replaced:
+            snapshots.commit_files(target, table, added, commit, instead_of=replaced)
+        return bool(added or replaced)
 
     def upsert(table: Any) -> bool:
         by_pyiceberg("deletes").refuse_equality_deletes(target, table, None, "upserted to")
-        if snapshots.is_empty(table) and isinstance(found(), DataFrame):
+        if snapshots.is_empty(table) and isinstance(input_rows(), DataFrame):
             if added := files(table):
                 snapshots.commit_files(target, table, added, commit)
             return bool(added)
@@ -74,9 +76,9 @@ def _committed(target: Target, rows: Callable[[], Rows], commit: Commit, *, over
 
 
 def sink(name: str, table: Table, *, changelog: bool, checkpoint: str | None, part: str = "") -> LakeBatch:
-    """The sink, whose table has been looked at; what a client of Spark Connect cannot see is left to the server.
+    """Return the sink, after checking the table; a client of Spark Connect leaves the check to the server.
 
-    RunError if there is a table that does not fit.
+    Raises RunError if the table exists and does not fit.
     """
     refuse_updates(name, table, changelog=changelog)
     target = iceberg_target(name, table)
@@ -88,44 +90,44 @@ def sink(name: str, table: Table, *, changelog: bool, checkpoint: str | None, pa
         )
     if not is_remote():
         here = target.here()
-        found = by_pyiceberg("catalog").opened(here)
-        if found is not None and target.primary_key:
-            by_pyiceberg("deletes").refuse_equality_deletes(here, found, None, "upserted to")
+        existing = by_pyiceberg("catalog").opened(here)
+        if existing is not None and target.primary_key:
+            by_pyiceberg("deletes").refuse_equality_deletes(here, existing, None, "upserted to")
     return LakeBatch(target=target, checkpoint=checkpoint, commit=_committed, part=part)
 
 
 def batches_had(table: Table, writer: Callable[[], str | None], files_in: FilesIn) -> int:
-    """The last batch of ``writer`` that the table remembers.
+    """Return the last batch of ``writer`` that the table remembers.
 
-    A client of Spark Connect may not see the table as the server does, and says -1: a table that is ahead of the
-    checkpoint is refused there, with the first batch.
+    A client of Spark Connect may not see the table as the server does, and returns -1. The server then refuses a table
+    that is ahead of the checkpoint, at the first batch.
     """
     query = writer()
     if query is None or is_remote():
         return -1
     target = iceberg_target("", table).here()
-    found = by_pyiceberg("catalog").opened(target)
-    return -1 if found is None else int(by_pyiceberg("snapshots").last_batch(target, found, query))
+    iceberg_table = by_pyiceberg("catalog").opened(target)
+    return -1 if iceberg_table is None else int(by_pyiceberg("snapshots").last_batch(target, iceberg_table, query))
 
 
 def lacks(spark: Any, table: Table, writer: Callable[[], str | None], had: Mapping[str, Any]) -> str | None:
-    """Return what the table lacks of the batch that it ``had``; None if it has that."""
+    """Return what the table lacks of the batch that it ``had``; None if nothing is missing."""
     target = iceberg_target("", table).here()
-    found = by_pyiceberg("catalog").opened(target)
-    if found is None:
+    iceberg_table = by_pyiceberg("catalog").opened(target)
+    if iceberg_table is None:
         return NOT_THERE
-    return lacks_batches(int(by_pyiceberg("snapshots").last_batch(target, found, writer() or "")), had["batch"])
+    return lacks_batches(int(by_pyiceberg("snapshots").last_batch(target, iceberg_table, writer() or "")), had["batch"])
 
 
 def iceberg_target(name: str, table: Table) -> Target:
-    """The table as a target, called as its catalog calls it."""
-    given = table.options
-    called = ".".join(given[part] for part in ("catalog-name", "catalog-database", "catalog-table"))
-    return target_of(name, table, root_option(table), catalogued=called)
+    """Return the target for the table, with its full name in the catalog."""
+    options = table.options
+    full_name = ".".join(options[part] for part in ("catalog-name", "catalog-database", "catalog-table"))
+    return target_of(name, table, root_option(table), catalogued=full_name)
 
 
 def by_pyiceberg(module: str) -> Any:
-    """The module of this folder that is given and uses PyIceberg; RunError if that is not installed here."""
+    """Return ``module`` of this folder, which uses PyIceberg; raise RunError if PyIceberg is not installed here."""
     for name in ("pyiceberg", f"hintplan.runtime.connectors.iceberg.{module}"):
-        found = import_extra(name, "iceberg", ICEBERG.name, where="where the run was started")
-    return found
+        imported = import_extra(name, "iceberg", ICEBERG.name, where="where the run was started")
+    return imported

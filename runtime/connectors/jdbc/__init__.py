@@ -70,7 +70,7 @@ def _asking(asked: Asked) -> ConnectorCode:
 
 
 def _sink(table: Table) -> ModuleType:
-    """The module that writes to the table: of databases in files, or of servers."""
+    """Return the module that writes to the table: for SQLite, or for database servers."""
     return write if table.options["url"].startswith(SQLITE_URL) else server_write
 
 
@@ -78,18 +78,18 @@ def _writer(
     df: DataFrame, name: str, table: Table, *, changelog: bool, checkpoint: str | None, mark: Mark | None = None
 ) -> DataStreamWriter:
     _refuse_updates(name, table, changelog=changelog)
-    chosen: DataStreamWriter = _sink(table).writer(df, name, table, checkpoint=checkpoint, mark=mark)
-    return chosen
+    stream_writer: DataStreamWriter = _sink(table).writer(df, name, table, checkpoint=checkpoint, mark=mark)
+    return stream_writer
 
 
 def _micro_batch_writer(
     name: str, table: Table, *, changelog: bool, checkpoint: str | None, part: str, mark: Mark | None = None
 ) -> Callable[[MicroBatch, int], int]:
     _refuse_updates(name, table, changelog=changelog)
-    chosen: Callable[[MicroBatch, int], int] = _sink(table).micro_batch_writer(
+    write_batch: Callable[[MicroBatch, int], int] = _sink(table).micro_batch_writer(
         name, table, checkpoint=checkpoint, part=part, mark=mark
     )
-    return chosen
+    return write_batch
 
 
 def _refuse_updates(name: str, table: Table, *, changelog: bool) -> None:
@@ -102,8 +102,8 @@ def _refuse_updates(name: str, table: Table, *, changelog: bool) -> None:
 
 
 def _batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
-    chosen: Callable[[], None] = _sink(table).batch_writer(df, name, table)
-    return chosen
+    write_rows: Callable[[], None] = _sink(table).batch_writer(df, name, table)
+    return write_rows
 
 
 def _batches_had(table: Table, writer: Callable[[], str | None], files_in: FilesIn) -> int:

@@ -1,6 +1,6 @@
-"""How a lookup, a scan and a sink connect to MySQL and MariaDB, and which of their errors may be over the next time.
+"""Connections to MySQL and MariaDB for lookups, scans and sinks, and the classification of transient errors.
 
-Sessions are in UTC and strict: a value that does not fit is an error, never a shorter or a rounded one.
+Sessions are in UTC and in strict mode: a value that does not fit raises an error, and is never truncated or rounded.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from hintplan.runtime.secrets import resolve
 
 _PASSING = frozenset((0, 1040, 1053, 1080, 1152, 1159, 1161, 1203, 1205, 1213, 1317, 1927, 1969, 2002, 2003, 2006))
 _PASSING |= frozenset((2013, 2055, 3024, 4031))
-"""Errors of connections that were lost or not made, of conflicts, timeouts, resources and shutdowns."""
+"""Transient errors: lost or failed connections, conflicts, timeouts, lack of resources and shutdowns."""
 
 
 def connection(options: Mapping[str, str], table: str, **more: Any) -> pymysql.Connection[Any]:
-    """A connection for ``table``, which is for the caller to close; ``more`` are PyMySQL's arguments.
+    """Return a connection for ``table``, which the caller must close; ``more`` are further arguments for PyMySQL.
 
-    RunError if the url is wrong, if its host has a link-local address, or if an encrypted connection was asked for
-    and the server has none.
+    Raises RunError if the url is invalid, if its host has a link-local address, or if the server does not support the
+    requested encryption.
     """
     path = f"tables.{table}.options.url"
     try:
@@ -36,7 +36,7 @@ def connection(options: Mapping[str, str], table: str, **more: Any) -> pymysql.C
         raise RunError(redacted(str(error), options), path=path) from None
     refuse_link_local(address.host, address.port, path=path)
     mode = address.parameters.get("sslMode", "PREFERRED")
-    made = pymysql.connect(
+    session = pymysql.connect(
         host=address.host,
         port=address.port,
         database=address.database,
@@ -52,15 +52,15 @@ def connection(options: Mapping[str, str], table: str, **more: Any) -> pymysql.C
         **more,
     )
     if mode not in ("DISABLED", "PREFERRED"):
-        with made.cursor(pymysql.cursors.Cursor) as cursor:
+        with session.cursor(pymysql.cursors.Cursor) as cursor:
             cursor.execute("SHOW STATUS LIKE 'Ssl_cipher'")
             row = cursor.fetchone()
         if row is None or not row[1]:
-            made.close()
+            session.close()
             raise RunError(
                 "MySQL has no encrypted connections", hint="set them up there, or leave sslMode out", path=path
             )
-    return made
+    return session
 
 
 def _encryption(mode: str, authority: str | None) -> ssl.SSLContext | None:
@@ -73,7 +73,7 @@ def _encryption(mode: str, authority: str | None) -> ssl.SSLContext | None:
 
 
 def passes(error: pymysql.MySQLError) -> bool:
-    """Whether another attempt may help."""
+    """Return true if another attempt may succeed."""
     code = error.args[0] if error.args else 0
     return isinstance(error, pymysql.OperationalError | pymysql.InterfaceError | pymysql.InternalError) and (
         not isinstance(code, int) or code in _PASSING
@@ -81,15 +81,15 @@ def passes(error: pymysql.MySQLError) -> bool:
 
 
 def told(error: pymysql.MySQLError, options: Mapping[str, str]) -> str:
-    """What the server or the driver said, without what came out of the environment."""
+    """Return the message of the server or the driver, without values from the environment."""
     return redacted(" ".join(str(error.args[-1] if error.args else error).split()) or "the connection is lost", options)
 
 
 def code_of(error: pymysql.MySQLError) -> int:
-    """The number of the error, 0 if it has none."""
+    """Return the number of the error, 0 if it has none."""
     return error.args[0] if error.args and isinstance(error.args[0], int) else 0
 
 
 def quoted(name: str) -> str:
-    """``name`` as an identifier in a statement that is executed with parameters."""
+    """Return ``name`` as a quoted identifier, for a statement that is executed with parameters."""
     return "`" + name.replace("`", "``").replace("%", "%%") + "`"

@@ -1,9 +1,8 @@
 """Lookups in MySQL and MariaDB through PyMySQL: ``'connector' = 'jdbc', 'url' = 'jdbc:mysql://...'``.
 
-Many keys are one query, on one connection of the Python worker. Sessions are read-only, in UTC, and end a statement
-after ``statement.timeout``. The first lookup asks the server for the table's column types, so a table or column that
-does not fit fails before any key is looked up. A lost connection, a timeout and a server that is starting are worth
-another attempt.
+One query looks up many keys, on one connection per Python worker. Sessions are read-only, in UTC, and end a statement
+after ``statement.timeout``. The first lookup reads the column types of the table. A table or column that does not fit
+thus fails before any key is looked up. A lost connection, a timeout and a starting server are retried.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ _HINTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Value:
-    """A column in SQL: as it is read, and as it is compared."""
+    """A column in SQL: the expression that reads it, and the expression that is compared with values."""
 
     read: str
     compared: str
@@ -86,9 +85,9 @@ class MysqlLookup(LookupFunction):
 
     def lookup_many(self, keys: Sequence[Key]) -> Sequence[Sequence[Row]]:
         bound = [tuple(map(_bound, key)) for key in keys]
-        names = ", ".join(f"t.{quoted(column.name)}" for column in self._context.keys)
+        key_columns = ", ".join(f"t.{quoted(column.name)}" for column in self._context.keys)
         single = len(self._context.keys) == 1
-        where = f" WHERE {names if single else f'({names})'} IN %s LIMIT {MOST_ROWS + 1}"
+        where = f" WHERE {key_columns if single else f'({key_columns})'} IN %s LIMIT {MOST_ROWS + 1}"
         with _failures(self._context):
             try:
                 if self._connection is None:
@@ -96,12 +95,12 @@ class MysqlLookup(LookupFunction):
                 with self._connection.cursor() as cursor:
                     self._select = self._select or _select(self._context, _read(cursor, self._context, self._fetched))
                     cursor.execute(self._select + where, ([key[0] for key in bound] if single else bound,))
-                    found = list(cursor.fetchall())
+                    rows = list(cursor.fetchall())
             except pymysql.MySQLError:
                 self.close()
                 raise
-        refuse_excess(found, self._context.table)
-        return self._shape.match(keys, _decoding(self._context, self._fetched)(found))
+        refuse_excess(rows, self._context.table)
+        return self._shape.match(keys, _decoding(self._context, self._fetched)(rows))
 
     def close(self) -> None:
         if self._connection is not None and self._connection.open:
@@ -110,7 +109,7 @@ class MysqlLookup(LookupFunction):
 
 
 class MysqlScan(ScanFunction):
-    """Reads the table by one query, ``scan.fetch-size`` rows at a time."""
+    """Reads the table with one query, ``scan.fetch-size`` rows at a time."""
 
     retry_on: ClassVar[tuple[type[Exception], ...]] = (SourceUnavailable,)
 
@@ -118,7 +117,7 @@ class MysqlScan(ScanFunction):
         return self.scan_part(context, None, None)
 
     def scan_part(self, context: LookupContext, part: ScanPart | None, asked: Asked | None) -> Iterator[pa.RecordBatch]:
-        """The rows of ``part``, or all, for which ``asked`` is true."""
+        """Yield the rows of ``part``, or of the whole table, that satisfy the condition ``asked``."""
         schema = pa.schema([(column.name, to_arrow(column.type)) for column in context.columns])
         size = int(context.options.get("scan.fetch-size", "10000"))
         decode = _decoding(context, context.columns)
@@ -139,18 +138,18 @@ class MysqlScan(ScanFunction):
 
 
 def _session(context: LookupContext) -> pymysql.Connection[Any]:
-    made = connection(context.options, context.table, autocommit=True)
+    session = connection(context.options, context.table, autocommit=True)
     milliseconds = parse_duration(context.options.get("statement.timeout", "30 s"))
-    is_mariadb = "mariadb" in made.get_server_info().lower()
+    is_mariadb = "mariadb" in session.get_server_info().lower()
     limit = f"max_statement_time = {milliseconds / 1000}" if is_mariadb else f"max_execution_time = {milliseconds}"
-    with made.cursor() as cursor:
+    with session.cursor() as cursor:
         cursor.execute(f"SET SESSION {limit}")
         cursor.execute("SET SESSION TRANSACTION READ ONLY")
-    return made
+    return session
 
 
 def _where(part: ScanPart | None, asked: Asked | None, read: Mapping[str, Value]) -> tuple[str, tuple[Any, ...]]:
-    """The clause, and what is bound in it."""
+    """Return the WHERE clause and its parameters."""
     conditions: list[str] = []
     bound: tuple[Any, ...] = ()
     if part is not None:
@@ -168,43 +167,43 @@ def _name(context: LookupContext) -> str:
 
 
 def _select(context: LookupContext, read: Mapping[str, Value]) -> str:
-    """The query for all rows."""
+    """Return the query for all rows."""
     return f"SELECT {', '.join(value.read for value in read.values()) or '1'} FROM {_name(context)} AS t"
 
 
 def _read(cursor: Any, context: LookupContext, columns: Sequence[Column]) -> dict[str, Value]:
-    """How each column is read; RunError if one is not there, or is of a type that does not fit."""
+    """Return the SQL expressions for each column; raise RunError if a column is missing or its type does not fit."""
     cursor.execute(f"SHOW COLUMNS FROM {_name(context)}", ())
     types = {row[0]: row[1].decode() if isinstance(row[1], bytes) else str(row[1]) for row in cursor.fetchall()}
     read = {}
     for column in columns:
-        found = types.get(column.name)
-        if found is None:
+        actual = types.get(column.name)
+        if actual is None:
             raise RunError(
                 f"MySQL refused a lookup: the table has no column {column.name!r}",
                 hint="declare the columns as the database has them",
                 path=f"tables.{context.table}",
             )
         root = parse_type(column.type).root
-        base = re.split(r"[( ]", found, maxsplit=1)[0]
-        unsigned = " unsigned" in found and root != "DECIMAL"
+        base = re.split(r"[( ]", actual, maxsplit=1)[0]
+        unsigned = " unsigned" in actual and root != "DECIMAL"
         if base not in _ACCEPTED[root] or unsigned:
             raise RunError(
-                f"column {column.name!r} is {column.type} here, but {found} in MySQL",
+                f"column {column.name!r} is {column.type} here, but {actual} in MySQL",
                 hint="declare a type that holds all values of it",
                 path=f"tables.{context.table}",
             )
         name = f"t.{quoted(column.name)}"
-        # MySQL writes six digits of a FLOAT; as a DOUBLE it has all.
+        # MySQL prints only six digits of a FLOAT, but all digits of a DOUBLE.
         value = f"({name} + 0e0)" if base == "float" else name
-        # It compares JSON with JSON, and a UUID with a UUID, whatever the other side is.
+        # Without the cast, MySQL would compare as JSON or as UUID, whatever the type of the other operand.
         read[column.name] = Value(read=value, compared=f"CAST({name} AS CHAR)" if base in ("json", "uuid") else value)
     return read
 
 
 @contextmanager
 def _failures(context: LookupContext) -> Iterator[None]:
-    """Raise what PyMySQL raises as a RunError, or as a SourceUnavailable where another attempt may help."""
+    """Raise errors of PyMySQL as RunError, or as SourceUnavailable if another attempt may succeed."""
     try:
         yield
     except pymysql.MySQLError as error:

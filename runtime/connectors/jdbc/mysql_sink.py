@@ -1,7 +1,7 @@
-"""MySQL and MariaDB as the target of a sink: their types, their catalog, and the statements that only they write so.
+"""MySQL and MariaDB as sink targets: their types, their catalog, and the statements in their dialect.
 
-Tables must be of InnoDB, since others cannot take a micro-batch back. Types are compared as the catalog has them, such
-as ``decimal(10,2)``.
+Tables must use InnoDB, because other engines cannot roll back a micro-batch. Types are compared in the catalog's form,
+such as ``decimal(10,2)``.
 """
 
 from __future__ import annotations
@@ -56,15 +56,15 @@ _LOCK_SECONDS = 3600
 @contextmanager
 def _transaction(target: Target) -> Iterator[Any]:
     try:
-        made = connection(target.options, target.name)
+        session = connection(target.options, target.name)
         try:
-            with made.cursor() as cursor:
+            with session.cursor() as cursor:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
                 cursor.execute("BEGIN")
                 yield cursor
-            made.commit()
+            session.commit()
         finally:
-            made.close()  # rolls back what was not committed
+            session.close()  # rolls back an uncommitted transaction
     except pymysql.MySQLError as error:
         text, name = told(error, target.options), target.options["table-name"]
         if passes(error):
@@ -74,7 +74,7 @@ def _transaction(target: Target) -> Iterator[Any]:
 
 
 def _place(cursor: Any, target: Target) -> tuple[str, str]:
-    """The database and the table."""
+    """Return the names of the database and the table."""
     *database, table = split_name(target.options["table-name"])
     if not database:
         cursor.execute("SELECT DATABASE()", ())
@@ -83,23 +83,26 @@ def _place(cursor: Any, target: Target) -> tuple[str, str]:
 
 
 def _find(cursor: Any, target: Target) -> Found | None:
-    place = _place(cursor, target)
+    schema_and_table = _place(cursor, target)
     where = "WHERE table_schema = %s AND table_name = %s"
-    cursor.execute(f"SELECT table_type, engine, create_time FROM information_schema.tables {where}", place)
-    about = cursor.fetchone()
-    if about is None:
+    cursor.execute(f"SELECT table_type, engine, create_time FROM information_schema.tables {where}", schema_and_table)
+    description = cursor.fetchone()
+    if description is None:
         return None
-    if about[0] != "BASE TABLE" or about[1] != "InnoDB":
+    if description[0] != "BASE TABLE" or description[1] != "InnoDB":
         raise RunError(
             f"{target.options['table-name']!r} in MySQL is no table of InnoDB, which could take a batch back",
             hint="write to a table, and not to a view; ALTER TABLE ... ENGINE = InnoDB",
             path=target.path,
         )
-    facts = "column_name, column_type, is_nullable, collation_name, extra"
-    cursor.execute(f"SELECT {facts} FROM information_schema.columns {where} ORDER BY ordinal_position", place)
+    selected = "column_name, column_type, is_nullable, collation_name, extra"
+    cursor.execute(
+        f"SELECT {selected} FROM information_schema.columns {where} ORDER BY ordinal_position", schema_and_table
+    )
     columns = cursor.fetchall()
     cursor.execute(
-        f"SELECT index_name, column_name, sub_part FROM information_schema.statistics {where} AND non_unique = 0", place
+        f"SELECT index_name, column_name, sub_part FROM information_schema.statistics {where} AND non_unique = 0",
+        schema_and_table,
     )
     indexes: dict[str, list[tuple[Any, Any]]] = defaultdict(list)
     for index, column, part in cursor.fetchall():
@@ -108,21 +111,21 @@ def _find(cursor: Any, target: Target) -> Found | None:
     unique = [frozenset(name for name, _ in parts) for parts in indexes.values()]
     _refuse_key(target, {column[0]: column[3] for column in columns}, unique, numbered)
     return Found(
-        schema=place[0],
-        table=place[1],
+        schema=schema_and_table[0],
+        table=schema_and_table[1],
         columns={column[0]: str(column[1]) for column in columns},
         required=frozenset(column[0] for column in columns if column[2] == "NO"),
         unique=tuple(
             frozenset(name for name, _ in parts) for parts in indexes.values() if all(part is None for _, part in parts)
         ),
-        made=None if about[2] is None else str(about[2]),
+        made=None if description[2] is None else str(description[2]),
     )
 
 
 def _refuse_key(
     target: Target, collations: Mapping[str, str | None], unique: Sequence[frozenset[str]], numbered: set[str]
 ) -> None:
-    """RunError if MySQL would take two keys for one, or replace rows by other columns than the key."""
+    """Raise RunError if MySQL would treat two keys as equal, or replace rows by columns other than the key."""
     key = frozenset(target.primary_key)
     for name in target.primary_key:
         collation = collations.get(name)
@@ -167,14 +170,14 @@ def _type(column: Column, target: Target) -> str:
         return f"varchar({digits})"
     if root in ("BINARY", "VARBINARY") and digits <= _LONGEST_KEY:
         return f"varbinary({digits})"
-    found = _TYPES["STRING" if data_type.is_text else "BYTES" if "BINARY" in root else root]
-    if column.name in target.primary_key and found in ("longtext", "longblob"):
+    sql_type = _TYPES["STRING" if data_type.is_text else "BYTES" if "BINARY" in root else root]
+    if column.name in target.primary_key and sql_type in ("longtext", "longblob"):
         raise RunError(
             f"column {column.name!r} of the key is {column.type}: MySQL has no key of that length",
             hint=f"declare it VARCHAR(n) or VARBINARY(n) of at most {_LONGEST_KEY}, or create the table in MySQL",
             path=target.path,
         )
-    return found
+    return sql_type
 
 
 def _fits(column: Column, found: str) -> bool:
@@ -217,7 +220,7 @@ def _load(cursor: Any, stage: Stage, names: Sequence[str], rows: Sequence[Row]) 
 
 
 def _lock(cursor: Any, number: int) -> None:
-    # The lock is the connection's, which a transaction has for its own, and goes after the commit.
+    # The lock belongs to the connection, which each transaction opens for itself. It is released after the commit.
     cursor.execute("SELECT GET_LOCK(%s, %s)", (f"hintplan {number:016x}", _LOCK_SECONDS))
     if cursor.fetchone()[0] != 1:
         raise Passing("MySQL did not give the lock of the sink: another run writes to the table")
@@ -239,7 +242,7 @@ MYSQL = Server(
     f"batch_id bigint NOT NULL, PRIMARY KEY (sink, query_id)) ENGINE = InnoDB {_BINARY}",
     remember="INSERT INTO {commits} VALUES (%s, %s, %s) ON DUPLICATE KEY UPDATE "
     "batch_id = GREATEST(batch_id, VALUES(batch_id))",
-    # By an outer join no column must have a value: of what is to be deleted there is only the key.
+    # The outer join makes all columns nullable, because a row to be deleted has only its key.
     create_stage=f"CREATE TABLE {{stage}} ENGINE = InnoDB AS SELECT {{columns}}, CAST(0 AS SIGNED) AS {OP}, "
     f"CAST('' AS CHAR(40)) AS {PART} FROM (SELECT 1 AS one) AS o LEFT JOIN {{target}} AS t ON FALSE LIMIT 0",
     tables="SELECT table_name FROM information_schema.tables WHERE table_schema = %s AND table_name LIKE %s",

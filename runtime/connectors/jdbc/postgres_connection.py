@@ -1,4 +1,4 @@
-"""How a lookup, a scan and a sink connect to PostgreSQL, and which of its errors may be over at the next attempt."""
+"""Connections to PostgreSQL for lookups, scans and sinks, and the classification of transient errors."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from hintplan.runtime.lookup.sources.hosts import refuse_link_local
 from hintplan.runtime.secrets import resolve
 
 _PASSING = ("08", "40", "53", "55P03", "57", "58")
-"""Beginnings of the SQLSTATEs of what may be over at the next attempt: connections, conflicts, resources, shutdowns."""
+"""Prefixes of the SQLSTATEs of transient errors: connections, conflicts, lack of resources and shutdowns."""
 
 _REFUSED = re.compile(
     r"authentication failed|no password supplied|(?:role|user|database) .* does not exist|no pg_hba\.conf entry"
     r"|not permitted to log in|permission denied for database|does not support SSL|certificate"
 )
-"""What libpq says of a connection that is refused for good; it has no SQLSTATE of connections."""
+"""libpq's messages for a connection that is refused permanently; such an error has no SQLSTATE."""
 
 REFUSED_HINT = "check 'username', the variable that 'password' refers to, and the database in 'url'"
 
 
 def is_refused(error: psycopg.Error) -> bool:
-    """Whether the server has refused the user or the database, or how it was asked, as it would again."""
+    """Return true if the server refused the user, the database or the kind of connection, and would do so again."""
     return error.sqlstate is None and _REFUSED.search(str(error)) is not None
 
 
 def passes(error: psycopg.Error) -> bool:
-    """Whether another attempt may help: the server was not reached, or has refused for a reason that passes."""
+    """Return true if another attempt may succeed: the server was unreachable, or its error is transient."""
     if error.sqlstate is not None:
         return error.sqlstate.startswith(_PASSING)
     return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) and not is_refused(error)
 
 
 def connection_settings(options: Mapping[str, str], table: str, session: str) -> dict[str, Any]:
-    """What psycopg connects with for ``table``; ``session`` are settings of the session, as the server takes them.
+    """Return psycopg's connection arguments for ``table``; ``session`` are server settings for the session.
 
-    RunError if the url is wrong, or if its host has a link-local address.
+    Raises RunError if the url is invalid, or if its host has a link-local address.
     """
     path = f"tables.{table}.options.url"
     try:

@@ -1,9 +1,9 @@
 """Lookups in PostgreSQL through psycopg 3: ``'connector' = 'jdbc', 'url' = 'jdbc:postgresql://...'``.
 
-Many keys are one query. Connections come from a pool in each Python worker. Their sessions are read-only, in UTC, and
-end a statement after ``statement.timeout``. The first lookup asks the server for the table's column types, so a table
-or column that does not fit fails before any key is looked up. A lost connection, a timeout and a server that is
-starting are worth another attempt; the pool drops dead connections as soon as one is found.
+One query looks up many keys. Each Python worker has a pool of connections. Their sessions are read-only, in UTC, and
+end a statement after ``statement.timeout``. The first lookup reads the column types of the table. A table or column
+that does not fit thus fails before any key is looked up. A lost connection, a timeout and a starting server are
+retried. The pool drops all dead connections as soon as one fails.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class PostgresLookup(LookupFunction):
                 with self._pool.connection() as connection:
                     rows = connection.execute(self._query.scan.statement, parameters, binary=True).fetchall()
             except PoolTimeout:
-                psycopg.connect(**_connection_settings(self._context)).close()  # says why, if it fails
+                psycopg.connect(**_connection_settings(self._context)).close()  # raises the reason if this fails, too
                 raise
             except psycopg.OperationalError:
                 self._pool.check()
@@ -137,7 +137,7 @@ class PostgresScan(ScanFunction):
         return self.scan_part(context, None, None)
 
     def scan_part(self, context: LookupContext, part: ScanPart | None, asked: Asked | None) -> Iterator[pa.RecordBatch]:
-        """The rows of ``part``, or all, for which ``asked`` is true."""
+        """Yield the rows of ``part``, or of the whole table, that satisfy the condition ``asked``."""
         schema = pa.schema([(column.name, to_arrow(column.type)) for column in context.columns])
         with failures(context), psycopg.connect(**_connection_settings(context)) as connection:
             query, bound = scan_query(context, _probe(connection, context), part, asked)
@@ -151,7 +151,7 @@ class PostgresScan(ScanFunction):
 
 @contextmanager
 def failures(context: LookupContext) -> Iterator[None]:
-    """Raise what psycopg raises as a RunError, or as a SourceUnavailable where another attempt may help."""
+    """Raise errors of psycopg as RunError, or as SourceUnavailable if another attempt may succeed."""
     try:
         yield
     except psycopg.Error as error:

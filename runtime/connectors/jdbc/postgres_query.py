@@ -1,9 +1,10 @@
-"""The SQL that looks keys up in PostgreSQL, made from the types that the table has.
+"""SQL queries that look up keys in PostgreSQL, built from the column types of the table.
 
-Identifiers are quoted and values bound; statements are to be executed with parameters, if only with ``()``. One key
-column is compared with ``= ANY(array)``, several with the rows of unnested arrays. How a declared column may
-be stored is in ``_ACCEPTED``; a text column may be anything that PostgreSQL can write as text, and arrays, maps and
-rows may be JSON. What would lose digits is refused, with the type to declare.
+Identifiers are quoted and values are bound. Statements must be executed with parameters, even if these are only ``()``.
+One key column is compared with ``= ANY(array)``, several with the rows of unnested arrays.
+
+``_ACCEPTED`` lists the database types for each declared type. A text column may have any type that PostgreSQL can cast
+to text; arrays, maps and rows may be JSON. A type that would lose digits is refused, with the type to declare.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ _KEY_CASTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanQuery:
-    """A query and what turns its values into those of the columns; None where they are that already."""
+    """A query with a decoder for each column; None for a column whose values need no decoding."""
 
     statement: sql.Composed
     columns: tuple[Column, ...]
@@ -61,19 +62,19 @@ class ScanQuery:
     table: str
 
     def decode(self, rows: Sequence[Row]) -> Sequence[Row]:
-        """The rows with every value as its column's type has it; RunError naming the column if one does not fit."""
-        changing = [(at, decode) for at, decode in enumerate(self.decoders) if decode is not None]
+        """Return the rows with each value in its column's type; raise RunError if a value does not fit."""
+        changing = [(index, decode) for index, decode in enumerate(self.decoders) if decode is not None]
         if not changing:
             return rows
         return [self._decoded(list(row), changing) for row in rows]
 
     def _decoded(self, row: list[Any], changing: list[tuple[int, Decoder]]) -> Row:
-        for at, decode in changing:
+        for index, decode in changing:
             try:
-                row[at] = None if row[at] is None else decode(row[at])
+                row[index] = None if row[index] is None else decode(row[index])
             except ValueError as error:
                 raise RunError(
-                    f"column {self.columns[at].name!r} in PostgreSQL holds a value that does not fit: {error}",
+                    f"column {self.columns[index].name!r} in PostgreSQL holds a value that does not fit: {error}",
                     hint="declare the column wide enough",
                     path=f"tables.{self.table}",
                 ) from None
@@ -82,7 +83,7 @@ class ScanQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyQuery:
-    """A query for many keys at once: one array for each key column."""
+    """A query for many keys at once, with one array for each key column."""
 
     scan: ScanQuery
     shape: RowShape
@@ -90,14 +91,14 @@ class KeyQuery:
     texts: tuple[int, ...]
 
     def parameters(self, keys: Sequence[Key]) -> tuple[list[Any], ...] | None:
-        """An array for each key column, of the keys that the database could have at all; None if there are none."""
+        """Return one array per key column, without keys that cannot occur in the database; None if none is left."""
         if self.uuids or self.texts:
             keys = [key for key in keys if self._possible(key)]
         return tuple(list(values) for values in zip(*keys, strict=True)) if keys else None
 
     def _possible(self, key: Key) -> bool:
-        # PostgreSQL has no NUL in texts and answers one with an error, which would fail every other key as well.
-        return not any("\0" in key[at] for at in self.texts) and all(_is_uuid(key[at]) for at in self.uuids)
+        # PostgreSQL rejects a NUL in a text, and the error would fail all other keys, too.
+        return not any("\0" in key[index] for index in self.texts) and all(_is_uuid(key[index]) for index in self.uuids)
 
     def match(self, keys: Sequence[Key], rows: Sequence[Row]) -> list[list[Row]]:
         refuse_excess(rows, self.scan.table)
@@ -105,9 +106,9 @@ class KeyQuery:
 
 
 def probe_query(context: LookupContext) -> sql.Composed:
-    """A query without rows, whose description tells the types of the fetched columns."""
-    names = sql.SQL(", ").join(_column(name) for name in RowShape.of(context).fetched)
-    return sql.SQL("SELECT {} FROM {} AS t LIMIT 0").format(names, _table(context))
+    """Return a query without rows, whose description contains the types of the fetched columns."""
+    columns = sql.SQL(", ").join(_column(name) for name in RowShape.of(context).fetched)
+    return sql.SQL("SELECT {} FROM {} AS t LIMIT 0").format(columns, _table(context))
 
 
 def scan_query(
@@ -116,8 +117,9 @@ def scan_query(
     part: ScanPart | None = None,
     asked: Asked | None = None,
 ) -> tuple[ScanQuery, tuple[Any, ...]]:
-    """The rows of ``part``, or all, for which ``asked`` is true, and the parameters; ``types`` are oid and name of the
-    type of each column, as probed.
+    """Return the query for the rows of ``part``, or of the whole table, that satisfy ``asked``, and its parameters.
+
+    ``types`` are the oid and the name of each column's type, as probed.
     """
     scan = _selection(context, context.columns, types)
     conditions: list[sql.Composed] = []
@@ -136,13 +138,13 @@ def scan_query(
 
 
 def _read(context: LookupContext, column: Column, types: Mapping[str, tuple[int, str]]) -> sql.Composed:
-    """The value of a column as it is read."""
+    """Return the SQL expression that reads a column."""
     as_text, _ = _reading(context, column, *types[column.name])
     return _column(column.name) + sql.SQL("::text" if as_text else "")
 
 
 def key_query(context: LookupContext, types: Mapping[str, tuple[int, str]]) -> KeyQuery:
-    """The rows of many keys; RunError if a column cannot be read, or not be looked up by."""
+    """Return the query for many keys; raise RunError if a column cannot be read, or cannot be a lookup key."""
     shape = RowShape.of(context)
     declared = {column.name: column for column in (*context.keys, *context.columns)}
     scan = _selection(context, tuple(declared[name] for name in shape.fetched), types)
@@ -151,8 +153,8 @@ def key_query(context: LookupContext, types: Mapping[str, tuple[int, str]]) -> K
         where = sql.SQL(" WHERE {} = ANY(%s::{}[])").format(_column(context.keys[0].name), sql.SQL(casts[0]))
     else:
         arrays = sql.SQL(", ").join(sql.SQL("%s::{}[]").format(sql.SQL(cast)) for cast in casts)
-        names = sql.SQL(", ").join(_column(column.name) for column in context.keys)
-        where = sql.SQL(" WHERE ({}) IN (SELECT * FROM unnest({}))").format(names, arrays)
+        key_columns = sql.SQL(", ").join(_column(column.name) for column in context.keys)
+        where = sql.SQL(" WHERE ({}) IN (SELECT * FROM unnest({}))").format(key_columns, arrays)
     return KeyQuery(
         scan=ScanQuery(
             statement=scan.statement + where + sql.SQL(" LIMIT {}").format(sql.Literal(MOST_ROWS + 1)),
@@ -161,8 +163,8 @@ def key_query(context: LookupContext, types: Mapping[str, tuple[int, str]]) -> K
             table=context.table,
         ),
         shape=shape,
-        uuids=tuple(at for at, cast in enumerate(casts) if cast == "uuid"),
-        texts=tuple(at for at, cast in enumerate(casts) if cast in ("text", "bpchar")),
+        uuids=tuple(index for index, cast in enumerate(casts) if cast == "uuid"),
+        texts=tuple(index for index, cast in enumerate(casts) if cast in ("text", "bpchar")),
     )
 
 
@@ -176,7 +178,7 @@ def _selection(context: LookupContext, columns: tuple[Column, ...], types: Mappi
 
 
 def _reading(context: LookupContext, column: Column, oid: int, name: str) -> tuple[bool, Decoder | None]:
-    """Whether the column is read as text, and what decodes its values."""
+    """Return true if the column is read as text, and the decoder of its values."""
     data_type = parse_type(column.type)
     root = data_type.root
     if data_type.is_text:
@@ -204,7 +206,7 @@ def _decoder(column: Column, data_type: DataType, oid: int) -> Decoder | None:
 
 
 def _key_cast(context: LookupContext, column: Column, oid: int, name: str) -> str:
-    """The type whose array is compared with the column, so that an index on the column serves."""
+    """Return the type of the array that is compared with the column, so that an index on the column is used."""
     data_type = parse_type(column.type)
     if data_type.is_text:
         if oid in (_TEXT, _VARCHAR):
@@ -236,12 +238,12 @@ def _column(name: str) -> sql.Composed:
 
 
 def _escaped(name: str) -> str:
-    # psycopg looks for placeholders in the whole statement, in identifiers too.
+    # psycopg parses placeholders in the whole statement, even in identifiers.
     return name.replace("%", "%%")
 
 
 def _is_uuid(text: str) -> bool:
-    # PostgreSQL reads other spellings too, but writes this one, and texts are equal if their characters are.
+    # PostgreSQL accepts other spellings, but always returns this one, and the engine compares keys as texts.
     try:
         return str(UUID(text)) == text
     except ValueError:

@@ -1,7 +1,6 @@
-"""PostgreSQL as the target of a sink: its types, its catalog, and the statements that only it writes like this.
+"""PostgreSQL as a sink target: its types, its catalog, and the statements in its dialect.
 
-Rows come by COPY into a staging table that is not logged. The catalog is asked for types as ``format_type`` writes
-them.
+COPY loads the rows into an unlogged staging table. Types are compared in the form of ``format_type``.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from hintplan.runtime.connectors.jdbc.target import OP, PART, Found, Passing, Ro
 from hintplan.runtime.lookup.sources.failures import redacted
 
 NAN = math.nan
-"""The one NaN, so that rows with it are equal to themselves."""
+"""A single NaN object, so that rows that contain it compare equal."""
 
 _TYPES = {
     "BOOLEAN": "boolean", "TINYINT": "smallint", "SMALLINT": "smallint", "INT": "integer", "BIGINT": "bigint",
@@ -110,7 +109,7 @@ def _find(cursor: Any, target: Target) -> Found | None:
         table=columns[0][1],
         columns={name: type_ for _, _, name, type_, *_ in columns},
         required=frozenset(name for _, _, name, _, required, _ in columns if required),
-        unique=tuple(frozenset(names) for (names,) in unique),
+        unique=tuple(frozenset(index_columns) for (index_columns,) in unique),
         made=columns[0][5],
     )
 

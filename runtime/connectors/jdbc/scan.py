@@ -1,8 +1,9 @@
-"""Tables of databases as sources: all rows that are there, once, read by the tasks of Spark with lookups' drivers.
+"""Database tables as sources: the tasks of Spark read all existing rows once, with the drivers of lookups.
 
-Each part of a table, by ranges of ``scan.partition.column``, is one query of one task. Parts are not read at one
-moment: what is committed in between is in those that are read later, as in Flink. In a stream, what a part had is
-pinned where anything depends on it, so that a batch which runs again has the same rows, though the table has changed.
+Each part of a table, a range of ``scan.partition.column``, is one query in one task. The parts are not read from one
+snapshot: a later part contains rows that were committed in the meantime, as in Flink. In a stream, the rows of a part
+are pinned if anything downstream depends on them. A batch that runs again then has the same rows, even if the table has
+changed.
 """
 
 from __future__ import annotations
@@ -39,9 +40,7 @@ _NO_LIMIT = {"statement.timeout": "0 ms"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableScan:
-    """What a task is told of the scan: where the rows are, how they are divided, which of them are asked for, and where
-    they are pinned.
-    """
+    """The part of a scan that runs in tasks: its source, parts, pushed-down condition, and place of pins."""
 
     context: LookupContext
     source: LookupSource
@@ -50,7 +49,7 @@ class TableScan:
     pins: PinPlace | None = None
 
     def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The rows of the parts whose numbers come."""
+        """Yield the rows of the parts whose numbers are in ``batches``."""
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 yield from self._read(number) if self.pins is None else self._pinned(number, self.pins)
@@ -60,7 +59,7 @@ class TableScan:
         yield from source.scan_part(self.context, self.parts[number], self.asked)
 
     def _pinned(self, number: int, place: PinPlace) -> Iterator[pa.RecordBatch]:
-        """The rows that this part had when it was first read in this batch."""
+        """Yield the rows that this part had when it was first read in this batch."""
         pins, token = batch_pins(place), token_of(_PART, number)
         heeded = pins.heeded()
         label = str(self.parts) if self.asked is None else f"{self.parts} {self.asked}"
@@ -72,8 +71,8 @@ class TableScan:
                 "read",
                 path=f"tables.{self.context.table}.options",
             )
-        found = heeded.get(token) or pins.find(token)
-        if found is None:
+        pin_of_part = heeded.get(token) or pins.find(token)
+        if pin_of_part is None:
             schema = pa.schema([(column.name, to_arrow(column.type)) for column in self.context.columns])
             rows = pa.Table.from_batches(self._read(number), schema)
             fresh = Pin(
@@ -85,8 +84,8 @@ class TableScan:
                 marks=np.zeros(1, np.bool_),
                 rows=rows,
             )
-            found = pins.publish(token, fresh)
-        yield from found.rows.to_batches(max_chunksize=65_536)
+            pin_of_part = pins.publish(token, fresh)
+        yield from pin_of_part.rows.to_batches(max_chunksize=65_536)
 
 
 def read(
@@ -98,7 +97,7 @@ def read(
     pins: PinPlace | None,
     asked: Asked | None,
 ) -> DataFrame:
-    """All rows of ``table``, or those ``asked`` for, as a stream in which they come once, in its first micro-batch."""
+    """Return the rows of ``table`` that satisfy ``asked``, or all, as a stream with a single micro-batch."""
     parts = _parts(table)
     registered = f"hintplan_jdbc_{uuid.uuid4().hex}"
     spark.dataSource.register(type("PartsSource", (PartsSource,), {"registered_as": registered}))
@@ -114,7 +113,7 @@ def read_batch(
     source: LookupSource,
     asked: Asked | None,
 ) -> DataFrame:
-    """All rows that ``table`` has, or those ``asked`` for."""
+    """Return the rows of ``table`` that satisfy ``asked``, or all."""
     parts = _parts(table)
     numbers = spark.range(0, len(parts), 1, len(parts)).toDF(_PART)
     return _scanned(numbers, name, table, columns, source, parts, None, asked)
@@ -135,7 +134,7 @@ def _scanned(
     asked: Asked | None,
 ) -> DataFrame:
     declared = {column.name: column for column in physical_columns(table)}
-    read = columns or tuple(declared)[:1]  # of rows without columns, Arrow does not tell how many there are
+    read = columns or tuple(declared)[:1]  # Arrow has no row count without columns
     wanted: tuple[Column, ...] = tuple(declared[column] for column in read)
     options: Mapping[str, str] = {**_NO_LIMIT, **table.options}
     context = LookupContext(table=name, options=options, keys=(), columns=wanted, declared=tuple(declared.values()))
@@ -148,7 +147,7 @@ def _rows(scan: TableScan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Rec
 
 
 class PartsSource(DataSource):
-    """The numbers of the parts of a table, each once: a stream that ends after its first micro-batch."""
+    """The part numbers of a table, each once, as a stream that ends after its first micro-batch."""
 
     registered_as: ClassVar[str]
 
@@ -161,7 +160,7 @@ class PartsSource(DataSource):
 
 
 class PartsReader(DataSourceStreamReader, available_now()):  # type: ignore[misc]
-    """An offset says whether the table has been read; how it is divided is not in it, so that this may change."""
+    """Plans all parts once. An offset records whether the table has been read, but not the parts, which may change."""
 
     def __init__(self, parts: int) -> None:
         self.parts = parts

@@ -1,8 +1,8 @@
-"""The jdbc sink of a database server: the tasks of Spark stage the rows of a micro-batch, the driver has them moved.
+"""The jdbc sink for database servers: Spark's tasks stage the rows of a micro-batch, and the driver moves them.
 
-With a PRIMARY KEY, the changes of a key come to one task in their order, which nets them; a replayed micro-batch writes
-what is already there. Without one, the database remembers the last micro-batch of each query, and a replayed one is
-skipped. No row passes through the driver. The table is created if it is not there.
+With a PRIMARY KEY, one task gets all changes of a key in their order, and nets them; a replayed micro-batch writes rows
+that already exist. Without a PRIMARY KEY, the database remembers the last micro-batch of each query, and a replayed
+micro-batch is skipped. No row passes through the driver. The sink creates a missing table.
 
 A batch job stages its whole result, and moves it in one transaction.
 """
@@ -50,40 +50,40 @@ class ServerBatch:
     target: Target
     checkpoint: str | None
     part: str = ""
-    """Tells this sink from others that the same query writes."""
+    """Distinguishes this sink from other sinks of the same query."""
     mark: Mark | None = None
-    """Takes what the target has after a batch; None on Spark Connect."""
+    """Records facts about the target after a batch; None on Spark Connect."""
 
     def __call__(self, df: DataFrame, batch_id: int) -> None:
         self.write(lambda: df, batch_id, lambda: df.sparkSession)
 
     def write(self, frame: Callable[[], DataFrame], batch_id: int, spark: Callable[[], SparkSession]) -> int:
-        """Write the rows, and say how many they were."""
+        """Write the rows, and return their number."""
         target, server = self.target, server_of(self.target)
         writer = query_id(spark(), self.checkpoint) + self.part
-        found = staging.attempted(target, lambda: staging.prepared(server, target, remembers=True))
+        existing = staging.attempted(target, lambda: staging.prepared(server, target, remembers=True))
         if not target.primary_key:
-            done = staging.attempted(target, lambda: staging.last_written(server, target, found, writer))
+            done = staging.attempted(target, lambda: staging.last_written(server, target, existing, writer))
             if not staging.is_next(server, target, done, batch_id):
                 return 0
-        staged = _written(server, target, found, frame(), writer, (writer, batch_id))
+        staged = _written(server, target, existing, frame(), writer, (writer, batch_id))
         if self.mark is not None and staged.moved:
             batch = batch_id if staged.remembered else None
-            self.mark(batch_id, {"batch": batch, "made": found.made, "rows": staged.upserts > 0})
+            self.mark(batch_id, {"batch": batch, "made": existing.made, "rows": staged.upserts > 0})
         return staged.rows
 
     def write_all(self, df: DataFrame) -> None:
         """Write the result of a batch job, which is not replayed."""
         target, server = self.target, server_of(self.target)
-        found = staging.attempted(target, lambda: staging.prepared(server, target, remembers=not target.primary_key))
-        _written(server, target, found, df, "", None)
+        existing = staging.attempted(target, lambda: staging.prepared(server, target, remembers=not target.primary_key))
+        _written(server, target, existing, df, "", None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """How many ``rows`` there were, and how many were ``moved`` of them, ``upserts`` among these.
+    """The number of ``rows``, how many were ``moved`` after netting, and how many of these were ``upserts``.
 
-    ``remembered`` says that the target has noted the batch.
+    ``remembered`` is true if the target has recorded the batch.
     """
 
     rows: int
@@ -95,7 +95,7 @@ class Written:
 def _written(
     server: Server, target: Target, found: Found, frame: DataFrame, writer: str, commit: tuple[str, int] | None
 ) -> Written:
-    """Stage the rows of ``frame`` by its tasks and move them."""
+    """Stage the rows of ``frame`` in its tasks, and move them."""
     stage = staging.attempted(target, lambda: staging.new_stage(server, target, found, writer))
     try:
         staged = map_in_arrow(_divided(frame, target), Staging(target=target, stage=stage), _SCHEMA).collect()
@@ -117,13 +117,13 @@ def _moved(
     rows: int,
     commit: tuple[str, int] | None,
 ) -> bool:
-    """Move the rows, and say whether the target remembers ``commit``, as it must without a key."""
+    """Move the rows; return true if the target has recorded ``commit``, as a target without a key must."""
 
     def move(commit: tuple[str, int] | None) -> None:
         staging.move(server, target, found, stage, parts, rows, commit)
 
     if commit is None and not target.primary_key:
-        # Whether a transaction was committed whose end was not heard of cannot be asked, and it would add rows again.
+        # After a lost connection, nobody knows if the transaction was committed; a retry could add rows twice.
         staging.attempted(_without_retries(target), partial(move, None))
         return False
     try:
@@ -133,7 +133,7 @@ def _moved(
     except RunError:
         if commit is None or not target.primary_key:
             raise
-        # Somebody else's table of commits, which this user may not write to; what else is wrong, is so again.
+        # The user may lack the right to write to another user's table of commits. Any other error occurs again.
         staging.attempted(target, partial(move, None))
         return False
     return commit is not None
@@ -145,60 +145,60 @@ def _without_retries(target: Target) -> Target:
 
 
 def _divided(frame: DataFrame, target: Target) -> DataFrame:
-    """The rows as tasks stage them: with a key, all changes of one are with one task, and have their order."""
+    """Return the rows in the order and the partitions for staging: with a key, one task gets all changes of a key."""
     texts = {
         column.name: F.to_json(quoted(column.name), _JSON)
         for column in target.columns
         if parse_type(column.type).root in NESTED
     }
     frame = frame.withColumns(texts) if texts else frame
-    most = target.options.get("sink.parallelism")
+    parallelism = target.options.get("sink.parallelism")
     if not target.primary_key:
-        return frame if most is None else frame.coalesce(int(most))
-    partitions = int(most or frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
+        return frame if parallelism is None else frame.coalesce(int(parallelism))
+    partitions = int(parallelism or frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
     placed = frame.withColumn(_PLACE, F.monotonically_increasing_id())
     return placed.repartition(partitions, *map(quoted, target.primary_key))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Staging:
-    """Stages the rows of a task: in ``mapInArrow``. A row comes out for each part, and one for their number."""
+    """Stages the rows of a task in ``mapInArrow``; yields a record per staged part, and one with the number of rows."""
 
     target: Target
     stage: Stage
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         staged = self._upserts(batches) if self.target.primary_key else self._inserts(batches)
-        for each in staged:
-            yield pa.record_batch([pa.array([value]) for value in each], schema=_STAGED)
+        for record in staged:
+            yield pa.record_batch([pa.array([value]) for value in record], schema=_STAGED)
 
     def _inserts(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str | None, int, int, int]]:
-        server, names = server_of(self.target), [column.name for column in self.target.columns]
+        server, columns = server_of(self.target), [column.name for column in self.target.columns]
         for batch in batches:
             if batch.num_rows:
-                for part, count in self._staged(server, UPSERT, names, list(self._rows(pa.table(batch), server))):
+                for part, count in self._staged(server, UPSERT, columns, list(self._rows(pa.table(batch), server))):
                     yield part, count, count, count
 
     def _upserts(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str | None, int, int, int]]:
-        found = [batch for batch in batches if batch.num_rows]
-        if not found:
+        filled = [batch for batch in batches if batch.num_rows]
+        if not filled:
             return
         server = server_of(self.target)
-        table = pa.Table.from_batches(found).sort_by(_PLACE)
+        table = pa.Table.from_batches(filled).sort_by(_PLACE)
         yield None, 0, 0, table.num_rows
         changes = self._net(table, server)
-        names = [column.name for column in self.target.columns]
+        all_columns = [column.name for column in self.target.columns]
         for op, columns, rows in (
-            (UPSERT, names, changes.upserts),
+            (UPSERT, all_columns, changes.upserts),
             (DELETE, list(self.target.primary_key), changes.deletes),
         ):
             for part, count in self._staged(server, op, columns, rows):
                 yield part, count, count if op == UPSERT else 0, 0
 
     def _net(self, table: pa.Table, server: Server) -> Net:
-        names = [column.name for column in self.target.columns]
+        columns = [column.name for column in self.target.columns]
         kinds = table.column(KIND).to_pylist() if KIND in table.column_names else [INSERT] * table.num_rows
-        return net(self._rows(table, server), kinds, key=[names.index(name) for name in self.target.primary_key])
+        return net(self._rows(table, server), kinds, key=[columns.index(name) for name in self.target.primary_key])
 
     def _rows(self, table: pa.Table, server: Server) -> Iterator[Row]:
         columns = (server.storage(table.column(column.name), column, self.target) for column in self.target.columns)
@@ -207,23 +207,26 @@ class Staging:
     def _staged(
         self, server: Server, op: int, names: list[str], rows: tuple[Row, ...] | list[Row]
     ) -> Iterator[tuple[str, int]]:
-        most = int(self.target.option("sink.buffer-flush.max-rows", "10000"))
-        for start in range(0, len(rows), most):
-            some = rows[start : start + most]
-            yield staging.stage_rows(server, self.target, self.stage, op, names, some), len(some)
+        max_rows = int(self.target.option("sink.buffer-flush.max-rows", "10000"))
+        for start in range(0, len(rows), max_rows):
+            chunk = rows[start : start + max_rows]
+            yield staging.stage_rows(server, self.target, self.stage, op, names, chunk), len(chunk)
 
 
 def writer(
     df: DataFrame, name: str, table: Table, *, checkpoint: str | None = None, mark: Mark | None = None
 ) -> DataStreamWriter:
-    """A writer into the table's database; RunError if the database has a table of that name that does not fit."""
+    """Return a writer into the table's database; raise RunError if the table exists and does not fit."""
     return written_by(_micro_batch(name, table, checkpoint=checkpoint, mark=mark), df, checkpoint)
 
 
 def micro_batch_writer(
     name: str, table: Table, *, checkpoint: str | None = None, part: str = "", mark: Mark | None = None
 ) -> Callable[[MicroBatch, int], int]:
-    """What writes a micro-batch; ``part`` tells the sinks of one query apart. RunError as :func:`writer`."""
+    """Return a function that writes a micro-batch; ``part`` distinguishes the sinks of one query.
+
+    Raises RunError in the cases of :func:`writer`.
+    """
     sink = _micro_batch(name, table, checkpoint=checkpoint, part=part, mark=mark)
     return lambda rows, batch: sink.write(rows.in_spark, batch, lambda: rows.spark)
 
@@ -238,52 +241,55 @@ def _micro_batch(
 
 
 def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
-    """What writes all rows in one transaction; RunError, now, as :func:`writer`."""
+    """Return a function that writes all rows in one transaction.
+
+    Raises RunError immediately in the cases of :func:`writer`.
+    """
     batch = ServerBatch(target=_target(name, table), checkpoint=None)
     _check(batch.target)
     return partial(batch.write_all, df)
 
 
 def batches_had(table: Table, writer: Callable[[], str | None], files_in: FilesIn) -> int:
-    """The last batch of ``writer`` that a table without a key has had, which the database remembers."""
+    """Return the last batch of ``writer``, which the database remembers for a table without a key."""
     query = None if table.primary_key else writer()
     if query is None or is_remote():
         return -1
     target = _target("", table)
     server = server_of(target)
-    found = staging.attempted(target, lambda: staging.checked(server, target))
-    if found is None:
+    existing = staging.attempted(target, lambda: staging.checked(server, target))
+    if existing is None:
         return -1
     staging.attempted(target, lambda: staging.prepared(server, target, remembers=True))
-    return staging.attempted(target, lambda: staging.last_written(server, target, found, query))
+    return staging.attempted(target, lambda: staging.last_written(server, target, existing, query))
 
 
 def lacks(table: Table, writer: Callable[[], str | None], had: Mapping[str, Any]) -> str | None:
-    """Return what the table lacks of what it ``had``; None if it has all of that.
+    """Return what the table lacks of the facts that it ``had``; None if nothing is missing.
 
-    Rows that somebody has deleted are not missed, unless all went with the table.
+    Deleted rows do not count as missing, unless the table was recreated or truncated and is empty.
     """
     target = _target("", table)
     server = server_of(target)
-    found = staging.attempted(target, lambda: staging.checked(server, target))
-    if found is None:
+    existing = staging.attempted(target, lambda: staging.checked(server, target))
+    if existing is None:
         return NOT_THERE
-    is_other = None not in (found.made, had["made"]) and found.made != had["made"]
-    if had["rows"] and is_other and staging.attempted(target, lambda: staging.is_empty(server, target, found)):
+    is_other = None not in (existing.made, had["made"]) and existing.made != had["made"]
+    if had["rows"] and is_other and staging.attempted(target, lambda: staging.is_empty(server, target, existing)):
         return EMPTIED
     if had["batch"] is None:
         return None
     query = writer() or ""
     return lacks_batches(
-        staging.attempted(target, lambda: staging.last_written(server, target, found, query)), had["batch"]
+        staging.attempted(target, lambda: staging.last_written(server, target, existing, query)), had["batch"]
     )
 
 
 def server_of(target: Target) -> Server:
-    """The server that the url names; RunError if its driver is not installed here."""
+    """Return the server for the url; raise RunError if its driver is not installed here."""
     kind = "mysql" if target.options["url"].startswith(MYSQL_URLS) else "postgres"
-    found: Server = getattr(import_extra(f"hintplan.runtime.connectors.jdbc.{kind}_sink", kind, "jdbc"), kind.upper())
-    return found
+    server: Server = getattr(import_extra(f"hintplan.runtime.connectors.jdbc.{kind}_sink", kind, "jdbc"), kind.upper())
+    return server
 
 
 def _check(target: Target) -> None:

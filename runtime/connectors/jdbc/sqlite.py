@@ -1,12 +1,16 @@
-"""One SQLite table as a sink: its DDL, how Arrow columns become SQLite values, and one transaction a micro-batch.
+"""An SQLite table as a sink: its DDL, the conversion of Arrow columns to SQLite values, and its transactions.
 
-Identifiers are quoted and values bound. Types: integers and BOOLEAN are INTEGER, FLOAT and DOUBLE are REAL (NaN becomes
-NULL, which SQLite has instead), text is TEXT, bytes are BLOB. What SQLite has no type for is TEXT: DECIMAL with all its
-digits, since REAL would round it (``CAST(x AS REAL)`` to compare); DATE as ``2020-01-01``; TIMESTAMP(3) as
-``2020-01-01 00:00:00.000``, and TIMESTAMP_LTZ(3) the same in UTC with a ``Z``, with as many digits as declared. Such
-texts sort by time, and SQLite's date functions read them.
+Each micro-batch is one transaction. Identifiers are quoted and values are bound. Types in SQLite:
 
-Knows neither Spark nor plans' options, only columns, keys and rows.
+- Integers and BOOLEAN are INTEGER.
+- FLOAT and DOUBLE are REAL; SQLite stores NaN as NULL.
+- Texts are TEXT, and bytes are BLOB.
+- DECIMAL is TEXT, because REAL would round it; compare it with ``CAST(x AS REAL)``.
+- DATE is TEXT, such as ``2020-01-01``.
+- TIMESTAMP(3) is TEXT, such as ``2020-01-01 00:00:00.000``, with the declared number of digits. TIMESTAMP_LTZ(3) is the
+  same in UTC, with a ``Z``. These texts sort by time, and SQLite's date functions accept them.
+
+Knows neither Spark nor the options of plans, only columns, keys and rows.
 """
 
 from __future__ import annotations
@@ -46,12 +50,12 @@ _HINTS = {
     sqlite3.SQLITE_BUSY: "another program holds a lock on the file; let it end its transaction, then run again",
     sqlite3.SQLITE_CORRUPT: "restore the file from a backup, with the checkpoint of that time, or start both anew",
 }
-"""What to do about SQLite's primary result codes."""
+"""Hints for SQLite's primary result codes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SqliteTable:
-    """A table by name, with columns in order and the columns of its primary key, if it has one."""
+    """A table: its name, its columns in order, and its primary key, which may be empty."""
 
     name: str
     columns: tuple[Column, ...]
@@ -59,9 +63,12 @@ class SqliteTable:
 
 
 def check_target(path: str, table: SqliteTable) -> None:
-    """RunError if the file at ``path`` is no database, or holds a table of that name that differs. Creates nothing."""
+    """Raise RunError if the file at ``path`` is not a database, or has a different table of that name.
+
+    Creates nothing.
+    """
     try:
-        # mode=ro does not create the file; one that is not there yet has nothing that could be wrong.
+        # mode=ro does not create the file; a missing file cannot conflict with the table.
         connection = sqlite3.connect(uri(path, "ro"), uri=True, timeout=_WAIT_SECONDS)
     except sqlite3.OperationalError:
         return
@@ -77,13 +84,13 @@ def check_target(path: str, table: SqliteTable) -> None:
 
 
 def apply_net(path: str, table: SqliteTable, changes: Net, *, commit: tuple[str, int] | None = None) -> str:
-    """Delete and upsert by primary key, in one transaction; doing it again changes nothing.
+    """Delete and upsert by primary key, in one transaction; a second call changes nothing.
 
-    ``commit`` are the query and the number of the batch, which the database remembers. Return what tells the table from
-    another one that is made under its name.
+    ``commit`` is the query and the number of the batch, which the database records. The result distinguishes the table
+    from a later one with the same name.
     """
-    names = [column.name for column in table.columns]
-    values = [name for name in names if name not in table.primary_key]
+    columns = [column.name for column in table.columns]
+    values = [name for name in columns if name not in table.primary_key]
     update = ", ".join(f"{quoted(name)} = excluded.{quoted(name)}" for name in values)
     upsert = (
         f"{_insert(table)} ON CONFLICT ({', '.join(map(quoted, table.primary_key))}) "
@@ -100,9 +107,9 @@ def apply_net(path: str, table: SqliteTable, changes: Net, *, commit: tuple[str,
 
 
 def append_rows(path: str, table: SqliteTable, rows: Iterator[Row], *, query_id: str, batch_id: int) -> str:
-    """Insert ``rows`` unless this batch of this query was inserted before; return as :func:`apply_net`.
+    """Insert ``rows``, unless this batch of this query is already there; return the result of :func:`apply_net`.
 
-    The table ``hintplan_commits`` remembers, in the same transaction, the last batch of each query and sink.
+    The table ``hintplan_commits`` records the last batch of each query and sink, in the same transaction.
     """
     with _transaction(path, table) as connection:
         connection.execute(_CREATE_COMMITS)
@@ -121,62 +128,62 @@ def append_rows(path: str, table: SqliteTable, rows: Iterator[Row], *, query_id:
 
 
 def last_written(path: str, table: str, query_id: str) -> int:
-    """The last batch of a query that ``table`` has, -1 if there is none."""
-    found = _asked(path, f"SELECT batch_id FROM {_COMMITS} WHERE sink = ? AND query_id = ?", table, query_id)
-    return -1 if found is None else int(found[0])
+    """Return the last batch of a query that ``table`` has, or -1 if there is none."""
+    row = _asked(path, f"SELECT batch_id FROM {_COMMITS} WHERE sink = ? AND query_id = ?", table, query_id)
+    return -1 if row is None else int(row[0])
 
 
 def is_there(path: str, table: str) -> bool:
-    """Return true if there is a table of that name."""
+    """Return true if the database has a table of that name."""
     return _asked(path, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", table) is not None
 
 
 def made_of_empty(path: str, table: str) -> str | None:
-    """Return what tells an empty table from another one that was there under its name; None of one with rows."""
+    """Return the value that distinguishes an empty table from an earlier one of its name, or None if it has rows."""
     if _asked(path, f"SELECT 1 FROM {quoted(table)} LIMIT 1") is not None:
         return None
-    found = _asked(path, "PRAGMA schema_version")
-    return None if found is None else str(found[0])
+    row = _asked(path, "PRAGMA schema_version")
+    return None if row is None else str(row[0])
 
 
 def _made(connection: sqlite3.Connection) -> str:
-    """What tells a table from another one of its name: the number of times that anything was made or dropped."""
+    """Return the value that distinguishes a table from an earlier one of its name: the database's schema version."""
     return str(connection.execute("PRAGMA schema_version").fetchone()[0])
 
 
 def _asked(path: str, query: str, *values: str) -> tuple[Any, ...] | None:
-    """The first row; None if there is none, nor what it is asked of. What is wrong with that, check_target says."""
+    """Return the first row of a query; None without row, table or database. :func:`check_target` reports errors."""
     try:
         connection = sqlite3.connect(uri(path, "ro"), uri=True, timeout=_WAIT_SECONDS)
         try:
-            found: tuple[Any, ...] | None = connection.execute(query, values).fetchone()
+            row: tuple[Any, ...] | None = connection.execute(query, values).fetchone()
         finally:
             connection.close()
     except sqlite3.Error:
         return None
-    return found
+    return row
 
 
 def unopened(path: str) -> str | None:
-    """Return why SQLite cannot open or make the file at ``path``, which it does not say; None if nobody knows."""
-    above = os.path.dirname(path) or "."
-    if (link := link_to_nowhere(above)) is not None:
+    """Return the reason why SQLite cannot open or create the file at ``path``, or None if it is unknown."""
+    parent = os.path.dirname(path) or "."
+    if (link := link_to_nowhere(parent)) is not None:
         return link
     if os.path.isdir(path):
         return "it is a directory"
-    if not os.path.isdir(above):
-        return f"{above} is a file" if os.path.exists(above) else f"there is no directory {above}"
+    if not os.path.isdir(parent):
+        return f"{parent} is a file" if os.path.exists(parent) else f"there is no directory {parent}"
     return None
 
 
 def insert_rows(path: str, table: SqliteTable, rows: Iterator[Row]) -> None:
-    """Insert ``rows``, in one transaction; doing it again inserts them again."""
+    """Insert ``rows`` in one transaction; a second call inserts them again."""
     with _transaction(path, table) as connection:
         connection.executemany(_insert(table), rows)
 
 
 def storage_columns(table: pa.Table, columns: tuple[Column, ...]) -> list[list[Any]]:
-    """The columns of ``table`` as lists of what SQLite stores, in the order of ``columns``."""
+    """Return the columns of ``table`` as lists of SQLite values, in the order of ``columns``."""
     return [_storage(table.column(column.name), column) for column in columns]
 
 
@@ -191,7 +198,7 @@ def _storage(values: pa.ChunkedArray, column: Column) -> list[Any]:
     elif data_type.root in ("FLOAT", "DOUBLE"):
         values = pc.if_else(pc.is_nan(values), None, values)
     elif data_type.root in ("TIMESTAMP", "TIMESTAMP_LTZ"):
-        # By way of int64, as printing a zoned timestamp needs a time zone database, which small images lack.
+        # Via int64, because printing a zoned timestamp needs a time zone database, which small container images lack.
         moments = values.cast(pa.timestamp("us", values.type.tz)).cast(pa.int64()).cast(pa.timestamp("us"))
         digits = data_type.precision or 0
         values = pc.utf8_slice_codeunits(moments.cast(pa.string()), 0, 19 + (1 + digits if digits else 0))
@@ -203,7 +210,7 @@ def _storage(values: pa.ChunkedArray, column: Column) -> list[Any]:
 
 @contextmanager
 def _transaction(path: str, table: SqliteTable) -> Iterator[sqlite3.Connection]:
-    """A connection in a write transaction on a database that has ``table``: committed at the end, or rolled back."""
+    """Open a write transaction on a database with ``table``; commit it at the end, or roll it back after an error."""
     try:
         connection = sqlite3.connect(path, timeout=_WAIT_SECONDS, isolation_level=None)
     except sqlite3.OperationalError as error:
@@ -223,17 +230,17 @@ def _transaction(path: str, table: SqliteTable) -> Iterator[sqlite3.Connection]:
             f"SQLite refused to write to table {table.name!r} in {path}: {error}", hint=_HINTS.get(code)
         ) from error
     finally:
-        connection.close()  # rolls back what was not committed
+        connection.close()  # rolls back an uncommitted transaction
 
 
 def _check_columns(connection: sqlite3.Connection, table: SqliteTable) -> bool:
-    """Whether the table exists; RunError if it does with other columns or another primary key."""
-    found = connection.execute(f"PRAGMA table_info({quoted(table.name)})").fetchall()
-    if not found:
+    """Return true if the table exists; raise RunError if it has other columns or another primary key."""
+    table_info = connection.execute(f"PRAGMA table_info({quoted(table.name)})").fetchall()
+    if not table_info:
         return False
     expected = [f"{column.name} {_storage_class(column)}" for column in table.columns]
-    existing = [f"{name} {_affinity(declared)}" for _, name, declared, *_ in found]
-    key = tuple(name for _, name, _, _, _, position in sorted(found, key=lambda row: row[5]) if position)
+    existing = [f"{name} {_affinity(declared)}" for _, name, declared, *_ in table_info]
+    key = tuple(name for _, name, _, _, _, position in sorted(table_info, key=lambda row: row[5]) if position)
     if sorted(expected) != sorted(existing) or (table.primary_key and set(key) != set(table.primary_key)):
         raise RunError(
             f"table {table.name!r} exists in the database, but not as this sink would create it",
@@ -258,8 +265,8 @@ def _create(table: SqliteTable) -> str:
 
 
 def _insert(table: SqliteTable) -> str:
-    names = ", ".join(quoted(column.name) for column in table.columns)
-    return f"INSERT INTO {quoted(table.name)} ({names}) VALUES ({', '.join('?' * len(table.columns))})"
+    columns = ", ".join(quoted(column.name) for column in table.columns)
+    return f"INSERT INTO {quoted(table.name)} ({columns}) VALUES ({', '.join('?' * len(table.columns))})"
 
 
 def _storage_class(column: Column) -> str:
@@ -267,7 +274,7 @@ def _storage_class(column: Column) -> str:
 
 
 def _affinity(declared: str) -> str:
-    """The type affinity of a declared column type, by SQLite's rules in their order."""
+    """Return the type affinity of a declared column type, by SQLite's rules in their order."""
     text = declared.upper()
     if "INT" in text:
         return "INTEGER"
@@ -279,10 +286,10 @@ def _affinity(declared: str) -> str:
 
 
 def uri(path: str, mode: str) -> str:
-    """The name by which SQLite opens the file at ``path`` in ``mode``, such as ``ro``."""
+    """Return the URI with which SQLite opens the file at ``path`` in ``mode``, such as ``ro``."""
     return "file:" + "".join(f"%{ord(c):02x}" if c in "?#%" else c for c in path) + f"?mode={mode}"
 
 
 def quoted(name: str) -> str:
-    """``name`` as an SQL identifier, whatever is in it."""
+    """Return ``name`` as a quoted SQL identifier."""
     return '"' + name.replace('"', '""') + '"'

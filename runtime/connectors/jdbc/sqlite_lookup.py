@@ -1,9 +1,9 @@
 """Lookups in an SQLite database: ``'connector' = 'jdbc', 'url' = 'jdbc:sqlite:...'``.
 
-The database is opened read-only. A key is one prepared query; asked for many keys, all are answered from one snapshot.
-There is no server to wait for, so keys are not put together into one query. Values are read as the jdbc sink writes
-them: DECIMAL, DATE and timestamps are text, BOOLEAN is 0 or 1; DECIMAL may be a number too. What does not fit its
-column fails the query.
+The database is opened read-only. Each key is one execution of a prepared query, because there are no round trips to
+save; the keys of one call are answered from one snapshot. Values are read in the form that the jdbc sink writes.
+DECIMAL, DATE and timestamps are text, and BOOLEAN is 0 or 1; DECIMAL may also be a number. A value that does not fit
+its column fails the query.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ class SqliteLookup(LookupFunction):
 
     def _rows(self, connection: sqlite3.Connection, key: Key) -> list[Row]:
         bound = [bind(value) for bind, value in zip(self._binders, key, strict=True)]
-        found = connection.execute(self._query, bound).fetchall()
-        refuse_excess(found, self._context.table)
-        return self._shape.match([key], self._decode(found))[0]
+        stored = connection.execute(self._query, bound).fetchall()
+        refuse_excess(stored, self._context.table)
+        return self._shape.match([key], self._decode(stored))[0]
 
     def close(self) -> None:
         if self._connection is not None:
@@ -85,7 +85,10 @@ class SqliteScan(ScanFunction):
         return self.scan_part(context, None, None)
 
     def scan_part(self, context: LookupContext, part: ScanPart | None, asked: None) -> Iterator[pa.RecordBatch]:
-        """The rows of ``part``, or all; SQLite, whose columns hold values of any type, is asked for no others."""
+        """Yield the rows of ``part``, or of the whole table.
+
+        There is no condition ``asked``, because an SQLite column can hold values of any type.
+        """
         where = "" if part is None else f" WHERE {_column(part.column)} BETWEEN ? AND ?"
         schema = pa.schema([(column.name, to_arrow(column.type)) for column in context.columns])
         size = int(context.options.get("scan.fetch-size", "10000"))
@@ -111,9 +114,9 @@ def _connect(context: LookupContext) -> sqlite3.Connection:
 
 
 def _select(context: LookupContext, columns: Sequence[Column]) -> str:
-    # Qualified names, for SQLite takes a quoted name of no column for a text.
-    names = ", ".join(_column(column.name) for column in columns) or "1"
-    return f"SELECT {names} FROM {quoted(context.options['table-name'])} AS t"
+    # Column names must be qualified: SQLite treats a quoted name as a text if no such column exists.
+    column_list = ", ".join(_column(column.name) for column in columns) or "1"
+    return f"SELECT {column_list} FROM {quoted(context.options['table-name'])} AS t"
 
 
 def _column(name: str) -> str:
@@ -141,7 +144,7 @@ def _failures(context: LookupContext) -> Iterator[None]:
 
 
 def _decoding(context: LookupContext, columns: Sequence[Column]) -> Callable[[list[Row]], list[Row]]:
-    """What turns rows as SQLite stores them into rows of the columns' types; RunError if a value does not fit."""
+    """Return a function that converts SQLite's rows to the columns' types, and raises RunError for an invalid value."""
     decoders = [(column.name, _decoder(column)) for column in columns]
 
     def decode_value(name: str, decode: Decoder, value: Any) -> Any:
@@ -185,7 +188,7 @@ def _misfit(value: Any, data_type: DataType) -> Any:
 
 
 def _binder(column: Column) -> Callable[[Any], Any]:
-    """How a key value is bound, in the form in which the jdbc sink stores it."""
+    """Return a function that converts a key value to the form in which the jdbc sink stores it."""
     data_type = parse_type(column.type)
     if data_type.root == "DECIMAL":
         fit = decimal_decoder(column.type)

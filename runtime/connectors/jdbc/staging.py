@@ -1,6 +1,6 @@
-"""What a sink says to a database server: prepare the target, stage rows, move them in one transaction.
+"""The sink's operations on a database server: prepare the target, stage rows, and move them in one transaction.
 
-The same for all servers (:class:`~hintplan.runtime.connectors.jdbc.target.Server`). Knows no Spark.
+They are the same for all servers (:class:`~hintplan.runtime.connectors.jdbc.target.Server`). Knows no Spark.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ Done = TypeVar("Done")
 
 
 def attempted(target: Target, do: Callable[[], Done]) -> Done:
-    """What ``do`` gives, tried again ``sink.max-retries`` times while it fails for a reason that may pass.
+    """Return the result of ``do``; after a transient error, try again up to ``sink.max-retries`` times.
 
-    Each pause is a second longer than the one before it, as Flink's sink has them.
+    As in Flink's sink, each pause is a second longer than the pause before it.
     """
     retries = int(target.option("sink.max-retries", "3"))
     for attempt in range(retries + 1):
@@ -47,58 +47,58 @@ def attempted(target: Target, do: Callable[[], Done]) -> Done:
 
 
 def checked(server: Server, target: Target) -> Found | None:
-    """The target as the server has it, None if it has none; RunError if the sink cannot write to that."""
+    """Return the target as the server has it, or None if it has none; raise RunError if the sink cannot write to it."""
     with server.transaction(target) as cursor:
         return _checked(cursor, server, target)
 
 
 def _checked(cursor: Any, server: Server, target: Target) -> Found | None:
-    found = server.find(cursor, target)
-    if found is None:
+    existing = server.find(cursor, target)
+    if existing is None:
         return None
     for column in target.columns:
-        there = found.columns.get(column.name)
-        if there is None:
+        actual = existing.columns.get(column.name)
+        if actual is None:
             raise RunError(
                 f"table {target.options['table-name']!r} in {server.title} has no column {column.name!r}",
                 hint="add it there, or leave it out of CREATE TABLE",
                 path=target.path,
             )
-        if not server.fits(column, there):
+        if not server.fits(column, actual):
             raise RunError(
-                f"column {column.name!r} is {column.type} here, but {there} in {server.title}",
+                f"column {column.name!r} is {column.type} here, but {actual} in {server.title}",
                 hint="declare it as the database has it, or write to another table",
                 path=target.path,
             )
     key = frozenset(target.primary_key)
-    if key and (key not in found.unique or not key <= found.required):
+    if key and (key not in existing.unique or not key <= existing.required):
         raise RunError(
             f"table {target.options['table-name']!r} in {server.title} does not have the primary key "
             f"({', '.join(target.primary_key)})",
             hint="add it there, or a unique index on these columns, which must be NOT NULL; or declare the key it has",
             path=target.path,
         )
-    return found
+    return existing
 
 
 def prepared(server: Server, target: Target, *, remembers: bool) -> Found:
-    """The target, which is created if it is not there, and if it ``remembers`` batches also the table of commits."""
+    """Return the target; create it if it is missing, and the table of commits if the target ``remembers`` batches."""
     with server.transaction(target) as cursor:
-        found = _checked(cursor, server, target)
-        if found is None:
+        existing = _checked(cursor, server, target)
+        if existing is None:
             server.lock(cursor, int(digest(target.options["table-name"]), 16))
             if server.find(cursor, target) is None:
                 server.create(cursor, target)
-            found = server.find(cursor, target)
-            assert found is not None
-        if remembers and not _tables(cursor, server, found, COMMITS):
-            server.lock(cursor, int(digest(found.schema, COMMITS), 16))
-            cursor.execute(server.create_commits.format(commits=server.named(found, COMMITS)), ())
-    return found
+            existing = server.find(cursor, target)
+            assert existing is not None
+        if remembers and not _tables(cursor, server, existing, COMMITS):
+            server.lock(cursor, int(digest(existing.schema, COMMITS), 16))
+            cursor.execute(server.create_commits.format(commits=server.named(existing, COMMITS)), ())
+    return existing
 
 
 def _tables(cursor: Any, server: Server, found: Found, start: str, rest: str = "") -> list[str]:
-    """The tables beside the target whose names begin with ``start``, and go on with the pattern ``rest``."""
+    """Return the tables in the target's schema whose names are ``start``, followed by the LIKE pattern ``rest``."""
     cursor.execute(server.tables, (found.schema, start.replace("_", r"\_") + rest))
     return [name for (name,) in cursor.fetchall()]
 
@@ -111,7 +111,7 @@ def is_empty(server: Server, target: Target, found: Found) -> bool:
 
 
 def last_written(server: Server, target: Target, found: Found, writer: str) -> int:
-    """The last batch of ``writer`` that the target remembers, -1 if there is none."""
+    """Return the last batch of ``writer`` that the target remembers, or -1 if there is none."""
     with server.transaction(target) as cursor:
         return _last(cursor, server, found, writer) if _tables(cursor, server, found, COMMITS) else -1
 
@@ -124,16 +124,16 @@ def _last(cursor: Any, server: Server, found: Found, writer: str) -> int:
 
 
 def new_stage(server: Server, target: Target, found: Found, writer: str) -> Stage:
-    """A new staging table; those that dead runs of ``writer`` have left are dropped, so nobody writes to them.
+    """Return a new staging table, after dropping the staging tables of dead runs of ``writer``, which may still write.
 
-    What a dead batch job has left, which has no name to know it by, stays.
+    A staging table of a dead batch job stays, because its name is unknown.
     """
     start = f"{STAGE}{digest(found.name, writer) if writer else uuid.uuid4().hex[:16]}_"
     name = start + uuid.uuid4().hex[:16]
     stage = Stage(name=name, sql=server.named(found, name))
     with server.transaction(target) as cursor:
-        for left in _tables(cursor, server, found, start, "%"):
-            cursor.execute(f"DROP TABLE IF EXISTS {server.named(found, left)}", ())
+        for abandoned in _tables(cursor, server, found, start, "%"):
+            cursor.execute(f"DROP TABLE IF EXISTS {server.named(found, abandoned)}", ())
         columns = ", ".join(f"t.{server.quoted(column.name)}" for column in target.columns)
         into = server.named(found, found.table)
         cursor.execute(server.create_stage.format(stage=stage.sql, columns=columns, target=into), ())
@@ -141,7 +141,7 @@ def new_stage(server: Server, target: Target, found: Found, writer: str) -> Stag
 
 
 def drop_stage(server: Server, target: Target, stage: Stage) -> None:
-    """Drop a staging table; what stands in the way is left to the next batch."""
+    """Drop a staging table; after a transient error, the next batch drops it."""
     try:
         with server.transaction(target) as cursor:
             cursor.execute(f"DROP TABLE IF EXISTS {stage.sql}", ())
@@ -150,10 +150,10 @@ def drop_stage(server: Server, target: Target, stage: Stage) -> None:
 
 
 def stage_rows(server: Server, target: Target, stage: Stage, op: int, names: Sequence[str], rows: Sequence[Row]) -> str:
-    """Stage ``rows`` of the columns ``names`` as one part, and say which; RunError if the server does not take them."""
+    """Stage ``rows`` with the columns ``names``, and return their part; raise RunError if the server refuses them."""
 
     def load() -> str:
-        # An attempt whose end was not heard of may have staged the rows, so each has a part of its own.
+        # An attempt that lost its connection may have staged the rows, so each attempt has a part of its own.
         part = uuid.uuid4().hex
         with server.transaction(target) as cursor:
             server.load(cursor, stage, (*names, OP, PART), [(*row, op, part) for row in rows])
@@ -173,8 +173,8 @@ def move(
 ) -> None:
     """Move the ``rows`` of ``parts`` into the target, in one transaction.
 
-    ``commit`` are the writer and the number of the batch, which the target remembers. Without a key, nothing is moved
-    of a batch that it has had.
+    ``commit`` is the writer and the number of the batch, which the target records. Without a key, a batch that the
+    target already has is skipped.
     """
     appended = commit if not target.primary_key else None
     with server.transaction(target) as cursor:
@@ -192,28 +192,28 @@ def _move(
 ) -> None:
     among = f"s.{PART} {server.among}"
     cursor.execute(f"SELECT COUNT(*) FROM {stage.sql} AS s WHERE {among}", (list(parts),))
-    there = int(cursor.fetchone()[0])
-    if there != rows:  # a server that has crashed empties tables that it does not log
+    remaining = int(cursor.fetchone()[0])
+    if remaining != rows:  # after a crash, a server empties unlogged tables
         raise Unavailable(
-            f"{server.title} has lost rows that were staged: {there} of {rows} are left, and none was moved",
+            f"{server.title} has lost rows that were staged: {remaining} of {rows} are left, and none was moved",
             hint="was the server restarted? The batch runs again when the job is started again",
             path=target.path,
         )
     into = server.named(found, found.table)
-    names = [server.quoted(column.name) for column in target.columns]
+    columns = [server.quoted(column.name) for column in target.columns]
     keys = [server.quoted(name) for name in target.primary_key]
     if keys:
-        same = " AND ".join(f"t.{key} = s.{key}" for key in keys)
+        same_key = " AND ".join(f"t.{key} = s.{key}" for key in keys)
         delete = server.delete.format(target=into, stage=stage.sql)
-        cursor.execute(f"{delete} {same} AND s.{OP} = {DELETE} AND {among}", (list(parts),))
-    chosen = ", ".join(f"s.{name}" for name in names)
-    insert = f"INSERT INTO {into} ({', '.join(names)}) SELECT {chosen} FROM {stage.sql} AS s"
-    upsert = f" {server.upsert(keys, [name for name in names if name not in keys])}" if keys else ""
+        cursor.execute(f"{delete} {same_key} AND s.{OP} = {DELETE} AND {among}", (list(parts),))
+    selected = ", ".join(f"s.{name}" for name in columns)
+    insert = f"INSERT INTO {into} ({', '.join(columns)}) SELECT {selected} FROM {stage.sql} AS s"
+    upsert = f" {server.upsert(keys, [name for name in columns if name not in keys])}" if keys else ""
     cursor.execute(f"{insert} WHERE s.{OP} = {UPSERT} AND {among}{upsert}", (list(parts),))
 
 
 def is_next(server: Server, target: Target, done: int, batch: int) -> bool:
-    """Whether ``batch`` is to be written, after ``done``; RunError if the target is ahead of the query."""
+    """Return true if ``batch`` is newer than ``done``; raise RunError if the target is ahead of the query."""
     if done > batch:
         raise RunError(
             f"table {target.options['table-name']!r} in {server.title} has batch {done} of this query, which is at "

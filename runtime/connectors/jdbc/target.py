@@ -1,11 +1,11 @@
-"""A table of a database server as the target of a sink, and what such a server is to the sink that writes to it.
+"""The target table of a sink in a database server, and the interface of such a server.
 
-The rows of a micro-batch come to the server in two steps. Tasks put them into a staging table, in transactions of their
-own, each under a name that nobody else uses: a *part*. Then one transaction moves the parts of the tasks that ended
-well into the target, and remembers the number of the batch. What another attempt at a task has staged, or still stages,
-is in no part that is moved; so it does not matter how a replayed batch is divided, and readers see whole batches.
+The rows of a micro-batch reach the target in two steps. First, tasks write them to a staging table, in transactions of
+their own, each under a unique name: a *part*. Then one transaction moves the parts of the successful tasks into the
+target, and records the number of the batch. Rows staged by another attempt at a task belong to other parts, which are
+never moved. So a replayed batch may be partitioned differently, and readers see whole batches.
 
-Knows neither Spark nor a server: those are :class:`Server`, of which each has a module.
+Knows neither Spark nor any server; each server has a module with a :class:`Server`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import pyarrow as pa
 from hintplan.plans.declarations.tables import Column
 
 COMMITS = "hintplan_commits"
-"""The table that remembers the last batch of each query that writes to a table."""
+"""The table that records the last batch of each query that writes to a table."""
 STAGE = "hintplan_stage_"
 OP, PART = "hintplan_op", "hintplan_part"
 UPSERT, DELETE = 0, 1
@@ -49,7 +49,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """A staging table: its ``name`` beside the target, and its name in SQL."""
+    """A staging table in the schema of the target: its ``name``, and its qualified name in SQL."""
 
     name: str
     sql: str
@@ -57,11 +57,10 @@ class Stage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """A target as the server has it: its name and the schema's, in SQL too, ``columns`` with the types it has,
-    which of them must have a value, and the column names of each unique index.
+    """A target as the server has it: its schema, name, ``columns`` with their types, and ``unique`` indexes.
 
-    ``made`` tells the table from one that was there before under its name, or from itself before it was emptied as a
-    whole; None if the server says nothing of that.
+    ``required`` columns are NOT NULL. ``made`` distinguishes the table from an earlier one of its name, and from itself
+    before it was truncated; None if the server does not provide this.
     """
 
     schema: str
@@ -77,15 +76,15 @@ class Found:
 
 
 class Passing(Exception):
-    """The server did not do it, for a reason that may be over at the next attempt."""
+    """A transient error of the server: another attempt may succeed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
-    """A kind of database server, as functions over a cursor, in which ``%`` stands twice in names.
+    """A kind of database server, as functions over a cursor. In names, ``%`` is doubled.
 
-    ``find`` raises RunError for what no sink can write to. ``transaction`` gives a cursor on a connection of its own:
-    commits at the end, or rolls back. It raises what failed as :class:`Passing` or as a RunError.
+    ``find`` raises RunError for an object that no sink can write to. ``transaction`` opens a connection of its own, and
+    commits or rolls back at the end. It raises errors as :class:`Passing` if they are transient, otherwise as RunError.
     """
 
     title: str
@@ -106,17 +105,17 @@ class Server:
     delete: str
 
     def named(self, found: Found, table: str) -> str:
-        """The name in SQL of a ``table`` in the schema of the target."""
+        """Return the qualified SQL name of a ``table`` in the schema of the target."""
         return f"{self.quoted(found.schema)}.{self.quoted(table)}"
 
 
 def digest(*parts: str) -> str:
-    """16 hexadecimal digits that say which texts these are."""
+    """Return 16 hexadecimal digits that identify the texts."""
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
 def moments(values: pa.ChunkedArray, *, in_utc: bool) -> list[datetime | None]:
-    """Timestamps of Python's, of UTC or of no zone."""
-    # By way of int64, as zoned timestamps of Arrow need a time zone database, which small images lack.
-    found = values.cast(pa.timestamp("us", values.type.tz)).cast(pa.int64()).cast(pa.timestamp("us")).to_pylist()
-    return [None if value is None else value.replace(tzinfo=UTC) for value in found] if in_utc else found
+    """Return timestamps as datetimes, in UTC or without time zone."""
+    # Via int64, because zoned timestamps of Arrow need a time zone database, which small container images lack.
+    datetimes = values.cast(pa.timestamp("us", values.type.tz)).cast(pa.int64()).cast(pa.timestamp("us")).to_pylist()
+    return [None if value is None else value.replace(tzinfo=UTC) for value in datetimes] if in_utc else datetimes

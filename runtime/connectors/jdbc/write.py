@@ -1,13 +1,14 @@
-"""The jdbc sink in SQLite: a table of a database, kept up to date by primary key, or appended to without one.
+"""The jdbc sink in SQLite: maintains a table by primary key, or appends to a table without one.
 
-The driver collects each micro-batch, nets its changes and writes them in one transaction, so a reader of the database
-sees whole micro-batches. With a PRIMARY KEY, a replayed micro-batch writes what is already there. Without one, the
-database remembers the last micro-batch of each query, and a replayed one is skipped. The table is created if it is not
-there; one that has other columns is refused. On Spark Connect all this happens on the server, paths and environment
-variables included. ``username`` and ``password`` are resolved, but SQLite has no users and ignores them.
+The driver collects each micro-batch, nets its changes and writes them in one transaction, so readers of the database
+see whole micro-batches. With a PRIMARY KEY, a replayed micro-batch writes rows that already exist. Without a PRIMARY
+KEY, the database remembers the last micro-batch of each query, and a replayed one is skipped. The sink creates a
+missing table, and refuses a table with other columns. On Spark Connect, all this happens on the server, including the
+resolution of paths and environment variables. SQLite has no users, so ``username`` and ``password`` are resolved and
+then ignored.
 
-A batch job collects its whole result where it was started and writes it in one transaction: upserts with a PRIMARY KEY,
-without one rows in addition to those that are there.
+A batch job collects its whole result where it was started, and writes it in one transaction. With a PRIMARY KEY it
+upserts the rows; without one, it appends them.
 """
 
 from __future__ import annotations
@@ -53,9 +54,9 @@ class SqliteBatch:
     credentials: tuple[str, ...]
     checkpoint: str | None
     part: str = ""
-    """Tells this sink from others that the same query writes."""
+    """Distinguishes this sink from other sinks of the same query."""
     mark: Mark | None = None
-    """Takes what the table has after a batch; without, the database remembers no batch of a table with a key."""
+    """Records facts about the table after a batch; without it, the database records no batch of a table with a key."""
 
     def path(self) -> str:
         for secret in self.credentials:
@@ -66,19 +67,19 @@ class SqliteBatch:
         self.write(df.toArrow(), batch_id, lambda: df.sparkSession)
 
     def write(self, table: pa.Table, batch_id: int, spark: Callable[[], SparkSession]) -> int:
-        """Write the rows, and say how many they were."""
+        """Write the rows, and return their number."""
         rows = self.rows(table)
         if not self.target.primary_key:
             query = query_id(spark(), self.checkpoint) + self.part
-            made = append_rows(self.path(), self.target, rows, query_id=query, batch_id=batch_id)
+            version = append_rows(self.path(), self.target, rows, query_id=query, batch_id=batch_id)
             added = table.num_rows > 0
         else:
             changes = self.net(rows, table)
             commit = None if self.mark is None else (query_id(spark(), self.checkpoint) + self.part, batch_id)
-            made = apply_net(self.path(), self.target, changes, commit=commit)
+            version = apply_net(self.path(), self.target, changes, commit=commit)
             added = bool(changes.upserts)
         if self.mark is not None and table.num_rows:
-            self.mark(batch_id, {"batch": batch_id, "made": made, "rows": added})
+            self.mark(batch_id, {"batch": batch_id, "made": version, "rows": added})
         return int(table.num_rows)
 
     def write_all(self, df: DataFrame) -> None:
@@ -94,16 +95,16 @@ class SqliteBatch:
         return zip(*storage_columns(table, self.target.columns), strict=True)
 
     def net(self, rows: Iterator[Row], table: pa.Table) -> Net:
-        """The net changes of a collected batch, whose kinds are all ``+I`` if it has no kind column."""
-        names = [column.name for column in self.target.columns]
+        """Return the net changes of a collected batch; without a kind column, all rows are ``+I``."""
+        columns = [column.name for column in self.target.columns]
         kinds = table.column(KIND).to_pylist() if KIND in table.column_names else [INSERT] * table.num_rows
-        return net(rows, kinds, key=[names.index(name) for name in self.target.primary_key])
+        return net(rows, kinds, key=[columns.index(name) for name in self.target.primary_key])
 
 
 def writer(
     df: DataFrame, name: str, table: Table, *, checkpoint: str | None = None, mark: Mark | None = None
 ) -> DataStreamWriter:
-    """A writer into the table's database; RunError if the database already has another table of that name."""
+    """Return a writer into the table's database; raise RunError if the database has a different table of that name."""
     batch = _micro_batch(table, checkpoint=checkpoint, mark=mark)
     return written_by(batch, df, checkpoint)
 
@@ -111,7 +112,10 @@ def writer(
 def micro_batch_writer(
     name: str, table: Table, *, checkpoint: str | None = None, part: str = "", mark: Mark | None = None
 ) -> Callable[[MicroBatch, int], int]:
-    """What writes a micro-batch; ``part`` tells the sinks of one query apart. RunError as :func:`writer`."""
+    """Return a function that writes a micro-batch; ``part`` distinguishes the sinks of one query.
+
+    Raises RunError in the cases of :func:`writer`.
+    """
     sink = _micro_batch(table, checkpoint=checkpoint, part=part, mark=mark)
     return lambda rows, batch: sink.write(rows.on_driver(), batch, lambda: rows.spark)
 
@@ -124,14 +128,17 @@ def _micro_batch(table: Table, *, checkpoint: str | None, part: str = "", mark: 
 
 
 def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
-    """What writes all rows in one transaction; RunError, now, if the database has another table of that name."""
+    """Return a function that writes all rows in one transaction.
+
+    Raises RunError immediately if the database has a different table of that name.
+    """
     batch = _sqlite_batch(table, checkpoint=None)
     check_target(batch.path(), batch.target)
     return partial(batch.write_all, df)
 
 
 def batches_had(table: Table, writer: Callable[[], str | None], files_in: FilesIn) -> int:
-    """The last batch of ``writer`` that a table without a key has had, which the database remembers."""
+    """Return the last batch of ``writer``, which the database remembers for a table without a key."""
     query = None if table.primary_key else writer()
     if query is None:
         return -1
@@ -139,9 +146,9 @@ def batches_had(table: Table, writer: Callable[[], str | None], files_in: FilesI
 
 
 def lacks(table: Table, writer: Callable[[], str | None], had: Mapping[str, Any]) -> str | None:
-    """Return what the table lacks of what it ``had``; None if it has all of that.
+    """Return what the table lacks of the facts that it ``had``; None if nothing is missing.
 
-    Rows that somebody has deleted are not missed, unless all went with the table.
+    Deleted rows do not count as missing, unless the table was recreated and is empty.
     """
     path, name = table.options["url"].removeprefix(SQLITE_URL), table.options["table-name"]
     if not is_there(path, name):

@@ -1,4 +1,4 @@
-"""The kafka connector: topics as streams of rows or changes, and rows and changes as messages."""
+"""The kafka connector: reads topics as streams of rows or changes, and writes rows and changes as messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Spark's connector is told: the servers, the client's properties, and that it has to be there."""
+"""The options of Spark's Kafka connector, and the error for a session that lacks the connector."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _Made = TypeVar("_Made")
 
 
 def client_options(table: Table, unless_declared: Mapping[str, str]) -> dict[str, str]:
-    """The properties of ``table``, or those that it has otherwise, as options of Spark's connector; with secrets."""
+    """Return the Kafka properties of ``table`` and defaults ``unless_declared`` as Spark options, with secrets."""
     declared = {name: resolve(value) for name, value in client_properties(table).items()}
     return {f"kafka.{name}": value for name, value in {**unless_declared, **declared}.items()}
 
 
 def found(made: Callable[[], _Made], spark: SparkSession, name: str, table: Table, package: str) -> _Made:
-    """What ``made`` makes with Spark's connector; RunError, with what to do, if Spark does not have it."""
+    """Return the result of ``made``, which uses Spark's connector; raise RunError if Spark does not have it."""
     try:
         return made()
     except (AnalysisException, Py4JJavaError) as error:

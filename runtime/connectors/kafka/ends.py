@@ -1,6 +1,6 @@
-"""Where the partitions of a topic end, by Kafka's own client in Spark's JVM: what a sink had, and what a topic lacks.
+"""The end offsets of a topic, read by Kafka's own client in Spark's JVM, and the messages that a topic has lost.
 
-Messages that a broker drops by age or size stay counted, for only the start of a partition moves.
+Messages that a broker deletes by age or size still count, because only the start of a partition moves.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from hintplan.runtime.lookup.sources.failures import redacted
 from hintplan.runtime.spark.failure import is_transient, root_cause
 
 _SECONDS = 10.0
-"""Between two marks of a run. A mark that is older lets pass only a topic that was put back to what came after it."""
+"""Seconds between two marks of a run. After an older mark, only the loss of later messages goes unnoticed."""
 _UNKNOWN = "UnknownTopicOrPartitionException"
 _NAMELESS = "AAAAAAAAAAAAAAAAAAAAAA"
-"""The id of a topic on a broker that gives topics none."""
+"""The topic id from a broker that does not support topic ids."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Marking:
-    """Marks the ends of the topic of ``table`` after a batch, unless it has just done so."""
+    """Marks the ends of the topic of ``table`` after a batch, at most once per interval."""
 
     table: Table
     mark: Mark
@@ -38,7 +38,7 @@ class Marking:
     _last: float | None = field(default=None)
 
     def __call__(self, spark: SparkSession, batch: int) -> None:
-        """Mark what the topic has since ``batch``; a broker that does not answer now is asked after the next one."""
+        """Mark the end offsets after ``batch``; if the broker does not answer, the next batch tries again."""
         if self._last is not None and self.clock() < self._last + _SECONDS:
             return
         try:
@@ -49,40 +49,46 @@ class Marking:
 
 
 def ends(spark: SparkSession, table: Table) -> dict[str, Any]:
-    """Return the id of the topic and the end of each partition; Py4JError if the broker does not say."""
+    """Return the id of the topic and the end of each partition; raise Py4JError if the broker does not answer."""
     jvm: Any = spark._jvm
     topic = table.options["topic"]
     with _admin(spark, table) as admin:
-        about = _topic(admin, topic)
+        description = _topic(admin, topic)
         latest = jvm.org.apache.kafka.clients.admin.OffsetSpec.latest()
         partitions = {
-            int(found.partition()): jvm.org.apache.kafka.common.TopicPartition(topic, found.partition())
-            for found in about.partitions()
+            int(partition.partition()): jvm.org.apache.kafka.common.TopicPartition(topic, partition.partition())
+            for partition in description.partitions()
         }
-        told = admin.listOffsets(dict.fromkeys(partitions.values(), latest)).all().get()
+        offsets = admin.listOffsets(dict.fromkeys(partitions.values(), latest)).all().get()
         return {
-            "topic": str(about.topicId()),
-            "ends": {str(number): int(told.get(place).offset()) for number, place in partitions.items()},
+            "topic": str(description.topicId()),
+            "ends": {
+                str(number): int(offsets.get(topic_partition).offset())
+                for number, topic_partition in partitions.items()
+            },
         }
 
 
 def lacks(spark: SparkSession, table: Table, writer: Callable[[], str | None], had: Mapping[str, Any]) -> str | None:
-    """Return what the topic lacks of what it ``had``; None if it has all of that. Unavailable if no broker says."""
+    """Return what the topic lacks of the facts that it ``had``; None if nothing is missing.
+
+    Raises Unavailable if no broker answers.
+    """
     try:
-        there = ends(spark, table)
+        current = ends(spark, table)
     except _Unknown:
         return NOT_THERE
     except Py4JJavaError as error:
         kind = Unavailable if is_transient(error) else RunError
-        said = redacted(root_cause(error), table.options)
+        cause = redacted(root_cause(error), table.options)
         raise kind(
-            f"nobody says where topic {table.options['topic']!r} ends, which this checkpoint has written to: {said}",
+            f"nobody says where topic {table.options['topic']!r} ends, which this checkpoint has written to: {cause}",
             hint="is the broker up, and may the user of the run describe the topic?",
         ) from error
-    if _NAMELESS not in (there["topic"], had["topic"]) and there["topic"] != had["topic"]:
+    if _NAMELESS not in (current["topic"], had["topic"]) and current["topic"] != had["topic"]:
         return "was made anew"
     for number, end in had["ends"].items():
-        ends_at = there["ends"].get(number)
+        ends_at = current["ends"].get(number)
         if ends_at is None:
             return f"has no partition {number} any more"
         if ends_at < end:
@@ -91,7 +97,7 @@ def lacks(spark: SparkSession, table: Table, writer: Callable[[], str | None], h
 
 
 class _Unknown(Exception):
-    """There is no topic of that name."""
+    """The topic does not exist."""
 
 
 def _topic(admin: Any, topic: str) -> Any:

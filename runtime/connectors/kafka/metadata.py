@@ -1,6 +1,6 @@
-"""METADATA columns of messages, of what Spark says of each, and the headers of those that are written.
+"""METADATA columns of messages, from the columns of Spark's connector, and the headers of written messages.
 
-Of headers with the same name the last counts, as in Flink.
+Of several headers with the same name, the last one counts, as in Flink.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ HEADERS_TYPE = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]
 
 
 def _headers() -> Column:
-    """The headers as a map, empty if there are none."""
-    found = F.coalesce(F.col(HEADERS), F.array().cast(HEADERS_DDL))
+    """Return the headers as a map, empty if there are none."""
+    headers = F.coalesce(F.col(HEADERS), F.array().cast(HEADERS_DDL))
 
     def is_last(header: Column, place: Column) -> Column:
-        after = F.slice(found, place + 2, F.size(found))
+        after = F.slice(headers, place + 2, F.size(headers))
         return ~F.exists(after, lambda other: other["key"] == header["key"])
 
-    return F.map_from_entries(F.filter(found, is_last))
+    return F.map_from_entries(F.filter(headers, is_last))
 
 
 def _timestamp_type() -> Column:
@@ -47,28 +47,28 @@ _VALUES: Mapping[str, Callable[[], Column]] = {
 
 
 def metadata_of(table: Table, columns: tuple[str, ...]) -> tuple[TableColumn, ...]:
-    """The METADATA columns among ``columns``, in the order of the table."""
+    """Return the METADATA columns among ``columns``, in the order of the table."""
     return tuple(column for column in table.columns if column.metadata is not None and column.name in columns)
 
 
 def reads_headers(metadata: tuple[TableColumn, ...]) -> bool:
-    """Whether one of the columns is of the headers, which Spark reads if it is told to."""
+    """Return true if a column holds the headers, which Spark reads only on request."""
     return any(column.metadata == HEADERS for column in metadata)
 
 
 def values(metadata: tuple[TableColumn, ...], name_of: Callable[[int], str]) -> list[Column]:
-    """The columns for messages as Spark reads them, each under the name of its place."""
+    """Return the columns of messages as Spark reads them, each under the name for its position."""
     return [
-        _VALUES[column.metadata or ""]().cast(to_spark(column.type)).alias(name_of(place))
-        for place, column in enumerate(metadata)
+        _VALUES[column.metadata or ""]().cast(to_spark(column.type)).alias(name_of(index))
+        for index, column in enumerate(metadata)
     ]
 
 
 def written_headers(table: Table) -> str | None:
-    """The column whose values are written as headers."""
+    """Return the column whose values are written as headers."""
     return next((column.name for column in table.columns if column.metadata == HEADERS and not column.virtual), None)
 
 
 def header_structs(headers: tuple[tuple[str, bytes | None], ...] | None) -> list[dict[str, Any]] | None:
-    """The headers of a message, as Spark writes them."""
+    """Return the headers of a message in the form that Spark writes."""
     return None if headers is None else [{"key": key, "value": value} for key, value in headers]

@@ -1,4 +1,4 @@
-"""Reads topics: Spark fetches messages and keeps offsets in the checkpoint, and the workers make rows of them."""
+"""Reads topics: Spark fetches messages and keeps offsets in the checkpoint, and the workers decode them to rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from hintplan.runtime.storage.pins import PinPlace
 _TRIGGER = "source.max-offsets-per-trigger"
 _FIRST, _LAST = "earliest", "latest"
 _FETCHED = {"max.poll.records": "10000", "max.partition.fetch.bytes": str(4 << 20)}
-"""How much a task asks the broker for: by Kafka's own 500 messages and 1 MiB, it asks too often."""
+"""The amount that a task fetches at once; Kafka's defaults, 500 messages and 1 MiB, need too many requests."""
 
 
 def read(
@@ -36,7 +36,7 @@ def read(
     row_order: bool = False,
     pins: PinPlace | None = None,
 ) -> DataFrame:
-    """The messages of ``table`` as a stream of ``columns``, with their kinds if they are changes.
+    """Return the messages of ``table`` as a stream of ``columns``, with row kinds if they are changes.
 
     ``row_order`` adds the columns of ``ROW_ORDER``.
     """
@@ -45,7 +45,7 @@ def read(
 
 
 def read_in_arrow(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> ArrowRows | None:
-    """The same rows, in Arrow in the workers; None for changes, whose order is asked of :func:`read`."""
+    """Return the same rows in Arrow in the workers; None for changes, whose order only :func:`read` provides."""
     if is_changelog(table):
         return None
     read_as = _messages(name, table, columns)
@@ -53,7 +53,7 @@ def read_in_arrow(spark: SparkSession, name: str, table: Table, columns: tuple[s
 
 
 def read_batch(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:
-    """The messages of ``table`` from its start to its end."""
+    """Return the messages of ``table`` from its start to its end."""
     start = _starting(table)
     if start.get("startingOffsets") == _LAST:
         raise RunError(
@@ -76,8 +76,8 @@ def _stream(spark: SparkSession, name: str, table: Table, read_as: Messages) -> 
         )
     start = {"startingOffsets": _FIRST} if read_as.upserts else _starting(table)
     reader = spark.readStream.format(FORMAT).options(**_options(table), **start)
-    if (most := table.options.get(_TRIGGER)) is not None:
-        reader = reader.option("maxOffsetsPerTrigger", most)
+    if (max_offsets := table.options.get(_TRIGGER)) is not None:
+        reader = reader.option("maxOffsetsPerTrigger", max_offsets)
     return found(lambda: _loaded(reader, read_as), spark, name, table, SPARK_PACKAGE)
 
 
@@ -85,7 +85,7 @@ def _loaded(reader: Any, read_as: Messages) -> DataFrame:
     if reads_headers(read_as.metadata):
         reader = reader.option("includeHeaders", "true")
     messages: DataFrame = reader.load().select(*read_as.read_of_each, *values(read_as.metadata, beside))
-    messages.schema.fieldNames()  # on Spark Connect, only asking for the schema makes the server look for the connector
+    messages.schema.fieldNames()  # on Spark Connect, only this makes the server look for the connector
     return messages
 
 
@@ -122,7 +122,7 @@ def _starting(table: Table) -> dict[str, str]:
             return {"startingOffsets": _LAST}
         case "timestamp":
             moment = table.options["scan.startup.timestamp-millis"]
-            # Partitions without a message from then on are read from their end, as Flink does.
+            # Like Flink, read a partition from its end if it has no message since then.
             return {"startingTimestamp": moment, "startingOffsetsByTimestampStrategy": _LAST}
         case "specific-offsets":
             return {"startingOffsets": _specific(table, "scan.startup.specific-offsets")}

@@ -1,11 +1,11 @@
 """Writes rows as messages.
 
-A topic that only grows gets a message for each row, again if its micro-batch is replayed: at least once. In a topic of
-upserts, each key gets one message a micro-batch: its last row, or none if that is deleted. A replayed micro-batch
-writes the same messages behind those that are there, after which the topic says the same.
+An append-only topic gets one message per row, and gets it again if the micro-batch is replayed: at least once. An
+upsert topic gets one message per key and micro-batch: the last row of the key, or a tombstone if the row was deleted. A
+replayed micro-batch appends the same messages again, which leads to the same table.
 
-Kafka puts messages without a key into any partition. A reader of changes would then find that a row is taken back
-before it is added, so changes without a key all go to the first partition.
+Kafka distributes messages without a key over all partitions. A reader of a changelog could then see a row retracted
+before it is added. Therefore, changes without a key all go to the first partition.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ _FIRST = 0
 _PLACE = "__place"
 _ROWS = "rows"
 _MOST = 4096
-"""Messages in a batch of Arrow."""
+"""The maximum number of messages in an Arrow batch."""
 _SENT = {"batch.size": str(128 << 10)}
-"""How much is sent at once to a partition, for which Kafka has 16 KiB: less often, if the buffer can hold it."""
+"""The bytes sent at once to a partition: more than Kafka's 16 KiB, for fewer requests, if the buffer allows it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """Writes rows of ``table`` into its topic; picklable, with secrets still unresolved."""
+    """Writes rows of ``table`` to its topic; picklable, with secrets still unresolved."""
 
     name: str
     table: Table
@@ -70,21 +70,21 @@ class Target:
     value: Part
     upserts: bool
     schemas: Schemas
-    """The numbers of the schemas of keys and values in their registries, where they have one."""
+    """The ids of the schemas of keys and values in their registries, or None without a registry."""
     in_one_partition: bool
-    """Whether only one partition keeps the order of rows: of changes without a key."""
+    """True for changes without a key, whose order only a single partition keeps."""
     mark: Marking | None = None
-    """Takes where the topic ends after a batch; None on Spark Connect."""
+    """Records the end offsets of the topic after a batch; None on Spark Connect."""
 
     def __call__(self, df: DataFrame, batch: int) -> None:
         self.write(df, batch)
 
     def write(self, df: DataFrame, batch: int | None = None) -> None:
-        """Write all rows of ``df``, of which the last column may be the kind."""
+        """Write all rows of ``df``, whose last column may be the row kind."""
         self.save(self.messages(df), batch)
 
     def save(self, messages: DataFrame, batch: int | None = None) -> None:
-        """Write what :meth:`messages` or :meth:`messages_in_arrow` has made."""
+        """Write the output of :meth:`messages` or :meth:`messages_in_arrow`."""
         if self.in_one_partition:
             messages = messages.withColumn(_PARTITION, F.lit(_FIRST))
         unless_declared = {} if "properties.buffer.memory" in self.table.options else _SENT
@@ -95,7 +95,7 @@ class Target:
             self.mark(messages.sparkSession, batch)
 
     def messages(self, df: DataFrame) -> DataFrame:
-        """The messages of the rows of ``df``; of upserts, one a key."""
+        """Return the messages for the rows of ``df``; for upserts, one message per key."""
         key, value, headers = self.key, self.value, written_headers(self.table)
         ddl = _DDL if headers is None else f"{_DDL}, {HEADERS} {HEADERS_DDL}"
         if not self.upserts:
@@ -108,7 +108,7 @@ class Target:
         return map_in_arrow(by_key.drop(_PLACE), netted, ddl)
 
     def messages_in_arrow(self, rows: ArrowRows) -> ArrowRows:
-        """A message for each of ``rows``, made in the task that has the row; not of upserts."""
+        """Return one message per row, encoded in the task that holds the row; not for upserts."""
         assert not self.upserts
         headers = written_headers(self.table)
         encoded = partial(_encoded, key=self.key, value=self.value, schemas=self.schemas, headers=headers)
@@ -128,14 +128,14 @@ def writer(
     checkpoint: str | None = None,
     mark: Mark | None = None,
 ) -> DataStreamWriter:
-    """A writer of each micro-batch."""
+    """Return a writer that writes each micro-batch to the topic."""
     return written_by(_target(name, table, upserts=upserts, changelog=changelog, mark=mark), df, checkpoint)
 
 
 def arrow_writer(
     rows: ArrowRows, name: str, table: Table, *, checkpoint: str | None = None, mark: Mark | None = None
 ) -> tuple[ArrowRows, Callable[[DataFrame], DataStreamWriter]]:
-    """The messages of ``rows``, each beside its row, and a writer of the messages of each micro-batch."""
+    """Return the messages of ``rows``, one per row, and a writer for the messages of each micro-batch."""
     target = _target(name, table, upserts=False, changelog=KIND in rows.schema.names, mark=mark)
     return target.messages_in_arrow(rows), lambda messages: written_by(target.save, messages, checkpoint)
 
@@ -150,24 +150,24 @@ def micro_batch_writer(
     part: str = "",
     mark: Mark | None = None,
 ) -> Callable[[MicroBatch, int], int]:
-    """What writes a micro-batch."""
+    """Return a function that writes a micro-batch and returns its number of rows."""
     target = _target(name, table, upserts=upserts, changelog=changelog, mark=mark)
 
     def write(rows: MicroBatch, batch: int) -> int:
-        seen = Observation()
-        target.write(rows.in_spark().observe(seen, F.count(F.lit(1)).alias(_ROWS)), batch)
-        return int(seen.get[_ROWS])
+        observation = Observation()
+        target.write(rows.in_spark().observe(observation, F.count(F.lit(1)).alias(_ROWS)), batch)
+        return int(observation.get[_ROWS])
 
     return write
 
 
 def batch_writer(df: DataFrame, name: str, table: Table, *, upserts: bool) -> Callable[[], None]:
-    """What writes all rows; a call that fails leaves the messages that it has written."""
+    """Return a function that writes all rows; a failed call leaves the messages that it has already written."""
     return partial(_target(name, table, upserts=upserts, changelog=False).write, df)
 
 
 def _target(name: str, table: Table, *, upserts: bool, changelog: bool, mark: Mark | None = None) -> Target:
-    """What writes into ``table``, whose schemas are in their registries then; RunError if they cannot be."""
+    """Return the target for ``table``, after registering its schemas; raise RunError if a registry refuses them."""
     key, topic = key_part(table), table.options["topic"]
     key = None if key is None else prepared(name, key)
     value = prepared(name, value_part(table))
@@ -182,29 +182,29 @@ def _target(name: str, table: Table, *, upserts: bool, changelog: bool, mark: Ma
 def _encoded(
     batches: Iterable[pa.RecordBatch], *, key: Part | None, value: Part, schemas: Schemas, headers: str | None
 ) -> Iterator[pa.RecordBatch]:
-    for _, keys, values, found_headers in _messages(batches, key, value, schemas, headers):
-        yield _batch(keys, values, found_headers, with_headers=headers is not None)
+    for _, keys, values, message_headers in _messages(batches, key, value, schemas, headers):
+        yield _batch(keys, values, message_headers, with_headers=headers is not None)
 
 
 def _encoded_tables(
     batches: Iterable[pa.RecordBatch], metrics: Metrics, *, rows: Read, encoded: Callable[..., Iterator[pa.RecordBatch]]
 ) -> Iterator[pa.Table]:
-    found = (batch for table in rows(batches, metrics) for batch in table.to_batches())
-    yield from (pa.Table.from_batches([batch]) for batch in encoded(found))
+    messages = (batch for table in rows(batches, metrics) for batch in table.to_batches())
+    yield from (pa.Table.from_batches([batch]) for batch in encoded(messages))
 
 
 def _netted(
     batches: Iterable[pa.RecordBatch], *, key: Part, value: Part, schemas: Schemas, headers: str | None
 ) -> Iterator[pa.RecordBatch]:
-    """The last message of each key among the rows of a task, which come in their order."""
+    """Yield the last message of each key among the rows of a task, which arrive in their order."""
     kinds: list[int] = []
     messages: list[tuple[Any, Any, _Headers]] = []
-    for found_kinds, keys, values, found_headers in _messages(batches, key, value, schemas, headers):
-        kinds += found_kinds
-        messages += zip(keys.to_pylist(), values.to_pylist(), found_headers, strict=True)
-    left = net(messages, kinds, key=(0,))
+    for batch_kinds, keys, values, message_headers in _messages(batches, key, value, schemas, headers):
+        kinds += batch_kinds
+        messages += zip(keys.to_pylist(), values.to_pylist(), message_headers, strict=True)
+    changes = net(messages, kinds, key=(0,))
     last = {message[0]: message[2] for message in messages}
-    out = [*left.upserts, *((deleted, None, last[deleted]) for (deleted,) in left.deletes)]
+    out = [*changes.upserts, *((deleted, None, last[deleted]) for (deleted,) in changes.deletes)]
     for start in range(0, len(out), _MOST):
         keys, values, of_messages = zip(*out[start : start + _MOST], strict=True)
         columns = pa.array(keys, pa.binary()), pa.array(values, pa.binary())
@@ -215,14 +215,14 @@ def _batch(keys: pa.Array, values: pa.Array, headers: Sequence[_Headers], *, wit
     columns = [keys, values]
     if not with_headers:
         return pa.record_batch(columns, schema=_MESSAGE)
-    structs = pa.array([header_structs(each) for each in headers], HEADERS_TYPE)
+    structs = pa.array([header_structs(message_headers) for message_headers in headers], HEADERS_TYPE)
     return pa.record_batch([*columns, structs], schema=_MESSAGE_WITH_HEADERS)
 
 
 def _messages(
     batches: Iterable[pa.RecordBatch], key: Part | None, value: Part, schemas: Schemas, headers: str | None
 ) -> Iterator[tuple[Sequence[int], pa.Array, pa.Array, list[_Headers]]]:
-    """The kinds, keys, values and headers of each batch."""
+    """Yield the kinds, keys, values and headers of each batch."""
     of_key, of_value = schemas
     encode_value = batch_encoder(value, of_value)
     encode_key = None if key is None else batch_encoder(key, of_key)
@@ -231,5 +231,5 @@ def _messages(
         keys = pa.nulls(batch.num_rows, pa.binary()) if encode_key is None else encode_key(batch, kinds)
         maps: list[_Headers] = [None] * batch.num_rows
         if headers is not None:
-            maps = [None if each is None else tuple(each) for each in batch.column(headers).to_pylist()]
+            maps = [None if entries is None else tuple(entries) for entries in batch.column(headers).to_pylist()]
         yield kinds, keys, encode_value(batch, kinds), maps

@@ -1,1 +1,1 @@
-"""What sinks of data lakes have in common: where files are, and how the tasks of Spark write them."""
+"""The code that the connectors of data lakes share: storage, data files, and commits."""

@@ -1,4 +1,4 @@
-"""The hash by which Iceberg divides rows into buckets, after its specification ("Appendix B: 32-bit Hash").
+"""The hash of Iceberg's bucket transform, by its specification ("Appendix B: 32-bit Hash").
 
 >>> bucket_hash(pa.array([34])).tolist(), bucket_hash(pa.array(["iceberg"])).tolist()
 ([2017239379], [1210000089])
@@ -17,7 +17,7 @@ Hashes = np.ndarray[Any, np.dtype[np.int32]]
 
 
 def bucket_hash(column: pa.Array) -> Hashes:
-    """The hash of each value, any of NULL; of whole numbers, DATE, TIMESTAMP, DECIMAL, texts and bytes."""
+    """Return the hash of each integer, DATE, TIMESTAMP, DECIMAL, text or bytes value; for NULL it is arbitrary."""
     kind = column.type
     if pa.types.is_decimal(kind) or pa.types.is_string(kind) or pa.types.is_binary(kind):
         distinct = column.dictionary_encode()
@@ -28,7 +28,7 @@ def bucket_hash(column: pa.Array) -> Hashes:
 
 
 def unscaled(value: Decimal) -> int:
-    """The digits of a DECIMAL as a number."""
+    """Return the unscaled value of a DECIMAL: its digits as an integer."""
     return int(value.scaleb(-int(value.as_tuple().exponent)))
 
 
@@ -40,18 +40,18 @@ def _bytes(value: str | bytes | Decimal) -> bytes:
 
 
 def _of_bytes(values: list[bytes]) -> Hashes:
-    places: dict[int, list[int]] = defaultdict(list)
-    for place, value in enumerate(values):
-        places[len(value)].append(place)
-    found = np.zeros(len(values), np.int32)
-    for length, some in places.items():
-        rows = np.frombuffer(b"".join(values[place] for place in some), np.uint8)
-        found[some] = _murmur3(rows.reshape(len(some), length))
-    return found
+    positions: dict[int, list[int]] = defaultdict(list)
+    for position, value in enumerate(values):
+        positions[len(value)].append(position)
+    hashes = np.zeros(len(values), np.int32)
+    for length, same_length in positions.items():
+        rows = np.frombuffer(b"".join(values[position] for position in same_length), np.uint8)
+        hashes[same_length] = _murmur3(rows.reshape(len(same_length), length))
+    return hashes
 
 
 def _murmur3(rows: np.ndarray[Any, np.dtype[np.uint8]]) -> Hashes:
-    """MurmurHash3 (x86, 32 bit) of each row of bytes, with the seed 0."""
+    """Return MurmurHash3 (x86, 32 bit, seed 0) of each row of bytes."""
     length, whole = rows.shape[1], rows.shape[1] // 4 * 4
     h = np.zeros(len(rows), np.uint32)
     for start in range(0, whole, 4):
@@ -65,10 +65,10 @@ def _murmur3(rows: np.ndarray[Any, np.dtype[np.uint8]]) -> Hashes:
 
 
 def _little_endian(rows: np.ndarray[Any, np.dtype[np.uint8]]) -> np.ndarray[Any, np.dtype[np.uint32]]:
-    found = np.zeros(len(rows), np.uint32)
-    for place in range(rows.shape[1]):
-        found |= rows[:, place].astype(np.uint32) << np.uint32(8 * place)
-    return found
+    numbers = np.zeros(len(rows), np.uint32)
+    for index in range(rows.shape[1]):
+        numbers |= rows[:, index].astype(np.uint32) << np.uint32(8 * index)
+    return numbers
 
 
 def _mixed(k: np.ndarray[Any, np.dtype[np.uint32]]) -> np.ndarray[Any, np.dtype[np.uint32]]:

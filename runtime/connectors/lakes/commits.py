@@ -1,4 +1,4 @@
-"""Batches that a table in a data lake remembers, by who wrote them: which is next, and what others do meanwhile.
+"""Commits batches to a table in a data lake: skips a batch that the table has, and retries after concurrent commits.
 
 Knows neither Spark nor a lake.
 """
@@ -15,7 +15,7 @@ from hintplan.plans.errors import RunError
 from hintplan.runtime.connectors.lakes.target import Target
 
 Commit = tuple[str, int]
-"""The writer and the number of a batch, which the table remembers."""
+"""The writer and the number of a batch, which the table records."""
 
 Opened = TypeVar("Opened")
 
@@ -24,20 +24,23 @@ _LONGEST_SECONDS = 5.0
 
 
 def _pause(number: int) -> None:
-    """Wait after attempt ``number``, from 0 on, for a while that writers do not share: longer from time to time."""
+    """Wait a random time after attempt ``number``, from 0 on; the limit doubles with each attempt."""
     time.sleep(random.uniform(0, min(_WAIT_SECONDS * 2**number, _LONGEST_SECONDS)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Committed:
-    """Whether the rows of a batch were asked for, and what the table has since; None if the batch changed nothing."""
+    """The outcome of a commit. ``asked`` is false if the table already had the batch, so that no rows were computed.
+
+    ``has`` are facts about the table afterwards, or None if the batch changed nothing.
+    """
 
     asked: bool
     has: Mapping[str, Any] | None
 
 
 class Changed(Exception):
-    """Somebody else has changed the table meanwhile, so that the commit is to be made anew."""
+    """Another writer has changed the table in the meantime, so the commit must be repeated."""
 
 
 def committed(
@@ -50,17 +53,18 @@ def committed(
     has: Callable[[Opened, bool], Mapping[str, Any]],
     pause: Callable[[int], None] = _pause,
 ) -> Committed:
-    """Commit by ``attempt``, which says whether there was anything to commit, unless the table has the batch.
+    """Commit a batch by ``attempt``, unless the table has it; ``attempt`` returns true if it committed anything.
 
-    ``has`` says what the table has then, by what was opened, and whether that is going to be committed to.
+    ``has`` returns the facts about the table after the batch, given the opened table and whether a commit to it
+    follows.
 
-    Tried ``sink.max-retries`` times more while others change the table, which each time is ``opened`` anew, after a
-    ``pause``.
+    If another writer changes the table, the commit is repeated up to ``sink.max-retries`` times, each time after a
+    ``pause`` and with the table ``opened`` again.
     """
     retries = int(target.options.get("sink.max-retries", "3"))
     for number in range(retries + 1):
         try:
-            table = opened()  # which may create it, as somebody else may, too
+            table = opened()  # may create the table, and so may another writer
             if not _is_next(target, last_batch(table, commit[0]), commit[1]):
                 return Committed(asked=False, has=has(table, False))
             later = has(table, True)
@@ -77,7 +81,7 @@ def committed(
 
 
 def _is_next(target: Target, done: int, batch: int) -> bool:
-    """Whether ``batch`` is to be written, after ``done``; RunError if the table is ahead of the query."""
+    """Return true if ``batch`` is newer than ``done``; raise RunError if the table is ahead of the query."""
     if done > batch:
         raise RunError(
             f"{target.called} has batch {done} of this query, which is at batch {batch}",

@@ -1,8 +1,8 @@
-"""Files of Parquet that the tasks of Spark write for a table in a data lake, and what its log must know of them.
+"""Parquet files that Spark's tasks write for a table in a data lake, with the facts that the table's log needs.
 
-A file that nobody names is in no version of the table: what a task has written that failed, or that a crash ended,
-does no harm. All lie directly below the root of the table, also those of partitions, whose values only the log has.
-Needs no library of a lake, so workers have nothing but pyarrow.
+A file belongs to a version of the table only if a commit adds it. So files of failed tasks do no harm. All files are in
+one directory, without directories for partitions: the log has the partition values. Needs no library of a lake, so
+workers need only pyarrow.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ _FILES = pa.schema([("path", pa.string()), ("size", pa.int64()), ("modified", pa
                     ("partition", pa.string()), ("stats", pa.string())])  # fmt: skip
 _BUFFERED_BYTES = 256 << 20
 _FIRST_COLUMNS = 32
-"""Readers look at bounds of no more columns."""
+"""The number of columns with bounds; readers use no more."""
 _LONGEST = 64
 _MOST_DIGITS = 15
-"""JSON's numbers are read as DOUBLE by some, which would move the bounds of longer decimals."""
+"""Some readers parse JSON numbers as DOUBLE, which would round the bounds of longer decimals."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataFile:
-    """A file below the root of its table: the text of each value of its partition, and what its rows have as JSON.
+    """A file below the root of its table, with the texts of its partition values, and statistics of its rows.
 
-    It was ``modified`` at a time of its store, in ms since 1970.
-    Of a file that says so itself, ``stats`` is its footer in Base64.
+    ``modified`` is the modification time in the store, in ms since 1970. ``stats`` is JSON, or for
+    ``FileWriting.whole`` the footer of the file in Base64.
     """
 
     path: str
@@ -56,10 +56,10 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileWriting:
-    """Writes the rows of a task into files; picklable, for ``mapInArrow``, from which a row comes for each file.
+    """Writes the rows of a task to files; picklable, for ``mapInArrow``, with one output row per file.
 
-    Files are in ``directory`` below the root. Those that are ``whole`` have the columns of partitions, too, and their
-    footer is all that is known of their rows.
+    Files are in ``directory`` below the root. ``whole`` files also contain the partition columns, and their footer is
+    the only description of their rows.
     """
 
     table: str
@@ -76,7 +76,7 @@ class FileWriting:
             yield pa.record_batch([pa.array([value]) for value in values], schema=_FILES)
 
     def written(self, tables: Iterable[pa.Table]) -> Iterator[DataFile]:
-        """Write the rows of ``tables``; RunError for NULL where there must be a value."""
+        """Write the rows of ``tables``, and yield the files; raise RunError for a NULL in a required column."""
         waiting: list[pa.Table] = []
         size = 0
         for table in tables:
@@ -92,16 +92,16 @@ class FileWriting:
             yield from self._files(pa.concat_tables(waiting))
 
     def _files(self, rows: pa.Table) -> Iterator[DataFile]:
-        for partition, some in _parts(rows, self.divisions, None if self.whole else self.table):
+        for partition, part in _parts(rows, self.divisions, None if self.whole else self.table):
             system, root = self.storage.files()
             name = f"{self.directory}part-{uuid.uuid4()}.parquet"
             footers: list[pq.FileMetaData] = []
             try:
                 pq.write_table(
-                    self._typed(some), f"{root}/{name}", filesystem=system, compression="snappy",
+                    self._typed(part), f"{root}/{name}", filesystem=system, compression="snappy",
                     store_decimal_as_integer=self.whole, metadata_collector=footers,
                 )  # fmt: skip
-                made = system.get_file_info(f"{root}/{name}")
+                info = system.get_file_info(f"{root}/{name}")
             except (OSError, pa.ArrowException) as error:
                 with suppress(OSError):
                     system.delete_file(f"{root}/{name}")
@@ -110,19 +110,19 @@ class FileWriting:
                     hint="can the machines of Spark's workers write there, by the same path?",
                     path=f"tables.{self.table}",
                 ) from None
-            stats = _footer(footers[0]) if self.whole else _stats(some)
+            stats = _footer(footers[0]) if self.whole else _stats(part)
             yield DataFile(
-                path=name, size=made.size, modified=made.mtime_ns // 1_000_000, rows=some.num_rows, partition=partition,
+                path=name, size=info.size, modified=info.mtime_ns // 1_000_000, rows=part.num_rows, partition=partition,
                 stats=stats,
             )  # fmt: skip
 
     def _typed(self, rows: pa.Table) -> pa.Table:
-        """The rows with the columns that must have a value known as such, where files say that themselves."""
+        """Return the rows with the schema of the table, including NOT NULL, if the files must contain it."""
         return pa.Table.from_arrays(rows.columns, schema=self.schema) if self.whole else rows
 
 
 def file_of(row: Any) -> DataFile:
-    """The file that a row from Spark tells of."""
+    """Return the file that is described by a row from Spark."""
     return DataFile(
         path=row["path"], size=row["size"], modified=row["modified"], rows=row["rows"],
         partition=json.loads(row["partition"]), stats=row["stats"],
@@ -142,19 +142,22 @@ def _footer(found: pq.FileMetaData) -> str:
 def _parts(
     rows: pa.Table, by: tuple[Division, ...], without: str | None
 ) -> Iterator[tuple[dict[str, str | None], pa.Table]]:
-    """The rows of each partition and the texts of its values; ``without`` its columns, where it names the table."""
+    """Yield the partition values as texts, and the rows of each partition.
+
+    ``without`` is the name of the table if its files omit the partition columns, otherwise None.
+    """
     if not by:
         yield {}, rows
         return
-    made = [division.values(rows[division.column]) for division in by]
-    groups, first = encode_groups(made)
-    for group, place in enumerate(first):
+    partition_columns = [division.values(rows[division.column]) for division in by]
+    groups, first = encode_groups(partition_columns)
+    for group, position in enumerate(first):
         values = {
-            division.name: _text(found[int(place)].as_py(), division.column, without)
-            for division, found in zip(by, made, strict=True)
+            division.name: _text(column[int(position)].as_py(), division.column, without)
+            for division, column in zip(by, partition_columns, strict=True)
         }
-        some = rows.filter(pa.array(groups == group))
-        yield values, some if without is None else some.drop_columns([division.column for division in by])
+        part_rows = rows.filter(pa.array(groups == group))
+        yield values, part_rows if without is None else part_rows.drop_columns([division.column for division in by])
 
 
 def _text(value: Any, name: str, table: str | None) -> str | None:
@@ -168,7 +171,7 @@ def _text(value: Any, name: str, table: str | None) -> str | None:
 
 
 def partition_text(value: Any) -> str | None:
-    """A value of a partition as the logs of tables have it."""
+    """Return a partition value in the form of the tables' logs."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bytes):
@@ -179,9 +182,9 @@ def partition_text(value: Any) -> str | None:
 
 
 def _stats(rows: pa.Table) -> str:
-    """Bounds and numbers of NULLs of the first columns, as the log of a table has them; no bounds that are not sure."""
-    least: dict[str, Any] = {}
-    most: dict[str, Any] = {}
+    """Return the log's statistics of the first columns: exact bounds, where there are any, and the number of NULLs."""
+    minimums: dict[str, Any] = {}
+    maximums: dict[str, Any] = {}
     nulls: dict[str, int] = {}
     for name, column in list(zip(rows.column_names, rows.columns, strict=True))[:_FIRST_COLUMNS]:
         if pa.types.is_nested(column.type):
@@ -189,17 +192,17 @@ def _stats(rows: pa.Table) -> str:
         nulls[name] = column.null_count
         bounds = _bounds(column)
         if bounds is not None:
-            least[name], most[name] = bounds
-    return json.dumps({"numRecords": rows.num_rows, "minValues": least, "maxValues": most, "nullCount": nulls})
+            minimums[name], maximums[name] = bounds
+    return json.dumps({"numRecords": rows.num_rows, "minValues": minimums, "maxValues": maximums, "nullCount": nulls})
 
 
 def _bounds(column: pa.ChunkedArray) -> tuple[Any, Any] | None:
     kinds, kind = pa.types, column.type
-    sure = kinds.is_integer(kind) or kinds.is_string(kind) or kinds.is_date(kind) or kinds.is_timestamp(kind)
-    if not sure and not (kinds.is_decimal(kind) and kind.precision <= _MOST_DIGITS):
+    is_exact = kinds.is_integer(kind) or kinds.is_string(kind) or kinds.is_date(kind) or kinds.is_timestamp(kind)
+    if not is_exact and not (kinds.is_decimal(kind) and kind.precision <= _MOST_DIGITS):
         return None
-    found = pc.min_max(column).as_py()
-    bounds = found["min"], found["max"]
+    extremes = pc.min_max(column).as_py()
+    bounds = extremes["min"], extremes["max"]
     if None in bounds or any(isinstance(bound, str) and len(bound) > _LONGEST for bound in bounds):
         return None
     low, high = map(_told, bounds)

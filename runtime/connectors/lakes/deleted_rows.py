@@ -1,4 +1,4 @@
-"""Rows of a file that a version of its table has no more, though the file has them: by their places in it.
+"""Positions of rows that a version of a table has deleted, although the data file still contains them.
 
 >>> import numpy as np
 >>> packed = packed_places(np.array([1, 3]))
@@ -14,14 +14,14 @@ import numpy as np
 
 
 def packed_places(places: np.ndarray) -> bytes:
-    """The places of deleted rows, from 0 on and in any order, as they are sent to the tasks that read the file."""
+    """Return the positions of deleted rows, from 0 and in any order, packed for the tasks that read the file."""
     deleted = np.zeros(int(places.max(initial=-1)) + 1, np.bool_)
     deleted[places] = True
     return zlib.compress(np.packbits(deleted).tobytes())
 
 
 def kept(packed: bytes, start: int, size: int) -> np.ndarray:
-    """Whether each of the ``size`` rows from place ``start`` on is still there."""
+    """Return a mask of the ``size`` rows from position ``start``: true for each row that is not deleted."""
     bits = np.frombuffer(zlib.decompress(packed), np.uint8)[start // 8 : (start + size) // 8 + 1]
     deleted = np.unpackbits(bits)[start % 8 : start % 8 + size].astype(np.bool_)
     return ~np.pad(deleted, (0, size - len(deleted)))

@@ -1,7 +1,7 @@
-"""What says in which partition of a table in a data lake a row is: the value of a column, or what is made of it.
+"""The partition values of rows in a data lake table: a column's value, or a transform of it.
 
-Transforms are those of Iceberg's specification ("Partition Transforms"), in which NULL stays NULL. Needs no library of
-a lake, so workers have nothing but pyarrow.
+The transforms follow Iceberg's specification ("Partition Transforms"), and return NULL for NULL. Needs no library of a
+lake, so workers need only pyarrow.
 
 >>> at = pa.array([-1, 90_000_000_000], pa.timestamp("us"))
 >>> Division(name="day", column="at", transform="day").values(at).to_pylist()
@@ -30,14 +30,14 @@ _MICROS = {"hour": 3_600_000_000, "day": 86_400_000_000}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Division:
-    """A value of partitions called ``name``: what the ``transform``, as Iceberg writes it, makes of a column."""
+    """The partition field ``name``: the ``transform``, in Iceberg's notation, of a column."""
 
     name: str
     column: str
     transform: str = "identity"
 
     def values(self, rows: pa.Array | pa.ChunkedArray) -> pa.Array:
-        """The value for each row; years, months and hours are counted from 1970 on, days are DATE."""
+        """Return the partition value of each row; years, months and hours count from 1970, days are DATE."""
         column = without_chunks(rows)
         if column.type in _LARGE:
             column = column.cast(_LARGE[column.type])
@@ -46,7 +46,7 @@ class Division:
 
 
 def is_known(transform: str) -> bool:
-    """Whether values of a transform can be made here."""
+    """Return true if this module can compute the transform."""
     return _parsed(transform)[0] in _KNOWN
 
 
@@ -79,7 +79,7 @@ def _truncate(column: pa.Array, kind: str, size: int) -> pa.Array:
     if pa.types.is_decimal(column.type):
         return pa.array([_truncated(value, size) for value in column.to_pylist()], column.type)
     numbers = _numbers(column)
-    # What is below the least number of the type wraps around, as in Java.
+    # A result below the minimum of the type wraps around, as in Java.
     return pa.array(numbers - numbers % size, mask=_nulls(column)).cast(column.type, safe=False)
 
 

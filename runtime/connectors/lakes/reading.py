@@ -1,6 +1,6 @@
-"""Files of Parquet that the tasks of Spark read, of which the driver has a list, as the version of a table has them.
+"""Reads the Parquet files of a table version in Spark's tasks; the driver lists the files.
 
-Needs no library of a lake, so workers have nothing but pyarrow.
+Needs no library of a lake, so workers need only pyarrow.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _ID = b"PARQUET:field_id"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedFile:
-    """A file of a version: its path below the root, what its partition says of columns, and its deleted rows.
+    """A file of a version: its path below the root, its partition values by column, and its deleted rows.
 
-    Those are :func:`~hintplan.runtime.connectors.lakes.deleted_rows.packed_places`.
+    The deleted rows are in the form of :func:`~hintplan.runtime.connectors.lakes.deleted_rows.packed_places`.
     """
 
     path: str
@@ -37,10 +37,10 @@ class ListedFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileReading:
-    """Reads files of a table, whose numbers come in the batches of a task; picklable, for ``mapInArrow``.
+    """Reads files of a table, given the file numbers in the batches of a task; picklable, for ``mapInArrow``.
 
-    Columns are found by name, or where files have ids of their columns, by ``ids``, which has the names of all fields.
-    A column that is in neither the file nor its partition is NULL.
+    Columns are found by name. If files contain column ids, ``ids`` maps the ids of all fields to names. A column that
+    is neither in the file nor in its partition is NULL.
     """
 
     table: str
@@ -66,14 +66,14 @@ class FileReading:
 
     def _rows(self, source: Any, listed: ListedFile) -> Iterator[pa.RecordBatch]:
         file = pq.ParquetFile(source, coerce_int96_timestamp_unit="us")
-        there = self._names(file.schema_arrow)
-        present = [name for name in self.schema.names if name in there]
+        file_names = self._names(file.schema_arrow)
+        present = [name for name in self.schema.names if name in file_names]
         start = 0
-        for found in file.iter_batches(columns=[there[name] for name in present], use_threads=False):
+        for batch in file.iter_batches(columns=[file_names[name] for name in present], use_threads=False):
             columns = [
-                found.column(there[field.name]).cast(field.type)
+                batch.column(file_names[field.name]).cast(field.type)
                 if field.name in present
-                else pa.repeat(pa.scalar(listed.partition.get(field.name), field.type), found.num_rows)
+                else pa.repeat(pa.scalar(listed.partition.get(field.name), field.type), batch.num_rows)
                 for field in self.schema
             ]
             rows = pa.record_batch(columns, schema=self.schema)
@@ -81,23 +81,25 @@ class FileReading:
             start += len(rows)
 
     def _names(self, found: pa.Schema) -> dict[str, str]:
-        """What the columns of the table are called in a file."""
-        known = self.ids
-        if known is None or not any(_ID in (field.metadata or {}) for field in found):
+        """Return the name in the file for each column of the table."""
+        ids = self.ids
+        if ids is None or not any(_ID in (field.metadata or {}) for field in found):
             return {name: name for name in found.names}
-        names = {known[number]: field.name for field in found if (number := _number(field)) in known}
+        file_names = {ids[number]: field.name for field in found if (number := _number(field)) in ids}
         for name in self.schema.names:
-            if name in names and not all(known.get(_number(part)) == part.name for part in _parts(found, names[name])):
+            if name in file_names and not all(
+                ids.get(_number(part)) == part.name for part in _parts(found, file_names[name])
+            ):
                 raise RunError(
                     f"table {self.table}: what is in column {name!r} was renamed or dropped since a file was written",
                     hint="rewrite the files of the table, as rewrite_data_files does",
                     path=f"tables.{self.table}",
                 )
-        return names
+        return file_names
 
 
 def read_by_tasks(spark: SparkSession, reading: FileReading, schema: StructType) -> DataFrame:
-    """The rows of all files, of which each task reads some."""
+    """Return the rows of all files; each task reads a part of the files."""
     numbers = spark.range(0, len(reading.files), 1, max(1, min(len(reading.files), _TASKS)))
     return map_in_arrow(numbers, reading, schema)
 
@@ -107,11 +109,11 @@ def _number(field: pa.Field) -> int:
 
 
 def _parts(schema: pa.Schema, name: str) -> Iterator[pa.Field]:
-    """The fields of all ROWs in a column."""
+    """Yield the fields of all ROWs in a column."""
     waiting = [schema.field(name).type]
     while waiting:
         kind = waiting.pop()
-        inner = [kind.field(place) for place in range(kind.num_fields)] if pa.types.is_nested(kind) else []
+        inner = [kind.field(index) for index in range(kind.num_fields)] if pa.types.is_nested(kind) else []
         if pa.types.is_struct(kind):
             yield from inner
         elif pa.types.is_map(kind):

@@ -1,4 +1,4 @@
-"""A sink in a table of a data lake, for each micro-batch and for the result of a batch job; which lake, others say."""
+"""The sink to a data lake table, for micro-batches and for batch jobs; the connector supplies the code of its lake."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from hintplan.runtime.engine.each_batch import written_by
 
 
 class Committing(Protocol):
-    """Commits rows to a table, and says whether they were asked for, and what the table has since.
+    """Commits rows to a table, unless it has the batch, and returns the outcome.
 
-    One that ``overwrites`` takes what is there away: of the table, or if it is PARTITIONED BY, of their partitions.
+    With ``overwrites``, the rows replace the whole table, or with PARTITIONED BY, the partitions of the rows.
     """
 
     def __call__(
@@ -46,15 +46,15 @@ class LakeBatch:
     checkpoint: str | None
     commit: Committing
     part: str = ""
-    """Tells this sink from others that the same query writes."""
+    """Distinguishes this sink from other sinks of the same query."""
     mark: Mark | None = None
-    """Takes what the table has after a batch; None on Spark Connect."""
+    """Records facts about the table after a batch; None on Spark Connect."""
 
     def __call__(self, df: DataFrame, batch_id: int) -> None:
         self.write(lambda: df, batch_id, df.sparkSession)
 
     def write(self, rows: Callable[[], Rows], batch_id: int, spark: SparkSession) -> bool:
-        """Write the rows, and say whether they were asked for: of a batch that the table has, they are not."""
+        """Write the rows; return false if the table already has the batch, so that no rows were computed."""
         commit = (query_id(spark, self.checkpoint) + self.part, batch_id)
         done = self.commit(self.target.here(), rows, commit)
         if self.mark is not None and done.has is not None:
@@ -62,27 +62,30 @@ class LakeBatch:
         return done.asked
 
     def write_all(self, df: DataFrame) -> None:
-        """Write the result of a batch job; the name of its own tells a commit whose end was not heard of."""
+        """Write the result of a batch job. Its unique writer name identifies a commit whose confirmation was lost."""
         self.commit(self.target.here(), lambda: df, (f"job-{uuid.uuid4()}", 0))
 
 
 def each_micro_batch(sink: LakeBatch) -> Callable[[MicroBatch, int], int]:
-    """What writes a micro-batch by ``sink`` and returns its number of rows."""
+    """Return a function that writes a micro-batch to ``sink`` and returns its number of rows."""
 
     def write(rows: MicroBatch, batch: int) -> int:
         if rows.is_on_driver:
-            found = rows.on_driver()
-            sink.write(lambda: found, batch, rows.spark)
-            return int(found.num_rows)
-        seen = Observation()
-        counted = lambda: rows.in_spark().observe(seen, F.count(F.lit(1)).alias(_ROWS))  # noqa: E731
-        return int(seen.get[_ROWS]) if sink.write(counted, batch, rows.spark) else 0
+            driver_rows = rows.on_driver()
+            sink.write(lambda: driver_rows, batch, rows.spark)
+            return int(driver_rows.num_rows)
+        observation = Observation()
+        counted = lambda: rows.in_spark().observe(observation, F.count(F.lit(1)).alias(_ROWS))  # noqa: E731
+        return int(observation.get[_ROWS]) if sink.write(counted, batch, rows.spark) else 0
 
     return write
 
 
 class LakeSink(Protocol):
-    """Makes the sink in a table; ``part`` tells the sinks of one query apart. RunError if the table does not fit."""
+    """Returns the sink of a table; ``part`` distinguishes the sinks of one query.
+
+    Raises RunError if the table exists and does not fit.
+    """
 
     def __call__(
         self, name: str, table: Table, *, changelog: bool, checkpoint: str | None, part: str = ""
@@ -92,26 +95,26 @@ class LakeSink(Protocol):
 def code_of(
     connector: Connector, *, read_batch: BatchReader, sink: LakeSink, batches_had: BatchesHad, lacks: Lacks
 ) -> ConnectorCode:
-    """The code of a lake, which reads and has sinks like this."""
+    """Return the code of a connector for a data lake."""
 
     def writer(
         df: DataFrame, name: str, table: Table, *, changelog: bool, checkpoint: str | None, mark: Mark | None = None
     ) -> DataStreamWriter:
-        made = sink(name, table, changelog=changelog, checkpoint=checkpoint)
-        return written_by(replace(made, mark=mark), df, checkpoint)
+        lake_batch = sink(name, table, changelog=changelog, checkpoint=checkpoint)
+        return written_by(replace(lake_batch, mark=mark), df, checkpoint)
 
     def micro_batch_writer(
         name: str, table: Table, *, changelog: bool, checkpoint: str | None, part: str, mark: Mark | None = None
     ) -> Callable[[MicroBatch, int], int]:
-        made = sink(name, table, changelog=changelog, checkpoint=checkpoint, part=part)
-        return each_micro_batch(replace(made, mark=mark))
+        lake_batch = sink(name, table, changelog=changelog, checkpoint=checkpoint, part=part)
+        return each_micro_batch(replace(lake_batch, mark=mark))
 
     def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
         return partial(sink(name, table, changelog=False, checkpoint=None).write_all, df)
 
     def batch_overwriter(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
-        made = sink(name, table, changelog=False, checkpoint=None)
-        return partial(replace(made, commit=partial(made.commit, overwrites=True)).write_all, df)
+        lake_batch = sink(name, table, changelog=False, checkpoint=None)
+        return partial(replace(lake_batch, commit=partial(lake_batch.commit, overwrites=True)).write_all, df)
 
     return ConnectorCode(
         connector=connector, read_batch=read_batch, writer=writer, micro_batch_writer=micro_batch_writer,
@@ -121,7 +124,7 @@ def code_of(
 
 
 def refuse_updates(name: str, table: Table, *, changelog: bool) -> None:
-    """RunError if rows are a changelog, and the table has no key to find them by."""
+    """Raise RunError for a changelog into a table without a primary key."""
     if changelog and not table.primary_key:
         raise RunError(
             f"table {name} cannot take updates: it has no primary key to find rows by",

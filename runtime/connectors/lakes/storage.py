@@ -1,4 +1,4 @@
-"""How the processes of a run reach the files of a table in a data lake: a directory, or a bucket by S3.
+"""Access to the files of a data lake table from the processes of a run: a local directory, or a bucket through S3.
 
 >>> where = storage_of({"at": "file:///data/orders"}, "at").here()
 >>> where.root, where.is_local
@@ -21,7 +21,7 @@ from hintplan.runtime.secrets import resolve
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Storage:
-    """The directory or the url ``root`` of a table; ``options`` are those of its store, with secrets unresolved."""
+    """The directory or url ``root`` of a table, and the ``options`` of its store, with secrets unresolved."""
 
     root: str
     options: Mapping[str, str]
@@ -31,20 +31,20 @@ class Storage:
         return not self.root.startswith("s3://")
 
     def here(self) -> Storage:
-        """The storage, with a relative directory where this process runs."""
+        """Return the storage, with a relative directory resolved in this process."""
         return replace(self, root=os.path.abspath(self.root)) if self.is_local else self
 
     def files(self) -> tuple[pafs.FileSystem, str]:
-        """The file system, and the path of the root in it."""
+        """Return the file system, and the path of the root in it."""
         if self.is_local:
             return pafs.LocalFileSystem(), self.root
-        given = self.resolved()
-        endpoint = urlsplit(given.get("s3.endpoint", ""))
+        settings = self.resolved()
+        endpoint = urlsplit(settings.get("s3.endpoint", ""))
         options = {
-            "region": given.get("s3.region"),
-            "access_key": given.get("s3.access-key-id"),
-            "secret_key": given.get("s3.secret-access-key"),
-            "session_token": given.get("s3.session-token"),
+            "region": settings.get("s3.region"),
+            "access_key": settings.get("s3.access-key-id"),
+            "secret_key": settings.get("s3.secret-access-key"),
+            "session_token": settings.get("s3.session-token"),
             "endpoint_override": endpoint.netloc,
             "scheme": endpoint.scheme,
         }
@@ -52,9 +52,9 @@ class Storage:
         return system, self.root.removeprefix("s3://")
 
     def resolved(self) -> dict[str, str]:
-        """The options of the store, with what the environment of this process has for them.
+        """Return the options of the store, with references to the environment resolved in this process.
 
-        RunError if the store has a link-local address.
+        Raises RunError if the store has a link-local address.
         """
         endpoint = self.options.get("s3.endpoint")
         if endpoint is not None:
@@ -64,7 +64,7 @@ class Storage:
 
 
 def storage_of(options: Mapping[str, str], path_option: str) -> Storage:
-    """Where the table with these ``options`` is."""
+    """Return the storage of a table with these ``options``."""
     place = file_place(path_option, options[path_option])
     if place.is_local:
         return Storage(root=place.local_path, options={})

@@ -1,4 +1,4 @@
-"""A table in a data lake as the target of a sink, and what its rows must not have."""
+"""A data lake table as the target of a sink, and the check for NULL in its rows."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class Target:
     partitioned_by: tuple[str, ...]
     storage: Storage
     catalogued: str = ""
-    """What the table is called in its catalog, if it has one."""
+    """The name of the table in its catalog, if it has one."""
 
     def here(self) -> Target:
-        """The target, with a relative directory where this process runs, which on Spark Connect is the server."""
+        """Return the target with a relative directory resolved in this process, on Spark Connect in the server."""
         return replace(self, storage=self.storage.here())
 
     def refuse_lost_place(self) -> None:
-        """RunError if the directory of the table is a link to nowhere, or below one."""
+        """Raise RunError if the directory of the table, or a directory above it, is a dangling link."""
         link = link_to_nowhere(self.storage.root) if self.storage.is_local else None
         if link is not None:
             hint = "put back what it leads to, or correct the path"
@@ -40,28 +40,28 @@ class Target:
 
     @property
     def called(self) -> str:
-        """What messages call the table that is written to."""
+        """The name of the target table in messages."""
         return self.catalogued or self.storage.root
 
     @property
     def path(self) -> str:
-        """Where the plan has the table."""
+        """The path of the table in the plan."""
         return f"tables.{self.name}"
 
     @property
     def required(self) -> frozenset[str]:
-        """The columns that are declared to have a value."""
+        """The columns of the primary key, and the columns that are declared NOT NULL."""
         return frozenset(required_columns(self.columns, self.primary_key))
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns in Arrow."""
+        """The columns as an Arrow schema."""
         required = self.required
         return pa.schema([pa.field(c.name, to_arrow(c.type), nullable=c.name not in required) for c in self.columns])
 
 
 def target_of(name: str, table: Table, path_option: str, *, catalogued: str = "") -> Target:
-    """The target that ``table`` is."""
+    """Return the target for ``table``."""
     return Target(
         name=name,
         options=dict(table.options),

@@ -1,6 +1,6 @@
-"""What Spark does for a sink in a data lake: its tasks write files, and net the changes of each key.
+"""Spark's work for a sink to a data lake: its tasks write files, and net the changes of each key.
 
-Rows that have come to the driver are worked on there: a job of Spark would cost more.
+Rows that are already on the driver are processed there, because a Spark job would cost more.
 """
 
 from __future__ import annotations
@@ -23,40 +23,41 @@ from hintplan.runtime.spark.map_in_arrow import map_in_arrow
 from hintplan.runtime.spark.names import quoted
 
 Rows: TypeAlias = "DataFrame | pa.Table"
-"""Rows of a sink, of which the last column may be the row kind."""
+"""The rows of a sink, whose last column may be the row kind."""
 
 _PLACE = "__place"
 
 
 def written_files(rows: Rows, target: Target, writing: FileWriting) -> list[DataFile]:
-    """The files with ``rows``, which are in no version of the table yet."""
+    """Return the new files with ``rows``, which are not in any version of the table yet."""
     if isinstance(rows, pa.Table):
         return list(writing.written([rows]))
-    most = target.options.get("sink.parallelism")
-    frame = rows if most is None else rows.coalesce(int(most))
+    parallelism = target.options.get("sink.parallelism")
+    frame = rows if parallelism is None else rows.coalesce(int(parallelism))
     return _collected(frame, writing)
 
 
 def written_first(rows: DataFrame, target: Target, writing: FileWriting) -> list[DataFile]:
-    """The files with what is left of the changes in ``rows``, for a table that is empty."""
+    """Return the new files for an empty table, with the net result of the changes in ``rows``."""
     return _collected(_by_key(rows, target), NettedFiles(target=target, writing=writing))
 
 
 def netted(rows: Rows, target: Target) -> pa.Table:
-    """The changes in ``rows``, one of each key (:func:`~hintplan.runtime.connectors.netted_rows.net_rows`), on the
-    driver.
+    """Return the changes in ``rows`` on the driver, one per key.
+
+    :func:`~hintplan.runtime.connectors.netted_rows.net_rows` defines the result.
     """
     if isinstance(rows, pa.Table):
         return _net(rows, target)
     types = {field.name: field for field in rows.schema.fields}
     schema = StructType([*(types[name] for name in target.schema.names), StructField(DELETED, BooleanType())])
-    found = map_in_arrow(_by_key(rows, target), Netting(target=target), schema).toArrow()
-    return found.cast(_with_deleted(target))
+    changes = map_in_arrow(_by_key(rows, target), Netting(target=target), schema).toArrow()
+    return changes.cast(_with_deleted(target))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Netting:
-    """Nets the changes of a task, which has all those of a key; in ``mapInArrow``."""
+    """Nets the changes of a task in ``mapInArrow``; the task has all changes of each key."""
 
     target: Target
 
@@ -64,23 +65,23 @@ class Netting:
         yield from self.net(batches).to_batches()
 
     def net(self, batches: Iterable[pa.RecordBatch]) -> pa.Table:
-        found = [batch for batch in batches if batch.num_rows]
-        if not found:
+        filled = [batch for batch in batches if batch.num_rows]
+        if not filled:
             return _with_deleted(self.target).empty_table()
-        return _net(pa.Table.from_batches(found).sort_by(_PLACE).drop_columns([_PLACE]), self.target)
+        return _net(pa.Table.from_batches(filled).sort_by(_PLACE).drop_columns([_PLACE]), self.target)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NettedFiles:
-    """Writes what is left of the changes of a task into files; in ``mapInArrow``."""
+    """Writes the net result of a task's changes to files, in ``mapInArrow``."""
 
     target: Target
     writing: FileWriting
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = Netting(target=self.target).net(batches)
-        left = rows.filter(pc.invert(rows[DELETED])).drop_columns([DELETED])
-        yield from self.writing(left.to_batches())
+        remaining = rows.filter(pc.invert(rows[DELETED])).drop_columns([DELETED])
+        yield from self.writing(remaining.to_batches())
 
 
 def _net(rows: pa.Table, target: Target) -> pa.Table:
@@ -91,16 +92,18 @@ def _net(rows: pa.Table, target: Target) -> pa.Table:
 
 
 def _with_deleted(target: Target) -> pa.Schema:
-    """The schema of changes, in which a row that is deleted may be without anything but its key."""
+    """Return the schema of changes, in which a deleted row may have no values except its key."""
     fields = [field.with_nullable(True) for field in target.schema]
     return pa.schema([*fields, pa.field(DELETED, pa.bool_())])
 
 
 def _by_key(rows: DataFrame, target: Target) -> DataFrame:
-    """The rows with all changes of a key in one task, and their places."""
-    most = target.options.get("sink.parallelism") or rows.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1
+    """Return the rows with their order in a column, partitioned so that one task has all changes of a key."""
+    parallelism = (
+        target.options.get("sink.parallelism") or rows.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1
+    )
     placed = rows.withColumn(_PLACE, F.monotonically_increasing_id())
-    return placed.repartition(int(most), *map(quoted, target.primary_key))
+    return placed.repartition(int(parallelism), *map(quoted, target.primary_key))
 
 
 def _collected(frame: DataFrame, run: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]) -> list[DataFile]:

@@ -1,1 +1,1 @@
-"""Messages of brokers: bytes to rows and back, in each format, wherever they come from."""
+"""Formats of messages: converts bytes to rows and back, independent of the broker."""

@@ -1,13 +1,13 @@
-"""Avro: the schema that Flink derives of a table's columns, and values in it and out of whatever schema wrote them.
+r"""Avro: the schema that Flink derives from a table's columns, and conversions to it and from any writer's schema.
 
-A column that may be NULL is a union with null. TIMESTAMP is ``timestamp-millis``, without regard to zones, unless the
-older mapping is switched off; then it is ``local-timestamp``, and TIMESTAMP_LTZ is ``timestamp``.
+A nullable column is a union with null. By default, TIMESTAMP is ``timestamp-millis``, as if it were in UTC. Without the
+legacy mapping, TIMESTAMP is ``local-timestamp``, and TIMESTAMP_LTZ is ``timestamp``.
 
 >>> part = Part(format="avro", columns=(TableColumn(name="id", type="INT NOT NULL"),), fields=("id",), options={})
 >>> schema_of(part)["fields"]
 [{'name': 'id', 'type': 'int'}]
->>> avro_encoder(part, schema_of(part))([1]), avro_decoder(part, ("id",), schema_of(part))(b"\\x02")
-(b'\\x02', [1])
+>>> avro_encoder(part, schema_of(part))([1]), avro_decoder(part, ("id",), schema_of(part))(b"\x02")
+(b'\x02', [1])
 """
 
 from __future__ import annotations
@@ -48,42 +48,42 @@ _BITS = {"TINYINT": 7, "SMALLINT": 15, "INT": 31, "BIGINT": 63}
 _EPOCH = datetime(1970, 1, 1)
 _MILLIS = 3
 FAULTS = (ValueError, EOFError, IndexError, KeyError, TypeError, OverflowError, struct.error)
-"""What fastavro raises for bytes that are not of a schema."""
+"""The errors that fastavro raises for bytes that do not match a schema."""
 
 
 def is_legacy(part: Part) -> bool:
-    """Whether times are mapped as Flink did before its version 1.19, and does unless it is told not to."""
+    """Return true for the mapping of times before Flink 1.19, which is still Flink's default."""
     return part.format != "avro" or part.option("timestamp_mapping.legacy") == "true"
 
 
 def schema_of(part: Part) -> dict[str, Any]:
-    """The schema that messages of ``part`` are written with; ValueError for a column that it cannot hold."""
+    """Return the schema with which messages of ``part`` are written; raise ValueError for an unsupported column."""
     types = {field: column.type for field, column in zip(part.fields, part.columns, strict=True)}
     return record_schema(types, legacy=is_legacy(part))
 
 
 def record_schema(types: Mapping[str, str], *, legacy: bool) -> dict[str, Any]:
-    """The schema of a record of fields with these ``types``; ValueError for one that Avro cannot hold."""
+    """Return the schema of a record of fields with these ``types``; raise ValueError for an unsupported type."""
     fields = _fields({field: parse_type(text) for field, text in types.items()}, _NAME, legacy)
     namespace, _, name = _NAME.rpartition(".")
     return {"type": "record", "name": name, "namespace": namespace, "fields": fields}
 
 
 def _fields(types: Mapping[str, DataType], name: str, legacy: bool) -> list[dict[str, Any]]:
-    """The fields of the record called ``name``; those that may be NULL are by default."""
+    """Return the fields of the record ``name``; a nullable field is NULL by default."""
     return [
         {
             "name": field,
-            "type": _nullable(each, f"{name}_{field}", legacy),
-            **({"default": None} if each.nullable else {}),
+            "type": _nullable(data_type, f"{name}_{field}", legacy),
+            **({"default": None} if data_type.nullable else {}),
         }
-        for field, each in types.items()
+        for field, data_type in types.items()
     ]
 
 
 def _nullable(data_type: DataType, name: str, legacy: bool) -> Any:
-    found = _schema(data_type, name, legacy)
-    return ["null", found] if data_type.nullable else found
+    schema = _schema(data_type, name, legacy)
+    return ["null", schema] if data_type.nullable else schema
 
 
 def _schema(data_type: DataType, name: str, legacy: bool) -> Any:
@@ -115,31 +115,31 @@ def _schema(data_type: DataType, name: str, legacy: bool) -> Any:
 
 
 def avro_decoder(part: Part, wanted: Collection[str], schema: Any) -> Callable[[bytes], Sequence[Any]]:
-    """What reads the values of ``part`` out of bytes that ``schema`` has written; ValueError for others."""
+    """Return a function that decodes bytes of ``schema`` to the values of ``part``, or raises ValueError."""
     read, values_of = record_reader(schema), values_reader(part, wanted)
     return lambda message: values_of(read(message))
 
 
 def record_reader(schema: Any) -> Callable[[bytes], dict[str, Any]]:
-    """What reads the fields of a record out of bytes that ``schema`` has written; ValueError for others."""
+    """Return a function that decodes bytes of ``schema`` to the fields of a record, or raises ValueError."""
     from fastavro import parse_schema, schemaless_reader
 
     parsed = parse_schema(schema)
 
     def read(message: bytes) -> dict[str, Any]:
         try:
-            found = schemaless_reader(BytesIO(message), parsed, None)
+            record = schemaless_reader(BytesIO(message), parsed, None)
         except FAULTS as error:
             raise ValueError(f"it is not of its schema of Avro: {error or type(error).__name__}") from None
-        if not isinstance(found, dict):
+        if not isinstance(record, dict):
             raise ValueError("its schema is none of a record")
-        return found
+        return record
 
     return read
 
 
 def values_reader(part: Part, wanted: Collection[str]) -> Callable[[Mapping[str, Any]], Sequence[Any]]:
-    """What makes the values of ``part`` of the fields of a record; ValueError for one that does not fit."""
+    """Return a function that converts the fields of a record to the values of ``part``, or raises ValueError."""
     fields = [
         (field, from_avro(parse_type(column.type)) if column.name in wanted else None)
         for field, column in zip(part.fields, part.columns, strict=True)
@@ -158,13 +158,16 @@ def values_reader(part: Part, wanted: Collection[str]) -> Callable[[Mapping[str,
 
 
 def avro_encoder(part: Part, schema: Any) -> Callable[[Sequence[Any]], bytes]:
-    """What writes the values of ``part`` with ``schema``; ValueError for NULL where it has none."""
+    """Return a function that encodes the values of ``part`` with ``schema``.
+
+    It raises ValueError for NULL in a NOT NULL column.
+    """
     write, record_of = record_writer(schema), fields_writer(part)
     return lambda values: write(record_of(values))
 
 
 def record_writer(schema: Any) -> Callable[[Mapping[str, Any]], bytes]:
-    """What writes the fields of a record with ``schema``."""
+    """Return a function that encodes the fields of a record with ``schema``."""
     from fastavro import parse_schema, schemaless_writer
 
     parsed = parse_schema(schema)
@@ -178,10 +181,16 @@ def record_writer(schema: Any) -> Callable[[Mapping[str, Any]], bytes]:
 
 
 def fields_writer(part: Part) -> Callable[[Sequence[Any]], dict[str, Any]]:
-    """What makes the fields of a record of the values of ``part``; ValueError for NULL where it has none."""
+    """Return a function that converts the values of ``part`` to the fields of a record.
+
+    It raises ValueError for NULL in a NOT NULL column.
+    """
     legacy = is_legacy(part)
     types = [parse_type(column.type) for column in part.columns]
-    fields = [(field, _to_avro(each, legacy), each.nullable) for field, each in zip(part.fields, types, strict=True)]
+    fields = [
+        (field, _to_avro(data_type, legacy), data_type.nullable)
+        for field, data_type in zip(part.fields, types, strict=True)
+    ]
 
     def record_of(values: Sequence[Any]) -> dict[str, Any]:
         record = {}
@@ -208,7 +217,7 @@ def _plain_to_avro(data_type: DataType, legacy: bool) -> Callable[[Any], Any]:
         return lambda value: [element(item) for item in value]
     if data_type.has_entries:
         item = _to_avro(data_type.parts[1], legacy)
-        return lambda value: {key: item(each) for key, each in value}
+        return lambda value: {key: item(map_value) for key, map_value in value}
     if root == "ROW":
         fields = [(n, _to_avro(c, legacy)) for n, c in zip(data_type.names, data_type.children, strict=True)]
         return lambda value: {name: convert(value[name]) for name, convert in fields}
@@ -216,7 +225,7 @@ def _plain_to_avro(data_type: DataType, legacy: bool) -> Callable[[Any], Any]:
 
 
 def from_avro(data_type: DataType) -> Callable[[Any], Any]:
-    """What makes a value of ``data_type`` of one that fastavro has read; ValueError for one that is none."""
+    """Return a function that converts fastavro's values to ``data_type``, or raises ValueError."""
     convert = _plain_from_avro(data_type)
     return lambda value: None if value is None else convert(value)
 
@@ -269,9 +278,9 @@ def _decimal(value: Decimal, data_type: DataType) -> Decimal | None:
 
 
 def _moment(value: Any, data_type: DataType) -> datetime:
-    """A time; a number is of milliseconds, and one without a zone is in UTC."""
+    """Return a value as a time; a number counts milliseconds, and a time without time zone is in UTC."""
     if isinstance(value, int) and not isinstance(value, bool):
         value = _EPOCH + timedelta(milliseconds=value)
-    found: datetime = _as(value, data_type, datetime)
-    plain = found.astimezone(UTC).replace(tzinfo=None) if found.tzinfo is not None else found
+    moment: datetime = _as(value, data_type, datetime)
+    plain = moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo is not None else moment
     return plain.replace(tzinfo=UTC) if data_type.root == "TIMESTAMP_LTZ" else plain

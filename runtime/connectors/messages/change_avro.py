@@ -1,6 +1,6 @@
-"""debezium-avro-confluent: changes of a database in Avro with schemas in a registry, as Flink reads and writes them.
+"""The format debezium-avro-confluent: database changes in Avro with schemas in a registry, as in Flink.
 
-The record is Debezium's envelope, of which ``before``, ``after`` and ``op`` are read; other fields may be there.
+The record is Debezium's envelope. Its fields ``before``, ``after`` and ``op`` are read; other fields are ignored.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from hintplan.runtime.connectors.messages.registry import head_of, of_any_schema
 
 
 def debezium_avro_decoder(part: Part, wanted: Collection[str]) -> Callable[[bytes], Iterable[Change]]:
-    """What reads a message of any schema that the registry has; an empty one is passed over."""
+    """Return a function that decodes a message with any schema in the registry; an empty message has no changes."""
     values = values_reader(part, wanted)
 
     def of_schema(schema: Any) -> Callable[[bytes], list[Change]]:
@@ -34,7 +34,7 @@ def debezium_avro_decoder(part: Part, wanted: Collection[str]) -> Callable[[byte
 
 
 def debezium_avro_encoder(part: Part, number: int) -> Callable[[int, Sequence[Any]], bytes]:
-    """What writes a change with the schema of ``part``, which is registered under ``number``."""
+    """Return a function that encodes a change with the schema of ``part``, whose id in the registry is ``number``."""
     head, write, row_of = head_of(number), record_writer(envelope_of(part)), fields_writer(part)
 
     def encode(kind: int, values: Sequence[Any]) -> bytes:
@@ -47,9 +47,9 @@ def debezium_avro_encoder(part: Part, number: int) -> Callable[[int, Sequence[An
 
 
 def envelope_of(part: Part) -> list[Any]:
-    """The schema that changes of the rows of ``part`` are written with; ValueError for a column that it cannot hold.
+    """Return the schema with which changes of ``part`` are written; raise ValueError for an unsupported column.
 
-    It is a union with null, as of Flink's, though no message is null.
+    It is a union with null, as in Flink, although no message is null.
     """
     children = tuple(parse_type(column.type) for column in part.columns)
     row = str(DataType(root="ROW", names=part.fields, children=children))

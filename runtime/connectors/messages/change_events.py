@@ -1,7 +1,7 @@
-"""Formats whose messages are changes of a database: debezium-json and canal-json, as Flink reads and writes them.
+"""Formats whose messages are changes of a database: debezium-json and canal-json, as in Flink.
 
-A change of a row is -U with the row as it was and +U with the row as it is. What is written has no such pairs, as the
-sink sees rows one by one: +I and +U are a creation of the row, -U and -D its deletion.
+An update is read as -U with the old row and +U with the new row. It is not written as one message, because the sink
+sees rows one by one: +I and +U are written as inserts, -U and -D as deletes.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ Change = tuple[int, Sequence[Any]]
 
 
 def debezium_decoder(part: Part, wanted: Collection[str]) -> Callable[[bytes], Iterable[Change]]:
-    """What reads a message as the changes that it tells."""
+    """Return a function that decodes a message to its changes."""
     fields, with_schema = fields_of(part, wanted), part.option("schema-include") == "true"
 
-    def changes(found: dict[str, Any]) -> list[Change]:
-        payload = found.get("payload") if with_schema else found
+    def changes(document: dict[str, Any]) -> list[Change]:
+        payload = document.get("payload") if with_schema else document
         if not isinstance(payload, dict):
             raise ValueError("there is no payload" if with_schema else "it is no object of JSON")
         return debezium_changes(payload, lambda row: values_of(row, fields))
@@ -32,7 +32,7 @@ def debezium_decoder(part: Part, wanted: Collection[str]) -> Callable[[bytes], I
 
 
 def debezium_changes(payload: Mapping[str, Any], values: Callable[[dict[str, Any]], Sequence[Any]]) -> list[Change]:
-    """The changes that an envelope of Debezium tells, whose rows have ``values``; ValueError for another."""
+    """Return the changes in a Debezium envelope; ``values`` converts its rows. Raise ValueError if it is invalid."""
     op = payload.get("op")
     if op in ("c", "r"):
         return [(INSERT, values(_row(payload, "after")))]
@@ -44,24 +44,24 @@ def debezium_changes(payload: Mapping[str, Any], values: Callable[[dict[str, Any
 
 
 def canal_decoder(part: Part, wanted: Collection[str]) -> Callable[[bytes], Iterable[Change]]:
-    """What reads a message as the changes that it tells; those of other databases and tables are passed over."""
+    """Return a function that decodes a message to its changes; it ignores changes of other databases and tables."""
     fields = fields_of(part, wanted)
-    passing = [
+    filters = [
         (key, re.compile(pattern)) for key in ("database", "table") if (pattern := part.option(f"{key}.include"))
     ]
 
-    def changes(found: dict[str, Any]) -> list[Change]:
-        if any(pattern.fullmatch(str(found.get(key))) is None for key, pattern in passing):
+    def changes(document: dict[str, Any]) -> list[Change]:
+        if any(pattern.fullmatch(str(document.get(key))) is None for key, pattern in filters):
             return []
-        kind = found.get("type")
+        kind = document.get("type")
         if kind == "CREATE":
             return []
         if kind not in ("INSERT", "UPDATE", "DELETE"):
             raise ValueError(f"its type is {kind!r}, expected INSERT, UPDATE or DELETE")
-        rows = _objects(found, "data")
+        rows = _objects(document, "data")
         if kind != "UPDATE":
             return [(INSERT if kind == "INSERT" else DELETE, values_of(row, fields)) for row in rows]
-        old = _objects(found, "old")
+        old = _objects(document, "old")
         if len(old) != len(rows):
             raise ValueError("'old' and 'data' have not as many rows")
         pairs = [({**row, **before}, row) for before, row in zip(old, rows, strict=True)]
@@ -75,7 +75,7 @@ def canal_decoder(part: Part, wanted: Collection[str]) -> Callable[[bytes], Iter
 
 
 def debezium_encoder(part: Part) -> Callable[[int, Sequence[Any]], bytes]:
-    """What writes a change as a message."""
+    """Return a function that encodes a change as a message."""
     write = json_row_encoder(part)
 
     def encode(kind: int, values: Sequence[Any]) -> bytes:
@@ -87,13 +87,13 @@ def debezium_encoder(part: Part) -> Callable[[int, Sequence[Any]], bytes]:
 
 
 def canal_encoder(part: Part) -> Callable[[int, Sequence[Any]], bytes]:
-    """What writes a change as a message."""
+    """Return a function that encodes a change as a message."""
     write = json_row_encoder(part)
     return lambda kind, values: f'{{"data":[{write(values)}],"type":"{"INSERT" if adds(kind) else "DELETE"}"}}'.encode()
 
 
 def adds(kind: int) -> bool:
-    """Whether a change of this kind is written as a row that comes, not as one that goes."""
+    """Return true if a change of this kind is written as an insert, false if as a delete."""
     return kind in (INSERT, UPDATE_AFTER)
 
 
@@ -102,10 +102,10 @@ def _decoder(part: Part, changes: Callable[[dict[str, Any]], list[Change]]) -> C
 
     def decode(message: bytes) -> Iterable[Change]:
         try:
-            found = parse(message)
-            if not isinstance(found, dict):
+            document = parse(message)
+            if not isinstance(document, dict):
                 raise ValueError("it is no object of JSON")
-            return changes(found)
+            return changes(document)
         except ValueError:
             if lenient:
                 return ()

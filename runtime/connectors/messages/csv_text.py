@@ -1,4 +1,4 @@
-"""A message that is one line of CSV: an empty field is NULL, an empty one in quotes is the empty text.
+"""CSV messages of one line each: an empty field is NULL, and an empty quoted field is the empty text.
 
 >>> split('1,"a ""b"", c",,""', CsvStyle())
 ['1', 'a "b", c', None, '']
@@ -20,7 +20,7 @@ _UNQUOTED = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CsvStyle:
-    """What stands between fields, around them, and before what loses its meaning; and what means NULL."""
+    """The delimiter, quote and escape characters of CSV, and the text for NULL."""
 
     delimiter: str = ","
     quote: str = '"'
@@ -29,7 +29,7 @@ class CsvStyle:
 
 
 def style_of(part: Part) -> CsvStyle:
-    """The style that the options of ``part`` say."""
+    """Return the style in the options of ``part``."""
     return CsvStyle(
         delimiter=(part.option("field-delimiter") or ",").replace("\\t", "\t"),
         quote="" if part.option("disable-quote-character") == "true" else part.option("quote-character") or "",
@@ -39,7 +39,7 @@ def style_of(part: Part) -> CsvStyle:
 
 
 def csv_decoder(part: Part) -> Callable[[bytes], Sequence[Any] | None]:
-    """What reads a message as the fields of ``part``, in their order."""
+    """Return a function that decodes a message to the fields of ``part``, in their order."""
     style, lenient = style_of(part), part.option("ignore-parse-errors") == "true"
     decoders = [(field, text_decoder(column.type)) for field, column in zip(part.fields, part.columns, strict=True)]
 
@@ -66,9 +66,9 @@ def csv_decoder(part: Part) -> Callable[[bytes], Sequence[Any] | None]:
 
 
 def csv_encoder(part: Part) -> Callable[[Sequence[Any]], bytes]:
-    """What writes values in the order of the fields of ``part`` as a message."""
+    """Return a function that encodes values, in the order of the fields of ``part``, as a message."""
     style = style_of(part)
-    # As Flink does, what is no number is quoted if it has any character up to the last one that means something.
+    # Like Flink, quote a text that has any character up to the highest special character. Numbers need no quotes.
     safe = chr(max(map(ord, (style.delimiter, style.quote or "\0", style.escape or "\0", "\r"))) + 1)
     writers = [(plain_text(column.type), parse_type(column.type).root in _UNQUOTED) for column in part.columns]
 
@@ -86,35 +86,35 @@ def csv_encoder(part: Part) -> Callable[[Sequence[Any]], bytes]:
 
 
 def split(line: str, style: CsvStyle) -> list[str | None]:
-    """The fields of a line; ValueError if a quote has no end."""
+    """Return the fields of a line; raise ValueError if a quote is not closed."""
     fields: list[str | None] = []
     text: list[str] = []
     quoted = inside = False
-    place = 0
-    while place <= len(line):
-        char = line[place : place + 1]
-        if style.escape and char == style.escape and place + 1 < len(line):
-            text.append(line[place + 1])
-            place += 1
+    position = 0
+    while position <= len(line):
+        char = line[position : position + 1]
+        if style.escape and char == style.escape and position + 1 < len(line):
+            text.append(line[position + 1])
+            position += 1
         elif inside:
             if not char:
                 raise ValueError("a quote has no end")
             if char != style.quote:
                 text.append(char)
-            elif line[place + 1 : place + 2] == style.quote:
+            elif line[position + 1 : position + 2] == style.quote:
                 text.append(char)
-                place += 1
+                position += 1
             else:
                 inside = False
         elif char == style.quote and style.quote and not text and not quoted:
             quoted = inside = True
         elif not char or char == style.delimiter:
-            found = "".join(text)
-            fields.append(None if not quoted and found in ("", style.null) else found)
+            field = "".join(text)
+            fields.append(None if not quoted and field in ("", style.null) else field)
             text, quoted = [], False
         else:
             text.append(char)
-        place += 1
+        position += 1
     return fields
 
 

@@ -1,4 +1,4 @@
-"""What reads and what writes a key or a value, by its format, and what that needs."""
+"""Decoders and encoders of keys and values by format, and the packages that a format needs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from hintplan.runtime.connectors.messages.registry import confluent_decoder, con
 from hintplan.runtime.operator import INSERT
 
 RowDecoder = Callable[[bytes], Sequence[Any] | None]
-"""The values of a part's columns in a message, or None if nothing of it can be read and it is to be skipped."""
+"""Returns the values of a part's columns, or None for a message that is unreadable and must be skipped."""
 
 
 _NEEDS = {**dict.fromkeys((*AVRO, *OF_REGISTRY), ("fastavro", "fastavro")), PROTOBUF: ("google.protobuf", "protobuf")}
@@ -54,9 +54,9 @@ _NEEDS = {**dict.fromkeys((*AVRO, *OF_REGISTRY), ("fastavro", "fastavro")), PROT
 
 
 def prepared(table: str, part: Part) -> Part:
-    """``part`` of ``table`` with the definition of its message, if its format has one.
+    """Return ``part`` of ``table`` with the definition of its message, if its format has one.
 
-    RunError if this Python lacks a package, or the columns are not what is defined.
+    Raises RunError if this Python lacks a package, or if the columns do not match the definition.
     """
     module, package = _NEEDS.get(part.format, ("", ""))
     if module and not _is_there(module):
@@ -67,7 +67,7 @@ def prepared(table: str, part: Part) -> Part:
         )
     if part.format != PROTOBUF:
         return part
-    place = f"tables.{table}.options.{part.before}{DESCRIPTORS}"
+    option_path = f"tables.{table}.options.{part.before}{DESCRIPTORS}"
     try:
         defined = replace(part, definition=read_definition(part.options[DESCRIPTORS]))
     except OSError as error:
@@ -75,12 +75,12 @@ def prepared(table: str, part: Part) -> Part:
             f"the definition of the messages of table {table} cannot be read: "
             f"{reason(error, part.options[DESCRIPTORS])}: {error.filename}",
             hint="make it with protoc --include_imports --descriptor_set_out=FILE, on the machine that starts the run",
-            path=place,
+            path=option_path,
         ) from None
     try:
         message_of(defined)
     except ValueError as error:
-        raise RunError(f"table {table} is not as its messages are defined: {error}", path=place) from None
+        raise RunError(f"table {table} is not as its messages are defined: {error}", path=option_path) from None
     return defined
 
 
@@ -92,7 +92,7 @@ def _is_there(module: str) -> bool:
 
 
 def row_decoder(part: Part, wanted: Collection[str]) -> RowDecoder:
-    """What reads a message that is a row; ValueError for one that does not fit."""
+    """Return a function that decodes a message with one row, or raises ValueError."""
     if part.format == "json":
         return json_row_decoder(part, wanted)
     if part.format == "avro":
@@ -105,7 +105,7 @@ def row_decoder(part: Part, wanted: Collection[str]) -> RowDecoder:
 
 
 def changes_decoder(part: Part, wanted: Collection[str]) -> Callable[[bytes], Iterable[Change]]:
-    """What reads a message as changes, of which each format that is none of changes has one."""
+    """Return a function that decodes a message to changes; a message in a row format is one insert."""
     if part.format == "debezium-json":
         return debezium_decoder(part, wanted)
     if part.format == DEBEZIUM_AVRO:
@@ -121,7 +121,7 @@ def _inserted(message: bytes, *, decode: RowDecoder) -> Iterable[Change]:
 
 
 def row_encoder(part: Part, schema: int | None = None) -> Callable[[Sequence[Any]], bytes | None]:
-    """What writes the values of a part's columns as a message; ``schema`` is its number in the registry, if any."""
+    """Return a function that encodes the values of a part's columns; ``schema`` is its id in the registry, if any."""
     if part.format == "avro":
         return avro_encoder(part, schema_of(part))
     if part.format == PROTOBUF:
@@ -135,7 +135,7 @@ def row_encoder(part: Part, schema: int | None = None) -> Callable[[Sequence[Any
 
 
 def registered(part: Part | None, subject: str) -> int | None:
-    """The number of the schema of ``part`` in its registry, which has it from now on; None if it has no registry."""
+    """Return the id of the schema of ``part`` in its registry, after registering it; None without a registry."""
     if part is None or part.format not in OF_REGISTRY:
         return None
     schema = envelope_of(part) if part.format == DEBEZIUM_AVRO else schema_of(part)
@@ -143,9 +143,9 @@ def registered(part: Part | None, subject: str) -> int | None:
 
 
 def batch_encoder(part: Part, schema: int | None = None) -> Callable[[pa.RecordBatch, Sequence[int]], pa.Array]:
-    """What writes the changes of a batch, whose kinds are given, as messages; formats of rows write the rows."""
-    if (whole := columns_writer(part)) is not None:
-        return lambda batch, kinds: whole(batch)
+    """Return a function that encodes the changes of a batch, with their row kinds; row formats ignore the kinds."""
+    if (encode_batch := columns_writer(part)) is not None:
+        return lambda batch, kinds: encode_batch(batch)
     encode = change_encoder(part, schema)
 
     def write(batch: pa.RecordBatch, kinds: Sequence[int]) -> pa.Array:
@@ -157,7 +157,7 @@ def batch_encoder(part: Part, schema: int | None = None) -> Callable[[pa.RecordB
 
 
 def change_encoder(part: Part, schema: int | None = None) -> Callable[[int, Sequence[Any]], bytes | None]:
-    """What writes a change as a message; formats of rows write the row."""
+    """Return a function that encodes a change as a message; row formats ignore the kind."""
     if part.format == "debezium-json":
         return debezium_encoder(part)
     if part.format == DEBEZIUM_AVRO:

@@ -1,10 +1,12 @@
-"""JSON read and written a batch at a time in Arrow, where that comes to the same as row by row.
+"""Reads and writes JSON in batches with Arrow, if the result is the same as row by row.
 
-Most messages are plain: an object with numbers where columns are numbers and text where they are text. Arrow's parser
-reads these ten times as fast as Python does. Whatever it does not take, or would take otherwise than
-:mod:`hintplan.runtime.connectors.messages.json_in`, sends the whole batch there, and so does every error: what a
-message means, and what is said of a wrong one, is never decided here. Written are all values; those whose text is not
-plain in Arrow (DECIMAL as 1E+2, DOUBLE below a thousandth) are written one by one.
+Most messages are plain objects, with numbers for numeric columns and texts for text columns. Arrow's parser reads these
+ten times as fast as Python. If Arrow rejects a batch or might read it differently, the whole batch goes to
+:mod:`hintplan.runtime.connectors.messages.json_in`, and so does every error. So only that module defines the meaning of
+a message, and its errors.
+
+All values are written here. A value whose text differs in Arrow, such as DECIMAL 1E+2 or a DOUBLE below 0.001, is
+written separately.
 """
 
 from __future__ import annotations
@@ -23,28 +25,28 @@ from hintplan.runtime.connectors.messages.texts_out import JsonStyle, json_encod
 from hintplan.runtime.types import to_arrow
 
 ReadColumns = Callable[[pa.Array], list[pa.Array] | None]
-"""The columns of a part in messages of which none is without a value; None if these are not plain."""
+"""Returns the columns of a part for messages without NULL, or None if the messages are not plain."""
 
 _WHOLE = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 _FLOATING = ("FLOAT", "DOUBLE")
 _TIMES = ("TIMESTAMP", "TIMESTAMP_LTZ")
 _DAY = "[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}"
 _CLOCK = r"[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?"
-# Two objects in a message would be two rows; and numbers that Arrow reads otherwise, or are none in JSON.
+# Two objects in a message would become two rows. Arrow reads some numbers differently, or accepts invalid ones.
 _NOT_PLAIN = r"\}\s*\{|[:\[,]\s*-?(NaN|Inf(inity)?)\s*[,\]}]|:\s*-0\s*[,}]"
 _NOT_PLAIN_DECIMALS = "[0-9]{20}|[0-9][eE][-+]?[0-9]"
-"""With no more digits than that, and a scale of at most 18, no DECIMAL is beyond what Arrow counts with."""
+"""With fewer digits and a scale of at most 18, every DECIMAL is within Arrow's range."""
 _MOST_SCALE = 18
 _MOST_BRACKETS = 500
-"""More of them may be nested more deeply than Python reads."""
+"""A message with more brackets may be nested too deeply for Python."""
 
 
 def columns_reader(part: Part, wanted: Collection[str]) -> ReadColumns | None:
-    """What reads whole batches of messages; None if ``part`` has columns or options that only rows are read with."""
+    """Return a function that decodes batches of messages; None if ``part`` must be read row by row."""
     if part.format != "json" or part.option("fail-on-missing-field") == "true":
         return None
-    listed = zip(part.columns, part.fields, strict=True)
-    types = {column.name: (field, parse_type(column.type)) for column, field in listed if column.name in wanted}
+    described = zip(part.columns, part.fields, strict=True)
+    types = {column.name: (field, parse_type(column.type)) for column, field in described if column.name in wanted}
     if not types or not all(_is_plain(data_type) for _, data_type in types.values()):
         return None
     decimals = any(data_type.root == "DECIMAL" for _, data_type in types.values())
@@ -62,17 +64,17 @@ def columns_reader(part: Part, wanted: Collection[str]) -> ReadColumns | None:
             table = pa.json.read_json(pa.BufferReader(joined), read_options=whole, parse_options=options)
             if table.num_rows != len(messages):
                 return None
-            found = {}
+            columns = {}
             for name, (field, data_type) in types.items():
                 column = _as_declared(table.column(field).combine_chunks(), data_type, iso)
                 if column is None:
                     return None
                 column.validate(full=True)
-                found[name] = column
+                columns[name] = column
         except pa.ArrowInvalid:
             return None
         return [
-            found[column.name] if column.name in found else pa.nulls(len(messages), to_arrow(column.type))
+            columns[column.name] if column.name in columns else pa.nulls(len(messages), to_arrow(column.type))
             for column in part.columns
         ]
 
@@ -87,18 +89,21 @@ def _is_plain(data_type: DataType) -> bool:
 
 def _read_as(data_type: DataType) -> pa.DataType:
     if data_type.root == "FLOAT":
-        return pa.float64()  # and rounded from that, as row by row
+        return pa.float64()  # and then rounded, as in the code for rows
     return pa.string() if data_type.root in ("DATE", *_TIMES) else to_arrow(str(data_type))
 
 
 def _are_plain(messages: pa.Array, not_plain: str) -> bool:
-    """Whether each message is one object or an error, so that as many rows as messages are one of each."""
-    texts = messages.cast(pa.string())  # ArrowInvalid for what is not in UTF-8
+    """Return true if each message is one object or an error.
+
+    If there are as many rows as messages, each message then is one row.
+    """
+    texts = messages.cast(pa.string())  # ArrowInvalid for invalid UTF-8
     if not pc.all(pc.starts_with(texts, "{")).as_py():
         return False
     if pc.any(pc.match_substring_regex(texts, not_plain)).as_py():
         return False
-    # Counting takes as long as all the rest of this, and shorter ones need none.
+    # Counting takes as long as all other steps, so skip messages that are too short to be nested deeply.
     long = texts.filter(pc.greater_equal(pc.binary_length(texts), _MOST_BRACKETS))
     return all((pc.max(pc.count_substring(long, bracket)).as_py() or 0) < _MOST_BRACKETS for bracket in "[{")
 
@@ -122,7 +127,7 @@ def _all_match(column: pa.Array, pattern: str) -> bool:
 
 
 def columns_writer(part: Part) -> Callable[[pa.RecordBatch], pa.Array] | None:
-    """What writes whole batches as objects of JSON; None if ``part`` has options that only rows are written with."""
+    """Return a function that encodes batches as JSON objects; None if ``part`` must be written row by row."""
     if part.format != "json" or (style := style_of(part)).without_nulls:
         return None
     writers = [(column.name, _writer(column.type, style)) for column in part.columns]
@@ -140,8 +145,8 @@ def columns_writer(part: Part) -> Callable[[pa.RecordBatch], pa.Array] | None:
 
 
 def _writer(type_text: str, style: JsonStyle) -> Callable[[pa.Array], pa.Array]:
-    """What writes a column as JSON; NULL stays NULL."""
-    data_type, one = parse_type(type_text), json_encoder(type_text, style)
+    """Return a function that encodes a column as JSON; NULL stays NULL."""
+    data_type, encode = parse_type(type_text), json_encoder(type_text, style)
     root = data_type.root
     if root in (*_WHOLE, "BOOLEAN"):
         return lambda column: column.cast(pa.string())
@@ -150,10 +155,10 @@ def _writer(type_text: str, style: JsonStyle) -> Callable[[pa.Array], pa.Array]:
     if root == "DATE":
         return lambda column: _quoted(column.cast(pa.string()))
     if root == "DOUBLE":
-        return lambda column: _written_doubles(column, one)
+        return lambda column: _written_doubles(column, encode)
     if root == "DECIMAL":
-        return lambda column: _written_decimals(column, one)
-    return lambda column: pa.array(list(map(one, column.to_pylist())), pa.string())
+        return lambda column: _written_decimals(column, encode)
+    return lambda column: pa.array(list(map(encode, column.to_pylist())), pa.string())
 
 
 def _quoted(column: pa.Array) -> pa.Array:
@@ -167,7 +172,7 @@ def _written_texts(column: pa.Array) -> pa.Array:
 
 
 def _written_doubles(column: pa.Array, one: Callable[[Any], str]) -> pa.Array:
-    """As Java writes them: with a point, from a thousandth to ten million without an exponent."""
+    """Return the texts of doubles as in Java: with a point, and without exponent from 0.001 to 10 million."""
     size = pc.abs(column)
     plain = pc.or_(pc.and_(pc.greater_equal(size, 1e-3), pc.less(size, 1e7)), pc.equal(column, 0.0))
     texts = column.cast(pa.string())
@@ -176,7 +181,7 @@ def _written_doubles(column: pa.Array, one: Callable[[Any], str]) -> pa.Array:
 
 
 def _written_decimals(column: pa.Array, one: Callable[[Any], str]) -> pa.Array:
-    """Without zeros at the end, which need an exponent where they stand before the point."""
+    """Return the texts of decimals without trailing zeros; for 100, ``one`` writes 1E+2."""
     texts = column.cast(pa.string())
     short = pc.replace_substring_regex(texts, r"(\.[0-9]*?)0+$", r"\1")
     short = pc.replace_substring_regex(short, r"\.$", "")
@@ -185,9 +190,9 @@ def _written_decimals(column: pa.Array, one: Callable[[Any], str]) -> pa.Array:
 
 
 def _with_others(texts: pa.Array, column: pa.Array, plain: pa.Array, one: Callable[[Any], str]) -> pa.Array:
-    """``texts`` where they are ``plain``, and what ``one`` writes of the others; NULL stays NULL."""
-    others = pc.and_(pc.invert(plain), column.is_valid()).fill_null(False)
-    if not pc.any(others).as_py():
+    """Return ``texts`` where they are ``plain``, and elsewhere the text that ``one`` returns; NULL stays NULL."""
+    is_other = pc.and_(pc.invert(plain), column.is_valid()).fill_null(False)
+    if not pc.any(is_other).as_py():
         return pc.if_else(column.is_valid(), texts, None)
-    written = pa.array(list(map(one, column.filter(others).to_pylist())), pa.string())
-    return pc.replace_with_mask(pc.if_else(column.is_valid(), texts, None), others, written)
+    written = pa.array(list(map(one, column.filter(is_other).to_pylist())), pa.string())
+    return pc.replace_with_mask(pc.if_else(column.is_valid(), texts, None), is_other, written)

@@ -1,8 +1,11 @@
-"""JSON as values of Flink's types, as Flink's format json reads them, which is more generous than the types are.
+"""Converts JSON to values of Flink's types by the lenient rules of Flink's JSON format.
 
-A number may stand in quotes, with blanks around it; one with digits behind the point is cut where an integer is wanted;
-DECIMAL is rounded, and NULL if it does not fit; what is not ``true`` is FALSE; anything is a STRING, written as it was.
-What is none of this is a ValueError.
+- A number may be in quotes, with blanks around it.
+- For an integer, a number with a fraction is truncated.
+- A DECIMAL is rounded; it is NULL if it does not fit.
+- For BOOLEAN, any text except ``true`` is FALSE.
+- Any value can be a STRING, in its original spelling.
+- Everything else raises ValueError.
 
 >>> decode = json_decoder("DECIMAL(10, 2)", iso=False, lenient=False)
 >>> decode(parse(b'1.239')), decode("7"), decode(parse(b'123456789012.1'))
@@ -35,13 +38,13 @@ _SQL, _ISO = re.compile(_CLOCK.replace("{between}", " ")), re.compile(_CLOCK.rep
 
 
 class Digits(str):
-    """A number with a point or an exponent, as it is written."""
+    """A number with a point or an exponent, in its original spelling."""
 
     __slots__ = ()
 
 
 def parse(document: str | bytes) -> Any:
-    """What a document of JSON says, with numbers that are no integers as :class:`Digits`; ValueError if it is none."""
+    """Return the content of a JSON document, with non-integers as :class:`Digits`; raise ValueError if invalid."""
     try:
         return json.loads(document, parse_float=Digits, parse_constant=Digits)
     except RecursionError:
@@ -53,14 +56,15 @@ def parse(document: str | bytes) -> Any:
 
 
 def json_decoder(type_text: str, *, iso: bool, lenient: bool) -> Decoder:
-    """How a value of :func:`parse` becomes one of the type. Times are in ISO 8601 or as SQL writes them; with
-    ``lenient``, what cannot be read is None.
+    """Return a function that converts a value of :func:`parse` to the type.
+
+    Times are in ISO 8601 with ``iso``, otherwise in SQL's form. With ``lenient``, an invalid value becomes None.
     """
     return _nullable(parse_type(type_text), iso, lenient)
 
 
 def text_decoder(type_text: str) -> Decoder:
-    """How a text becomes a value of a type that is not nested, with times as SQL writes them."""
+    """Return a function that converts a text to a type that is not nested, with times in SQL's form."""
     return _of_text(parse_type(type_text), iso=False)
 
 
@@ -154,16 +158,19 @@ def _in_range(value: int, data_type: DataType) -> int:
 
 
 def _single(text: str) -> float:
-    found = float(text)
+    number = float(text)
     try:
-        rounded: float = struct.unpack("f", struct.pack("f", found))[0]
+        rounded: float = struct.unpack("f", struct.pack("f", number))[0]
     except OverflowError:
-        return float("inf") if found > 0 else float("-inf")
+        return float("inf") if number > 0 else float("-inf")
     return rounded
 
 
 def fitting(data_type: DataType) -> Callable[[Decimal], Decimal | None]:
-    """What rounds a Decimal to a DECIMAL type; None for one that does not fit, ValueError for what is no number."""
+    """Return a function that rounds a Decimal to a DECIMAL type.
+
+    It returns None if the value does not fit, and raises ValueError for NaN or infinity.
+    """
     precision, scale = data_type.precision or 0, data_type.scale or 0
     unit, limit = Decimal(1).scaleb(-scale), Decimal(1).scaleb(precision - scale)
 
@@ -211,7 +218,7 @@ def _text(value: Any) -> str:
 
 
 def _written(value: Any) -> str:
-    """``value`` as JSON again, without blanks and with its numbers as they were."""
+    """Return ``value`` as JSON, without blanks and with its numbers in their original spelling."""
     if isinstance(value, dict):
         return "{" + ",".join(f"{json.dumps(k, ensure_ascii=False)}:{_written(v)}" for k, v in value.items()) + "}"
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""The format json: a message is an object, whose fields are columns."""
+"""The format json: a message is an object whose fields are columns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Fields = Sequence[tuple[str, Decoder | None]]
 
 
 def fields_of(part: Part, wanted: Collection[str]) -> Fields:
-    """How each field of ``part`` is read; None for the columns that are not ``wanted``."""
+    """Return the decoder of each field of ``part``, or None for a column that is not ``wanted``."""
     iso, lenient = part.option("timestamp-format.standard") == "iso-8601", part.option("ignore-parse-errors") == "true"
     return [
         (field, json_decoder(column.type, iso=iso, lenient=lenient) if column.name in wanted else None)
@@ -22,7 +22,7 @@ def fields_of(part: Part, wanted: Collection[str]) -> Fields:
 
 
 def values_of(found: Mapping[str, Any], fields: Fields) -> list[Any]:
-    """The values of ``fields`` in an object; ValueError naming the field that does not fit."""
+    """Return the values of ``fields`` in an object; raise ValueError with the name of a field that does not fit."""
     values = []
     for name, decode in fields:
         try:
@@ -33,30 +33,30 @@ def values_of(found: Mapping[str, Any], fields: Fields) -> list[Any]:
 
 
 def json_row_decoder(part: Part, wanted: Collection[str]) -> Callable[[bytes], Sequence[Any] | None]:
-    """What reads a message as the columns of ``part``, of which only those ``wanted`` count."""
+    """Return a function that decodes a message to the columns of ``part``; only columns in ``wanted`` get values."""
     fields, lenient = fields_of(part, wanted), part.option("ignore-parse-errors") == "true"
     complete = part.option("fail-on-missing-field") == "true"
 
     def decode(message: bytes) -> Sequence[Any] | None:
         try:
-            found = parse(message)
-            if found is None:
+            document = parse(message)
+            if document is None:
                 return None
-            if not isinstance(found, dict):
+            if not isinstance(document, dict):
                 raise ValueError("it is no object of JSON")
         except ValueError:
             if lenient:
                 return None
             raise
-        if complete and (missing := [name for name, _ in fields if name not in found]):
+        if complete and (missing := [name for name, _ in fields if name not in document]):
             raise ValueError(f"field {missing[0]!r} is not there")
-        return values_of(found, fields)
+        return values_of(document, fields)
 
     return decode
 
 
 def style_of(part: Part) -> JsonStyle:
-    """How objects of ``part`` are written."""
+    """Return the style in which objects of ``part`` are written."""
     changes = part.format != "json"
     return JsonStyle(
         iso=part.option("timestamp-format.standard") == "iso-8601",
@@ -66,7 +66,7 @@ def style_of(part: Part) -> JsonStyle:
 
 
 def json_row_encoder(part: Part) -> Callable[[Sequence[Any]], str]:
-    """What writes values in the order of the fields of ``part`` as an object."""
+    """Return a function that encodes values, in the order of the fields of ``part``, as an object."""
     style = style_of(part)
     columns = zip(part.fields, part.columns, strict=True)
     return object_encoder([(field, json_encoder(column.type, style)) for field, column in columns], style)

@@ -1,8 +1,8 @@
-"""Protobuf to values, as Flink's format protobuf reads it.
+"""Converts Protobuf messages to values, as Flink's format protobuf does.
 
-What is absent is NULL, and so is an empty array or map; ``protobuf.read-default-values`` makes both the default value.
-Of a message of proto3 that is so anyway for all but messages, arrays and maps. Unsigned numbers are those of the same
-bits, as in Java.
+An absent field is NULL, and so is an empty array or map. With ``protobuf.read-default-values``, both become the default
+value. In proto3, an absent field always becomes the default value, unless it is a message, array or map. Unsigned
+numbers become signed numbers with the same bits, as in Java.
 """
 
 from __future__ import annotations
@@ -25,14 +25,17 @@ _HALF = {"INT": 1 << 31, "BIGINT": 1 << 63}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Absent:
-    """What is read as its default value where it is absent: ``every`` field, or those of ``plain`` types."""
+    """The absent fields that are read as their default value: ``every`` field, or fields of ``plain`` types."""
 
     every: bool
     plain: bool
 
 
 def protobuf_decoder(part: Part, wanted: Collection[str]) -> Callable[[bytes], Sequence[Any] | None]:
-    """What reads the values of ``part`` out of a message; ValueError for bytes that are none, or None."""
+    """Return a function that decodes a message to the values of ``part``.
+
+    For invalid bytes, it raises ValueError, or returns None if the options of ``part`` are lenient.
+    """
     from google.protobuf.message import DecodeError
 
     message, lenient = message_of(part), part.option("ignore-parse-errors") == "true"
@@ -40,58 +43,58 @@ def protobuf_decoder(part: Part, wanted: Collection[str]) -> Callable[[bytes], S
     fields = [
         _getter(message.DESCRIPTOR.fields_by_name[field], parse_type(column.type), absent)
         if column.name in wanted
-        else lambda found: None
+        else lambda parsed: None
         for field, column in zip(part.fields, part.columns, strict=True)
     ]
 
     def decode(value: bytes) -> Sequence[Any] | None:
         try:
-            found = message.FromString(value)
+            parsed = message.FromString(value)
         except DecodeError as error:
             if lenient:
                 return None
             raise ValueError(f"it is no {message.DESCRIPTOR.full_name}: {error}") from None
-        return [get(found) for get in fields]
+        return [get(parsed) for get in fields]
 
     return decode
 
 
 def _getter(field: FieldDescriptor, declared: DataType, absent: _Absent) -> Convert:
-    """What reads a field of a message."""
+    """Return a function that reads a field of a message."""
     name = field.name
     if field.is_repeated:
         convert = _repeated(field, declared, absent)
 
-        def repeated(found: Any) -> Any:
-            values = getattr(found, name)
+        def repeated(message: Any) -> Any:
+            values = getattr(message, name)
             return convert(values) if absent.every or values else None
 
         return repeated
-    one = _from_one(field, declared, absent)
+    convert_single = _from_one(field, declared, absent)
     if absent.every or (absent.plain and field.message_type is None):
-        return lambda found: one(getattr(found, name))
-    return lambda found: one(getattr(found, name)) if found.HasField(name) else None
+        return lambda message: convert_single(getattr(message, name))
+    return lambda message: convert_single(getattr(message, name)) if message.HasField(name) else None
 
 
 def _repeated(field: FieldDescriptor, declared: DataType, absent: _Absent) -> Convert:
     if not is_map(field):
-        one = _from_one(field, declared.children[0], absent)
-        return lambda values: [one(value) for value in values]
+        convert_element = _from_one(field, declared.children[0], absent)
+        return lambda values: [convert_element(value) for value in values]
     fields = fields_of(field)
     key, value = (_from_one(fields[n], c, absent) for n, c in zip(("key", "value"), declared.children, strict=True))
-    return lambda values: [(key(each), value(values[each])) for each in values]
+    return lambda values: [(key(map_key), value(values[map_key])) for map_key in values]
 
 
 def _from_one(field: FieldDescriptor, declared: DataType, absent: _Absent) -> Convert:
     if field.message_type is not None:
         fields = fields_of(field)
         getters = [(n, _getter(fields[n], c, absent)) for n, c in zip(declared.names, declared.children, strict=True)]
-        return lambda found: {name: get(found) for name, get in getters}
+        return lambda message: {name: get(message) for name, get in getters}
     if field.enum_type is not None:
         if not declared.is_text:
             return partial(_known, field)
-        names = {number: each.name for number, each in field.enum_type.values_by_number.items()}
-        return lambda number: names.get(number, "UNRECOGNIZED")
+        texts = {number: enum_value.name for number, enum_value in field.enum_type.values_by_number.items()}
+        return lambda number: texts.get(number, "UNRECOGNIZED")
     if field.cpp_type in (field.CPPTYPE_UINT32, field.CPPTYPE_UINT64):
         half = _HALF[declared.root]
         return lambda number: number - 2 * half if number >= half else number

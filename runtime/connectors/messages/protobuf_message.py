@@ -1,7 +1,7 @@
-"""The message of Protobuf that a table's columns are the fields of.
+"""The Protobuf message whose fields are the columns of a table.
 
-It is in a descriptor set, a file that ``protoc --include_imports --descriptor_set_out`` writes. The driver reads the
-file, and workers get what is in it. Columns are found by the names of fields, and have their types, as in Flink.
+Its definition is in a descriptor set, a file from ``protoc --include_imports --descriptor_set_out``. The driver reads
+the file, and workers get its content. As in Flink, columns must have the names and the types of fields.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ _ENUM = ("STRING", "INT")
 
 
 def message_of(part: Part) -> Any:
-    """The class of the message of ``part``, whose columns fit its fields; ValueError if there is none."""
+    """Return the class of the message of ``part``, after checking its columns; raise ValueError if there is none."""
     from google.protobuf import descriptor_pool, message_factory
 
     wanted, files = part.options[MESSAGE], _files(part)
-    names = dict(pair for file in files.file for pair in _names(file))
-    name = names.get(wanted, wanted)
-    if name not in names.values():
+    own_names = dict(pair for file in files.file for pair in _names(file))
+    name = own_names.get(wanted, wanted)
+    if name not in own_names.values():
         raise ValueError(
-            f"{part.options[DESCRIPTORS]!r} has no message {wanted!r}; it has {', '.join(names) or 'no messages'}"
+            f"{part.options[DESCRIPTORS]!r} has no message {wanted!r}; it has {', '.join(own_names) or 'no messages'}"
         )
     pool = descriptor_pool.DescriptorPool()
     try:
         for file in files.file:
             pool.Add(file)
-        found = pool.FindMessageTypeByName(name)
+        descriptor = pool.FindMessageTypeByName(name)
     except (TypeError, KeyError) as error:
         raise ValueError(
             f"{part.options[DESCRIPTORS]!r} does not have all that it imports; was it made with --include_imports? "
             f"({error})"
         ) from None
     for column, field in zip(part.columns, part.fields, strict=True):
-        _check(found, field, parse_type(column.type))
-    return message_factory.GetMessageClass(found)
+        _check(descriptor, field, parse_type(column.type))
+    return message_factory.GetMessageClass(descriptor)
 
 
 def is_proto3(part: Part, message: Descriptor) -> bool:
-    """Whether the file that defines ``message`` is of proto3."""
+    """Return true if the file that defines ``message`` uses proto3."""
     return any(file.syntax == "proto3" for file in _files(part).file if file.name == message.file.name)
 
 
@@ -63,7 +63,7 @@ def _files(part: Part) -> FileDescriptorSet:
 
 
 def _names(file: FileDescriptorProto) -> Iterator[tuple[str, str]]:
-    """What Java calls each message of ``file``, and what Protobuf does."""
+    """Yield the Java name and the Protobuf name of each message of ``file``."""
     options = file.options
     package = options.java_package or file.package
     outer = options.java_outer_classname or _outer_class(file)
@@ -75,13 +75,13 @@ def _names(file: FileDescriptorProto) -> Iterator[tuple[str, str]]:
 
 def _nested(message: DescriptorProto, java: str, own: str) -> Iterator[tuple[str, str]]:
     yield java + message.name, own + message.name
-    for each in message.nested_type:
-        if not each.options.map_entry:
-            yield from _nested(each, f"{java}{message.name}$", f"{own}{message.name}.")
+    for inner in message.nested_type:
+        if not inner.options.map_entry:
+            yield from _nested(inner, f"{java}{message.name}$", f"{own}{message.name}.")
 
 
 def _outer_class(file: FileDescriptorProto) -> str:
-    """What Java calls the class of a file that does not say it: its name in camel case."""
+    """Return the Java class of a file that sets no ``java_outer_classname``: its name in camel case."""
     stem = file.name.rpartition("/")[2].removesuffix(".proto")
     camel, upper = "", True
     for character in stem:
@@ -90,23 +90,25 @@ def _outer_class(file: FileDescriptorProto) -> str:
         else:
             camel += character.upper() if upper else character
             upper = character.isdigit()
-    taken = [each.name for group in (file.message_type, file.enum_type, file.service) for each in group]
+    taken = [definition.name for group in (file.message_type, file.enum_type, file.service) for definition in group]
     return f"{camel}OuterClass" if camel in taken else camel
 
 
 def _check(message: Descriptor, field: str, declared: DataType) -> None:
-    found = message.fields_by_name.get(field)
-    if found is None:
+    descriptor = message.fields_by_name.get(field)
+    if descriptor is None:
         raise ValueError(
             f"column {field!r} is no field of the message {message.full_name}, which has "
-            f"{', '.join(each.name for each in message.fields) or 'none'}"
+            f"{', '.join(other.name for other in message.fields) or 'none'}"
         )
-    if problem := _misfit(found, declared):
-        raise ValueError(f"column {field!r} is {declared.as_nullable()}, and the field {found.full_name} is {problem}")
+    if problem := _misfit(descriptor, declared):
+        raise ValueError(
+            f"column {field!r} is {declared.as_nullable()}, and the field {descriptor.full_name} is {problem}"
+        )
 
 
 def _misfit(field: FieldDescriptor, declared: DataType) -> str:
-    """What a field is that is not of the declared type; empty if it is."""
+    """Return a description of a field that does not match the declared type; empty if it matches."""
     if not field.is_repeated:
         return _misfit_of_one(field, declared)
     if is_map(field):
@@ -140,11 +142,11 @@ def _misfit_of_one(field: FieldDescriptor, declared: DataType) -> str:
 
 
 def fields_of(field: FieldDescriptor) -> Mapping[str, FieldDescriptor]:
-    """The fields of the message, or of the entries of a map, that a field is."""
+    """Return the fields of the message, or of the map entries, in a field."""
     assert field.message_type is not None
     return field.message_type.fields_by_name
 
 
 def is_map(field: FieldDescriptor) -> bool:
-    """Whether a field is a map, which is written as repeated messages."""
+    """Return true if a field is a map, which Protobuf encodes as repeated messages."""
     return field.message_type is not None and field.message_type.GetOptions().map_entry

@@ -1,7 +1,7 @@
-"""Values to Protobuf, as Flink's format protobuf writes it.
+"""Converts values to Protobuf messages, as Flink's format protobuf does.
 
-NULL is an absent field. In arrays and maps, where Protobuf has no NULL, it is the default value, and of text what
-``protobuf.write-null-string-literal`` says. A name or number that an enum does not have is its first value.
+NULL is an absent field. Protobuf has no NULL in arrays and maps. There, NULL becomes the default value, and for texts
+the value of ``protobuf.write-null-string-literal``. A name or number that is not in an enum becomes its first value.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FULL = {"INT": 1 << 32, "BIGINT": 1 << 64}
 
 
 def protobuf_encoder(part: Part) -> Callable[[Sequence[Any]], bytes]:
-    """What writes the values of ``part`` as a message, the same bytes for the same values."""
+    """Return a function that encodes the values of ``part`` as a message; equal values give equal bytes."""
     message = message_of(part)
     literal = part.option("write-null-string-literal") or ""
     fields = message.DESCRIPTOR.fields_by_name
@@ -31,17 +31,17 @@ def protobuf_encoder(part: Part) -> Callable[[Sequence[Any]], bytes]:
     ]
 
     def encode(values: Sequence[Any]) -> bytes:
-        made = message()
+        output = message()
         for put, value in zip(setters, values, strict=True):
             if value is not None:
-                put(made, value)
-        return bytes(made.SerializeToString(deterministic=True))
+                put(output, value)
+        return bytes(output.SerializeToString(deterministic=True))
 
     return encode
 
 
 def _setter(field: FieldDescriptor, declared: DataType, literal: str) -> Callable[[Any, Any], None]:
-    """What sets a field of a message to a value that is not NULL."""
+    """Return a function that sets a field of a message to a value that is not NULL."""
     name = field.name
     if is_map(field):
         return _map_setter(field, declared, literal)
@@ -50,29 +50,29 @@ def _setter(field: FieldDescriptor, declared: DataType, literal: str) -> Callabl
         fill = _filler(field, child, literal)
         if not field.is_repeated:
 
-            def put(made: Any, value: Any) -> None:
-                inner = getattr(made, name)
+            def put(output: Any, value: Any) -> None:
+                inner = getattr(output, name)
                 inner.SetInParent()
                 fill(inner, value)
 
             return put
 
-        def add(made: Any, values: Any) -> None:
+        def add(output: Any, values: Any) -> None:
             for value in values:
-                inner = getattr(made, name).add()
+                inner = getattr(output, name).add()
                 if value is not None:
                     fill(inner, value)
 
         return add
     if field.is_repeated:
-        one = _or_default(field, declared.children[0], literal)
-        return lambda made, values: getattr(made, name).extend([one(value) for value in values])
+        convert_element = _or_default(field, declared.children[0], literal)
+        return lambda output, values: getattr(output, name).extend([convert_element(value) for value in values])
     convert = _to_one(field, declared)
-    return lambda made, value: setattr(made, name, convert(value))
+    return lambda output, value: setattr(output, name, convert(value))
 
 
 def _filler(field: FieldDescriptor, declared: DataType, literal: str) -> Callable[[Any, Any], None]:
-    """What fills a message of a ROW."""
+    """Return a function that fills a message from a ROW."""
     fields = fields_of(field)
     setters = [(n, _setter(fields[n], c, literal)) for n, c in zip(declared.names, declared.children, strict=True)]
 
@@ -91,25 +91,25 @@ def _map_setter(field: FieldDescriptor, declared: DataType, literal: str) -> Cal
     if fields["value"].message_type is not None:
         fill = _filler(fields["value"], value_type, literal)
 
-        def put_messages(made: Any, entries: Any) -> None:
-            for found, value in entries:
-                inner = getattr(made, name)[key(found)]
+        def put_messages(output: Any, entries: Any) -> None:
+            for map_key, value in entries:
+                inner = getattr(output, name)[key(map_key)]
                 if value is not None:
                     fill(inner, value)
 
         return put_messages
-    one = _or_default(fields["value"], value_type, literal)
+    convert_value = _or_default(fields["value"], value_type, literal)
 
-    def put(made: Any, entries: Any) -> None:
-        values = getattr(made, name)
-        for found, value in entries:
-            values[key(found)] = one(value)
+    def put(output: Any, entries: Any) -> None:
+        values = getattr(output, name)
+        for map_key, value in entries:
+            values[key(map_key)] = convert_value(value)
 
     return put
 
 
 def _or_default(field: FieldDescriptor, declared: DataType, literal: str) -> Convert:
-    """What writes an element, of which Protobuf has no NULL."""
+    """Return a function that converts an element, with a replacement for NULL."""
     convert = _to_one(field, declared)
     instead = literal if field.type == field.TYPE_STRING else _first(field) if field.enum_type else _zero(field)
     return lambda value: instead if value is None else convert(value)
@@ -130,10 +130,10 @@ def _to_one(field: FieldDescriptor, declared: DataType) -> Convert:
     if field.enum_type is not None:
         first = _first(field)
         if declared.is_text:
-            numbers = {name: each.number for name, each in field.enum_type.values_by_name.items()}
+            numbers = {name: enum_value.number for name, enum_value in field.enum_type.values_by_name.items()}
             return lambda value: numbers.get(value, first)
-        known = frozenset(field.enum_type.values_by_number)
-        return lambda value: value if value in known else first
+        numbers_in_enum = frozenset(field.enum_type.values_by_number)
+        return lambda value: value if value in numbers_in_enum else first
     if field.cpp_type in (field.CPPTYPE_UINT32, field.CPPTYPE_UINT64):
         full = _FULL[declared.root]
         return lambda value: value % full

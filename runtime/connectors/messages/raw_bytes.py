@@ -1,9 +1,9 @@
-"""The format raw: a message is the one value, as text, bytes, or a number of as many bytes as its type has.
+r"""The format raw: a message is a single value, as text, bytes, or a number with the size of its type.
 
 >>> from hintplan.plans.declarations.tables import TableColumn
 >>> part = Part(format="raw", columns=(TableColumn(name="n", type="INT"),), fields=("n",), options={})
 >>> raw_encoder(part)([258]), raw_decoder(part)(bytes([0, 0, 1, 2]))
-(b'\\x00\\x00\\x01\\x02', [258])
+(b'\x00\x00\x01\x02', [258])
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _FORMS = {"TINYINT": "b", "SMALLINT": "h", "INT": "i", "BIGINT": "q", "FLOAT": "
 
 
 def raw_decoder(part: Part) -> Callable[[bytes], Sequence[Any] | None]:
-    """What reads a message as the one column of ``part``."""
+    """Return a function that decodes a message to the single column of ``part``."""
     data_type, form = _form(part)
     if data_type.is_text:
         return lambda message: [message.decode(errors="replace")]
@@ -35,7 +35,7 @@ def raw_decoder(part: Part) -> Callable[[bytes], Sequence[Any] | None]:
 
 
 def raw_encoder(part: Part) -> Callable[[Sequence[Any]], bytes | None]:
-    """What writes the one value as a message; None, a message without a value, for NULL."""
+    """Return a function that encodes the single value as a message; NULL becomes None, a message without a value."""
     data_type, form = _form(part)
 
     def encode(values: Sequence[Any]) -> bytes | None:

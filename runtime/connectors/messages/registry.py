@@ -1,8 +1,9 @@
-"""A schema registry, as Confluent's: a message says the number of its schema, and the registry has the schema.
+"""Confluent's schema registry: a message contains the id of its schema, and the registry has the schema.
 
-    0 | number of the schema, 4 bytes | Avro
+    0 | id of the schema, 4 bytes | Avro
 
-A number means one schema for ever, so each worker asks once for each. A sink registers its schema when a run starts.
+An id always refers to the same schema, so each worker requests it only once. A sink registers its schema when a run
+starts.
 """
 
 from __future__ import annotations
@@ -36,36 +37,39 @@ _TYPE = "application/vnd.schemaregistry.v1+json"
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """A registry at ``url``; what logs in is resolved when it is asked."""
+    """A registry at ``url``; its credentials are resolved at each request."""
 
     url: str
     user_info: str | None = field(default=None, repr=False)
     token: str | None = field(default=None, repr=False)
 
     def schema(self, number: int) -> Any:
-        """The schema of a number; RunError if the registry has none, or does not answer."""
+        """Return the schema with the id ``number``; raise RunError if the registry has none, or does not answer."""
         return json.loads(_schema(self, number))
 
     def register(self, subject: str, schema: Any) -> int:
-        """The number of ``schema`` under ``subject``, which is registered if it is not there; RunError as above."""
+        """Return the id of ``schema`` under ``subject``, and register it if needed; raise RunError on failure."""
         body = json.dumps({"schema": json.dumps(schema)}).encode()
         return int(_answer(self, f"/subjects/{quote(subject, safe='')}/versions", body, "id"))
 
 
 def registry_of(part: Part) -> Registry:
-    """The registry that the options of ``part`` name."""
+    """Return the registry in the options of ``part``."""
     url = part.option("url")
     assert url is not None
     return Registry(url.rstrip("/"), part.option("basic-auth.user-info"), part.option("bearer-auth.token"))
 
 
 def confluent_decoder(part: Part, wanted: Collection[str]) -> Callable[[bytes], Sequence[Any]]:
-    """What reads a message of any schema that the registry has."""
+    """Return a function that decodes a message with any schema in the registry."""
     return of_any_schema(part, lambda schema: avro_decoder(part, wanted, schema))
 
 
 def of_any_schema(part: Part, decoder: Callable[[Any], Callable[[bytes], Read]]) -> Callable[[bytes], Read]:
-    """What reads a message by what ``decoder`` makes of its schema, which the registry of ``part`` has."""
+    """Return a function that decodes messages with any schema in the registry of ``part``.
+
+    ``decoder`` returns the decoder for a schema.
+    """
     registry = registry_of(part)
     decoders: dict[int, Callable[[bytes], Read]] = {}
 
@@ -73,22 +77,22 @@ def of_any_schema(part: Part, decoder: Callable[[Any], Callable[[bytes], Read]])
         if len(message) < _HEAD.size or message[0] != 0:
             raise ValueError("it does not begin with the number of a schema")
         number = _HEAD.unpack_from(message)[1]
-        found = decoders.get(number)
-        if found is None:
-            found = decoders[number] = decoder(registry.schema(number))
-        return found(message[_HEAD.size :])
+        decode_body = decoders.get(number)
+        if decode_body is None:
+            decode_body = decoders[number] = decoder(registry.schema(number))
+        return decode_body(message[_HEAD.size :])
 
     return decode
 
 
 def confluent_encoder(part: Part, number: int) -> Callable[[Sequence[Any]], bytes]:
-    """What writes a message with the schema of ``part``, which is registered under ``number``."""
+    """Return a function that encodes a message with the schema of ``part``, whose id in the registry is ``number``."""
     head, write = head_of(number), avro_encoder(part, schema_of(part))
     return lambda values: head + write(values)
 
 
 def head_of(number: int) -> bytes:
-    """What a message with the schema that is registered under ``number`` begins with."""
+    """Return the first bytes of a message whose schema has the id ``number`` in the registry."""
     return _HEAD.pack(0, number)
 
 
@@ -108,9 +112,9 @@ def _opener() -> OpenerDirector:
 
 
 def _answer(registry: Registry, path: str, body: bytes | None, wanted: str) -> Any:
-    """What the registry's answer has under ``wanted``."""
-    place = http_host("url", registry.url)
-    refuse_link_local(place.host, place.port or 0, path="")
+    """Return the field ``wanted`` of the registry's answer."""
+    server = http_host("url", registry.url)
+    refuse_link_local(server.host, server.port or 0, path="")
     headers = {"Accept": _TYPE, "Content-Type": _TYPE}
     if registry.token is not None:
         headers["Authorization"] = f"Bearer {resolve(registry.token)}"
@@ -122,7 +126,7 @@ def _answer(registry: Registry, path: str, body: bytes | None, wanted: str) -> A
             return json.loads(answer.read(_MOST_BYTES))[wanted]
     except HTTPError as error:
         raise RunError(f"the schema registry at {shown} answers {error.code} to {path}") from None
-    except (HTTPException, ValueError, LookupError, TypeError):  # without what came, which may repeat the log-in
+    except (HTTPException, ValueError, LookupError, TypeError):  # without the answer, which may contain the credentials
         raise RunError(f"{shown} does not answer {path} as a schema registry does") from None
     except (URLError, OSError) as error:
         reason = getattr(error, "reason", error)

@@ -1,7 +1,7 @@
-"""Messages to rows, in the workers: the columns of a table out of keys and values, which are Arrow from here on.
+"""Converts messages to rows in the workers: reads the columns of a table from keys and values, into Arrow.
 
-A message that does not fit fails the run and is named by topic, partition and offset. Knows no broker: messages come as
-batches with the columns that :attr:`Messages.read_of_each` names.
+A message that does not fit fails the run, with its topic, partition and offset in the error. Knows no broker: messages
+arrive in batches with the columns of :attr:`Messages.read_of_each`.
 """
 
 from __future__ import annotations
@@ -27,21 +27,23 @@ _KEY, _VALUE, _TOPIC, _PLACE = "key", "value", "topic", ("partition", "offset")
 
 
 def beside(place: int) -> str:
-    """What the METADATA column at ``place`` is called beside these."""
+    """Return the name of the METADATA column at ``place`` in a batch of messages."""
     return f"__metadata{place}"
 
 
 Places = Sequence[tuple[int, int]]
-"""Where a value stands in a row, and where it stands in what a message says."""
+"""Pairs of positions: of a value in a row, and of the same value in a message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Messages:
-    """How the messages of ``table`` become rows with ``columns``; picklable.
+    """Converts the messages of ``table`` to rows with ``columns``; picklable.
 
-    With ``upserts``, a message without a value deletes the row of its key. ``changes`` says that rows have their kind,
-    ``ordered`` that they say where they stand. ``metadata`` are those of the columns that messages come with, ``topic``
-    is that of all messages, None if each says its own.
+    - ``upserts``: a message without a value deletes the row of its key.
+    - ``changes``: rows have a row kind.
+    - ``ordered``: rows have the columns of ``ROW_ORDER``.
+    - ``metadata``: the columns that come with the message, and not from its key or value.
+    - ``topic``: the topic of all messages, or None if each message contains its own.
     """
 
     table: str
@@ -56,19 +58,19 @@ class Messages:
 
     @property
     def read_of_each(self) -> tuple[str, ...]:
-        """What is read of each message, besides the metadata: each column costs Spark time for each message."""
+        """The columns that are read of each message, except metadata; Spark needs time for every further column."""
         key = (_KEY,) if self._from_key else ()
         topic = (_TOPIC,) if self.topic is None else ()
         return (*key, _VALUE, *topic, *_PLACE)
 
     @property
     def _in_value(self) -> dict[str, int]:
-        return {column.name: place for place, column in enumerate(self.value.columns)}
+        return {column.name: index for index, column in enumerate(self.value.columns)}
 
     @property
     def _from_key(self) -> Places:
-        in_key = {column.name: place for place, column in enumerate(self.key.columns)} if self.key else {}
-        # What is in both is the value's, but for a message without one.
+        in_key = {column.name: index for index, column in enumerate(self.key.columns)} if self.key else {}
+        # A column in both key and value is read from the value, except in upserts, where a message may have no value.
         return [
             (out, in_key[name])
             for out, name in enumerate(self.columns)
@@ -77,7 +79,7 @@ class Messages:
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns of the rows, with their kind and their order if they have these."""
+        """The columns of the rows, with their row kind and their order if they have these."""
         parts = (self.key.columns if self.key else (), self.value.columns, self.metadata)
         types = {column.name: to_arrow(column.type) for part in parts for column in part}
         fields = [pa.field(name, types[name]) for name in self.columns]
@@ -85,7 +87,7 @@ class Messages:
         return pa.schema([*fields, *kind, *(ROW_ORDER if self.ordered else ())])
 
     def read(self, batches: Iterable[pa.RecordBatch], metrics: list[int | None]) -> Iterator[pa.Table]:
-        """The rows of the messages of a task, a table for each batch; RunError for a message that does not fit."""
+        """Yield the rows of a task's messages, one table per batch; raise RunError for a message that does not fit."""
         schema = self.schema
         in_value, from_key = self._in_value, self._from_key
         from_value = [(out, in_value[name]) for out, name in enumerate(self.columns) if name in in_value]
@@ -94,10 +96,10 @@ class Messages:
         plain = None if self.changes or decode_key else columns_reader(self.value, frozenset(self.columns))
         for batch in batches:
             messages = batch.column(_VALUE)
-            if plain is not None and not messages.null_count and (found := plain(messages)) is not None:
+            if plain is not None and not messages.null_count and (arrays := plain(messages)) is not None:
                 columns: list[Any] = [None] * len(self.columns)
-                for out, place in from_value:
-                    columns[out] = found[place]
+                for out, position in from_value:
+                    columns[out] = arrays[position]
                 yield self._table(columns, batch, range(batch.num_rows))
                 continue
             numbers: list[int] = []
@@ -124,11 +126,11 @@ class Messages:
                 for kind, values in changes:
                     row: list[Any] = [None] * len(self.columns)
                     if of_key is not None:
-                        for out, place in from_key:
-                            row[out] = of_key[place]
+                        for out, position in from_key:
+                            row[out] = of_key[position]
                     if value is not None or not self.upserts:
-                        for out, place in from_value:
-                            row[out] = values[place]
+                        for out, position in from_value:
+                            row[out] = values[position]
                     rows.append(row)
                     kinds.append(kind)
                     numbers.append(number)
@@ -138,17 +140,17 @@ class Messages:
     def _table(
         self, columns: list[Any], batch: pa.RecordBatch, numbers: Sequence[int], kinds: Sequence[int] = ()
     ) -> pa.Table:
-        """The rows with ``columns``, of the messages of ``batch`` with ``numbers``."""
+        """Return the rows with ``columns`` for the messages of ``batch`` at the positions ``numbers``."""
         taken = pa.array(numbers, pa.int32())
-        for place, column in enumerate(self.metadata):
-            found = batch.column(beside(place)).take(taken)
-            columns[self.columns.index(column.name)] = found.cast(self.schema.field(column.name).type)
+        for index, column in enumerate(self.metadata):
+            values = batch.column(beside(index)).take(taken)
+            columns[self.columns.index(column.name)] = values.cast(self.schema.field(column.name).type)
         kind = [pa.array(kinds, pa.int8())] if self.changes else []
         order = self._order(batch, taken) if self.ordered else []
         return pa.table([*columns, *kind, *order], schema=self.schema)
 
     def _order(self, batch: pa.RecordBatch, taken: pa.Array) -> list[pa.Array]:
-        """Changes of a key are in one partition, which one task reads from its first message to its last."""
+        """Return the columns of ``ROW_ORDER``, equal within a partition, whose messages one task reads in order."""
         partitions = pc.cast(batch.column(_PLACE[0]), pa.string())
         topics = pa.scalar(self.topic) if self.topic is not None else pc.cast(batch.column(_TOPIC), pa.string())
         places = pc.binary_join_element_wise(topics, partitions, "/").take(taken)
@@ -170,4 +172,4 @@ class Messages:
 
 def _columns(rows: Sequence[Sequence[Any]], schema: pa.Schema, count: int) -> list[pa.Array]:
     values = zip(*rows, strict=True) if count else ()
-    return [pa.array(list(found), field.type) for found, field in zip(values, list(schema)[:count], strict=True)]
+    return [pa.array(list(column), field.type) for column, field in zip(values, list(schema)[:count], strict=True)]

@@ -1,4 +1,4 @@
-"""Values of Flink's types as its text formats write them: numbers without zeros at the end, times as SQL has them.
+"""Converts values of Flink's types to text as its text formats do: numbers without trailing zeros, times as in SQL.
 
 >>> write = json_encoder("ROW<a DECIMAL(10, 2), t TIMESTAMP(3)>", JsonStyle())
 >>> write({"a": Decimal("12.50"), "t": datetime(2020, 1, 1)})
@@ -25,7 +25,7 @@ Encoder = Callable[[Any], str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JsonStyle:
-    """How JSON is written: times, DECIMAL, and whether fields that are NULL stand there."""
+    """The style of JSON: the forms of times and DECIMAL, and whether NULL fields are omitted."""
 
     iso: bool = False
     plain_decimals: bool = False
@@ -33,22 +33,22 @@ class JsonStyle:
 
 
 def json_encoder(type_text: str, style: JsonStyle) -> Encoder:
-    """What writes a value of the type, as ``to_pylist`` gives it, as JSON."""
+    """Return a function that encodes a value of the type, in the form of ``to_pylist``, as JSON."""
     return _json(parse_type(type_text), style)
 
 
 def plain_text(type_text: str) -> Encoder:
-    """What writes a value of the type, which is neither NULL nor nested, as text without quotes."""
+    """Return a function that converts a value of the type, neither NULL nor nested, to text without quotes."""
     return _plain(parse_type(type_text), JsonStyle())
 
 
 def json_text(text: str) -> str:
-    """A text in JSON."""
+    """Return a text as JSON."""
     return json.dumps(text, ensure_ascii=False)
 
 
 def object_encoder(fields: list[tuple[str, Encoder]], style: JsonStyle) -> Callable[[Any], str]:
-    """What writes values in the order of ``fields`` as an object of JSON."""
+    """Return a function that encodes values, in the order of ``fields``, as a JSON object."""
     named = [(json_text(name) + ":", encode) for name, encode in fields]
     if style.without_nulls:
         return lambda values: (
@@ -74,8 +74,8 @@ def _json_value(data_type: DataType, style: JsonStyle) -> Encoder:
         write = object_encoder(
             [(n, _json(c, style)) for n, c in zip(data_type.names, data_type.children, strict=True)], style
         )
-        names = data_type.names
-        return lambda value: write([value[name] for name in names])
+        field_names = data_type.names
+        return lambda value: write([value[name] for name in field_names])
     plain = _plain(data_type, style)
     if root in ("FLOAT", "DOUBLE"):
         return lambda value: plain(value) if np.isfinite(value) else f'"{plain(value)}"'
@@ -102,7 +102,7 @@ def _plain(data_type: DataType, style: JsonStyle) -> Encoder:
 
 
 def _decimal(value: Decimal) -> str:
-    """Java's ``BigDecimal.toString`` without zeros at the end."""
+    """Return Java's ``BigDecimal.toString`` without trailing zeros."""
     if not value:
         return "0"
     sign, digits, exponent = value.as_tuple()

@@ -1,4 +1,4 @@
-"""The redis connector: looks rows up in Redis."""
+"""The redis connector: looks up rows in Redis."""
 
 from __future__ import annotations
 

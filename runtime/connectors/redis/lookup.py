@@ -1,8 +1,8 @@
 """Lookups in Redis: ``'connector' = 'redis'``.
 
-Many keys are one call: a pipeline of HMGET for hashes, MGET otherwise. HMGET answers a hash without the fields like no
-hash, and MGET a value of another type like none, so those keys are asked for once more. What names and values mean is
-in :mod:`hintplan.runtime.connectors.redis.values`.
+One call looks up many keys: a pipeline of HMGET for hashes, otherwise MGET. HMGET gives the same answer for a missing
+hash as for a hash without the fields. MGET gives the same answer for a missing key as for a value of another type. A
+second call distinguishes these cases. :mod:`hintplan.runtime.connectors.redis.values` defines names and values.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ class RedisLookup(LookupFunction):
                     stored.refuse_others(missing, self._run("TYPE", missing))
                 return [stored.from_text(key, value) for key, value in zip(keys, values, strict=True)]
             hashes = self._run("HMGET", names, *stored.fields)
-            empty = [name for name, found in zip(names, hashes, strict=True) if stored.is_empty(found)]
-            there = dict(zip(empty, self._run("EXISTS", empty), strict=True)) if empty else {}
-        return [stored.from_hash(*item, there) for item in zip(keys, names, hashes, strict=True)]
+            empty = [name for name, field_values in zip(names, hashes, strict=True) if stored.is_empty(field_values)]
+            exists = dict(zip(empty, self._run("EXISTS", empty), strict=True)) if empty else {}
+        return [stored.from_hash(*item, exists) for item in zip(keys, names, hashes, strict=True)]
 
     def _run(self, command: str, names: Sequence[bytes], *arguments: str) -> list[Any]:
         with self._client.pipeline(transaction=False) as pipeline:
@@ -94,9 +94,9 @@ class AsyncRedisLookup(AsyncLookupFunction):
                     stored.refuse_others(missing, await self._run("TYPE", missing))
                 return [stored.from_text(key, value) for key, value in zip(keys, values, strict=True)]
             hashes = await self._run("HMGET", names, *stored.fields)
-            empty = [name for name, found in zip(names, hashes, strict=True) if stored.is_empty(found)]
-            there = dict(zip(empty, await self._run("EXISTS", empty), strict=True)) if empty else {}
-        return [stored.from_hash(*item, there) for item in zip(keys, names, hashes, strict=True)]
+            empty = [name for name, field_values in zip(names, hashes, strict=True) if stored.is_empty(field_values)]
+            exists = dict(zip(empty, await self._run("EXISTS", empty), strict=True)) if empty else {}
+        return [stored.from_hash(*item, exists) for item in zip(keys, names, hashes, strict=True)]
 
     async def _run(self, command: str, names: Sequence[bytes], *arguments: str) -> list[Any]:
         async with self._client.pipeline(transaction=False) as pipeline:
@@ -126,7 +126,7 @@ def _settings(context: LookupContext) -> dict[str, Any]:
         "socket_timeout": seconds,
         "socket_connect_timeout": seconds,
         "client_name": "hintplan",
-        # Attempts are the engine's, which counts them.
+        # No retries here: the engine retries, and counts its attempts.
         "retry": Retry(NoBackoff(), 0),
     }
     settings |= {name: resolve(options[name]) for name in ("username", "password") if name in options}

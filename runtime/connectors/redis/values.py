@@ -1,8 +1,8 @@
-"""What keys and values in Redis mean for a table: names by ``key-pattern``, rows out of hashes, JSON or plain texts.
+"""Keys and values in Redis for a table: names from ``key-pattern``, and rows from hashes, JSON or plain texts.
 
-A hash is one row, with its fields as columns; a JSON object too, and a JSON array of objects is several; a plain text
-is the one column that is not in the pattern. The columns in the pattern have the values of the lookup key, unless the
-value names them too. A field that is not there is NULL. Talks to no server.
+A hash is one row, with its fields as columns. A JSON object is one row, and a JSON array of objects is several rows. A
+plain text is the single column that is not in the pattern. Columns in the pattern have the values of the lookup key,
+unless the value contains them, too. A missing field is NULL. Makes no calls to a server.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BYTES = ("BYTES", "BINARY", "VARBINARY")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedisValues:
-    """How keys become names in Redis, and values become rows. ``fields`` are those of a hash; None for texts."""
+    """Converts keys to names in Redis, and values to rows. ``fields`` are the fields of a hash, or None for texts."""
 
     context: LookupContext
     shape: RowShape
@@ -60,10 +60,10 @@ class RedisValues:
             return ()
         name = self.name(key)
         if self.value_column is not None:
-            found = [{self.value_column: self._decoded(name, self.value_column, value)}]
+            objects = [{self.value_column: self._decoded(name, self.value_column, value)}]
         else:
-            found = [self._object(name, item) for item in self._items(name, value)]
-        return [row for values in found if (row := self.shape.row(key, values, self.addressed)) is not None]
+            objects = [self._object(name, item) for item in self._items(name, value)]
+        return [row for values in objects if (row := self.shape.row(key, values, self.addressed)) is not None]
 
     def _items(self, name: bytes, value: bytes) -> list[Any]:
         try:
@@ -85,10 +85,10 @@ class RedisValues:
             raise self._misfit(name, f"column {field!r}: {error}") from None
 
     def refuse_others(self, names: Sequence[bytes], types: Sequence[bytes]) -> None:
-        """RunError if one of ``names``, for which MGET had nothing, is there with another type of value."""
-        for name, found in zip(names, types, strict=True):
-            if found not in (b"none", b"string"):
-                raise self._misfit(name, f"it is a {found.decode()}")
+        """Raise RunError if a name for which MGET returned nothing has a value of another type."""
+        for name, actual in zip(names, types, strict=True):
+            if actual not in (b"none", b"string"):
+                raise self._misfit(name, f"it is a {actual.decode()}")
 
     def _misfit(self, name: bytes, problem: str) -> RunError:
         kind = self.context.options.get("data-type", "hash")
@@ -112,7 +112,7 @@ def redis_values(context: LookupContext) -> RedisValues:
         addressed=needed,
         parts=address_parts(context, "key-pattern"),
         key_types=tuple(column.type for column in context.keys),
-        # A hash of which only the key is wanted is asked for a field that no hash has.
+        # If only the key of a hash is wanted, request a field that no hash has.
         fields=(tuple(fields) or ("",)) if kind == "hash" else None,
         decoders={name: decoder(types[name]) for name in (shape.fetched if kind == "json" else fields)},
         value_column=(fields[0] if fields else "") if kind == "string" else None,
