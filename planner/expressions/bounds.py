@@ -17,11 +17,9 @@ _MIRRORED = {">": "<", ">=": "<=", "<": ">", "<=": ">="}
 
 
 def bounds_of(number: Field, conditions: tuple[Expr, ...]) -> tuple[int, int | None, tuple[Expr, ...]]:
-    """Return the smallest value (at least 1) and the largest value that ``conditions`` allow for ``number``, and the
-    rest.
+    """Return the range that ``conditions`` allow for ``number``, from 1 upwards, and the remaining conditions.
 
-    The largest value is None without an upper bound. The rest are the conditions that do not compare ``number`` with a
-    constant.
+    The upper bound is None if there is none. The remaining conditions do not compare ``number`` with a constant.
     """
     least, greatest = 1, None
     remaining = []
@@ -62,9 +60,7 @@ def _bound(number: Field, condition: Expr) -> tuple[int, int | None] | None:
 def last_column(
     number: Field, columns: Sequence[Field], conditions: tuple[Expr, ...]
 ) -> tuple[Field | None, tuple[Expr, ...]]:
-    """Return the column of whole numbers in ``columns`` that limits ``number`` from above, and the remaining
-    ``conditions``.
-    """
+    """Return the column of whole numbers in ``columns`` that limits ``number`` from above, and the other conditions."""
     whole = {column.id for column in columns if column.type.is_integer}
     for condition in conditions:
         function, high = _compared(number, condition)

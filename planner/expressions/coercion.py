@@ -232,8 +232,9 @@ def cast(value: Expr, target: DataType, offset: int, *, function: str = "CAST") 
 
 
 def _time_of_day(value: Expr, target: DataType, offset: int, function: str) -> Expr:
-    """Convert text, a timestamp or another TIME to a TIME: cut its text to the digits of ``target``, without trailing
-    zeros.
+    """Convert text, a timestamp or another TIME to a TIME.
+
+    Its text is cut to the digits of ``target``, and loses trailing zeros.
     """
     source = value.type.as_nullable()
     digits = target.precision or 0

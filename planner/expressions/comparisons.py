@@ -1,9 +1,9 @@
 """Comparisons that are exact even for two DECIMALs that no common DECIMAL can hold.
 
-Spark converts such a pair to a DECIMAL of 38 digits, which rounds the number with the larger scale: next to a
-``DECIMAL(38, 0)``, 0.57 becomes 1. (Flink does the same for ``=``, but not for ``<``.) So the planner compares with the
-nearest lower and upper numbers that have the other side's scale. The two sides are equal if both numbers equal the
-other side.
+Spark converts such a pair to a DECIMAL of 38 digits, which rounds the number with the larger scale. For example, 0.57
+becomes 1 next to a ``DECIMAL(38, 0)``. (Flink does the same for ``=``, but not for ``<``.) So the planner compares with
+the nearest lower and upper numbers that have the other side's scale. The two sides are equal if the other side equals
+both numbers.
 
 >>> from hintplan.planner.expressions.typed import literal
 >>> one, other = parse_type("DECIMAL(38, 0)"), parse_type("DECIMAL(2, 2)")
@@ -48,8 +48,7 @@ def compared(operator: str, pair: tuple[Expr, ...], offset: int) -> Expr:
 
 
 def _equal_fields(operator: str, left: Expr, right: Expr, offset: int) -> Expr:
-    """Compare two constructed ROWs by ``=`` or ``<>``: the result is NULL if a field is NULL and no other field
-    differs.
+    """Compare two constructed ROWs by ``=`` or ``<>``; the result is NULL if a field is NULL and no other differs.
 
     In every other ROW, and in an ARRAY, NULL equals NULL.
     """
@@ -113,9 +112,7 @@ def _loses_digits(one: DataType, other: DataType) -> bool:
 
 
 def _nearest(value: Expr, function: str, scale: int) -> Expr:
-    """Return the nearest number with ``scale`` fraction digits that is not above (``floor``) or not below (``ceil``)
-    ``value``.
-    """
+    """Return the nearest number with ``scale`` fraction digits, not above (``floor``) or not below (``ceil``)."""
     whole = (value.type.precision or 0) - (value.type.scale or 0)
     if isinstance(value, Literal) and value.text is not None:
         rounding = ROUND_FLOOR if function == "floor" else ROUND_CEILING

@@ -34,8 +34,7 @@ def like_pattern(pattern: str, escape: str | None) -> str:
 
 
 def similar_pattern(pattern: str) -> str:
-    """Return the regular expression for a pattern of SIMILAR TO; raise ValueError for signs with a special meaning in
-    Flink.
+    """Return the regular expression for a pattern of SIMILAR TO; raise ValueError for signs that only Flink interprets.
 
     >>> similar_pattern("(a|b)_%")
     '\\\\A(?:(a|b).(?s:.*))\\\\z'

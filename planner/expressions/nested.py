@@ -36,9 +36,7 @@ def field(source: Source, whole: Expr, name: str, offset: int) -> Expr:
 
 
 def item(source: Source, whole: Expr, key: Expr, offset: int) -> Expr:
-    """Return ``whole[key]``: an element, the value of a key, or a field by name or position; raise SqlError for other
-    keys.
-    """
+    """Return ``whole[key]``: an element, the value of a key, or a field by name or position; raise SqlError if none."""
     root = whole.type.root
     if root == "ROW":
         return _row_item(source, whole, key, offset)

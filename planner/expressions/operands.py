@@ -1,5 +1,4 @@
-"""Operators on typed expressions: the operands they accept, their result types, and Spark expressions with Flink's
-results.
+"""Operators on typed expressions: accepted operands, result types, and Spark expressions with Flink's results.
 
 This module knows no syntax trees. Integer division drops the remainder. Dividing a DOUBLE by zero gives an infinity or
 NaN. A string literal that is compared with a date or time becomes one itself.
@@ -87,11 +86,10 @@ def mixed_moments(values: Sequence[Expr]) -> bool:
 
 
 def _moment(what: str, values: Sequence[Expr]) -> DataType | None:
-    """Return the type in which TIMESTAMP and TIMESTAMP_LTZ are compared, in the session time zone; None with other
-    types.
+    """Return the type in which TIMESTAMP and TIMESTAMP_LTZ are compared, or None if there are other types.
 
-    As in Flink, an equality uses the type of its left side, and any other comparison the type of its right side. The
-    choice matters where clocks are set back or forward.
+    A TIMESTAMP is converted in the session time zone. As in Flink, an equality uses the type of its left side, and any
+    other comparison the type of its right side. The choice matters where clocks are set back or forward.
     """
     common = common_moment([v.type for v in values])
     if common is None:
@@ -101,7 +99,7 @@ def _moment(what: str, values: Sequence[Expr]) -> DataType | None:
 
 
 def _is_float(value: Expr) -> bool:
-    """Return True if Spark compares the value as a FLOAT, or converts it to FLOAT without rounding."""
+    """Return True if every possible value is a FLOAT, or converts to FLOAT without rounding."""
     if isinstance(value, Literal) and value.text is not None and value.type.is_integer:
         return abs(int(value.text)) <= _EXACT_IN_FLOAT
     return value.type.root not in ("INT", "BIGINT")

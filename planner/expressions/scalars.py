@@ -131,7 +131,7 @@ def _current_database(source: Source, name: str, args: tuple[Expr, ...], offset:
 
 
 _MOMENTS_MEET = ("COALESCE", "IFNULL", "GREATEST", "LEAST")
-"""Functions that convert TIMESTAMP and TIMESTAMP_LTZ to TIMESTAMP_LTZ; for CASE, Flink's type depends on order and
+"""Functions that convert TIMESTAMP and TIMESTAMP_LTZ to TIMESTAMP_LTZ. In CASE, Flink's type depends on order and
 precision.
 """
 _ORDERED = (

@@ -23,16 +23,13 @@ READING = ("<", "<=", ">", ">=", "BETWEEN", "IN")
 """The operators that convert text."""
 _TEMPORAL = ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ")
 _WIDEST = DataType(root="DECIMAL", precision=38, scale=18)
-"""The type to which text is converted next to a DECIMAL, and also next to an integer, since Flink cuts off a fraction.
-"""
+"""The type of converted text next to a DECIMAL, and also next to an integer, since Flink cuts off a fraction."""
 _BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
 
 
 def read_texts(source: Source, what: str, values: tuple[Expr, ...]) -> tuple[Expr, ...]:
-    """Convert text in ``values`` to the type of the other values, or return ``values`` if the operator ``what``
-    converts none.
-    """
+    """Convert text in ``values`` to the type of the other values, if the operator ``what`` converts text."""
     if what not in READING or (what == "IN" and values[0].type.is_text):
         return values
     kinds = [v.type.as_nullable() for v in values if v.type.is_numeric or v.type.root in _TEMPORAL]

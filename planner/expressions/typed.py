@@ -30,7 +30,7 @@ USER = "user:"
 """The prefix of a user-defined function's name in a :class:`Call`."""
 
 FIELD, VALUE = "field of", "value at"
-"""Functions of a :class:`Call`: the field of a ROW that a literal names, and the value that a MAP has for a key."""
+"""Functions of a :class:`Call` that read the field of a ROW, by a literal name, and the value of a key in a MAP."""
 
 NONDETERMINISTIC = frozenset(("current_timestamp", *(USER + name for name in DRAWN)))
 
@@ -109,7 +109,7 @@ def call(function: str, args: tuple[Expr, ...], data_type: DataType, offset: int
 
 
 def literal(value: int | str | None, data_type: DataType, offset: int = 0) -> Literal:
-    """Return a constant; None is NULL."""
+    """Return a constant with the text of ``value``, or NULL for None."""
     return Literal(text=None if value is None else str(value), type=data_type, offset=offset)
 
 
@@ -206,9 +206,7 @@ def is_drawn(expression: Expr) -> bool:
 
 
 def is_user_call(expression: Expr) -> bool:
-    """Return True if the expression itself is a call of a user-defined function, or of a built-in function that runs as
-    one.
-    """
+    """Return True if the expression itself calls a user-defined function, or a built-in function that runs like one."""
     return isinstance(expression, Call) and expression.function.startswith(USER)
 
 

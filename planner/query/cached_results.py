@@ -1,4 +1,4 @@
-"""Cuts a query at a result that is kept for several readers: CACHED hints and CACHE TABLE.
+"""Cuts a query into a cached part and the part that reads it, for CACHED hints and CACHE TABLE.
 
 The cached part is compiled on its own, without its readers' columns and filters, so that all of them read one operator.
 Caching is an error in streaming mode, because the result of a stream is never complete.
@@ -37,8 +37,7 @@ def by_config(context: Context) -> bool:
 
 
 def cached_table(context: Context, name: str, relation: Relation) -> Relation:
-    """Return ``relation``, the table or view ``name``, cached if a CACHE TABLE statement or the configuration wants
-    that.
+    """Cache ``relation``, the table or view ``name``, if a CACHE TABLE statement or the configuration requires it.
 
     If the configuration caches results with several readers, a view with several readers is cut off, too. A later step
     on the finished plan then decides whether to cache its operator.
@@ -59,18 +58,14 @@ def shares_views(context: Context) -> bool:
 
 
 def _shared(context: Context, name: str, relation: Relation) -> Relation:
-    """Make ``relation``, the view ``name``, one operator for all its readers, unless a pass finds it cheap to
-    recompute.
-    """
+    """Make ``relation``, the view ``name``, one operator for all readers, unless a pass finds it cheap to recompute."""
     reads = context.view_reads.setdefault(name, set())
     input_, columns = replace(relation, base=(name,)), context.shared_views[name]
     return Cached(input=input_, asked={}, places={}, columns=columns, noted=reads, base=(name,), block=relation.block)
 
 
 def cached_block(context: Context, relation: Relation, select: int, block: str) -> Relation:
-    """Return ``relation``, the result of the block whose SELECT is at ``select``, cached if the block has a CACHED
-    hint.
-    """
+    """Cache ``relation``, the result of the block whose SELECT is at ``select``, if the block has a CACHED hint."""
     hints = [h.cached for h in context.ledger.hints.after_select.get(select, ()) if h.cached is not None]
     if not hints:
         return relation

@@ -52,8 +52,8 @@ _PARTS: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.All: ("this",),
     exp.Lateral: ("this", "alias"),
 }
-"""The parts of a clause that the planner reads, wherever the clause stands. To read a part is to compile it or to
-refuse it with a reason.
+"""The parts of a clause that the planner reads, wherever the clause stands. Reading a part means compiling it, or
+refusing it with a reason.
 """
 
 _BLOCKS = (exp.Select, exp.SetOperation, exp.Subquery, exp.Table)

@@ -1,6 +1,4 @@
-"""The columns of a query block: the SELECT list and its names, and relations with renamed, converted or filtered
-columns.
-"""
+"""The columns of a query block: the SELECT list with its names, and renamed, converted and filtered relations."""
 
 from __future__ import annotations
 
@@ -20,8 +18,9 @@ from hintplan.planner.translation.translator import Translator, only
 
 
 def projections(context: Context, select: exp.Select, translator: Translator) -> list[tuple[str, Expr]]:
-    """Return names and values of the SELECT list, with ``*`` expanded; record the error of an item and continue with
-    the next.
+    """Return the names and values of the SELECT list, with ``*`` expanded.
+
+    An error in an item is recorded, and the other items are still compiled.
     """
     columns: list[tuple[str, Expr]] = []
     for node in select.expressions:

@@ -35,8 +35,7 @@ class OneGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lateral:
-    """A query after LATERAL: its rows, the ``conditions`` that join it to the left side, and the ``input`` that it adds
-    to FROM.
+    """A query after LATERAL: its rows, the ``conditions`` that join them to the left side, and the new ``input``.
 
     With a ``domain``, the join also compares the values of the domain. With ``one_group``, ``relation`` holds only
     groups that have rows, and the reader adds the row for empty input.
@@ -88,8 +87,9 @@ class QueryCompiler:
         return replace(self, environment=environment)
 
     def query(self, node: exp.Expr) -> Relation:
-        """Compile a query that can refer to the outer block, and to this block's environment, but not to its FROM
-        clause.
+        """Compile a query that can use the environment of this block and the names of ``outer``.
+
+        It cannot refer to the inputs of this block.
         """
         return self.compile_query(self, node)
 
@@ -109,14 +109,14 @@ class QueryCompiler:
         return replace(self, environment=environment, outer=outer, around=around)
 
     def lateral(self, node: exp.Lateral, outer: Scope, called: str = "a LATERAL query") -> Lateral:
-        """Compile the query after LATERAL, which can refer to the inputs before it. Messages name the query as
-        ``called``.
+        """Compile the query after LATERAL, which can refer to the inputs before it.
+
+        Messages name the query as ``called``.
         """
         return self.compile_lateral(self, node, outer, called)
 
     def values(self, translator: Translator, nodes: Iterable[exp.Expr]) -> dict[int, Value]:
-        """Return the values of the sub-queries ``nodes``, by offset; ``translator`` belongs to the clause that they
-        stand in.
+        """Return the values of the sub-queries ``nodes`` by offset; ``translator`` belongs to their clause.
 
         The left side of IN may itself contain the value of an earlier sub-query.
         """
@@ -131,8 +131,9 @@ class QueryCompiler:
 
 
 def _placed(node: exp.Expr) -> exp.Expr:
-    """Return the node whose offset identifies the value. For IN it is the query, since the left side may be a value
-    itself.
+    """Return the node whose offset identifies the value.
+
+    For IN, this is the query, because the left side may be a value itself.
     """
     placed: exp.Expr = node.args["query"] if isinstance(node, exp.In) else node
     return placed

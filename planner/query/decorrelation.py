@@ -1,12 +1,12 @@
-"""Decorrelation: turns a query that reads columns of its outer block into a query that can be joined with that block.
+"""Decorrelation turns a query that reads columns of its outer block into a query that can be joined with that block.
 
 The query is compiled first, with references to fields that no part of it produces. Decorrelation then computes it for
-all values of the outer block at once: each expression over outer fields becomes a column of the rows, and the outer
-block is joined on these columns. If a condition equates such an expression with a column of the query, that column
-serves. Otherwise the rows are joined with the distinct values in the outer block, the query's
+all values of the outer block at once. Each expression over outer fields becomes a column of the rows, on which the
+outer block is joined. If a condition equates such an expression with a column of the query, this column is used.
+Otherwise the rows are joined with the distinct values in the outer block, the query's
 :class:`hintplan.planner.query.domains.Domain`.
 
-Aggregates also group by these columns, row numbers and windows are also partitioned by them, and the two sides of a
+Aggregates also group by these columns. Row numbers and windows are also partitioned by them, and the two sides of a
 join must agree on them.
 """
 
@@ -92,8 +92,9 @@ class Decorrelated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Column:
-    """The column of a relation that holds a value of the outer block; a ``bound`` column comes from an equality, so
-    never NULL.
+    """The column of a relation that holds a value of the outer block.
+
+    A ``bound`` column comes from an equality, and so is never NULL.
     """
 
     field: Field
@@ -163,8 +164,9 @@ def decorrelated(context: Context, relation: Relation, block: str, offset: int, 
 
 
 def _check_taken_back(context: Context, relation: Relation) -> None:
-    """Refuse user-defined functions that cannot retract: the rows of a value are retracted once the outer block loses
-    it.
+    """Refuse user-defined functions that cannot retract rows.
+
+    The rows of a value are retracted when the outer block loses the value.
     """
     for node in _all(relation):
         if isinstance(node, Aggregate):
@@ -253,7 +255,7 @@ def _over(expression: Expr, known: Mapping[Expr, Expr]) -> Expr:
 
 
 def _calc(query: _Query, calc: Calc, below: Relation, held: _Held) -> tuple[Relation, _Held]:
-    """Put ``calc`` over ``below``. A column that the filter equates with an outer value holds that value."""
+    """Put ``calc`` over ``below``; a column that its filter equates with an outer value is used as that value."""
     context, parts = query.context, conjuncts(calc.filter)
     replacements = _refs(held)
     wanted = query.outer(_expressions(calc))

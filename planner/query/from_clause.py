@@ -1,5 +1,4 @@
-"""FROM: compiles tables, views, CTEs, sub-queries and joins to relations, and collects the names that the block can
-use.
+"""FROM: compiles tables, views, CTEs, sub-queries and joins, and collects the names that the block can use.
 
 Joins keep their sides as written. This module does not look for equalities. A comma join starts without a condition and
 gets one when a pass pushes WHERE into it.
@@ -153,7 +152,7 @@ def _input(compiler: QueryCompiler, node: exp.Expr, *, looked_up: bool = False) 
 
 
 def _elements(compiler: QueryCompiler, node: exp.Unnest) -> From:
-    """Compile UNNEST of a value that reads no row: return the elements for the single row without columns."""
+    """Compile UNNEST at the beginning of FROM, where its value reads no columns, over a relation with a single row."""
     row = single_row(compiler.context, compiler.block)
     unnested_row, added = elements(compiler.context, row, Scope(inputs=()), node, compiler.block)
     relation = replace(unnested_row, items=unnested_row.items[len(row.fields) :])
@@ -325,9 +324,7 @@ def _condition(
 
 
 def _call(compiler: QueryCompiler, left: From, join: exp.Join) -> From:
-    """Return the rows of ``left``, joined with the rows that a function returns for each, or with elements of a
-    collection.
-    """
+    """Join ``left`` with the rows that a function returns for each of its rows, or with elements of a collection."""
     context = compiler.context
     added = unnested if isinstance(join.this, exp.Unnest) else lateral
     called = added(context, left.relation, left.scope, join, compiler.block)
@@ -357,9 +354,9 @@ def _shared(left: From, right: From) -> tuple[str, ...]:
 def _using(
     context: Context, left: From, right: From, scope: Scope, names: tuple[str, ...], offset: int, *, either: bool
 ) -> tuple[tuple[Expr, ...], Scope, tuple[Item, ...]]:
-    """Return the same as :func:`_condition`. A merged column is the left side's.
+    """Return the same as :func:`_condition` for USING and NATURAL. A merged column is the left side's column.
 
-    With ``either``, for RIGHT and FULL joins, it is the column of whichever side has a row.
+    With ``either``, for RIGHT and FULL joins, it has the value of whichever side has a row.
     """
     parts: list[Expr] = []
     items: list[Item] = []

@@ -49,8 +49,7 @@ from hintplan.planner.translation.translator import only
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
-    """The rows to group, the names that expressions over them can use, and the input name that a hint for the aggregate
-    uses.
+    """The rows to group, the names that expressions can use, and the input that a hint for the aggregate names.
 
     ``called`` names the grouping query in messages, if its names include an outer block that only WHERE may refer to.
     """
@@ -151,7 +150,7 @@ def groups_of(
 
 
 def _check_own(context: Context, rows: Rows, groups: GroupingSets, clauses: _Clauses) -> None:
-    """Refuse columns of an outer block outside WHERE, in a query that has the name ``called``."""
+    """Refuse columns of an outer block outside WHERE, if ``rows.called`` is set."""
     if rows.scope.parent is None or not rows.called:
         return
     own = {f.id for f in rows.relation.fields} | {f.id for value in clauses.values.values() for f in value.fields}
@@ -247,8 +246,9 @@ def _calls(
 
 
 def _over_results(context: Context, select: exp.Select, found: _Grouped, lost: set[int], expression: Expr) -> Expr:
-    """Rewrite ``expression`` to read the aggregate's columns; raise SqlError if it reads a column that is ``lost``
-    there.
+    """Rewrite ``expression`` to read the aggregate's columns; raise SqlError if it reads a column in ``lost``.
+
+    These are columns that the aggregate reads, but does not return.
     """
 
     def change(e: Expr) -> Expr | None:
@@ -271,8 +271,9 @@ def _over_results(context: Context, select: exp.Select, found: _Grouped, lost: s
 def _expanded(
     context: Context, groups: GroupingSets, keys: tuple[Field, ...], relation: Relation, block: str
 ) -> tuple[Relation, tuple[Field, ...], Field]:
-    """Copy the rows of ``relation`` once per grouping set; return the relation, its key fields, and the field of the
-    set's id.
+    """Copy the rows of ``relation`` once per grouping set.
+
+    Returns the relation, its fields for ``keys``, and the field of the set's id.
     """
     items = tuple(Item(field=context.field(f.name, f.type.as_nullable()), expr=Ref(field=f)) for f in keys)
     expand = Expand(

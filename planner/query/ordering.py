@@ -1,7 +1,7 @@
 """ORDER BY, LIMIT, OFFSET and FETCH of a block, of a query in parentheses, and of a set operation.
 
-A stream numbers all its rows to evaluate them, so it has no order without a limit (Flink's SortLimit and Limit). Below
-the top of a query, a stream drops an order without a limit.
+A stream compiles them to row numbers with an upper limit (Flink's SortLimit and Limit), so it has no order without
+LIMIT. Below the top of a query, a stream drops an order without a limit.
 
 A sort key is a position in the output, the name or alias of an output column, or an expression. An output name hides a
 column of FROM. As in Flink, NULLs sort below all other values unless NULLS FIRST or LAST is given.
@@ -222,8 +222,9 @@ def first_of_each(
     partition: tuple[Field, ...],
     block: str,
 ) -> Relation:
-    """Return the rows of each ``partition`` that LIMIT and OFFSET of ``node`` keep, in the order of ``fields`` and
-    ``keys``.
+    """Return the rows of each ``partition`` that LIMIT and OFFSET of ``node`` keep, ordered by ``fields``.
+
+    ``keys`` give the direction of each field.
     """
     offset, limit = _rows(context, node)
     assert limit is not None

@@ -87,9 +87,7 @@ def _sort_item(node: exp.Ordered, field: Field) -> SortItem:
 
 
 def with_columns(context: Context, relation: Relation, wanted: list[Expr]) -> tuple[Relation, list[Field]]:
-    """Add a column to ``relation`` for each expression in ``wanted`` that is not a column; return the fields of all of
-    them.
-    """
+    """Add a column to ``relation`` for each expression in ``wanted`` that is not a column; also return all fields."""
     own = {f.id for f in relation.fields}
     present = [e.field if isinstance(e, Ref) and e.field.id in own else None for e in wanted]
     added = [Item(field=context.field("", e.type), expr=e) for e, f in zip(wanted, present, strict=True) if f is None]

@@ -16,9 +16,7 @@ _AS = re.compile(r"\s+AS$", re.IGNORECASE)
 
 
 def refuse_aliases(source: Source, scope: Scope, select: exp.Select, node: exp.Expr, clause: str) -> None:
-    """Raise SqlError for a name in ``node``, from GROUP BY or HAVING, that is an alias of the SELECT list and not a
-    column.
-    """
+    """Raise SqlError for a name in GROUP BY or HAVING that is an alias of the SELECT list and not a column."""
     aliases = {e.alias: e for e in select.expressions if isinstance(e, exp.Alias)}
     for column in _columns(node):
         item = aliases.get(column.name)

@@ -77,9 +77,7 @@ def _compiled(compiler: QueryCompiler, parts: list[exp.Expr]) -> list[Relation]:
 
 
 def _common_fields(context: Context, branches: list[Relation], name: str, offset: int) -> tuple[Field, ...]:
-    """Return the fields of a set operation: the names of its first branch, in types that hold the values of all
-    branches.
-    """
+    """Return the fields of a set operation: the names of the first branch, in the common types of all branches."""
     fields: list[Field] = []
     for i, columns in enumerate(zip(*(b.fields for b in branches), strict=True)):
         common = common_type([c.type for c in columns])
@@ -177,7 +175,7 @@ def _counted(
 
 
 def _repeated(context: Context, counted: Aggregate, *, is_except: bool) -> Unnest:
-    """Repeat each row of ``counted`` by the smaller of its counts, or for EXCEPT by the left side's surplus."""
+    """Repeat each row of ``counted`` by the smaller of its two counts; for EXCEPT, by their difference."""
     ours, theirs = (Ref(field=each.field) for each in counted.calls)
     if is_except:
         condition, times = call(">", (ours, theirs), BOOLEAN, 0), call("-", (ours, theirs), BIGINT, 0)

@@ -21,8 +21,8 @@ from hintplan.planner.translation.scope import Input
 class SubQuery:
     """A condition ``[value] [NOT] IN/EXISTS (query)`` that becomes a semi join, or an anti join if it is ``negated``.
 
-    ``operator`` compares ``value`` with a row of the query. For example, ``v > ANY (query)`` is true if a row exists
-    with ``v > row``, and ``v > ALL (query)`` is true if no row exists with ``v <= row``.
+    ``operator`` compares ``value`` with a row of the query. ``v > ANY (query)`` is true if a row exists with ``v >
+    row``. ``v > ALL (query)`` is true if no row exists with ``v <= row``.
     """
 
     query: exp.Expr
@@ -142,7 +142,7 @@ def _quantified(node: exp.Expr, rows: exp.Expr, *, negated: bool) -> SubQuery | 
     operator = _INVERSE[operator] if negated else operator
     every = isinstance(rows, exp.All) != negated
     if (operator == "=" and every) or (operator == "<>" and not every and negated):
-        return None  # here Flink 2.3 returns no rows, contrary to SQL
+        return None  # Flink 2.3 returns no row for "= ALL", contrary to SQL, so the comparison is refused later
     return SubQuery(
         query=query,
         value=node.this,
@@ -166,9 +166,9 @@ def plain_conditions(select: exp.Select) -> list[exp.Expr]:
 def values_in(node: exp.Expr, *, filters: bool = False) -> Iterator[exp.Expr]:
     """Yield the scalar sub-queries and EXISTS in an expression, except inside ALL, ANY and aggregate calls.
 
-    It also yields an IN with a sub-query, after the sub-queries in its left side, in these cases:
+    An IN with a sub-query, preceded by the sub-queries in its left side, is included:
 
-    - in a condition that ``filters``, below AND and OR, where NULL has the effect of FALSE
+    - if it is part of a condition that ``filters``, below AND and OR only, where NULL has the effect of FALSE
     - if the sub-query has exactly one row
     - if :mod:`hintplan.planner.syntax.quantified_values` has marked the IN as a value
     """

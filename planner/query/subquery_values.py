@@ -16,8 +16,7 @@ _NULL_FROM_NULL = frozenset(("CAST", "+", "-", "*", "div", "%", "NEGATE", "abs")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Value:
-    """The value of a sub-query: after joining ``relation`` to the outer block ``on`` equalities, the value is
-    ``worth``.
+    """The value of a sub-query, ``worth``, after joining ``relation`` to the outer block ``on`` equalities.
 
     ``relation`` is None if the value needs no join. With a ``domain``, the join also compares the values of the domain.
     The values in ``before`` are joined first, because ``worth`` also reads their columns.

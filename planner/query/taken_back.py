@@ -14,9 +14,7 @@ from hintplan.plans.declarations.computations import BUILT_IN
 def check_taken_back(
     context: Context, calls: Iterable[AggregateCallExpr], rows: Relation, *, changing: bool = False
 ) -> None:
-    """Raise SqlError at a call whose class has no ``retract`` if ``rows`` can change, or if the caller sets
-    ``changing``.
-    """
+    """Raise SqlError at a call whose class has no ``retract`` if ``rows`` can change, or if ``changing`` is set."""
     if context.batch or (is_insert_only(rows) and not changing):
         return
     for call in calls:

@@ -1,5 +1,4 @@
-"""WHERE: plain conditions become filters; ``IN (SELECT ...)`` and ``[NOT] EXISTS (SELECT ...)`` become semi and anti
-joins.
+"""WHERE: plain conditions become filters; ``IN (SELECT ...)`` and ``[NOT] EXISTS`` become semi and anti joins.
 
 A sub-query may refer to the outer block in its own WHERE, and such conditions become the join condition. If it refers
 to that block elsewhere, it is decorrelated (:mod:`hintplan.planner.query.decorrelation`). Only conditions that AND
@@ -271,7 +270,7 @@ def _is_equality(part: Expr, own: set[int]) -> bool:
 
 
 def _for_each(compiler: QueryCompiler, select: exp.Select, scope: Scope) -> _Right:
-    """Compile ``select`` like a LATERAL query: its LIMIT and its groups apply to each value that it is compared by."""
+    """Compile ``select`` like a LATERAL query: its LIMIT and its groups apply to each value that it is compared with."""
     lateral = compiler.lateral(exp.Lateral(this=exp.Subquery(this=select)), scope, "a sub-query")
     outputs = tuple(Ref(field=f) for f in lateral.input.fields)
     return _Right(relation=lateral.relation, outputs=outputs, on=lateral.conditions, domain=lateral.domain)

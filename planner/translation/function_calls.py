@@ -164,9 +164,7 @@ def filtered_aggregate(t: Translator, node: exp.Expr) -> Expr:
 
 
 def special_form(function: str, *parts: str) -> Handler:
-    """Return a handler for a call with its own syntax: the ``parts`` of the node, in order, are the arguments of
-    ``function``.
-    """
+    """Return a handler for a call with its own syntax, in which ``parts`` are the arguments of ``function``."""
 
     def handle(t: Translator, node: exp.Expr) -> Expr:
         only(t.source, node, *parts)

@@ -1,8 +1,8 @@
 """GROUP BY as grouping sets: GROUPING SETS, CUBE and ROLLUP, with GROUPING, GROUPING_ID and GROUP_ID.
 
 Elements of the clause combine as in the SQL standard: each set of one with each set of the next. The id of a set is
-Flink's: in binary, it has a digit for each key in the order of the text, which is 1 if the set lacks the key. For
-example, ``GROUP BY a, ROLLUP (b, c)`` means the sets (a, b, c), (a, b) and (a), with the ids 0, 1 and 3.
+Flink's. It has a binary digit for each key, in the order of the text, which is 1 if the set lacks the key. For example,
+``GROUP BY a, ROLLUP (b, c)`` means the sets (a, b, c), (a, b) and (a), with the ids 0, 1 and 3.
 
 >>> set_id(3, frozenset((0, 1)))
 1
@@ -131,8 +131,7 @@ def is_grouping_call(expression: Expr) -> bool:
 
 
 def grouping_number(source: Source, found: Call, groups: GroupingSets, group_id: Field | None) -> Expr:
-    """Return the value of a call of one of ``FUNCTIONS``: a constant, or a CASE over ``group_id``, the id of the row's
-    set.
+    """Return the value of a call of one of ``FUNCTIONS``: a constant, or a CASE over ``group_id``, the id of the set.
 
     GROUP_ID is always 0, because it numbers equal sets, and no set occurs twice.
     """

@@ -145,9 +145,7 @@ def _returned(t: Translator, name: str, clauses: Clauses, known: tuple[DataType,
 
 
 def _failing(t: Translator, name: str, word: str, clause: str, said: exp.Expr, known: str) -> Exception:
-    """Return the error for a behavior that may not stand before ``clause``, such as ERROR, or a behavior that Flink
-    refuses.
-    """
+    """Return the error for ``word`` before ``clause``; Flink accepts ERROR there, and refuses any other word, too."""
     if word == "ERROR":
         message = f"ERROR {clause} is not supported: {name} is computed also for rows that no branch asks for"
         return t.source.error(message, offset_of(said), f"write {known}")
@@ -182,8 +180,9 @@ def part(t: Translator, name: str, node: exp.Expr, offset: int) -> Part:
 
 
 def _is_document(node: exp.Expr) -> bool:
-    """Return True if Flink recognises ``node`` as a call of JSON_OBJECT or JSON_ARRAY, also inside COALESCE or CAST to
-    STRING.
+    """Return True if Flink recognises ``node`` as a call of JSON_OBJECT or JSON_ARRAY.
+
+    It also does so inside COALESCE, and inside a CAST to STRING, because these calls are never NULL.
     """
     if isinstance(node, exp.Paren):
         return _is_document(node.this)

@@ -1,5 +1,4 @@
-"""``(start, end) OVERLAPS (start, end)``: a condition on two periods, each of which may have a length instead of an
-end.
+"""``(start, end) OVERLAPS (start, end)``: compares two periods; the second part may be the length of the period.
 
 As in Flink, the ends of a period may come in either order, and belong to the period.
 """

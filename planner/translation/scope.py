@@ -51,9 +51,7 @@ class Input:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """The inputs of a block in order; ``merged`` are the columns that USING merged; ``parent`` is the scope of the
-    outer block.
-    """
+    """The inputs of a block in order; ``merged`` are columns merged by USING; ``parent`` is the outer block's scope."""
 
     inputs: tuple[Input, ...]
     merged: Mapping[str, Field] = field(default_factory=dict)

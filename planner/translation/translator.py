@@ -55,9 +55,7 @@ class Translator:
     handlers: Mapping[type, Handler]
 
     def expression(self, node: exp.Expr) -> Expr:
-        """Return the typed expression for ``node``, or UNKNOWN, with the error recorded, if it is wrong or not
-        supported.
-        """
+        """Return the typed expression for ``node``; for an error, record it and return UNKNOWN."""
         handler = self.handlers.get(type(node))
         problems = self.source.problems
         since = problems.doubts
@@ -82,9 +80,7 @@ class Translator:
         return self.boolean(condition, node)
 
     def boolean(self, found: Expr, node: exp.Expr) -> Expr:
-        """Return ``found``, the translation of ``node``, if it is boolean; otherwise record an error and return
-        UNKNOWN.
-        """
+        """Return ``found``, the translation of ``node``, if it is boolean; otherwise UNKNOWN, after recording an error."""
         if found.type.root in ("BOOLEAN", "NULL"):
             return found
         error = self.source.error(

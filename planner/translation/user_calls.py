@@ -21,9 +21,7 @@ from hintplan.plans.text.names import did_you_mean
 def find_function(
     source: Source, functions: Mapping[str, FunctionEntry], name: str, offset: int, failed: Collection[str]
 ) -> FunctionEntry:
-    """Return the table function ``name``; raise SqlError for any other function, and FollowUp if its declaration
-    ``failed``.
-    """
+    """Return the table function ``name``; raise SqlError for another function, FollowUp for one in ``failed``."""
     entry = functions.get(name.lower())
     if entry is None and name.lower() in failed:
         raise FollowUp
@@ -60,8 +58,9 @@ def _columns(entry: FunctionEntry) -> list[str]:
 def fitted_arguments(
     source: Source, entry: FunctionEntry, name: str, args: tuple[Expr, ...], offset: int
 ) -> tuple[Expr, ...]:
-    """Return ``args`` in the declared types; raise SqlError at an argument of another type, or for a wrong number of
-    arguments.
+    """Return ``args`` in the declared types; raise SqlError for a wrong type or a wrong number of arguments.
+
+    The error for a type points at the argument.
     """
     wanted = entry.arguments
     if len(args) != len(wanted):

@@ -21,8 +21,7 @@ from hintplan.plans.declarations.types import DataType
 _BYTES = DataType(root="BYTES")
 _UTF = ("UTF-8", "UTF-16", "UTF-16BE", "UTF-16LE")
 _BYTES_OF = ((128, 0, 0), (2048, 6, -64), (65536, 12, -32))
-"""Limits of code points, with the right shift and the addend that give the first UTF-8 byte of a point below the limit.
-"""
+"""Limits of code points. Below a limit, the first UTF-8 byte is the code point, shifted right and plus the addend."""
 _CONVERSION = re.compile(
     r"%(?:(?P<percent>[%n])|-?\d*(?P<text>s)|[-+ 0,]*\d*(?P<whole>[dxX])|[-+ 0,]*\d*(?:\.\d+)?(?P<real>[fe]))"
 )
@@ -34,9 +33,7 @@ _TAKES: Mapping[str, tuple[str, Callable[[DataType], bool]]] = {
 
 
 def _ascii(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """Compile ASCII: the first UTF-8 byte of the text, as a signed number, or 0 for empty text; Spark returns the code
-    point.
-    """
+    """Compile ASCII: the first UTF-8 byte as a signed number, 0 for empty text. Spark returns the code point."""
     check(source, name, args, ("text",), offset)
     point = call("ascii", args, INT, offset)
 

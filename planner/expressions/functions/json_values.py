@@ -122,8 +122,9 @@ def _is_plain(kind: DataType) -> bool:
 
 
 def _is_written(kind: DataType) -> bool:
-    """Return True if ``hp_json_query`` can turn the output of ``to_json`` into Flink's, which sorts names and formats
-    numbers.
+    """Return True if ``hp_json_query`` can turn the output of ``to_json`` into Flink's.
+
+    It sorts names, and changes the format of numbers.
     """
     if kind.has_entries and not kind.parts[0].is_text:
         return False

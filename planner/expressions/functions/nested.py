@@ -138,9 +138,7 @@ def _extreme(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> 
 
 
 def _sort(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """Compile ARRAY_SORT: ascending with NULLs first, or descending with NULLs last, unless a third argument places
-    NULLs.
-    """
+    """Compile ARRAY_SORT: ascending with NULLs first, or descending with NULLs last, unless the call places NULLs."""
     check(source, name, args, ("any", "boolean?", "boolean?"), offset)
     kind = _elements(source, name, args, offset)
     if kind.root in _UNSORTED:

@@ -102,8 +102,9 @@ def _iso_year(time: Expr, offset: int) -> Expr:
 
 
 def _years(length: int, started: int) -> Callable[[Expr, int], Expr]:
-    """Return a builder that numbers periods of ``length`` years; ``started`` shifts years so that a period counts at
-    once.
+    """Return a builder of the number of a period of ``length`` years.
+
+    ``started`` is added to the year, so that a period counts from its first year on.
     """
 
     def build(time: Expr, offset: int) -> Expr:

@@ -127,9 +127,7 @@ def _is_decimal(source: Source, name: str, args: tuple[Expr, ...], offset: int) 
 
 
 def _inet_aton(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """Compile INET_ATON. With fewer than four parts, the last part is the lowest byte, and the others are the highest
-    bytes.
-    """
+    """Compile INET_ATON. With fewer than four parts, the last part is the lowest byte, the others are the highest."""
     check(source, name, args, ("text",), offset)
     parts = call("split", (args[0], literal("[.]", STRING)), _TEXTS, offset)
     size = call("size", (parts,), INT, offset)

@@ -1,7 +1,7 @@
 """FLOOR and CEIL of a time to a unit, and the months between two times, as in Flink.
 
 Weeks begin on Sunday. CEIL to a week or to a longer unit ignores the time of day. A TIMESTAMP is never converted to the
-session time zone, where some hours do not exist; for units within a day it is cut as text.
+session time zone, where some hours do not exist. For units within a day, its text is cut.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ MONTH_UNITS = tuple(_MONTHS)
 
 
 def _rounded(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """Compile ``FLOOR(time TO unit)`` and ``CEIL(time TO unit)``, with the unit as first argument and the type of the
-    time.
+    """Compile ``FLOOR(time TO unit)`` and ``CEIL(time TO unit)``, whose first argument here is the unit.
+
+    The result has the type of the time.
     """
     unit, *values = args
     units = (*_OF_A_DAY, *_OF_DAYS)

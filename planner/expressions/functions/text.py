@@ -43,9 +43,7 @@ _MAY_BE_NULL = literal(None, STRING)
 
 
 def _trim(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """Compile TRIM, LTRIM and RTRIM of blanks, or of the characters in the second argument, which is Spark's first
-    argument.
-    """
+    """Compile TRIM, LTRIM and RTRIM of blanks, or of the characters in the second argument, which Spark takes first."""
     check(source, name, args, ("text", "text?"), offset)
     if name == "TRIM" and len(args) == 2:
         return call("btrim", args, STRING, offset)

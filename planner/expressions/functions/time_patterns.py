@@ -63,8 +63,7 @@ class PatternError(ValueError):
 
 
 def pieces(pattern: str, *, of_text: bool = False) -> tuple[Piece, ...]:
-    """Return the parts of ``pattern``; raise PatternError for letters that are unknown, or that Flink's formatters read
-    apart.
+    """Return the parts of ``pattern``; raise PatternError for a letter that is unknown or ambiguous in Flink.
 
     Set ``of_text`` for times that are text, which Flink formats with another Java class.
     """

@@ -56,9 +56,7 @@ def written(time: Expr, pattern: str, offset: int) -> Expr:
 
 
 def parsed(text: Expr, pattern: str, offset: int) -> Expr:
-    """Compile TO_TIMESTAMP: read ``text`` in UTC by ``pattern``, and add the time since 1970 to the first TIMESTAMP of
-    1970.
-    """
+    """Compile TO_TIMESTAMP: read ``text`` in UTC by ``pattern``, and add the time since 1970 to a TIMESTAMP."""
     in_utc = call("concat", (text, literal("Z", STRING)), STRING, offset)
     moment = call("try_to_timestamp", (in_utc, literal(pattern + "XXX", STRING)), _LTZ6, offset)
     passed = call("unix_micros", (moment,), BIGINT, offset)

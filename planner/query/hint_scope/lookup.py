@@ -1,9 +1,9 @@
 """Matches the ``table`` of a LOOKUP hint with the lookups in the hint's own block.
 
-An alias hides the name, as in Flink 2.3. However, an example of FLIP-234 itself uses the name of a table that has an
-alias, so the name also works if only one input matches. Of several hints for one table the first wins as a whole, as in
-Flink, with a warning. A hint for an input that is not looked up has no effect if the block contains no lookup, and is
-an error if it does.
+An alias hides the name, as in Flink 2.3. However, an example in FLIP-234 uses the name of a table that has an alias. So
+the name also works if only one input matches. Of several hints for one table the first wins as a whole, as in Flink,
+with a warning. A hint for an input that is not looked up has no effect if the block contains no lookup, and is an error
+if it does.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Matches the keys of STATE_TTL hints with the inputs of the hint's own block.
 
-The scope rules are FLIP-373's. Among equal keys, the winner is the same as in Flink 2.3, with a warning. The
+Scopes follow FLIP-373. Among equal keys, the same key wins as in Flink 2.3, with a warning. The
 :class:`hintplan.planner.hints.ledger.Ledger` records the outcome of each key.
 """
 
@@ -124,9 +124,7 @@ def _note(context: Context, hinted: list[tuple[str, Hinted]], what: str, advice:
 
 
 def _winners(context: Context, select: int) -> list[HintEntry]:
-    """Return the entries that apply: within a hint the last of equal keys wins, among several hints the first (as in
-    Flink).
-    """
+    """Return the entries in effect. As in Flink, the last of equal keys wins within a hint, the first among hints."""
     chosen: dict[str, HintEntry] = {}
     for hint in context.ledger.hints.after_select.get(select, ()):
         within: dict[str, HintEntry] = {}

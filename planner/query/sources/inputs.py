@@ -41,7 +41,7 @@ def alias_of(node: exp.Expr) -> str | None:
 
 
 def is_lateral_query(node: exp.Expr) -> bool:
-    """Return True if ``node`` is ``LATERAL (SELECT ...)`` and not just a function call in this form."""
+    """Return True if ``node`` is ``LATERAL (SELECT ...)``, unless its FROM is the call of a function."""
     if not isinstance(node, exp.Lateral) or not isinstance(node.this, exp.Subquery):
         return False
     select = node.this.this

@@ -57,9 +57,7 @@ from hintplan.plans.settings.lookup_layers import resolve as resolve_layers
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Dimension:
-    """A looked-up table: its ``scan``, the ``values`` of the right side's fields over the scan's fields, and its
-    ``filters``.
-    """
+    """A looked-up table: its ``scan``, the fields of the right side as ``values`` over it, and its ``filters``."""
 
     scan: Scan
     values: Mapping[int, Expr]
@@ -83,8 +81,7 @@ class Lookup:
 
 
 def check_time(context: Context, version: exp.Expr, left: Relation, scope: Scope, right: Relation) -> None:
-    """Refuse every lookup time except the processing time: PROCTIME(), or a column of the left side that is computed as
-    such.
+    """Refuse every lookup time except PROCTIME() and columns of the left side that are computed as PROCTIME().
 
     The advice in the error depends on whether ``right`` is a table that can be looked up.
     """

@@ -47,9 +47,7 @@ def scan(
 
 
 def _with_computed(context: Context, entry: TableEntry, scan: Scan, fields: dict[int, Field]) -> Calc:
-    """Return the declared columns, computed ones included; ``fields`` maps ids of declared columns to fields of the
-    scan.
-    """
+    """Return the declared columns, computed ones included; ``fields`` are the scan's fields by declared id."""
     for column in entry.computed:
         for name, function in column.functions.items():
             if built_in(name) is None and context.catalog.functions.get(name) is not function:

@@ -1,1 +1,1 @@
-"""Compiles sub-queries that stand for values."""
+"""Compiles sub-queries that stand for values, and LATERAL queries."""

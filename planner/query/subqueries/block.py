@@ -80,7 +80,7 @@ def read_block(
 ) -> SubQueryBlock:
     """Compile the sub-query ``select`` at ``node``, in a block that can use the names of ``scope``.
 
-    ``written`` is the original sub-query, with clauses that have no effect in its place.
+    ``written`` is the original sub-query, which may have clauses without effect.
     """
     context = compiler.context
     aggregates = is_grouped(select) or not isinstance(node, exp.Query)
@@ -122,9 +122,7 @@ def read_block(
 
 
 def _equality(block: SubQueryBlock, part: Expr) -> Equality | None:
-    """Return the inner side, the outer side and the whole of a condition on the outer block, or None for other
-    conditions.
-    """
+    """Return the inner side, the outer side and the whole of an equality with the outer block, or None."""
     if isinstance(part, Call) and part.function == "=":
         for inner, outer in (part.args, part.args[::-1]):
             sides = [{f.id in block.own for f in fields_of(e)} for e in (inner, outer)]
@@ -155,9 +153,7 @@ def _check_own(block: SubQueryBlock, expression: Expr) -> None:
 
 
 def with_columns(block: SubQueryBlock, wanted: list[Expr]) -> tuple[Relation, tuple[Field, ...], tuple[Field, ...]]:
-    """Return the rows whose keys are not NULL, with the keys and all ``wanted`` expressions as columns, and these
-    columns.
-    """
+    """Return the rows whose keys are not NULL, with columns for the keys and ``wanted``, and these columns."""
     computed: list[Item] = []
     keys, columns = (tuple(column_for(block.context, e, computed) for e in part) for part in (block.keys, wanted))
     compared_keys = dict.fromkeys(inner for inner, _, _ in block.equalities)

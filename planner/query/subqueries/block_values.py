@@ -40,9 +40,7 @@ from hintplan.planner.translation.translator import Translator
 
 
 def block_value(block: SubQueryBlock, asked: tuple[Expr, ...] | None) -> Value:
-    """Compile the sub-query to its value, to a comparison of its value with ``asked`` (for IN), or to the existence of
-    a row.
-    """
+    """Compile the sub-query to its value, to a comparison of it with ``asked`` (for IN), or to an existence check."""
     if block.exists and not block.grouped:
         return _exists(block)
     scope = block.scope
@@ -53,7 +51,7 @@ def block_value(block: SubQueryBlock, asked: tuple[Expr, ...] | None) -> Value:
 
 
 def contains(block: SubQueryBlock, asked: Expr) -> Value:
-    """Compile to a condition: the only column of the sub-query contains the value ``asked``."""
+    """Compile the condition that the only column of the sub-query contains the value ``asked``."""
     (selected,) = selected_columns(block, clause_translator(block.context, block.scope, "SELECT"))
     outer, inner = comparable(block.context.source, "IN", (asked, selected), block.offset)
     same = compared("=", (inner, outer), block.offset)

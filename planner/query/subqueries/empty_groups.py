@@ -39,8 +39,9 @@ _NULL_FROM_NULL = frozenset(("CAST", "+", "-", "*", "/", "div", "%", "NEGATE", "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """An aggregate with a single group; over its columns, the selected ``values``, and the ``conditions`` of HAVING and
-    filters.
+    """An aggregate with a single group, and over its columns the selected ``values`` and the ``conditions``.
+
+    The conditions come from HAVING and from filters above it.
     """
 
     relation: Aggregate
@@ -79,7 +80,7 @@ def zero_if_absent(count: Expr) -> Expr:
 def may_hold_for_nothing(condition: Expr) -> bool:
     """Return True if the HAVING ``condition`` may be true on empty input.
 
-    For example, it is False for a COUNT above 0, and for a comparison with a SUM, which is NULL.
+    For example, ``COUNT(*) > 0`` is FALSE there, and ``SUM(x) > 1`` is NULL.
     """
     return _of_nothing(condition) not in (False, None)
 

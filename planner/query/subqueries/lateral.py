@@ -1,7 +1,7 @@
 """LATERAL (SELECT ...): a query in FROM whose WHERE may refer to the inputs before it.
 
-It becomes a join on the compared values. ORDER BY and LIMIT apply per row of the left side. So the rows of the query
-are numbered for each value that they are compared by, which requires that all comparisons are equalities.
+It becomes a join on the compared values. ORDER BY and LIMIT apply to each row of the left side. So the rows of the
+query are numbered per compared value, which requires that all comparisons are equalities.
 :mod:`hintplan.planner.query.subqueries.lateral_groups` compiles queries that aggregate or remove duplicates.
 """
 

@@ -29,9 +29,7 @@ from hintplan.planner.translation.translator import only
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LateralRows:
-    """The ``items`` that a query selects from ``relation``, its sort keys, and its ``conditions`` on the inputs before
-    it.
-    """
+    """The ``items`` that a query selects from ``relation``, its sort keys, and its join ``conditions``."""
 
     relation: Relation
     items: tuple[Item, ...]
@@ -44,9 +42,7 @@ class LateralRows:
 def grouped_rows(
     compiler: QueryCompiler, node: exp.Lateral, select: exp.Select, keys: SortKeys, outer: Scope, called: str
 ) -> LateralRows:
-    """Return the groups, or the distinct rows, of ``select`` for each combination of the ``outer`` values it is
-    compared by.
-    """
+    """Return the groups or distinct rows of ``select`` per combination of the ``outer`` values in its comparisons."""
     _check_form(compiler, select, called)
     block = read_block(compiler, outer, node, select, select)
     if block.domain is not None and ordering.is_ordered(select):

@@ -1,8 +1,8 @@
 """Sub-queries that are a plain block, whose rows depend on FROM, WHERE and the SELECT list only.
 
-A plain block can refer to the outer block in its WHERE. Clauses without effect on the reader, such as LIMIT 3 in
-EXISTS, are removed from a sub-query, which may make it plain; :func:`check_idle` still checks them. Every other
-sub-query is compiled as a whole, and decorrelated if it refers to the outer block.
+A plain block can refer to the outer block in its WHERE. Clauses that do not affect the reader, such as LIMIT 3 in
+EXISTS, are removed from a sub-query. This may make it plain, and :func:`check_idle` still checks these clauses. Every
+other sub-query is compiled as a whole, and decorrelated if it refers to the outer block.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def is_plain(context: Context, select: exp.Select, *others: str, listed: bool = 
 
 
 def without_order(select: exp.Select) -> exp.Select:
-    """Return ``select`` for a reader that needs any one row: without ORDER BY, and without a LIMIT that keeps a row."""
+    """Return ``select`` for a reader that accepts any row: without ORDER BY, and without a LIMIT that keeps a row."""
     if not ordering.is_ordered(select) or not keeps_a_row(select):
         return select
     return _without(select, *ordering.CLAUSES)

@@ -1,13 +1,13 @@
-"""Scalar sub-queries, such as ``(SELECT MAX(x) FROM t WHERE t.k = o.k)``, and EXISTS that is not a condition of its
-own.
+"""Scalar sub-queries, such as ``(SELECT MAX(x) FROM t WHERE t.k = o.k)``, and EXISTS below other operators.
 
 Such a sub-query becomes an aggregate, grouped by the columns that it compares with the outer block. A LEFT JOIN brings
 it to the rows of that block. Without such columns, it has one row for all of them.
 
-Without GROUP BY, its SELECT list and HAVING are computed above the join, so that empty input has a row, too, in which
-COUNT is 0. With GROUP BY, they are computed below the join. If a condition of WHERE is never true without a match, the
-join becomes an inner join. Every other sub-query is compiled as a whole and decorrelated
-(:mod:`hintplan.planner.query.decorrelation`).
+Without GROUP BY, its SELECT list and HAVING are computed above the join. So empty input has a row, too, in which COUNT
+is 0. With GROUP BY, they are computed below the join. If a condition of WHERE is never true without a match, the join
+becomes an inner join.
+
+Every other sub-query is compiled as a whole and decorrelated (:mod:`hintplan.planner.query.decorrelation`).
 """
 
 from __future__ import annotations
@@ -77,9 +77,7 @@ def compile_value(compiler: QueryCompiler, translator: Translator, node: exp.Exp
 
 
 def _is_whole(compiler: QueryCompiler, node: exp.Expr, select: exp.Select, written: exp.Select, scope: Scope) -> bool:
-    """Return True if ``select``, originally ``written``, is more than a block that refers to the outer block in its
-    WHERE.
-    """
+    """Return True if ``select``, originally ``written``, does more than refer to the outer block in its WHERE."""
     one_group = is_grouped(select) and select.args.get("group") is None
     is_exists = isinstance(node, exp.Exists)
     if not one_group and (select.args.get("distinct") or (is_exists and is_grouped(select))):
@@ -126,9 +124,7 @@ def _apart(
 
 
 def _in(compiler: QueryCompiler, scope: Scope, node: exp.In, asked: Expr, select: exp.Select | None) -> Value:
-    """Compile ``x IN (SELECT y ...)`` where NULL has the effect of FALSE: the value is whether a group with ``y = x``
-    exists.
-    """
+    """Compile ``x IN (SELECT y ...)`` where NULL has the effect of FALSE: check whether a group has ``y = x``."""
     context, offset = compiler.context, offset_of(node)
     query = node.args["query"]
     if select is not None and not is_grouped(select) and not selects_outer(compiler, select, scope):

@@ -1,6 +1,4 @@
-"""Values of sub-queries with at most one row per row of the outer block: a group, a row with a key, or an existence
-check.
-"""
+"""Values of sub-queries with at most one row per outer row: a group, a row with a key, or an existence check."""
 
 from __future__ import annotations
 
@@ -49,8 +47,9 @@ def same_values(context: Context, values: Iterable[Expr | Field], asked: tuple[E
 def value_of_group(
     context: Context, node: exp.Expr, group: Group, on: tuple[Expr, ...], asked: tuple[Expr, ...] | None
 ) -> Value:
-    """Return the value of a sub-query that is a single group. It has a row even on empty input, unless HAVING is not
-    true.
+    """Return the value of a sub-query that is a single group.
+
+    It has a row even on empty input, unless HAVING is not true.
     """
     offset = offset_of(node)
     has_row = conjunction(group.conditions)
@@ -111,8 +110,7 @@ def check_columns(context: Context, node: exp.Expr, found: int) -> None:
 def only_value(
     context: Context, relation: Relation, keys: tuple[Field, ...], column: Field, state: StateInput, offset: int
 ) -> tuple[Relation, Field]:
-    """Return a relation with the single value of ``column`` for each of the ``keys``, and the field that holds the
-    value.
+    """Return a relation with the single value of ``column`` per combination of ``keys``, and the value's field.
 
     The run fails when a batch computes several rows for a key, even if they are equal.
     """
