@@ -170,9 +170,9 @@ def _factored(expression: Call) -> tuple[Expr, ...]:
     common = tuple(part for part in branches[0] if all(part in branch for branch in branches[1:]))
     if not common:
         return (expression,)
-    branches_left = [conjunction(tuple(part for part in branch if part not in common)) for branch in branches]
+    remainders = [conjunction(tuple(part for part in branch if part not in common)) for branch in branches]
     remaining: Expr | None = None
-    for part in branches_left:
+    for part in remainders:
         if part is None:  # this branch consists of the common parts only
             return common
         remaining = part if remaining is None else call("OR", (remaining, part), BOOLEAN, expression.offset)

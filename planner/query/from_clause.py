@@ -154,8 +154,8 @@ def _input(compiler: QueryCompiler, node: exp.Expr, *, looked_up: bool = False) 
 def _elements(compiler: QueryCompiler, node: exp.Unnest) -> From:
     """Compile UNNEST at the beginning of FROM, where its value reads no columns, over a relation with a single row."""
     row = single_row(compiler.context, compiler.block)
-    unnested_row, added = elements(compiler.context, row, Scope(inputs=()), node, compiler.block)
-    relation = replace(unnested_row, items=unnested_row.items[len(row.fields) :])
+    joined, added = elements(compiler.context, row, Scope(inputs=()), node, compiler.block)
+    relation = replace(joined, items=joined.items[len(row.fields) :])
     return From(relation=relation, scope=Scope(inputs=(added,)), name=added.name)
 
 

@@ -112,8 +112,8 @@ def _compiled(compiler: QueryCompiler, select: exp.Select) -> Relation:
 
 def _values_written_out(select: exp.Select) -> exp.Select:
     """Rewrite IN, ANY and ALL of sub-queries as values where they would have to become joins but cannot."""
-    compared = (node_ for node_ in select.find_all(exp.In, exp.Any, exp.All))
-    if not any(node_.args.get("query") or isinstance(node_.this, exp.Query) for node_ in compared):
+    compared = (child for child in select.find_all(exp.In, exp.Any, exp.All))
+    if not any(child.args.get("query") or isinstance(child.this, exp.Query) for child in compared):
         return select
 
     def is_one(node: exp.Expr) -> bool:
@@ -143,7 +143,7 @@ def _values_written_out(select: exp.Select) -> exp.Select:
         return rewritten
 
     rewritten = exp.Select(**select.args)
-    rewritten.set("expressions", [value(node_) for node_ in select.expressions])
+    rewritten.set("expressions", [value(child) for child in select.expressions])
     for key in ("where", "having"):
         clause = select.args.get(key)
         if clause is not None:

@@ -270,7 +270,7 @@ def _is_equality(part: Expr, own: set[int]) -> bool:
 
 
 def _for_each(compiler: QueryCompiler, select: exp.Select, scope: Scope) -> _Right:
-    """Compile ``select`` like a LATERAL query: its LIMIT and its groups apply to each value that it is compared with."""
+    """Compile ``select`` like a LATERAL query: LIMIT and groups apply per value that it is compared with."""
     lateral = compiler.lateral(exp.Lateral(this=exp.Subquery(this=select)), scope, "a sub-query")
     outputs = tuple(Ref(field=f) for f in lateral.input.fields)
     return _Right(relation=lateral.relation, outputs=outputs, on=lateral.conditions, domain=lateral.domain)

@@ -80,7 +80,7 @@ class Translator:
         return self.boolean(condition, node)
 
     def boolean(self, found: Expr, node: exp.Expr) -> Expr:
-        """Return ``found``, the translation of ``node``, if it is boolean; otherwise UNKNOWN, after recording an error."""
+        """Return ``found``, the translation of ``node``, if it is boolean; else record an error and return UNKNOWN."""
         if found.type.root in ("BOOLEAN", "NULL"):
             return found
         error = self.source.error(

@@ -78,7 +78,7 @@ def _convert_tz(source: Source, name: str, args: tuple[Expr, ...], offset: int) 
     In all cases, the later of both results is right.
     """
     check(source, name, args, ("text", "text", "text"), offset)
-    origin, wanted = (_zone(source, name, zone, offset) for zone in args[1:])
+    origin, target = (_zone(source, name, zone, offset) for zone in args[1:])
     utc = literal("UTC", STRING)
 
     def moved(time: Expr, begin: Expr, end: Expr) -> Expr:
@@ -91,7 +91,7 @@ def _convert_tz(source: Source, name: str, args: tuple[Expr, ...], offset: int) 
     if origin != utc:
         both = (moved(local, origin, utc), later(moved(later(local, 1), origin, utc), -1))
         moment = call("greatest", both, _SECONDS, offset)
-    return call("CAST", (moved(moment, utc, wanted),), STRING, offset)
+    return call("CAST", (moved(moment, utc, target),), STRING, offset)
 
 
 def _zone(source: Source, name: str, zone: Expr, offset: int) -> Expr:
