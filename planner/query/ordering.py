@@ -170,7 +170,7 @@ def over_output(context: Context, node: exp.Expr, relation: Relation, block: str
 
 
 def at_position(context: Context, ordered: exp.Ordered, position: int, fields: tuple[Field, ...]) -> Field:
-    """Return the column at ``position``, counted from 0, of ORDER BY; raise SqlError if there is none."""
+    """Return the column that ORDER BY selects by ``position``, counted from 0; raise SqlError if there is none."""
     if 0 <= position < len(fields):
         return fields[position]
     message = f"ORDER BY {position + 1} names no column: the query has {len(fields)}"

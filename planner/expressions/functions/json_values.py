@@ -94,7 +94,7 @@ def _text_of(value: Expr, place: int) -> Expr | None:
 
 
 def _text_of_nested(source: Source, name: str, value: Expr, place: int) -> Expr | None:
-    """Return the JSON text of a nested value with sorted names, or None if ``to_json`` gives another text than Flink.
+    """Return the JSON text of a nested value with sorted names, or None if ``to_json`` differs from Flink.
 
     A ROW, or an ARRAY that is constructed in the expression, may have parts of any type.
     """

@@ -127,7 +127,7 @@ class _Time:
         return call(function, (self.day,), INT, self.offset)
 
     def chosen(self, texts: tuple[str, ...], number: Expr, first: int) -> Expr:
-        """Return the one of ``texts`` that ``number`` selects, counting from ``first``."""
+        """Return the element of ``texts`` at ``number``, which counts from ``first``."""
         width = max(map(len, texts))
         table = literal("".join(text.ljust(width) for text in texts), STRING)
         start = call("*", (number, literal(width, INT)), INT, self.offset)

@@ -2,8 +2,7 @@
 
 An alias hides the name, as in Flink 2.3. However, an example in FLIP-234 uses the name of a table that has an alias. So
 the name also works if only one input matches. Of several hints for one table the first wins as a whole, as in Flink,
-with a warning. A hint for an input that is not looked up has no effect if the block contains no lookup, and is an error
-if it does.
+with a warning. A hint for any other input is an error if the block contains a lookup; otherwise it has no effect.
 """
 
 from __future__ import annotations
