@@ -1,1 +1,1 @@
-"""Typed expressions: what they are, which types meet, Flink's functions, and the Spark SQL that means the same."""
+"""Typed expressions: their nodes, common types, Flink's functions, and the equivalent Spark SQL."""

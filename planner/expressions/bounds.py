@@ -1,4 +1,4 @@
-"""What conditions say of a number: from where to where it may be.
+"""The range to which conditions restrict a number.
 
 >>> from hintplan.planner.expressions.typed import BOOLEAN, INT
 >>> n = Field(id=1, name="n", type=INT)
@@ -17,23 +17,26 @@ _MIRRORED = {">": "<", ">=": "<=", "<": ">", "<=": ">="}
 
 
 def bounds_of(number: Field, conditions: tuple[Expr, ...]) -> tuple[int, int | None, tuple[Expr, ...]]:
-    """The least value from 1 and the greatest that ``conditions`` leave to ``number``, None for any; and the others."""
+    """Return the range that ``conditions`` allow for ``number``, from 1 upwards, and the remaining conditions.
+
+    The upper bound is None if there is none. The remaining conditions do not compare ``number`` with a constant.
+    """
     least, greatest = 1, None
-    others = []
+    remaining = []
     for condition in conditions:
-        found = _bound(number, condition)
-        if found is None:
-            others.append(condition)
+        bound = _bound(number, condition)
+        if bound is None:
+            remaining.append(condition)
             continue
-        low, high = found
+        low, high = bound
         least = max(least, low)
         if high is not None:
             greatest = high if greatest is None else min(greatest, high)
-    return least, greatest, tuple(others)
+    return least, greatest, tuple(remaining)
 
 
 def _bound(number: Field, condition: Expr) -> tuple[int, int | None] | None:
-    """What one condition leaves; None if it does not compare ``number`` with a whole number."""
+    """Return the range that one condition allows, or None if it does not compare ``number`` with a whole number."""
     if not isinstance(condition, Call) or not condition.args:
         return None
     if condition.function == "BETWEEN":
@@ -44,31 +47,34 @@ def _bound(number: Field, condition: Expr) -> tuple[int, int | None] | None:
     value = _whole(right)
     if value is None:
         return None
-    found: dict[str, tuple[int, int | None]] = {
+    ranges: dict[str, tuple[int, int | None]] = {
         "=": (value, value),
         "<=": (1, value),
         "<": (1, value - 1),
         ">=": (value, None),
         ">": (value + 1, None),
     }
-    return found.get(function)
+    return ranges.get(function)
 
 
 def last_column(
     number: Field, columns: Sequence[Field], conditions: tuple[Expr, ...]
 ) -> tuple[Field | None, tuple[Expr, ...]]:
-    """The first of ``columns`` of whole numbers that ``number`` is at most, and what is left of ``conditions``."""
+    """Return the column of whole numbers in ``columns`` that limits ``number`` from above, and the other conditions."""
     whole = {column.id for column in columns if column.type.is_integer}
     for condition in conditions:
         function, high = _compared(number, condition)
         if function in ("<=", "<", "=") and isinstance(high, Ref) and high.field.id in whole:
-            # What says less than this is asked of the rows that it leaves.
+            # "<" and "=" keep fewer rows than the limit does, so they also remain as conditions.
             return high.field, tuple(c for c in conditions if c is not condition or function != "<=")
     return None, conditions
 
 
 def _compared(number: Field, condition: Expr) -> tuple[str, Expr | None]:
-    """How a condition compares ``number``, and with what; None if it does not."""
+    """Return the operator and the right side of a comparison whose left side is ``number``, after turning it if needed.
+
+    The right side is None for every other condition.
+    """
     if isinstance(condition, Call) and len(condition.args) == 2:
         left, right = condition.args
         if _is(number, left):
@@ -83,6 +89,6 @@ def _is(number: Field, expression: Expr) -> bool:
 
 
 def _whole(expression: Expr | None) -> int | None:
-    """The whole number that an expression is."""
+    """Return the value of a literal whole number, or None for any other expression."""
     text = expression.text if isinstance(expression, Literal) else None
     return int(text) if text is not None and text.lstrip("-").isdigit() else None

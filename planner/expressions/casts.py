@@ -1,8 +1,8 @@
-"""CAST and TRY_CAST between numbers as Flink has them: what does not fit does not fail.
+"""CAST and TRY_CAST between numbers with Flink's results: a value out of range does not fail, unlike in Spark.
 
-Integers wrap around at the width of the new type, a FLOAT or DOUBLE becomes the nearest INT or BIGINT there is (NaN
-becomes 0, and what is narrower wraps around from INT), and a DECIMAL of too many digits is NULL. Spark would fail.
-Conversions that the planner makes by itself always fit, and are :func:`hintplan.planner.expressions.coercion.cast`.
+Integers wrap around at the width of the new type. A FLOAT or DOUBLE becomes the nearest INT or BIGINT, and NaN becomes
+0; for narrower types, the INT wraps around. A number with too many digits for a DECIMAL becomes NULL. Conversions that
+the planner inserts always fit, and use :func:`hintplan.planner.expressions.coercion.cast`.
 
 >>> from hintplan.planner.expressions.typed import BIGINT, INT, Field, Ref
 >>> from hintplan.planner.expressions.spark_text import spark_text
@@ -49,14 +49,14 @@ _BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
 _DAY = r"\s*[0-9]{4}(-[0-9]{1,2}(-[0-9]{1,2})?)?(\s.*)?"
 _MOMENT = "[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}( [0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}([.][0-9]{0,9})?)?"
 _SHAPES = {"DATE": _DAY, "TIMESTAMP": _MOMENT, "TIMESTAMP_LTZ": _MOMENT}
-"""The texts that Flink casts to days and times; Spark takes others, such as ``2024-02-29T10:00``."""
+"""The texts that Flink casts to dates and timestamps; Spark accepts others, such as ``2024-02-29T10:00``."""
 
 _SAFE_DIGITS = {"TINYINT": 2, "SMALLINT": 4, "INT": 9, "BIGINT": 18}
-"""How many digits fit, whatever they are."""
+"""The number of decimal digits that always fit the type."""
 
 
 def flink_cast(value: Expr, target: DataType, offset: int, *, function: str = "CAST") -> Expr:
-    """``CAST(value AS target)``, or TRY_CAST, as a query says it; the types must be castable."""
+    """Compile ``CAST(value AS target)``, or TRY_CAST, of a query; the types must be castable."""
     source, target = value.type.as_nullable(), target.as_nullable()
     if source != target and target.is_nested and not is_null(value):
         return cast_nested(value, target, offset, flink_cast)
@@ -77,21 +77,24 @@ def flink_cast(value: Expr, target: DataType, offset: int, *, function: str = "C
 
 
 def is_time(text: str, target: DataType) -> bool:
-    """Return whether Flink casts ``text`` to the day or time ``target``, unless there is no such day."""
+    """Return True if ``text`` has a format that Flink casts to ``target``; the date itself may still not exist."""
     return re.fullmatch(f"(?s){_SHAPES[target.root]}", text) is not None
 
 
 def time_of_text(text: Expr, target: DataType, offset: int, *, function: str) -> Expr:
-    """Return the cast of ``text`` to a day or a time; what Flink takes for none gets a ``?`` before it, and fails."""
+    """Return the cast of ``text`` to a date or timestamp.
+
+    A text that Flink does not accept gets a ``?`` in front, so that Spark does not accept it either.
+    """
     other = literal(f"(?s)^(?!{_SHAPES[target.root]}(?!.))", STRING)
     marked = call("regexp_replace", (text, other, literal("?", STRING)), STRING, offset)
     return cast(marked, target, offset, function=function)
 
 
 def castable(value: Expr, target: DataType, *, function: str = "CAST") -> bool:
-    """Whether :func:`flink_cast` can write the cast of ``value``.
+    """Return True if :func:`flink_cast` can compile the cast of ``value``.
 
-    Of a ROW, ARRAY or MAP that is not put together where it is cast, all parts must be converted by a cast of Spark's.
+    Unless a ROW, ARRAY or MAP is constructed in the expression itself, Spark's cast must be right for all its parts.
     """
     source, target = value.type.as_nullable(), target.as_nullable()
     if source in (NULL, target) or is_null(value) or not (source.is_nested or target.is_nested):
@@ -100,7 +103,7 @@ def castable(value: Expr, target: DataType, *, function: str = "CAST") -> bool:
         return _has_text(value)
     if source.root != target.root or len(source.children) != len(target.children) or function != "CAST":
         return False
-    if target.root == "MULTISET":  # elements that become equal would have to be counted together
+    if target.root == "MULTISET":  # a cast could make elements equal, whose counts would then have to be added
         return implicitly_assignable(source, target)
     if is_constructor(value):
         return all(castable(part, kind) for part, kind in parts_with_types(value, target))
@@ -108,35 +111,39 @@ def castable(value: Expr, target: DataType, *, function: str = "CAST") -> bool:
 
 
 def _has_text(value: Expr) -> bool:
-    """Whether :mod:`hintplan.planner.expressions.nested_text` can write a ROW or an ARRAY."""
+    """Return True if :mod:`hintplan.planner.expressions.nested_text` can compile the text of a ROW or an ARRAY."""
     if value.type.root == "ARRAY":
         return castable(value, DataType(root="ARRAY", children=(STRING,)))
     return value.type.root == "ROW" and all(castable(part, STRING) for part in fields(value, 0))
 
 
 def _is_plain(source: DataType, target: DataType) -> bool:
-    """Whether Spark's own cast does with each value in a ROW, ARRAY or MAP what Flink's does."""
+    """Return True if Spark's cast has Flink's results for every value in a ROW, ARRAY or MAP."""
     whole = Ref(field=Field(id=0, name="", type=source))
     if not castable(whole, target):
         return False
-    found = whole if source == target else flink_cast(whole, target, 0)
-    return found == whole or (isinstance(found, Call) and found.function == "CAST" and found.args == (whole,))
+    converted = whole if source == target else flink_cast(whole, target, 0)
+    return converted == whole or (
+        isinstance(converted, Call) and converted.function == "CAST" and converted.args == (whole,)
+    )
 
 
 def settled(expression: Expr) -> Expr:
-    """``expression`` without parts of a ROW that is put together there, and with what casts of such values come to."""
+    """Simplify ``expression``: read fields of constructed ROWs directly, and move casts into constructed values."""
     if not isinstance(expression, Call):
         return expression
-    found = replace(expression, args=tuple(map(settled, expression.args)))
-    if found.function == "CAST" and is_constructor(found.args[0]):
-        return flink_cast(found.args[0], found.type, found.offset)
-    if found.function == FIELD and is_constructor(found.args[0]) and isinstance(found.args[1], Literal):
-        return field_at(found.args[0], found.args[0].type.names.index(found.args[1].text or ""), found.offset)
-    return found
+    simplified = replace(expression, args=tuple(map(settled, expression.args)))
+    if simplified.function == "CAST" and is_constructor(simplified.args[0]):
+        return flink_cast(simplified.args[0], simplified.type, simplified.offset)
+    if simplified.function == FIELD and is_constructor(simplified.args[0]) and isinstance(simplified.args[1], Literal):
+        return field_at(
+            simplified.args[0], simplified.args[0].type.names.index(simplified.args[1].text or ""), simplified.offset
+        )
+    return simplified
 
 
 def _fits(value: Expr, target: DataType) -> bool:
-    """Whether ``value`` is a constant that ``target`` holds."""
+    """Return True if ``value`` is a constant that fits ``target``."""
     if not isinstance(value, Literal) or value.text is None:
         return False
     size = abs(Decimal(value.text))
@@ -146,7 +153,7 @@ def _fits(value: Expr, target: DataType) -> bool:
 
 
 def _wrapped(value: Expr, target: DataType, offset: int) -> Expr:
-    """The lowest bits of an integer."""
+    """Keep the lowest bits of an integer."""
     width = 64 if value.type.root == "BIGINT" else 32
     spare = literal(width - _BITS[target.root], INT)
     if _BITS[target.root] >= _BITS[value.type.root]:
@@ -163,13 +170,13 @@ def _from_decimal(value: Expr, target: DataType, offset: int, function: str) -> 
         return cast(value, target, offset, function=function)
     if beyond and target == BIGINT:
         return _lowest_64_bits(value, offset)
-    if beyond:  # what remains has the same lowest bits
+    if beyond:  # the remainder has the same lowest bits
         value = call("%", (value, literal(1 << 32, BIGINT)), value.type, offset)
     return _wrapped(cast(value, BIGINT, offset), target, offset)
 
 
 def _lowest_64_bits(value: Expr, offset: int) -> Expr:
-    """A DECIMAL of any size as a BIGINT, from two halves; the sum of a plan wraps around."""
+    """Convert a DECIMAL of any size to a BIGINT, from two halves whose sum wraps around, as sums in plans do."""
     whole, half = literal(f"{1 << 64}", _of_digits(20)), literal(f"{1 << 32}", BIGINT)
     high = call("div", (call("%", (value, whole), value.type, offset), half), BIGINT, offset)
     low = cast(call("%", (value, half), value.type, offset), BIGINT, offset)
@@ -181,7 +188,7 @@ def _of_digits(count: int) -> DataType:
 
 
 def _nearest(value: Expr, target: DataType, offset: int) -> Expr:
-    """The INT or BIGINT nearest to a FLOAT or DOUBLE, towards zero."""
+    """Return the INT or BIGINT nearest to a FLOAT or DOUBLE, rounded towards zero."""
     most = (1 << (_BITS[target.root] - 1)) - 1
     low, high, zero = (literal(f"{bound}", BIGINT) for bound in (-most - 1, most, 0))
     parts: tuple[Expr, ...] = (

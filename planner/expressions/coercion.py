@@ -1,6 +1,6 @@
-"""Flink's rules for types that meet: common types, arithmetic results, what may be assigned and cast to what.
+"""Flink's type rules: common types, result types of arithmetic, implicit assignments and casts.
 
-Decimal results are those of Flink (and of Spark: both follow Hive). Knows nothing of SQL text.
+The types of DECIMAL results are the same in Flink and in Spark, since both follow Hive. This module knows no SQL text.
 
 >>> str(arithmetic_type("*", parse_type("DECIMAL(10, 2)"), parse_type("INT")))
 'DECIMAL(21, 2)'
@@ -22,55 +22,55 @@ _OCTETS = ("BINARY", "VARBINARY", "BYTES")
 _MIN_SCALE = 6
 _MICROSECONDS = 6
 _WITHOUT_ZEROS = "^(.{8}([.][0-9]*[1-9])?)[.0]*$"
-"""The text of a TIME, behind which there are zeros of its fraction."""
+"""Matches the text of a TIME; its first group is the text without trailing zeros of the fraction."""
 _CLOCK = "[0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}([.][0-9]{0,9})?"
 _SHORT_CLOCKS = (("^([0-9]{1,2})$", "$1:0:0"), ("^([0-9]{1,2}:[0-9]{1,2})$", "$1:0"))
-"""The texts that Flink casts to a TIME, and what those with fewer parts are short for."""
+"""Patterns of shortened times that Flink casts to a TIME, with their full forms, which ``_CLOCK`` matches."""
 _UNITS = {0: "SECOND", 3: "MILLISECOND"}
-"""What Spark cuts a TIMESTAMP_LTZ to, by the digits of a second that are left."""
+"""The units to which Spark can truncate a TIMESTAMP_LTZ, by the digits of a second that remain."""
 
 
 def as_decimal(data_type: DataType) -> DataType:
-    """The decimal that holds every value of an integer type; decimals stay as they are."""
+    """Return the DECIMAL that holds every value of an integer type; a DECIMAL stays as it is."""
     if data_type.root == "DECIMAL":
         return data_type.as_nullable()
     return DataType(root="DECIMAL", precision=_DIGITS[data_type.root], scale=0)
 
 
 def common_type(types: Sequence[DataType]) -> DataType | None:
-    """The type that all values of ``types`` can be converted to without asking; None if there is none."""
-    found = [t.as_nullable() for t in types if t != NULL]
-    if not found:
+    """Return the type to which all values of ``types`` can be converted implicitly, or None if there is none."""
+    typed = [t.as_nullable() for t in types if t != NULL]
+    if not typed:
         return NULL
-    if all(t == found[0] for t in found):
-        return found[0]
-    if any(t.is_nested for t in found):
-        return _common_nested(found)
-    roots = {t.root for t in found}
-    if all(t.is_text for t in found):
+    if all(t == typed[0] for t in typed):
+        return typed[0]
+    if any(t.is_nested for t in typed):
+        return _common_nested(typed)
+    roots = {t.root for t in typed}
+    if all(t.is_text for t in typed):
         return STRING
     if roots <= set(_OCTETS):
         return DataType(root="BYTES")
-    if all(t.is_numeric for t in found):
-        return _common_number(found, roots)
+    if all(t.is_numeric for t in typed):
+        return _common_number(typed, roots)
     if roots == {"TIME"}:
-        return DataType(root="TIME", precision=max(t.precision or 0 for t in found))
+        return DataType(root="TIME", precision=max(t.precision or 0 for t in typed))
     if roots <= {"DATE", "TIMESTAMP"} or roots == {"TIMESTAMP_LTZ"}:
         root = "TIMESTAMP_LTZ" if "TIMESTAMP_LTZ" in roots else "TIMESTAMP"
-        return DataType(root=root, precision=max(t.precision or 0 for t in found))
+        return DataType(root=root, precision=max(t.precision or 0 for t in typed))
     return None
 
 
 def common_moment(types: Sequence[DataType]) -> DataType | None:
-    """Return the TIMESTAMP_LTZ that TIMESTAMP and TIMESTAMP_LTZ are converted to; None if there are other types."""
-    found = [t for t in types if t != NULL]
-    if {t.root for t in found} != set(_TIMESTAMPS):
+    """Return the TIMESTAMP_LTZ to which TIMESTAMP and TIMESTAMP_LTZ are converted, or None if there are other types."""
+    typed = [t for t in types if t != NULL]
+    if {t.root for t in typed} != set(_TIMESTAMPS):
         return None
-    return DataType(root="TIMESTAMP_LTZ", precision=max(t.precision or 0 for t in found))
+    return DataType(root="TIMESTAMP_LTZ", precision=max(t.precision or 0 for t in typed))
 
 
 def _common_nested(types: list[DataType]) -> DataType | None:
-    """The type of the first, with what its parts have in common with those of the others."""
+    """Return the type of the first value, with the common types of the parts of all values."""
     if len({(t.root, len(t.children)) for t in types}) > 1:
         return None
     parts = [common_type(each) for each in zip(*(t.children for t in types), strict=True)]
@@ -97,15 +97,17 @@ def _decimal(precision: int, scale: int) -> DataType:
 
 
 def _adjusted(precision: int, scale: int) -> DataType:
-    """A decimal of at most 38 digits; digits after the point give way first, down to six."""
+    """Return a DECIMAL of at most 38 digits; excess digits are taken from the fraction, down to six."""
     if precision <= 38:
         return _decimal(precision, scale)
     return _decimal(38, max(38 - (precision - scale), min(scale, _MIN_SCALE)))
 
 
 def arithmetic_type(operator: str, left: DataType, right: DataType) -> DataType:
-    """The result of a numeric ``+ - * / %``, of two integers an integer; ``%`` of DECIMALs without fractions has the
-    type of the second operand."""
+    """Return the result type of a numeric ``+ - * / %``; two integers give an integer.
+
+    ``%`` of two DECIMALs without a fraction has the type of the second operand.
+    """
     common = common_type((left, right))
     if common is None or "DECIMAL" not in (left.root, right.root) or common.root == "DOUBLE":
         return common or NULL
@@ -123,14 +125,14 @@ def arithmetic_type(operator: str, left: DataType, right: DataType) -> DataType:
 
 
 def remainder_type(left: DataType, right: DataType) -> DataType:
-    """The DECIMAL that holds each ``left % right``, of which one is a DECIMAL: that of Spark."""
+    """Return Spark's DECIMAL for ``left % right``, which holds every result; at least one operand is a DECIMAL."""
     a, b = as_decimal(left), as_decimal(right)
     p1, s1, p2, s2 = a.precision or 0, a.scale or 0, b.precision or 0, b.scale or 0
     return _adjusted(min(p1 - s1, p2 - s2) + max(s1, s2), max(s1, s2))
 
 
 def may_overflow(operator: str, left: DataType, right: DataType) -> bool:
-    """Whether ``left operator right``, ``+ - *`` of decimals, can have more digits than a DECIMAL holds."""
+    """Return True if ``left operator right``, one of ``+ - *`` with DECIMALs, can exceed the digits of a DECIMAL."""
     a, b = as_decimal(left), as_decimal(right)
     p1, s1, p2, s2 = a.precision or 0, a.scale or 0, b.precision or 0, b.scale or 0
     if operator == "*":
@@ -139,7 +141,7 @@ def may_overflow(operator: str, left: DataType, right: DataType) -> bool:
 
 
 def implicitly_assignable(source: DataType, target: DataType) -> bool:
-    """Whether INSERT converts ``source`` to ``target`` without a CAST: no value may be lost."""
+    """Return True if INSERT converts ``source`` to ``target`` without a CAST, because every value stays the same."""
     source, target = source.as_nullable(), target.as_nullable()
     if NULL in (source, target) or source == target:
         return True
@@ -170,7 +172,7 @@ def implicitly_assignable(source: DataType, target: DataType) -> bool:
 
 
 def castable_type(source: DataType, target: DataType) -> bool:
-    """Whether ``CAST(source AS target)`` means the same in Flink and Spark, as :func:`cast` writes it."""
+    """Return True if ``CAST(source AS target)``, as compiled by :func:`cast`, means the same in Flink and Spark."""
     source, target = source.as_nullable(), target.as_nullable()
     if source in (NULL, target):
         return True
@@ -194,7 +196,7 @@ def castable_type(source: DataType, target: DataType) -> bool:
 
 
 def cast(value: Expr, target: DataType, offset: int, *, function: str = "CAST") -> Expr:
-    """``value`` converted to ``target``, which must be :func:`castable`; ``TRY_CAST`` gives NULL where CAST fails."""
+    """Convert ``value`` to ``target``, which must be :func:`castable`; ``TRY_CAST`` returns NULL where CAST fails."""
     target = target.as_nullable()
     source = value.type.as_nullable()
     if source == target:
@@ -217,7 +219,7 @@ def cast(value: Expr, target: DataType, offset: int, *, function: str = "CAST") 
         converted = value if source.is_text else call(function, (value,), STRING, offset)
         if source.root in _TIMESTAMPS:
             converted = _all_digits(converted, source.precision or 0, offset)
-        if source.root == "TIME":  # with a fraction of one digit at least, if its type has one
+        if source.root == "TIME":  # a type with a fraction shows at least one digit of it
             converted = _replaced(value, "^(.{8})$", "$1.0", offset) if source.precision else converted
         if source.root == "BOOLEAN":
             converted = call("upper", (converted,), STRING, offset)  # Flink writes TRUE and FALSE
@@ -230,7 +232,10 @@ def cast(value: Expr, target: DataType, offset: int, *, function: str = "CAST") 
 
 
 def _time_of_day(value: Expr, target: DataType, offset: int, function: str) -> Expr:
-    """A text, a time or another TIME as a TIME: its text, cut to the digits of ``target``, without zeros at the end."""
+    """Convert text, a timestamp or another TIME to a TIME.
+
+    Its text is cut to the digits of ``target``, and loses trailing zeros.
+    """
     source = value.type.as_nullable()
     digits = target.precision or 0
     if source.root == "TIME" and (source.precision or 0) <= digits:
@@ -240,7 +245,7 @@ def _time_of_day(value: Expr, target: DataType, offset: int, function: str) -> E
             value = call("trim", (value,), STRING, offset)
             for short, long in _SHORT_CLOCKS:
                 value = _replaced(value, short, long, offset)
-            marked = _replaced(value, f"(?s)^(?!{_CLOCK}(?!.))", "?", offset)  # what is no time fails
+            marked = _replaced(value, f"(?s)^(?!{_CLOCK}(?!.))", "?", offset)  # any other text fails
             value = call("concat", (literal("1970-01-01 ", STRING), marked), STRING, offset)
         moment = call(function, (value,), DataType(root="TIMESTAMP", precision=_MICROSECONDS), offset)
         shown = call("CAST", (moment,), STRING, offset)
@@ -255,15 +260,15 @@ def _replaced(text: Expr, pattern: str, by: str, offset: int) -> Call:
 
 
 def _shortens(source: DataType, target: DataType) -> bool:
-    """Whether a timestamp out of ``source`` may have more digits of a second than ``target``."""
+    """Return True if a timestamp from ``source`` may have more digits of a second than ``target``."""
     digits = _MICROSECONDS if source.is_text else source.precision or 0
     return source.root != "DATE" and digits > (target.precision or 0)
 
 
 def _shortened(moment: Expr, target: DataType, offset: int, function: str) -> Expr:
-    """``moment`` without the digits of a second that ``target`` has not; one without a zone is cut as text.
+    """Cut ``moment`` to the digits of a second that ``target`` has; a TIMESTAMP is cut as text.
 
-    Spark's ``date_trunc`` takes it through the session time zone, which leaves hours out.
+    Spark's ``date_trunc`` converts a TIMESTAMP to the session time zone, where some hours do not exist.
     """
     if target.root == "TIMESTAMP_LTZ":
         return call("date_trunc", (literal(_UNITS[target.precision or 0], STRING), moment), target, offset)
@@ -274,20 +279,20 @@ def _shortened(moment: Expr, target: DataType, offset: int, function: str) -> Ex
 
 
 def _all_digits(shown: Expr, digits: int, offset: int) -> Expr:
-    """A time as Spark shows it with all digits of a second that its type has; Spark leaves zeros at the end out."""
+    """Add the trailing zeros of the second that Spark omits to ``shown``, so that it has all ``digits`` of its type."""
     length = len("2024-02-29 13:14:15")
     second = call("substring", (shown, literal(1, INT), literal(length, INT)), STRING, offset)
     if not digits:
         return second
-    rest = call("substring", (shown, literal(length + 2, INT)), STRING, offset)
-    filled = call("rpad", (rest, literal(digits, INT), literal("0", STRING)), STRING, offset)
+    fraction = call("substring", (shown, literal(length + 2, INT)), STRING, offset)
+    filled = call("rpad", (fraction, literal(digits, INT), literal("0", STRING)), STRING, offset)
     return call("concat", (second, literal(".", STRING), filled), STRING, offset)
 
 
 def of_length(text: Expr, target: DataType, offset: int) -> Expr:
-    """Text or octets with the length of a CHAR or BINARY, or at most that of a VARCHAR or VARBINARY.
+    """Return text or octets with the length of a CHAR or BINARY, or at most the length of a VARCHAR or VARBINARY.
 
-    A CHAR is filled up with spaces, a BINARY with zeros.
+    A CHAR is padded with spaces, a BINARY with zeros.
     """
     length = Literal(text=str(target.precision), type=parse_type("INT"))
     if target.root == "BINARY":
@@ -298,7 +303,7 @@ def of_length(text: Expr, target: DataType, offset: int) -> Expr:
 
 
 def convert(value: Expr, target: DataType) -> Expr:
-    """``value`` as the common type of an operator; nothing is written where Spark widens by itself."""
+    """Convert ``value`` to the common type of an operator, without a cast where Spark widens by itself."""
     source = value.type.as_nullable()
     if source == target or (source.is_integer and target.is_integer) or (source.is_text and target.root == "STRING"):
         return value

@@ -1,8 +1,9 @@
-"""Comparisons: exact for DECIMALs, too, whose digits together are more than a DECIMAL has.
+"""Comparisons that are exact even for two DECIMALs that no common DECIMAL can hold.
 
-Spark compares those in one of 38 digits, which rounds the number with more digits behind the point: 1 = 0.57 beside a
-``DECIMAL(38, 0)``. (So does Flink for ``=``, but not for ``<``.) Such a number is compared by the two nearest ones that
-have no more digits behind the point than the other side: both are the other side, if they are equal.
+Spark converts such a pair to a DECIMAL of 38 digits, which rounds the number with the larger scale. For example, 0.57
+becomes 1 next to a ``DECIMAL(38, 0)``. (Flink does the same for ``=``, but not for ``<``.) So the planner compares with
+the nearest lower and upper numbers that have the other side's scale. The two sides are equal if the other side equals
+both numbers.
 
 >>> from hintplan.planner.expressions.typed import literal
 >>> one, other = parse_type("DECIMAL(38, 0)"), parse_type("DECIMAL(2, 2)")
@@ -21,14 +22,14 @@ from hintplan.plans.declarations.types import DataType, parse_type
 
 _MOST_DIGITS = 38
 _WHOLE_DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 20}
-"""Digits of the DECIMAL that an integer is to Spark beside one."""
+"""The digits of the DECIMAL to which Spark converts an integer that it compares with a DECIMAL."""
 _TURNED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _BOUNDS = {"<": ("ceil",), ">=": ("ceil",), "<=": ("floor",), ">": ("floor",)}
-"""Which of the two nearest numbers decides; both for ``=`` and ``<>``."""
+"""The nearest number that decides a comparison; ``=`` and ``<>`` need both."""
 
 
 def compared(operator: str, pair: tuple[Expr, ...], offset: int) -> Expr:
-    """``left operator right`` of a pair of comparable values, ``operator`` one of ``= <> < <= > >=``."""
+    """Compare a pair of comparable values by ``operator``, one of ``= <> < <= > >=``."""
     left, right = pair
     if is_constructor(left) and is_constructor(right) and left.type.root == "ROW":
         return _equal_fields(operator, left, right, offset)
@@ -47,9 +48,9 @@ def compared(operator: str, pair: tuple[Expr, ...], offset: int) -> Expr:
 
 
 def _equal_fields(operator: str, left: Expr, right: Expr, offset: int) -> Expr:
-    """``=`` or ``<>`` of two ROWs that stand there: NULL if no field differs, and one is NULL.
+    """Compare two constructed ROWs by ``=`` or ``<>``; the result is NULL if a field is NULL and no other differs.
 
-    In any other ROW, and in an ARRAY, NULL equals NULL.
+    In every other ROW, and in an ARRAY, NULL equals NULL.
     """
     pairs = zip(fields(left, offset), fields(right, offset), strict=True)
     same = conjunction(tuple(compared("=", pair, offset) for pair in pairs))
@@ -58,7 +59,7 @@ def _equal_fields(operator: str, left: Expr, right: Expr, offset: int) -> Expr:
 
 
 def sorted_entries(value: Expr) -> Expr:
-    """The entries of a MAP or MULTISET in the order of their keys, which Spark can compare."""
+    """Return the entries of a MAP or MULTISET in the order of their keys, in a form that Spark can compare."""
     key, kept = value.type.parts
     entry = DataType(root="ROW", names=("key", "value"), children=(key, kept))
     entries = DataType(root="ARRAY", children=(entry,))
@@ -67,7 +68,7 @@ def sorted_entries(value: Expr) -> Expr:
 
 
 def whose_entries(value: Expr) -> Expr | None:
-    """The MAP or MULTISET of which ``value`` is what :func:`sorted_entries` gives; None if it is anything else."""
+    """Return the MAP or MULTISET from which :func:`sorted_entries` made ``value``, or None for any other value."""
     if not (isinstance(value, Call) and value.function == "array_sort"):
         return None
     (listed,) = value.args
@@ -75,20 +76,20 @@ def whose_entries(value: Expr) -> Expr | None:
 
 
 def is_in(values: tuple[Expr, ...], offset: int) -> Expr:
-    """``values[0] IN (values[1], ...)`` of comparable values."""
+    """Compile ``values[0] IN (values[1], ...)`` of comparable values."""
     value, *items = values
     plain = value.type.root not in ("ROW", "MAP", "MULTISET")
     types = dict.fromkeys(each.type for each in values)
     if plain and not any(_loses_digits(one, other) for one in types for other in types):
         return call("IN", values, BOOLEAN, offset)
-    found, *others = (compared("=", (value, item), offset) for item in items)
-    for other in others:
-        found = call("OR", (found, other), BOOLEAN, offset)
-    return found
+    condition, *alternatives = (compared("=", (value, item), offset) for item in items)
+    for other in alternatives:
+        condition = call("OR", (condition, other), BOOLEAN, offset)
+    return condition
 
 
 def between(values: tuple[Expr, ...], offset: int) -> Expr:
-    """``value BETWEEN low AND high`` of three comparable values."""
+    """Compile ``value BETWEEN low AND high`` of three comparable values."""
     value, low, high = values
     if not any(_loses_digits(value.type, bound.type) for bound in (low, high)):
         return call("BETWEEN", values, BOOLEAN, offset)
@@ -98,20 +99,20 @@ def between(values: tuple[Expr, ...], offset: int) -> Expr:
 
 
 def _digits(kind: DataType) -> tuple[int, int]:
-    """Precision and scale of an exact number; none of another type."""
+    """Return precision and scale of an exact number, and zeros for any other type."""
     if kind.root == "DECIMAL":
         return kind.precision or 0, kind.scale or 0
     return _WHOLE_DIGITS.get(kind.root, 0), 0
 
 
 def _loses_digits(one: DataType, other: DataType) -> bool:
-    """Whether no DECIMAL holds all values of both."""
+    """Return True if no DECIMAL holds all values of both types."""
     (p1, s1), (p2, s2) = _digits(one), _digits(other)
     return bool(p1 and p2) and max(p1 - s1, p2 - s2) + max(s1, s2) > _MOST_DIGITS
 
 
 def _nearest(value: Expr, function: str, scale: int) -> Expr:
-    """The nearest number not above (``floor``) or not below (``ceil``) that has ``scale`` digits behind the point."""
+    """Return the nearest number with ``scale`` fraction digits, not above (``floor``) or not below (``ceil``)."""
     whole = (value.type.precision or 0) - (value.type.scale or 0)
     if isinstance(value, Literal) and value.text is not None:
         rounding = ROUND_FLOOR if function == "floor" else ROUND_CEILING

@@ -1,7 +1,7 @@
-"""Patterns of LIKE and SIMILAR TO, as Spark has them.
+"""Patterns of LIKE and SIMILAR TO in Spark's form.
 
-Of LIKE, Flink has no escape character unless one is named, Spark always has the backslash. SIMILAR TO is a regular
-expression of Java in both.
+In LIKE, Flink has no escape character without ESCAPE, whereas Spark always has the backslash. SIMILAR TO becomes a Java
+regular expression in both.
 
 >>> like_pattern("50!%_off", "!")
 '50\\\\%_off'
@@ -15,7 +15,7 @@ _SIMILAR = re.compile(r"(?:[\w %|()*+?,:;@#/=<>!\"'~-]|\{\d+(?:,\d*)?\}|\[\^?(?:
 
 
 def like_pattern(pattern: str, escape: str | None) -> str:
-    """The pattern with backslashes as escapes; ValueError if ``escape`` stands before an ordinary character."""
+    """Return the pattern with backslashes as escapes; raise ValueError if ``escape`` precedes an ordinary character."""
     if escape is not None and len(escape) != 1:
         raise ValueError("ESCAPE needs exactly one character")
     parts: list[str] = []
@@ -34,7 +34,7 @@ def like_pattern(pattern: str, escape: str | None) -> str:
 
 
 def similar_pattern(pattern: str) -> str:
-    """The regular expression that finds what SIMILAR TO finds; ValueError for signs whose meaning in Flink is its own.
+    """Return the regular expression for a pattern of SIMILAR TO; raise ValueError for signs that only Flink interprets.
 
     >>> similar_pattern("(a|b)_%")
     '\\\\A(?:(a|b).(?s:.*))\\\\z'

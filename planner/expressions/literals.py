@@ -1,4 +1,4 @@
-"""Constants: numbers, intervals, dates and times, from their spelling to typed literals.
+"""Typed literals from the text of constants: numbers, intervals, dates and times.
 
 >>> str(number_literal(Source(text=""), "12.50", 0).type)
 'DECIMAL(4, 2)'
@@ -16,9 +16,9 @@ from hintplan.planner.syntax.source import Source
 from hintplan.plans.declarations.types import DataType
 
 MICROSECONDS = 6
-"""The digits of a second that a time has."""
+"""The largest number of fraction digits in the seconds of a timestamp."""
 MILLISECONDS = 3
-"""The digits of a second that a TIME has."""
+"""The largest number of fraction digits in the seconds of a TIME."""
 _CLOCK = re.compile(r"(\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.(\d{0,9}))?)?)?", re.ASCII)
 _DAY = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})", re.ASCII)
 _MOMENT = re.compile(
@@ -27,7 +27,7 @@ _MOMENT = re.compile(
 
 
 def number_literal(source: Source, text: str, offset: int) -> Literal:
-    """An INT, BIGINT, DECIMAL or DOUBLE, as the spelling of the number says; SqlError if it is too large."""
+    """Return an INT, BIGINT, DECIMAL or DOUBLE, depending on the spelling; raise SqlError for a number out of range."""
     text = text.lower()
     if text.isdigit():
         if int(text) >= 2**63:
@@ -50,7 +50,7 @@ def number_literal(source: Source, text: str, offset: int) -> Literal:
 
 
 def interval_literal(source: Source, value: str, unit: str, offset: int) -> Literal:
-    """``INTERVAL 'value' unit``; SqlError for anything but one number and one unit."""
+    """Return ``INTERVAL 'value' unit``; raise SqlError unless it has exactly one number and one unit."""
     name = unit.upper()
     if name not in ("SECOND", "MINUTE", "HOUR", "DAY", "MONTH", "YEAR") or not value.replace(".", "", 1).isdigit():
         raise source.error("this interval is not supported", offset, "write one number and unit: INTERVAL '5' SECOND")
@@ -60,9 +60,9 @@ def interval_literal(source: Source, value: str, unit: str, offset: int) -> Lite
 
 
 def day_of_text(text: str) -> str | None:
-    """Return the day that Flink casts ``text`` to, as ``2024-02-09``; None if there is no such day.
+    """Return the date to which Flink casts ``text``, as ``2024-02-09``, or None if there is no such date.
 
-    Days of the year 0 are not among those that a literal can have.
+    A date of the year 0 gives None, because no literal can have it.
     """
     year, month, day = (*map(int, re.findall(r"[0-9]+", text.split()[0])), 1, 1)[:3]
     try:
@@ -72,34 +72,34 @@ def day_of_text(text: str) -> str | None:
 
 
 def time_of_day(text: str) -> Literal | None:
-    """The TIME that Flink casts ``text`` to, with as many digits of a second as it has, up to 3; None for none."""
-    found = _CLOCK.fullmatch(text.strip(" "))
-    if found is None:
+    """Return the TIME to which Flink casts ``text``, with up to 3 digits of a second, or None if it is not a time."""
+    match = _CLOCK.fullmatch(text.strip(" "))
+    if match is None:
         return None
-    hour, minute, second = (int(found[part] or 0) for part in (1, 2, 3))
+    hour, minute, second = (int(match[part] or 0) for part in (1, 2, 3))
     if hour > 23 or minute > 59 or second > 59:
         return None
-    fraction = (found[4] or "")[:MILLISECONDS]
+    fraction = (match[4] or "")[:MILLISECONDS]
     shown = f"{hour:02}:{minute:02}:{second:02}.{fraction.rstrip('0')}".removesuffix(".")
     return literal(shown, DataType(root="TIME", precision=len(fraction)))
 
 
 def temporal_literal(source: Source, root: str, text: str, offset: int) -> Literal:
-    """A DATE, TIME or TIMESTAMP literal in canonical spelling; SqlError if ``text`` is no such value.
+    """Return a DATE, TIME or TIMESTAMP literal in canonical spelling; raise SqlError if ``text`` is no such value.
 
     As in Flink, months, days and parts of a time may have one digit.
     """
     if root == "TIME":
-        found_time = time_of_day(text)
-        if found_time is None or text.count(":") < 2:
+        time = time_of_day(text)
+        if time is None or text.count(":") < 2:
             raise source.error(f"'{text}' is not a TIME", offset, "write it like '23:59:59.999'")
-        return replace(found_time, offset=offset)
-    found = (_DAY if root == "DATE" else _MOMENT).fullmatch(text.strip())
-    fraction = found["fraction"] or "" if found is not None and root != "DATE" else ""
+        return replace(time, offset=offset)
+    match = (_DAY if root == "DATE" else _MOMENT).fullmatch(text.strip())
+    fraction = match["fraction"] or "" if match is not None and root != "DATE" else ""
     try:
-        if found is None:
+        if match is None:
             raise ValueError("shape")
-        value = datetime.datetime(*(int(part or 0) for part in found.groups()[:6]))  # type: ignore[arg-type]
+        value = datetime.datetime(*(int(part or 0) for part in match.groups()[:6]))  # type: ignore[arg-type]
     except ValueError:
         example = "2024-12-31" if root == "DATE" else "2024-12-31 23:59:59.999"
         raise source.error(f"'{text}' is not a {root}", offset, f"write it like '{example}'") from None

@@ -1,7 +1,7 @@
-"""ROW, ARRAY and MAP: their parts, and how they are put together, as Flink does.
+"""Constructors of ROW, ARRAY and MAP, and access to their parts, with Flink's semantics.
 
-An element of an array that is not there is NULL, as is the value of a key that a map has not. Positions count from 1
-in SQL, and from 0 in what Spark's ``get`` takes.
+A missing element of an ARRAY is NULL, and so is the value of a missing key in a MAP. Positions count from 1 in SQL, and
+from 0 in Spark's ``get``.
 
 >>> from hintplan.planner.expressions.typed import literal
 >>> two = array(Source(text=""), (literal(1, INT), literal("2.5", parse_type("DECIMAL(2, 1)"))), 0)
@@ -22,7 +22,7 @@ __all__ = ["array", "field", "item", "map_of", "parse_type", "row"]
 
 
 def field(source: Source, whole: Expr, name: str, offset: int) -> Expr:
-    """The field ``name`` of a ROW; SqlError if there is none."""
+    """Return the field ``name`` of a ROW; raise SqlError if there is none."""
     if whole.type.root != "ROW":
         message = f"'{name}' cannot be read of {whole.type.as_nullable()}: only a ROW has fields"
         raise source.error(message, offset, "use arr[1] for an element, and m['k'] for the value of a key")
@@ -36,7 +36,7 @@ def field(source: Source, whole: Expr, name: str, offset: int) -> Expr:
 
 
 def item(source: Source, whole: Expr, key: Expr, offset: int) -> Expr:
-    """``whole[key]``: an element, the value of a key, or a field by its name or place; SqlError for another key."""
+    """Return ``whole[key]``: an element, the value of a key, or a field by name or position; raise SqlError if none."""
     root = whole.type.root
     if root == "ROW":
         return _row_item(source, whole, key, offset)
@@ -78,7 +78,7 @@ def _row_item(source: Source, whole: Expr, key: Expr, offset: int) -> Expr:
 
 
 def row(source: Source, values: tuple[Expr, ...], offset: int) -> Expr:
-    """``ROW(a, b)``; its fields have the names that Flink gives them."""
+    """Return ``ROW(a, b)``, with Flink's default names for its fields."""
     if not values:
         raise source.error("a ROW needs at least one value", offset, "write ROW(a, b)")
     if any(value.type == NULL for value in values):
@@ -88,7 +88,7 @@ def row(source: Source, values: tuple[Expr, ...], offset: int) -> Expr:
 
 
 def array(source: Source, values: tuple[Expr, ...], offset: int) -> Expr:
-    """``ARRAY[a, b]``, of the type that all elements have in common."""
+    """Return ``ARRAY[a, b]``, with the common type of all elements."""
     if not values:
         raise source.error("an ARRAY needs at least one element", offset, "write ARRAY[a, b]")
     kind = DataType(root="ARRAY", children=(_shared(source, "ARRAY", "elements", values, offset),))
@@ -96,23 +96,23 @@ def array(source: Source, values: tuple[Expr, ...], offset: int) -> Expr:
 
 
 def map_of(source: Source, values: tuple[Expr, ...], offset: int) -> Expr:
-    """``MAP[k, v, ...]``, of the types that keys and values have in common."""
+    """Return ``MAP[k, v, ...]``, with the common types of the keys and of the values."""
     if not values or len(values) % 2:
         raise source.error("a MAP needs keys and values in turn", offset, "write MAP['k', v]")
     parts = (("keys", values[::2]), ("values", values[1::2]))
     kinds = tuple(_shared(source, "MAP", what, some, offset) for what, some in parts)
-    found = tuple(cast(value, kinds[place % 2], value.offset) for place, value in enumerate(values))
-    return call("map", found, DataType(root="MAP", children=kinds), offset)
+    converted = tuple(cast(value, kinds[place % 2], value.offset) for place, value in enumerate(values))
+    return call("map", converted, DataType(root="MAP", children=kinds), offset)
 
 
 def _shared(source: Source, name: str, what: str, values: tuple[Expr, ...], offset: int) -> DataType:
-    found = common_type(_types(values))
-    if found is None:
+    common = common_type(_types(values))
+    if common is None:
         types = ", ".join(dict.fromkeys(map(str, _types(values))))
         raise source.error(f"the {what} of this {name} have no common type: {types}", offset, "convert them with CAST")
-    if found == NULL:
+    if common == NULL:
         raise source.error(f"the {what} of this {name} need a type", offset, "write CAST(NULL AS <type>)")
-    return found
+    return common
 
 
 def _types(values: tuple[Expr, ...]) -> tuple[DataType, ...]:

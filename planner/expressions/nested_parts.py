@@ -1,6 +1,6 @@
-"""What ROW, ARRAY and MAP are made of: their parts, and casts of them, without the rules of types that meet.
+"""The parts of ROW, ARRAY and MAP, and casts of these types, without the rules for common types.
 
-A ROW is cast by position, and gets the names of the new type. Knows no cast of a scalar.
+A ROW is cast by position, and gets the field names of the new type. This module knows no casts of scalars.
 
 >>> from hintplan.planner.expressions.typed import BIGINT, INT, literal
 >>> from hintplan.plans.declarations.types import parse_type
@@ -20,16 +20,17 @@ _CONSTRUCTORS = {"named_struct": "ROW", "array": "ARRAY", "map": "MAP"}
 
 
 def is_constructor(value: Expr) -> bool:
-    """Whether ``value`` is a ROW, ARRAY or MAP that is put together where it stands."""
+    """Return True if ``value`` is an expression that constructs a ROW, ARRAY or MAP."""
     return isinstance(value, Call) and _CONSTRUCTORS.get(value.function) == value.type.root
 
 
 def is_null(value: Expr) -> bool:
+    """Return True if ``value`` is the literal NULL."""
     return isinstance(value, Literal) and value.text is None
 
 
 def parts_with_types(constructor: Expr, target: DataType) -> Iterator[tuple[Expr, DataType]]:
-    """The values of a constructor in order, and the types that ``target`` has for them."""
+    """Yield the values of a constructor in order, each with its type in ``target``."""
     assert isinstance(constructor, Call)
     values = constructor.args[1::2] if target.root == "ROW" else constructor.args
     for place, value in enumerate(values):
@@ -37,7 +38,7 @@ def parts_with_types(constructor: Expr, target: DataType) -> Iterator[tuple[Expr
 
 
 def cast_nested(value: Expr, target: DataType, offset: int, cast: Callable[[Expr, DataType, int], Expr]) -> Expr:
-    """``value``, which is no literal, as ``target``; ``cast`` is applied to the parts of a constructor."""
+    """Cast ``value``, which is not a literal, to ``target``; the parts of a constructor are converted by ``cast``."""
     if not is_constructor(value):
         return call("CAST", (value,), target, offset)
     parts = tuple(cast(part, kind, part.offset or offset) for part, kind in parts_with_types(value, target))
@@ -46,18 +47,18 @@ def cast_nested(value: Expr, target: DataType, offset: int, cast: Callable[[Expr
 
 
 def row_of(kind: DataType, values: tuple[Expr, ...], offset: int) -> Call:
-    """A ROW put together of ``values``."""
+    """Return a ROW that is constructed from ``values``."""
     named = ((literal(name, STRING), value) for name, value in zip(kind.names, values, strict=True))
     return call("named_struct", tuple(part for pair in named for part in pair), kind, offset)
 
 
 def field_at(whole: Expr, place: int, offset: int) -> Expr:
-    """The field of a ROW at ``place``, from 0; of one that is put together there, the value itself."""
+    """Return the field of a ROW at ``place``, counted from 0; for a constructor, return the value itself."""
     if is_constructor(whole) and isinstance(whole, Call):
         return whole.args[2 * place + 1]
     return call(FIELD, (whole, literal(whole.type.names[place], STRING)), whole.type.children[place], offset)
 
 
 def fields(whole: Expr, offset: int) -> tuple[Expr, ...]:
-    """All fields of a ROW."""
+    """Return all fields of a ROW."""
     return tuple(field_at(whole, place, offset) for place in range(len(whole.type.children)))

@@ -1,7 +1,7 @@
-"""ROW and ARRAY as text, as Flink's CAST writes them: ``(1, x, NULL)`` and ``[1, NULL]``.
+"""ROW and ARRAY as text, in the form of Flink's CAST: ``(1, x, NULL)`` and ``[1, NULL]``.
 
-Each part is text as a cast of its own would write it. Those of an ARRAY are converted by a cast of Spark's for all, so
-that they must be of a type that Spark writes as Flink does; no function writes those of a MAP.
+Each field of a ROW is cast to text on its own. One Spark cast converts all elements of an ARRAY, so they must have a
+type that Spark writes as Flink does. No function of Spark writes a MAP in this form.
 
 >>> from hintplan.planner.expressions.coercion import cast
 >>> from hintplan.planner.expressions.spark_text import spark_text
@@ -24,7 +24,7 @@ _TEXTS = DataType(root="ARRAY", children=(STRING,))
 
 
 def text_of_nested(value: Expr, offset: int, cast: Callable[[Expr, DataType, int], Expr]) -> Expr:
-    """``value`` of type ROW or ARRAY as text; ``cast`` is applied to its parts."""
+    """Return ``value``, a ROW or ARRAY, as text; its parts are converted by ``cast``."""
     separator, nothing = literal(", ", STRING), literal("NULL", STRING)
     if value.type.root == "ARRAY":
         parts = value if value.type.children[0] == STRING else cast(value, _TEXTS, offset)
@@ -33,11 +33,11 @@ def text_of_nested(value: Expr, offset: int, cast: Callable[[Expr, DataType, int
     for part in fields(value, offset):
         shown += [separator] if shown else []
         shown.append(call("coalesce", (cast(part, STRING, offset), nothing), STRING, offset))
-    found = _between("(", tuple(shown), ")", offset)
+    text = _between("(", tuple(shown), ")", offset)
     if is_constructor(value):
-        return found
+        return text
     absent = call("IS NULL", (value,), BOOLEAN, offset)
-    return call("CASE", (absent, literal(None, STRING), found), STRING, offset)
+    return call("CASE", (absent, literal(None, STRING), text), STRING, offset)
 
 
 def _between(first: str, parts: tuple[Expr, ...], last: str, offset: int) -> Expr:

@@ -1,7 +1,7 @@
-"""Operators on typed expressions: which operands meet, what comes out, and how Flink's meaning is written for Spark.
+"""Operators on typed expressions: accepted operands, result types, and Spark expressions with Flink's results.
 
-Knows nothing of syntax trees. Integer division drops the remainder; dividing a DOUBLE by zero gives an infinity or NaN;
-a string literal beside a date or time is one itself.
+This module knows no syntax trees. Integer division drops the remainder. Dividing a DOUBLE by zero gives an infinity or
+NaN. A string literal that is compared with a date or time becomes one itself.
 
 >>> from hintplan.planner.expressions.typed import INT, literal
 >>> str(arithmetic(Source(text=""), "/", literal(7, INT), literal(2, INT), 0).type)
@@ -32,13 +32,13 @@ from hintplan.plans.errors import SqlError
 
 _EXACT_IN_FLOAT = 1 << 24
 _EQUALITIES = ("'='", "'<>'", "IN", "IS DISTINCT FROM", "INTERSECT", "EXCEPT")
-"""What compares values of nested types: none of them has an order."""
+"""The comparisons that accept values of nested types, which have no order."""
 _EQUAL_TO = ("'='", "'<>'", "IN", "NOT IN", "USING")
 _OR_NULL = {"+": "try_add", "-": "try_subtract", "*": "try_multiply"}
 
 
 def mismatch(source: Source, what: str, left: DataType, right: DataType, offset: int) -> SqlError:
-    """The error for an operator that does not take these two types."""
+    """Return the error for an operator that does not accept these two types."""
     if "NULL" in (left.root, right.root):
         return source.error(f"{what} needs a typed operand, not NULL", offset, "write CAST(NULL AS <type>)")
     target = right if right.root != "STRING" else left
@@ -50,46 +50,46 @@ def mismatch(source: Source, what: str, left: DataType, right: DataType, offset:
 
 
 def comparable(source: Source, what: str, values: tuple[Expr, ...], offset: int) -> tuple[Expr, ...]:
-    """The operands of a comparison, converted to a type they share."""
+    """Return the operands of a comparison, converted to a common type."""
     types = [v.type for v in values]
     temporal = next((x for x in types if x.root in ("DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ")), None)
-    found: list[Expr] = list(values)
+    operands: list[Expr] = list(values)
     if temporal is not None:
         for i, value in enumerate(values):
             if isinstance(value, Literal) and value.type.is_text and value.text is not None:
-                found[i] = temporal_literal(source, temporal.root, value.text, value.offset)
-    found = _in_session_zone(found)
-    common = common_type([v.type for v in found]) or _moment(what, found)
+                operands[i] = temporal_literal(source, temporal.root, value.text, value.offset)
+    operands = _in_session_zone(operands)
+    common = common_type([v.type for v in operands]) or _moment(what, operands)
     for value in values:
         if value.type.is_nested and what not in _EQUALITIES:
             message = f"{what} does not take {value.type.root} values"
             advice = "compare the fields" if value.type.root == "ROW" else "compare scalar columns"
             raise source.error(message, offset, advice)
     if common is None:
-        other = next(v.type for v in found if common_type((found[0].type, v.type)) is None)
-        raise mismatch(source, what, found[0].type, other, offset)
+        other = next(v.type for v in operands if common_type((operands[0].type, v.type)) is None)
+        raise mismatch(source, what, operands[0].type, other, offset)
     if common == NULL:
         raise source.error(f"{what} needs a typed operand, not NULL", offset, "write IS NULL or CAST(NULL AS <type>)")
-    if common.root == "FLOAT":  # where Spark compares a FLOAT and an integer as DOUBLE
-        return tuple(v if _is_float(v) else cast(v, common, v.offset) for v in found)
+    if common.root == "FLOAT":  # Spark would compare a FLOAT and an integer as DOUBLE
+        return tuple(v if _is_float(v) else cast(v, common, v.offset) for v in operands)
     if common.root in ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ"):
-        roots = {v.type.root for v in found}
-        return tuple(convert(v, common) if len(roots - {"NULL"}) > 1 else v for v in found)
+        roots = {v.type.root for v in operands}
+        return tuple(convert(v, common) if len(roots - {"NULL"}) > 1 else v for v in operands)
     if common.is_nested:
-        return tuple(convert(v, common) for v in found)
-    return tuple(found)
+        return tuple(convert(v, common) for v in operands)
+    return tuple(operands)
 
 
 def mixed_moments(values: Sequence[Expr]) -> bool:
-    """Whether TIMESTAMP and TIMESTAMP_LTZ meet in ``values``, and nothing else."""
+    """Return True if ``values`` have the types TIMESTAMP and TIMESTAMP_LTZ, and no others."""
     return common_moment([v.type for v in _in_session_zone(values)]) is not None
 
 
 def _moment(what: str, values: Sequence[Expr]) -> DataType | None:
-    """The type by which TIMESTAMP and TIMESTAMP_LTZ are compared, in the session time zone; None if others are there.
+    """Return the type in which TIMESTAMP and TIMESTAMP_LTZ are compared, or None if there are other types.
 
-    As in Flink, it is that of the left side of an equality, and of the right side of anything else, which matters where
-    a clock is put back or forward.
+    A TIMESTAMP is converted in the session time zone. As in Flink, an equality uses the type of its left side, and any
+    other comparison the type of its right side. The choice matters where clocks are set back or forward.
     """
     common = common_moment([v.type for v in values])
     if common is None:
@@ -99,21 +99,21 @@ def _moment(what: str, values: Sequence[Expr]) -> DataType | None:
 
 
 def _is_float(value: Expr) -> bool:
-    """Whether all values are a FLOAT each, or are converted to it without being rounded."""
+    """Return True if every possible value is a FLOAT, or converts to FLOAT without rounding."""
     if isinstance(value, Literal) and value.text is not None and value.type.is_integer:
         return abs(int(value.text)) <= _EXACT_IN_FLOAT
     return value.type.root not in ("INT", "BIGINT")
 
 
 def not_distinct(source: Source, what: str, a: Expr, b: Expr, offset: int) -> Expr:
-    """``a IS NOT DISTINCT FROM b``: both NULL, or equal; never NULL itself."""
+    """Compile ``a IS NOT DISTINCT FROM b``: TRUE if both are NULL or equal; never NULL itself."""
     a, b = (sorted_entries(v) if v.type.has_entries else v for v in comparable(source, what, (a, b), offset))
     both = call("AND", tuple(call("IS NULL", (v,), BOOLEAN, offset) for v in (a, b)), BOOLEAN, offset)
     return call("coalesce", (compared("=", (a, b), offset), both), BOOLEAN, offset)
 
 
 def _in_session_zone(values: Sequence[Expr]) -> list[Expr]:
-    """``values``, whose TIMESTAMP literals are meant in the session time zone if a TIMESTAMP_LTZ is beside them."""
+    """Read TIMESTAMP literals in the session time zone if ``values`` contain a TIMESTAMP_LTZ."""
     if all(v.type.root != "TIMESTAMP_LTZ" for v in values):
         return list(values)
     return [
@@ -125,7 +125,7 @@ def _in_session_zone(values: Sequence[Expr]) -> list[Expr]:
 
 
 def arithmetic(source: Source, operator: str, left: Expr, right: Expr, offset: int) -> Expr:
-    """``left operator right`` with Flink's result type; two integers divide without remainder."""
+    """Compile ``left operator right`` with Flink's result type; two integers divide without remainder."""
     result = arithmetic_type(operator, left.type, right.type)
     if operator == "%" and not result.is_integer and result.root != "DECIMAL":
         raise source.error(f"'%' does not take {result}", offset, "use integers or decimals")
@@ -136,19 +136,19 @@ def arithmetic(source: Source, operator: str, left: Expr, right: Expr, offset: i
         if operator == "/":
             quotient = call("div", (left, right), BIGINT, offset)
             return quotient if result == BIGINT else call("CAST", (quotient,), result, offset)
-        if operator == "%":  # of the second operand's type
-            rest = call("%", (left, right), result, offset)
+        if operator == "%":  # the result has the second operand's type
+            remainder = call("%", (left, right), result, offset)
             wanted = right.type.as_nullable()
-            return rest if wanted == result else call("CAST", (rest,), wanted, offset)
+            return remainder if wanted == result else call("CAST", (remainder,), wanted, offset)
         return call(operator, (left, right), result, offset)
     if result.root == "DECIMAL":
         operands = tuple(cast(v, as_decimal(v.type), offset) for v in (left, right))
-        if may_overflow(operator, left.type, right.type):  # NULL in Flink, where Spark fails
+        if may_overflow(operator, left.type, right.type):  # Flink returns NULL, where Spark fails
             operator = _OR_NULL[operator]
         return call(operator, operands, result, offset)
     operands = (convert(left, result), convert(right, result))
     if operator == "/" and not (isinstance(right, Literal) and float(right.text or 0) != 0):
-        # Flink gives an infinity or NaN where Spark raises an error
+        # Flink returns an infinity or NaN, where Spark fails
         infinity = call("CAST", (literal("Infinity", STRING),), result, offset)
         if result.root == "DOUBLE" and left.type.root == "DECIMAL":
             operands = (cast(left, result, offset), operands[1])
@@ -163,6 +163,7 @@ def _is_whole(interval: Expr) -> bool:
 
 
 def shift_time(source: Source, operator: str, left: Expr, right: Expr, offset: int) -> Expr:
+    """Compile ``left operator right`` of a date or time and an interval; raise SqlError for other operands."""
     if left.type.root == "INTERVAL" and operator == "+":
         left, right = right, left
     unit = (right.text or "").split()[-1] if isinstance(right, Literal) and right.type.root == "INTERVAL" else ""
@@ -173,7 +174,7 @@ def shift_time(source: Source, operator: str, left: Expr, right: Expr, offset: i
         and operator in "+-"
         and _is_whole(right)
     ):
-        # Of a day on which the clock goes round, as in Flink.
+        # The result wraps around at midnight, as in Flink.
         moment = cast(left, DataType(root="TIMESTAMP", precision=3), offset)
         return cast(call(operator, (moment, right), moment.type, offset), left.type, offset)
     is_date = left.type.root == "DATE" and unit in ("DAY", "MONTH", "YEAR")

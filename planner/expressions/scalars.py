@@ -1,7 +1,8 @@
-"""Scalar functions: what each of Flink's takes and gives, and the Spark expression that means the same.
+"""Flink's scalar functions: their arguments and results, and Spark expressions with the same meaning.
 
-A function is listed only if Flink and Spark agree on it, or if a Spark expression exists that does what Flink does.
-Those of numbers, text and times stand in :mod:`planner.functions`, those that choose between values here.
+A function is listed only if Flink and Spark agree on it, or if a Spark expression has Flink's results. The functions of
+numbers, text and times are in :mod:`hintplan.planner.expressions.functions`; this module has the functions that choose
+between values.
 
 >>> from hintplan.planner.expressions.typed import STRING, literal
 >>> translate(Source(text=""), "UPPER", (literal("a", STRING),), 0).function
@@ -36,13 +37,13 @@ from hintplan.plans.text.names import nearest
 
 
 def known_functions() -> tuple[str, ...]:
-    """All scalar functions that a query may call, sorted; those of two words are forms of others."""
+    """Return the sorted names of all scalar functions that a query may call, without internal names of two words."""
     called = {name for name in (*_SIGNATURES, *_BUILDERS) if " " not in name}
     return tuple(sorted({*called, *json_values.FORMS, "CAST", "TRY_CAST", "EXTRACT", "MOD"}))
 
 
 def translate(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """The call ``name(args)``; SqlError if the function is unknown or does not take these arguments."""
+    """Compile the call ``name(args)``; raise SqlError if the function is unknown or does not accept these arguments."""
     if name in _SIGNATURES:
         spark, kinds, result = _SIGNATURES[name]
         check(source, name, args, kinds, offset)
@@ -53,7 +54,7 @@ def translate(source: Source, name: str, args: tuple[Expr, ...], offset: int) ->
 
 
 def unknown(source: Source, name: str, offset: int, others: Sequence[str] = ()) -> SqlError:
-    """The error to raise for a function that is none; ``others`` are those that the user declared."""
+    """Return the error for an unknown function; ``others`` are the functions that the user declared."""
     refused = refusal(name)
     if refused is not None:
         return source.error(refused[0], offset, refused[1])
@@ -64,7 +65,7 @@ def unknown(source: Source, name: str, offset: int, others: Sequence[str] = ()) 
 
 
 def case(source: Source, parts: tuple[Expr, ...], offset: int) -> Expr:
-    """CASE out of condition, value, condition, value, ..., default."""
+    """Compile CASE from ``parts``: condition, value, condition, value, ..., default."""
     values = (*parts[1::2], parts[-1])
     result = _common(source, "CASE", values, offset)
     converted = tuple(p if i % 2 == 0 and i != len(parts) - 1 else _branch(p, result) for i, p in enumerate(parts))
@@ -72,13 +73,13 @@ def case(source: Source, parts: tuple[Expr, ...], offset: int) -> Expr:
 
 
 def _common(source: Source, name: str, values: tuple[Expr, ...], offset: int) -> DataType:
-    found = common_type([v.type for v in values])
-    if found is None and name in _MOMENTS_MEET:
-        found = common_moment([v.type for v in values])
-    if found is None:
+    common = common_type([v.type for v in values])
+    if common is None and name in _MOMENTS_MEET:
+        common = common_moment([v.type for v in values])
+    if common is None:
         types = ", ".join(dict.fromkeys(str(v.type.as_nullable()) for v in values))
         raise source.error(f"the values of {name} have no common type: {types}", offset, "convert them with CAST")
-    return found
+    return common
 
 
 def _branch(value: Expr, result: DataType) -> Expr:
@@ -113,7 +114,7 @@ def _if(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
 
 
 def _extreme(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """GREATEST and LEAST: NULL if any argument is, where Spark leaves NULLs out."""
+    """Compile GREATEST and LEAST: NULL if any argument is NULL, whereas Spark ignores NULLs."""
     check(source, name, args, ("any*",), offset)
     result = _common(source, name, args, offset)
     if result.root not in _ORDERED:
@@ -130,7 +131,9 @@ def _current_database(source: Source, name: str, args: tuple[Expr, ...], offset:
 
 
 _MOMENTS_MEET = ("COALESCE", "IFNULL", "GREATEST", "LEAST")
-"""Where TIMESTAMP and TIMESTAMP_LTZ meet as TIMESTAMP_LTZ; in CASE, Flink's type depends on order and precisions."""
+"""Functions that convert TIMESTAMP and TIMESTAMP_LTZ to TIMESTAMP_LTZ. In CASE, Flink's type depends on order and
+precision.
+"""
 _ORDERED = (
     *("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL", "CHAR", "VARCHAR", "STRING"),
     *("BOOLEAN", "DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ"),

@@ -1,7 +1,8 @@
-"""Expressions printed as Spark SQL: precedence, literals, identifiers and Spark's names for types.
+"""Prints expressions as Spark SQL: operator precedence, literals, identifiers and Spark's names for types.
 
-The meaning was settled before (Flink's, see :mod:`hintplan.planner.expressions.scalars`); this module only has to print
-what means the same to Spark. Columns print under the names given; in a join's condition these are ``l.x`` and ``r.x``.
+The expressions already have Flink's meaning in terms of Spark's functions (see
+:mod:`hintplan.planner.expressions.scalars`), so this module only prints them. The caller provides the names of columns,
+which are ``l.x`` and ``r.x`` in the condition of a join.
 
 >>> from hintplan.planner.expressions.typed import BIGINT, BOOLEAN, INT, Field, Ref, call, literal
 >>> total = Ref(field=Field(id=1, name="o_total", type=BIGINT))
@@ -46,7 +47,7 @@ _SPARK_TYPES = {
     "CHAR": "STRING",
     "TIME": "STRING",
 }
-# words that Spark or the parser of the allow list would not take as a bare column name
+# words that Spark, or the parser that checks expressions of plans, does not accept as an unquoted column name
 _RESERVED_WORDS = """
 all and anti any array as asc at between both by case cast check collate column constraint create cross cube
 current_date current_time current_timestamp current_user date desc distinct div drop else end escape except exists
@@ -61,22 +62,22 @@ _RESERVED = frozenset(_RESERVED_WORDS.split())
 
 
 def identifier(name: str) -> str:
-    """A column name, in backquotes only if it needs them."""
+    """Return a column name, in backquotes only if it needs them."""
     if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) and name.lower() not in _RESERVED:
         return name
     return "`" + name.replace("`", "``") + "`"
 
 
 def string_literal(text: str) -> str:
-    """``text`` in quotes, with Spark's escapes."""
-    if "${" in text:  # Spark would replace it by a setting, even inside a string
+    """Return ``text`` in quotes, with Spark's escapes."""
+    if "${" in text:  # Spark would substitute a configuration value, even inside a string
         head, _, tail = text.partition("${")
         return f"concat({string_literal(head + '$')}, {string_literal('{' + tail)})"
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def spark_type(data_type: DataType) -> str:
-    """Spark's name for a type that can be cast to."""
+    """Return Spark's name for a type that can be the target of a cast."""
     if data_type.root == "DECIMAL":
         return f"DECIMAL({data_type.precision}, {data_type.scale})"
     inside = [spark_type(part) for part in data_type.parts]
@@ -89,7 +90,7 @@ def spark_type(data_type: DataType) -> str:
 
 
 def spark_text(expression: Expr, names: Mapping[int, str]) -> str:
-    """The expression as Spark SQL; ``names`` gives the printed name of each field by its id."""
+    """Return the expression as Spark SQL; ``names`` maps the id of each field to its printed name."""
     return _Printer(names).text(expression, 0)
 
 
@@ -141,8 +142,8 @@ class _Printer:
             value, low, high = (self.text(a, _COMPARE + 1) for a in args)
             return f"{value} BETWEEN {low} AND {high}", _COMPARE
         if name == "IN":
-            subject, *rest = args
-            return f"{self.text(subject, _COMPARE + 1)} IN ({', '.join(self.text(a, 0) for a in rest)})", _COMPARE
+            subject, *items = args
+            return f"{self.text(subject, _COMPARE + 1)} IN ({', '.join(self.text(a, 0) for a in items)})", _COMPARE
         if name in ("CAST", "TRY_CAST"):
             return f"{name}({self.text(args[0], 0)} AS {spark_type(expression.type)})", _PRIMARY
         if name == "CASE":
@@ -154,7 +155,7 @@ class _Printer:
         return f"{name}({', '.join(self.text(a, 0) for a in args)})", _PRIMARY
 
     def part_of(self, whole: Expr) -> str:
-        """What a part is taken of."""
+        """Print the value whose field or element is read."""
         text = self.text(whole, _PRIMARY)
         return f"({text})" if isinstance(whole, Call) and whole.function == "CASE" else text
 

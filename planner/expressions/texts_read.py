@@ -1,7 +1,7 @@
-"""Text beside a number, a date or a time in a comparison: Flink reads the text as one, but not for ``=`` and ``<>``.
+"""Comparisons of text with a number, date or time: Flink converts the text, except for ``=`` and ``<>``.
 
-It reads for ``<``, ``<=``, ``>``, ``>=`` and ``BETWEEN``, and in the list of ``IN``. A text that says no such value
-makes the query fail, in Flink as here; a literal is refused at once.
+Flink does so for ``<``, ``<=``, ``>``, ``>=`` and ``BETWEEN``, and in the list of ``IN``. A text that cannot be
+converted makes the query fail, in Flink as here. The planner refuses such a literal.
 
 >>> from hintplan.planner.expressions.typed import INT, literal
 >>> read_texts(Source(text=""), "IN", (literal(1, INT), literal(" 2 ", STRING)))[1].text
@@ -20,16 +20,16 @@ from hintplan.planner.syntax.source import Source
 from hintplan.plans.declarations.types import DataType
 
 READING = ("<", "<=", ">", ">=", "BETWEEN", "IN")
-"""The operators that read texts."""
+"""The operators that convert text."""
 _TEMPORAL = ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ")
 _WIDEST = DataType(root="DECIMAL", precision=38, scale=18)
-"""What text is read as beside a DECIMAL, and beside an integer, too, for Flink cuts a fraction."""
+"""The type of converted text next to a DECIMAL, and also next to an integer, since Flink cuts off a fraction."""
 _BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
 
 
 def read_texts(source: Source, what: str, values: tuple[Expr, ...]) -> tuple[Expr, ...]:
-    """``values`` with texts as values of the type of the others; as they are, if the operator ``what`` reads none."""
+    """Convert text in ``values`` to the type of the other values, if the operator ``what`` converts text."""
     if what not in READING or (what == "IN" and values[0].type.is_text):
         return values
     kinds = [v.type.as_nullable() for v in values if v.type.is_numeric or v.type.root in _TEMPORAL]
@@ -39,7 +39,7 @@ def read_texts(source: Source, what: str, values: tuple[Expr, ...]) -> tuple[Exp
     if any(kind != target for kind in kinds):
         return values
     if what == "IN" and target.root == "DECIMAL" and not all(isinstance(v, Literal) for v in values[1:]):
-        return values  # Flink has FALSE there for a text that is no number
+        return values  # here Flink returns FALSE for text that is not a number
     return tuple(_read(source, value, target) if value.type.is_text else value for value in values)
 
 
@@ -59,7 +59,7 @@ def _read(source: Source, value: Expr, target: DataType) -> Expr:
         return flink_cast(literal(text, STRING, value.offset), target, value.offset)
     digits = text.removeprefix("-")
     if target.is_integer:
-        whole = int(digits.partition(".")[0]) * (-1 if negative else 1)  # a fraction is cut
+        whole = int(digits.partition(".")[0]) * (-1 if negative else 1)  # Flink cuts off a fraction
         if not -(1 << (_BITS[target.root] - 1)) <= whole < 1 << (_BITS[target.root] - 1):
             message = f"'{value.text}' does not fit into {target}"
             raise source.error(message, value.offset, "write a number, without quotes")

@@ -1,8 +1,8 @@
-"""Typed expressions of the planner: what a query computes, after names and types are resolved.
+"""Typed expressions of the planner: the computations of a query, after names and types are resolved.
 
-An expression refers to columns by :class:`Field`, which is unique within a compilation, so that operators can be
-moved and merged without renaming. Types are Flink's. Two expressions are equal if they compute the same; where they
-were written does not matter. Printing as Spark SQL is the affair of :mod:`hintplan.planner.expressions.spark_text`.
+An expression refers to columns by :class:`Field`, which is unique within a compilation, so operators can be moved and
+merged without renaming. Types are Flink's. Two expressions are equal if they compute the same value; their offsets in
+the SQL text do not matter. :mod:`hintplan.planner.expressions.spark_text` prints them as Spark SQL.
 
 >>> x = Ref(field=Field(id=1, name="x", type=BIGINT))
 >>> [f.name for f in fields_of(call(">", (x, literal(1, INT)), BOOLEAN, 0))]
@@ -27,17 +27,17 @@ NULL = DataType(root="NULL")
 """The type of a NULL literal before its context gives it one; never leaves the planner."""
 
 USER = "user:"
-"""What the name of a user-defined function begins with in a :class:`Call`."""
+"""The prefix of a user-defined function's name in a :class:`Call`."""
 
 FIELD, VALUE = "field of", "value at"
-"""Functions of a :class:`Call`: the field of a ROW that a literal names, and the value that a MAP has for a key."""
+"""Functions of a :class:`Call` that read the field of a ROW, by a literal name, and the value of a key in a MAP."""
 
 NONDETERMINISTIC = frozenset(("current_timestamp", *(USER + name for name in DRAWN)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """A column of some operator's output. ``name`` is the one to show; empty for a hidden helper column."""
+    """A column of an operator's output; ``name`` is shown to users, and is empty for a hidden helper column."""
 
     id: int
     name: str = attribute(compare=False)
@@ -53,12 +53,13 @@ class Ref:
 
     @property
     def type(self) -> DataType:
+        """Return the nullable type of the column."""
         return self.field.type.as_nullable()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Literal:
-    """A constant: ``text`` is its value without quotes; None is NULL."""
+    """A constant: ``text`` is its value without quotes, or None for NULL."""
 
     text: str | None
     type: DataType
@@ -66,15 +67,15 @@ class Literal:
 
 
 UNKNOWN = Literal(text=None, type=NULL)
-"""What stands for an expression with an error, to be known by identity; never leaves a statement."""
+"""A placeholder for an expression with an error, compared by identity; never leaves a statement."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """An operator or a Spark function of ``args``. ``CAST`` and ``TRY_CAST`` convert to ``type``.
+    """A call of an operator or a Spark function with ``args``. ``CAST`` and ``TRY_CAST`` convert to ``type``.
 
-    A user-defined scalar function is called ``user:name`` until :mod:`hintplan.planner.passes.split_calls` makes an
-    operator of its own of it.
+    A user-defined scalar function has the name ``user:name`` until :mod:`hintplan.planner.passes.split_calls` gives the
+    call its own operator.
     """
 
     function: str
@@ -85,9 +86,9 @@ class Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AggregateCallExpr:
-    """An aggregate function in a SELECT list or HAVING, before grouping takes it out of the expression.
+    """A call of an aggregate function in a SELECT list or HAVING, before grouping moves it out of the expression.
 
-    ``function`` is a built-in one, or one of the user's by its name in lower case. COUNT(*) has no ``arguments``.
+    ``function`` is a built-in function, or a user-defined function in lower case. COUNT(*) has no ``arguments``.
     """
 
     function: str
@@ -103,14 +104,17 @@ Expr = Ref | Literal | Call | AggregateCallExpr
 
 
 def call(function: str, args: tuple[Expr, ...], data_type: DataType, offset: int) -> Call:
+    """Return a call whose type is nullable."""
     return Call(function=function, args=args, type=data_type.as_nullable(), offset=offset)
 
 
 def literal(value: int | str | None, data_type: DataType, offset: int = 0) -> Literal:
+    """Return a constant with the text of ``value``, or NULL for None."""
     return Literal(text=None if value is None else str(value), type=data_type, offset=offset)
 
 
 def children(expression: Expr) -> tuple[Expr, ...]:
+    """Return the direct sub-expressions."""
     if isinstance(expression, Call):
         return expression.args
     if isinstance(expression, AggregateCallExpr):
@@ -119,14 +123,14 @@ def children(expression: Expr) -> tuple[Expr, ...]:
 
 
 def walk(expression: Expr) -> Iterator[Expr]:
-    """The expression and everything below it, outermost first."""
+    """Yield the expression and everything below it, outermost first."""
     yield expression
     for child in children(expression):
         yield from walk(child)
 
 
 def rewrite(expression: Expr, change: Callable[[Expr], Expr | None]) -> Expr:
-    """Replace every outermost sub-expression for which ``change`` returns something."""
+    """Replace every outermost sub-expression for which ``change`` returns an expression."""
     changed = change(expression)
     if changed is not None:
         return changed
@@ -140,17 +144,17 @@ def rewrite(expression: Expr, change: Callable[[Expr], Expr | None]) -> Expr:
 
 
 def substitute(expression: Expr, values: Mapping[int, Expr]) -> Expr:
-    """Replace references to the fields with the ids in ``values``."""
+    """Replace references to the fields whose ids are in ``values``."""
     return rewrite(expression, lambda e: values.get(e.field.id) if isinstance(e, Ref) else None)
 
 
 def fields_of(expression: Expr) -> tuple[Field, ...]:
-    """The fields that the expression reads, once each, in order of appearance."""
+    """Return the fields that the expression reads, once each, in order of appearance."""
     return tuple(dict.fromkeys(e.field for e in walk(expression) if isinstance(e, Ref)))
 
 
 def conjuncts(expression: Expr | None) -> tuple[Expr, ...]:
-    """The parts of a condition that must all be true; of alternatives, what they have in common is taken out."""
+    """Return the parts of a condition that must all be true; factor out parts that all operands of an OR share."""
     if expression is None:
         return ()
     if isinstance(expression, Call) and expression.function == "AND":
@@ -161,15 +165,15 @@ def conjuncts(expression: Expr | None) -> tuple[Expr, ...]:
 
 
 def _factored(expression: Call) -> tuple[Expr, ...]:
-    """``(a AND b) OR (a AND c)`` as ``a`` and ``b OR c``."""
+    """Return ``a`` and ``b OR c`` for ``(a AND b) OR (a AND c)``."""
     branches = [conjuncts(each) for each in _alternatives(expression)]
     common = tuple(part for part in branches[0] if all(part in branch for branch in branches[1:]))
     if not common:
         return (expression,)
-    rest = [conjunction(tuple(part for part in branch if part not in common)) for branch in branches]
+    remainders = [conjunction(tuple(part for part in branch if part not in common)) for branch in branches]
     remaining: Expr | None = None
-    for part in rest:
-        if part is None:  # a branch that is no more than what is common
+    for part in remainders:
+        if part is None:  # this branch consists of the common parts only
             return common
         remaining = part if remaining is None else call("OR", (remaining, part), BOOLEAN, expression.offset)
     return common if remaining is None else (*common, remaining)
@@ -184,38 +188,38 @@ def _alternatives(expression: Expr) -> Iterator[Expr]:
 
 
 def conjunction(parts: tuple[Expr, ...]) -> Expr | None:
-    """One condition out of its parts; None if there is none."""
-    found: Expr | None = None
+    """Combine conditions by AND; return None if there are none."""
+    combined: Expr | None = None
     for part in parts:
-        found = part if found is None else call("AND", (found, part), BOOLEAN, part.offset)
-    return found
+        combined = part if combined is None else call("AND", (combined, part), BOOLEAN, part.offset)
+    return combined
 
 
 def is_deterministic(expression: Expr) -> bool:
-    """Whether the expression gives the same value each time it is computed from the same row."""
+    """Return True if the expression gives the same value each time it is computed from the same row."""
     return not any(isinstance(e, Call) and e.function in NONDETERMINISTIC for e in walk(expression))
 
 
 def is_drawn(expression: Expr) -> bool:
-    """Whether the expression is itself a call that gives a random value."""
+    """Return True if the expression itself is a call that returns a random value."""
     return isinstance(expression, Call) and expression.function.removeprefix(USER) in DRAWN
 
 
 def is_user_call(expression: Expr) -> bool:
-    """Whether the expression is itself a call of a user-defined function, or of a built-in one that is called alike."""
+    """Return True if the expression itself calls a user-defined function, or a built-in function that runs like one."""
     return isinstance(expression, Call) and expression.function.startswith(USER)
 
 
 def calls_user_code(expression: Expr) -> bool:
-    """Whether a user-defined function is called anywhere in the expression."""
+    """Return True if a user-defined function is called anywhere in the expression."""
     return any(is_user_call(e) for e in walk(expression))
 
 
 def named(expression: Call) -> str:
-    """The function of a call as messages name it."""
+    """Return the function of a call as messages name it."""
     return expression.function.removeprefix(USER)
 
 
 def size_of(expression: Expr) -> int:
-    """The number of nodes."""
+    """Return the number of nodes."""
     return sum(1 for _ in walk(expression))

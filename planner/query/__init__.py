@@ -1,1 +1,1 @@
-"""Query blocks to relations, a clause each."""
+"""Compiles query blocks to relations, with a module for each clause."""

@@ -1,8 +1,7 @@
-"""Sub-queries without FROM: ``(SELECT 1)``, ``x IN (SELECT 1)`` and ``EXISTS (SELECT 1)`` become what they are worth,
-``x IN (VALUES 1, 2)`` a list.
+"""Sub-queries without FROM, such as ``(SELECT 1)``, ``x IN (SELECT 1)`` and ``EXISTS (SELECT 1)``.
 
-Such a sub-query has one row, or none where it has a WHERE that is not true. It is replaced in the syntax tree, before
-anything asks which sub-queries become joins.
+Such a sub-query has one row, or none if its WHERE is not true. This module replaces it with its value in the syntax
+tree, before other modules decide which sub-queries become joins. ``x IN (VALUES 1, 2)`` becomes a list.
 """
 
 from __future__ import annotations
@@ -34,8 +33,10 @@ _ADVICE = "write the values without SELECT, or read from a table"
 
 
 def read_query(context: Context, tokens: Sequence[Token]) -> exp.Query:
-    """Parse a query as :func:`hintplan.planner.syntax.dialect.parse_query`, and replace all sub-queries of its
-    expressions that read nothing; SqlError if one cannot be.
+    """Parse a query, and replace every sub-query in its expressions that reads no table.
+
+    Works like :func:`hintplan.planner.syntax.dialect.parse_query`. Raises SqlError for a sub-query that cannot be
+    replaced.
     """
     source = context.source
     query = parse_query(source, context.text, list(tokens))
@@ -44,37 +45,37 @@ def read_query(context: Context, tokens: Sequence[Token]) -> exp.Query:
         if isinstance(rows.this, exp.Query) and _has_one_row(rows.this):
             rows.replace(exp.Subquery(this=rows.this.copy()))
     for node in reversed(list(query.find_all(exp.Exists, exp.In, exp.Subquery))):  # the inner ones first
-        found: exp.Expr | None = None
+        replacement: exp.Expr | None = None
         if isinstance(node, exp.Exists):
-            found = _exists(source, node)
+            replacement = _exists(source, node)
             if not context.batch:
                 drop_unread_windows(node)
         elif isinstance(node, exp.In):
-            found = _in(source, node)
+            replacement = _in(source, node)
         elif _is_value(node):
-            found = _scalar(source, node)
-        if found is not None:
-            node.replace(found)
+            replacement = _scalar(source, node)
+        if replacement is not None:
+            node.replace(replacement)
     move_to_where(query)
     number_blocks(context, query)
     return query
 
 
 def _has_one_row(query: exp.Expr) -> bool:
-    """Whether ``query`` aggregates to one row, whatever there is: then ANY and ALL of its rows is that one."""
+    """Return True if ``query`` aggregates to exactly one row on any input, so that ANY and ALL mean this row."""
     select = plain_select(query)
     return select is not None and is_one_group(select) and clauses_of(select) <= _OF_ONE_ROW
 
 
 _OF_ONE_ROW = frozenset(("hint", "expressions", "from_", "joins", "where", "distinct", "with_", "order"))
-"""The clauses that leave the row of an aggregate without GROUP BY as it is."""
+"""The clauses that do not change the single row of an aggregate without GROUP BY."""
 
 
 _NOT_VALUES = exp.Query | exp.From | exp.Join | exp.Exists | exp.All | exp.Any | exp.CTE | exp.Lateral
 
 
 def _is_value(node: exp.Expr) -> bool:
-    """Whether a query in parentheses stands for its value, not for its rows."""
+    """Return True if a query in parentheses stands for its value, not for its rows."""
     if isinstance(node.parent, exp.Select):
         return node.arg_key == "expressions"
     if isinstance(node.parent, exp.In):
@@ -83,7 +84,7 @@ def _is_value(node: exp.Expr) -> bool:
 
 
 def _bare(source: Source, query: exp.Expr | None) -> exp.Select | None:
-    """The one SELECT of ``query``, if it reads nothing."""
+    """Return the only SELECT of ``query`` if it reads no table, else None."""
     query = None if query is None else without_parentheses(query)
     if not isinstance(query, exp.Select) or query.args.get("from_") is not None or is_values(query):
         return None
@@ -104,16 +105,16 @@ def _values(select: exp.Select) -> list[exp.Expr]:
 
 
 def _is_there(select: exp.Select) -> exp.Expr:
-    """Whether the sub-query has its row."""
+    """Return the condition under which the sub-query has its row."""
     where = select.args.get("where")
     if where is None:
         return place_at(exp.Boolean(this=True), select_offset(select))
-    known = place_at(exp.Boolean(this=True), offset_of(where))
-    return exp.Paren(this=exp.Is(this=exp.Paren(this=where.this.copy()), expression=known))
+    is_true = place_at(exp.Boolean(this=True), offset_of(where))
+    return exp.Paren(this=exp.Is(this=exp.Paren(this=where.this.copy()), expression=is_true))
 
 
 def _given(query: exp.Expr | None) -> list[exp.Expr]:
-    """The values of ``query`` if it is VALUES of one column; else none."""
+    """Return the values of ``query`` if it is VALUES with one column, else an empty list."""
     query = None if query is None else without_parentheses(query)
     if query is None or not is_values(query) or not _is_plain(query):
         return []
@@ -122,7 +123,7 @@ def _given(query: exp.Expr | None) -> list[exp.Expr]:
 
 
 def _is_plain(values: exp.Expr) -> bool:
-    """Whether VALUES has no clauses, such as LIMIT."""
+    """Return True if VALUES has no clauses, such as LIMIT."""
     return clauses_of(values) <= {"hint", "expressions"}
 
 
@@ -132,18 +133,18 @@ def _exists(source: Source, node: exp.Expr) -> exp.Expr | None:
     select = _bare(source, node.this)
     if select is None:
         return None
-    found, values = _is_there(select), _values(select)
+    condition, values = _is_there(select), _values(select)
     for value in values:
         if value.find(exp.Query, exp.Exists):
             message = "a sub-query in SELECT of EXISTS without FROM is not supported"
             raise source.error(message, offset_of(value), "write EXISTS (SELECT 1)")
-    return with_idle(found, values)
+    return with_idle(condition, values)
 
 
 def _scalar(source: Source, node: exp.Expr) -> exp.Expr | None:
-    given = _given(node)
-    if len(given) == 1:
-        return exp.Paren(this=given[0].copy())
+    cells = _given(node)
+    if len(cells) == 1:
+        return exp.Paren(this=cells[0].copy())
     select = _bare(source, node)
     if select is None:
         return None
@@ -157,21 +158,21 @@ def _scalar(source: Source, node: exp.Expr) -> exp.Expr | None:
 
 
 def _in(source: Source, node: exp.Expr) -> exp.Expr | None:
-    given = _given(node.args.get("query"))
-    if given and not isinstance(node.this, exp.Tuple):
-        return exp.In(this=node.this.copy(), expressions=[value.copy() for value in given])
+    cells = _given(node.args.get("query"))
+    if cells and not isinstance(node.this, exp.Tuple):
+        return exp.In(this=node.this.copy(), expressions=[value.copy() for value in cells])
     select = _bare(source, node.args.get("query"))
     if select is None:
         return None
-    asked = node.this.expressions if isinstance(node.this, exp.Tuple) else [node.this]
+    compared = node.this.expressions if isinstance(node.this, exp.Tuple) else [node.this]
     values = _values(select)
-    if len(values) != len(asked):
-        what = "one value" if len(asked) == 1 else f"{len(asked)} values"
+    if len(values) != len(compared):
+        what = "one value" if len(compared) == 1 else f"{len(compared)} values"
         message = f"IN compares {what} with {count(len(values), 'column')}"
-        raise source.error(message, offset_of(node), f"select {count(len(asked), 'column')}")
-    pairs = [exp.In(this=a.copy(), expressions=[v]) for a, v in zip(asked, values, strict=True)]
+        raise source.error(message, offset_of(node), f"select {count(len(compared), 'column')}")
+    pairs = [exp.In(this=a.copy(), expressions=[v]) for a, v in zip(compared, values, strict=True)]
     parts = [*([_is_there(select)] if select.args.get("where") is not None else []), *pairs]
-    found: exp.Expr = parts[0]
+    condition: exp.Expr = parts[0]
     for part in parts[1:]:
-        found = exp.And(this=found, expression=part)
-    return exp.Paren(this=found)
+        condition = exp.And(this=condition, expression=part)
+    return exp.Paren(this=condition)

@@ -1,7 +1,7 @@
-"""Where a query is cut into a part whose result is kept and a part that reads it: CACHED on a block, CACHE TABLE.
+"""Cuts a query into a cached part and the part that reads it, for CACHED hints and CACHE TABLE.
 
-What is cached is compiled on its own, whatever its readers select and filter, so that all of them read one operator. In
-streaming mode it is an error, since a stream has no result that is complete.
+The cached part is compiled on its own, without its readers' columns and filters, so that all of them read one operator.
+Caching is an error in streaming mode, because the result of a stream is never complete.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hintplan.plans.settings.setting import Value
 
 
 def only_in_batch(context: Context, what: str, offset: int) -> None:
-    """SqlError in streaming mode."""
+    """Raise SqlError in streaming mode; ``what`` is the construct that needs batch mode."""
     if not context.batch:
         message = f"{what}: results are cached in batch mode only, a stream's are never complete"
         advice = "remove it, or write SET 'execution.runtime-mode' = 'batch'"
@@ -27,25 +27,25 @@ def only_in_batch(context: Context, what: str, offset: int) -> None:
 
 
 def has_cached_hint(context: Context, select: int) -> bool:
-    """Whether the result of the block whose SELECT is at ``select`` is to be kept."""
+    """Return True if a CACHED hint applies to the block whose SELECT is at ``select``."""
     return any(h.cached is not None for h in context.ledger.hints.after_select.get(select, ()))
 
 
 def by_config(context: Context) -> bool:
-    """Whether the configuration asks for the results that are read more than once."""
+    """Return True if the configuration caches every result that is read more than once."""
     return context.batch and context.config.get(CACHED_GROUP.settings[ENABLED].config or "") == "true"
 
 
 def cached_table(context: Context, name: str, relation: Relation) -> Relation:
-    """``relation``, which is the table or view ``name``, as the statements above say that it is read.
+    """Cache ``relation``, the table or view ``name``, if a CACHE TABLE statement or the configuration requires it.
 
-    If config caches what is read more than once, a view that several places read is cut off as well; that its operator
-    is cached is then for the finished plan to say.
+    If the configuration caches results with several readers, a view with several readers is cut off, too. A later step
+    on the finished plan then decides whether to cache its operator.
     """
-    said = context.catalog.cached.get(name)
-    if said is not None and (said.settings[ENABLED] or by_config(context) or isinstance(relation, Cached)):
-        return _kept(relation, (name,), "statement", said.settings, said.places)
-    if said is None and name in context.shared_views and not isinstance(relation, Cached):
+    statement = context.catalog.cached.get(name)
+    if statement is not None and (statement.settings[ENABLED] or by_config(context) or isinstance(relation, Cached)):
+        return _kept(relation, (name,), "statement", statement.settings, statement.places)
+    if statement is None and name in context.shared_views and not isinstance(relation, Cached):
         if context.batch:
             return _kept(relation, (name,), "statement", {}, {})
         return _shared(context, name, relation)
@@ -53,19 +53,19 @@ def cached_table(context: Context, name: str, relation: Relation) -> Relation:
 
 
 def shares_views(context: Context) -> bool:
-    """Whether the configuration asks that a stream computes a view once for all that read it."""
+    """Return True if the configuration makes a stream compute a view once for all its readers."""
     return not context.batch and context.compiler.get(SHARED_VIEWS) == "true"
 
 
 def _shared(context: Context, name: str, relation: Relation) -> Relation:
-    """``relation``, of the view ``name``, as one operator for all its readers, if a pass does not find it cheap."""
-    noted = context.view_reads.setdefault(name, set())
+    """Make ``relation``, the view ``name``, one operator for all readers, unless a pass finds it cheap to recompute."""
+    reads = context.view_reads.setdefault(name, set())
     input_, columns = replace(relation, base=(name,)), context.shared_views[name]
-    return Cached(input=input_, asked={}, places={}, columns=columns, noted=noted, base=(name,), block=relation.block)
+    return Cached(input=input_, asked={}, places={}, columns=columns, noted=reads, base=(name,), block=relation.block)
 
 
 def cached_block(context: Context, relation: Relation, select: int, block: str) -> Relation:
-    """``relation``, the result of the block whose SELECT is at ``select``, as its hints say that it is kept."""
+    """Cache ``relation``, the result of the block whose SELECT is at ``select``, if the block has a CACHED hint."""
     hints = [h.cached for h in context.ledger.hints.after_select.get(select, ()) if h.cached is not None]
     if not hints:
         return relation

@@ -1,9 +1,9 @@
-"""The clauses of a query's blocks: each is read by the code that compiles the block where it stands, or refused.
+"""Checks that the planner reads every clause of a query's blocks.
 
 A block is a SELECT, a set operation, a query in parentheses with clauses of its own, or a table in FROM. Code that
 compiles a block calls :func:`read_clauses` with the names of the clauses that it reads; any other clause is an error.
-:func:`check_read` finds the blocks for which nobody did so. Parts of clauses are the same in every place, and
-:func:`number_blocks` refuses those that nobody reads.
+:func:`check_read` finds blocks for which no code made this call. The parts of a clause are the same in every place, so
+:func:`number_blocks` refuses a part that no code reads.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _WITHOUT_LIMIT = {
         f"a stream of changes has no end: add LIMIT, or {_IN_BATCH}",
     ),
 }
-"""What a stream has below a LIMIT only."""
+"""Clauses that a stream supports only together with LIMIT."""
 
 _CLAUSES = {
     "laterals": ("LATERAL is not supported", "join tables, views or sub-queries"),
@@ -52,7 +52,9 @@ _PARTS: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.All: ("this",),
     exp.Lateral: ("this", "alias"),
 }
-"""The parts of a clause that are read, wherever the clause stands; to read is to honour, or to refuse with a reason."""
+"""The parts of a clause that the planner reads, wherever the clause stands. Reading a part means compiling it, or
+refusing it with a reason.
+"""
 
 _BLOCKS = (exp.Select, exp.SetOperation, exp.Subquery, exp.Table)
 _NUMBER = "block"
@@ -60,30 +62,36 @@ _TOP = "top"
 
 
 def refuse_clauses(context: Context, node: exp.Expr) -> None:
-    """Refuse what no query can say, and what only a batch job can; an order of rows that others read is none."""
+    """Refuse clauses that no query supports, and clauses that only batch jobs support.
+
+    ORDER BY without LIMIT is allowed below the top of a query: the order has no effect there.
+    """
     unlimited = {} if context.batch or node.args.get("limit") else _WITHOUT_LIMIT
     if not node.meta.get(_TOP):
         unlimited = {key: words for key, words in unlimited.items() if key != "order"}
     for key, (message, advice) in {**unlimited, **_CLAUSES}.items():
-        found = node.args.get(key)
-        if found:
-            place = found[0] if isinstance(found, list) else found
+        clause = node.args.get(key)
+        if clause:
+            place = clause[0] if isinstance(clause, list) else clause
             raise context.source.error(message, offset_of(place) or offset_of(node), advice)
 
 
 def clauses_of(node: exp.Expr) -> frozenset[str]:
-    """The names of the clauses that ``node`` has, as sqlglot calls them."""
+    """Return sqlglot's names of the clauses that ``node`` has."""
     return frozenset(key for key, value in node.args.items() if value)
 
 
 def read_clauses(context: Context, node: exp.Expr, *read: str) -> None:
-    """Refuse the clauses of the block ``node`` that are not among those that the caller is about to ``read``."""
+    """Refuse the clauses of the block ``node`` that are not in ``read``, the clauses that the caller compiles."""
     only(context.source, node, *read)
     context.blocks_read.add(node.meta.get(_NUMBER, -1))
 
 
 def number_blocks(context: Context, query: exp.Expr) -> None:
-    """Give each block of ``query`` a number, which its copies share, and refuse parts of clauses that nobody reads."""
+    """Assign a number to each block of ``query``, and refuse parts of clauses that no code reads.
+
+    A copy of a block has the same number.
+    """
     top: exp.Expr = query
     top.meta[_TOP] = True
     while isinstance(top, exp.Subquery):
@@ -108,11 +116,11 @@ def number_blocks(context: Context, query: exp.Expr) -> None:
 
 
 def check_read(context: Context, query: exp.Expr) -> None:
-    """Raise SqlError for a block of ``query`` that was compiled by nobody, or whose clauses were not all read."""
+    """Raise SqlError for a block of ``query`` that no code compiled, or whose clauses no code checked."""
     for node in query.walk():
         if not isinstance(node, _BLOCKS) or node.meta.get(_NUMBER) in context.blocks_read:
             continue
         if isinstance(node, exp.Subquery) and clauses_of(node) <= {"this"}:
-            continue  # parentheses alone say nothing
+            continue  # parentheses without a clause need no code
         message = "this part of the query is not supported here: nothing reads it"
         raise context.source.error(message, offset_of(node), "write it as a query in FROM")

@@ -1,4 +1,4 @@
-"""The columns of a query block: what SELECT lists, under which names; renamed, converted, filtered relations."""
+"""The columns of a query block: the SELECT list with its names, and renamed, converted and filtered relations."""
 
 from __future__ import annotations
 
@@ -18,22 +18,25 @@ from hintplan.planner.translation.translator import Translator, only
 
 
 def projections(context: Context, select: exp.Select, translator: Translator) -> list[tuple[str, Expr]]:
-    """The names and values of what SELECT lists, with ``*`` written out; what is wrong with one is taken down."""
-    found: list[tuple[str, Expr]] = []
+    """Return the names and values of the SELECT list, with ``*`` expanded.
+
+    An error in an item is recorded, and the other items are still compiled.
+    """
+    columns: list[tuple[str, Expr]] = []
     for node in select.expressions:
         with context.source.problems.going_on():
             expanded = _starred(context, node, translator.scope)
             if expanded is not None:
-                found.extend(expanded)
+                columns.extend(expanded)
                 continue
             name, body = _output_name(context, node)
             expression = translator.expression(body)
-            found.append((name if name is not None else _default_name(expression), expression))
-    return found
+            columns.append((name if name is not None else _default_name(expression), expression))
+    return columns
 
 
 def _starred(context: Context, node: exp.Expr, scope: Scope) -> list[tuple[str, Expr]] | None:
-    """The names and values of ``*``, ``t.*`` or ``t.a.*``, the fields of a ROW; None if ``node`` is something else."""
+    """Return names and values of ``*``, ``t.*`` or ``t.a.*`` (the fields of a ROW), or None if ``node`` has no star."""
     names = _qualifier(context, node)
     if names is None:
         return None
@@ -49,7 +52,7 @@ def _starred(context: Context, node: exp.Expr, scope: Scope) -> list[tuple[str, 
 
 
 def _qualifier(context: Context, node: exp.Expr) -> tuple[str, ...] | None:
-    """The names before ``*``; None if ``node`` has no star."""
+    """Return the names before ``*``, or None if ``node`` has no star."""
     if isinstance(node, exp.Star):
         only(context.source, node)
         return ()
@@ -62,7 +65,7 @@ def _qualifier(context: Context, node: exp.Expr) -> tuple[str, ...] | None:
 
 
 def _output_name(context: Context, node: exp.Expr) -> tuple[str | None, exp.Expr]:
-    """The alias of a SELECT item, if it has one, and the item itself."""
+    """Return the alias of a SELECT item, or None, and the expression of the item."""
     if not isinstance(node, exp.Alias):
         return None, node
     if node.alias.startswith("__"):
@@ -75,14 +78,17 @@ def _output_name(context: Context, node: exp.Expr) -> tuple[str | None, exp.Expr
 
 
 def _default_name(expression: Expr) -> str:
-    """The name of a SELECT item without an alias: that of the column or field, or none."""
+    """Return the name of a SELECT item without an alias: the name of its column or field, or an empty string."""
     if isinstance(expression, Call) and expression.function == FIELD and isinstance(expression.args[1], Literal):
         return expression.args[1].text or ""
     return expression.field.name if isinstance(expression, Ref) else ""
 
 
 def column_for(context: Context, expression: Expr, computed: list[Item], *, apart: tuple[Field, ...] = ()) -> Field:
-    """The field that holds ``expression``, computed if it is not a column, or if it is one of ``apart``."""
+    """Return the field that holds ``expression``.
+
+    Appends to ``computed`` if the expression is not a column, or if its column is in ``apart``.
+    """
     if isinstance(expression, Ref) and expression.field not in apart:
         return expression.field
     for item in computed:
@@ -94,19 +100,19 @@ def column_for(context: Context, expression: Expr, computed: list[Item], *, apar
 
 
 def distinct_fields(context: Context, items: tuple[Item, ...]) -> tuple[Item, ...]:
-    """Items with fields of their own where one column is selected twice."""
+    """Give a new field to each repetition of a column in ``items``."""
     seen: set[int] = set()
-    found: list[Item] = []
+    distinct: list[Item] = []
     for item in items:
         if item.field.id in seen:
             item = replace(item, field=context.field(item.field.name, item.field.type))
         seen.add(item.field.id)
-        found.append(item)
-    return tuple(found)
+        distinct.append(item)
+    return tuple(distinct)
 
 
 def own_fields(context: Context, items: tuple[Item, ...], relation: Relation) -> tuple[Item, ...]:
-    """Items over ``relation`` with fields of their own for columns that are of a block around it."""
+    """Give a new field to each item that is a column of an outer block, and so not a column of ``relation``."""
     own = {f.id for f in relation.fields}
     return tuple(
         replace(item, field=context.field(item.field.name, item.field.type))
@@ -117,7 +123,7 @@ def own_fields(context: Context, items: tuple[Item, ...], relation: Relation) ->
 
 
 def renamed(context: Context, relation: Relation, names: tuple[str, ...], offset: int) -> Relation:
-    """The relation with its columns called ``names``; unchanged if there are none."""
+    """Rename the columns of ``relation`` to ``names``; return it unchanged if ``names`` is empty."""
     if not names:
         return relation
     if len(names) != len(relation.fields):
@@ -132,6 +138,7 @@ def renamed(context: Context, relation: Relation, names: tuple[str, ...], offset
 
 
 def aligned(context: Context, relation: Relation, fields: tuple[Field, ...]) -> Relation:
+    """Convert the columns of ``relation``, by position, to new fields with the names and types of ``fields``."""
     items = tuple(
         Item(field=context.field(wanted.name, wanted.type), expr=cast(Ref(field=f), wanted.type, 0))
         for f, wanted in zip(relation.fields, fields, strict=True)
@@ -140,7 +147,7 @@ def aligned(context: Context, relation: Relation, fields: tuple[Field, ...]) -> 
 
 
 def filtered(relation: Relation, parts: tuple[Expr, ...], block: str) -> Relation:
-    """The rows for which all ``parts`` are true."""
+    """Keep the rows for which all ``parts`` are true."""
     condition = conjunction(parts)
     if condition is None:
         return relation
@@ -148,9 +155,9 @@ def filtered(relation: Relation, parts: tuple[Expr, ...], block: str) -> Relatio
 
 
 def check_own(context: Context, expression: Expr, own: Collection[int], called: str) -> None:
-    """Refuse a column of the block around in ``expression``, which reads fields with the ids ``own`` only.
+    """Refuse columns of the outer block in ``expression``, which may read only fields whose ids are in ``own``.
 
-    The expression is of a query that is ``called`` so, such as "a LATERAL query".
+    ``called`` names the query of the expression in the message, such as "a LATERAL query".
     """
     around = "what stands before it" if "LATERAL" in called else "the block around it"
     for e in walk(expression):
@@ -161,8 +168,8 @@ def check_own(context: Context, expression: Expr, own: Collection[int], called: 
 
 def check_comparable(context: Context, relation: Relation, what: str, offset: int) -> None:
     """Refuse columns of types that ``what`` cannot compare."""
-    for found in relation.fields:
-        if found.type.root == "NULL":
+    for field in relation.fields:
+        if field.type.root == "NULL":
             raise context.source.error(
-                f"{what} cannot compare column '{found.name}' of type {found.type.root}", offset, "leave the column out"
+                f"{what} cannot compare column '{field.name}' of type {field.type.root}", offset, "leave the column out"
             )

@@ -1,7 +1,7 @@
-"""What compiles the queries inside a query, handed to everything that compiles a part of a query block.
+"""The compiler of nested queries, which all code that compiles a part of a query block receives.
 
-A block has sub-queries in FROM, in WHERE and in its SELECT list, which are blocks themselves. The modules that compile
-these parts know the compiler that they are given, and not each other.
+A block has sub-queries in FROM, in WHERE and in its SELECT list, and these are blocks themselves. The modules that
+compile the parts of a block call the compiler that they receive, and do not import each other.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from hintplan.planner.translation.translator import Translator
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneGroup:
-    """The one row of a query that aggregates without GROUP BY, also of no rows: its ``items``, if ``having`` is true.
+    """The only row of a query that aggregates without GROUP BY: its ``items``, provided that ``having`` is true.
 
-    Both are over the columns of the group, which are NULL where there are no rows.
+    The row exists for empty input, too. Items and conditions read the columns of the group, which are NULL for empty
+    input.
     """
 
     items: tuple[Item, ...]
@@ -34,9 +35,10 @@ class OneGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lateral:
-    """The rows of a query that refers to what stands before it, by ``conditions``; ``input`` is what it offers.
+    """A query after LATERAL: its rows, the ``conditions`` that join them to the left side, and the new ``input``.
 
-    With a ``domain``, it is joined by the values of that as well. If it has ``one_group``, ``relation`` are its groups.
+    With a ``domain``, the join also compares the values of the domain. With ``one_group``, ``relation`` holds only
+    groups that have rows, and the reader adds the row for empty input.
     """
 
     relation: Relation
@@ -48,7 +50,7 @@ class Lateral:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Around:
-    """What a block sees: ``ctes``, and the names of the block around it, its ``outer`` ones."""
+    """The names that a block can use: its ``ctes``, and ``outer``, the names of the outer block."""
 
     ctes: Mapping[str, Cte]
     outer: Scope | None
@@ -61,10 +63,10 @@ CompileLateral = Callable[["QueryCompiler", exp.Lateral, Scope, str], Lateral]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryCompiler:
-    """How the queries inside a block are compiled, and what these and the block itself are compiled in.
+    """Compiles the queries inside a block, with the environment of the block.
 
-    ``outer`` are the names of the block around, which they can refer to as well; ``around`` says the same of the blocks
-    around that one, and which CTEs each of them can use.
+    These queries can refer to the names of the outer block, ``outer``. ``around`` holds the CTEs and the outer names of
+    each enclosing block, from the inside out.
     """
 
     context: Context
@@ -77,49 +79,61 @@ class QueryCompiler:
 
     @property
     def block(self) -> str:
-        """The name of the block."""
+        """Return the name of the block."""
         return self.environment.block
 
     def within(self, environment: Environment) -> QueryCompiler:
-        """The compiler for what is in another environment."""
+        """Return a compiler for queries in another environment."""
         return replace(self, environment=environment)
 
     def query(self, node: exp.Expr) -> Relation:
-        """The relation of a query, which sees the names of the block around, and of this block its environment only."""
+        """Compile a query that can use the environment of this block and the names of ``outer``.
+
+        It cannot refer to the inputs of this block.
+        """
         return self.compile_query(self, node)
 
     def seeing(self, outer: Scope | None) -> QueryCompiler:
-        """The compiler for queries that can refer to the names of ``outer``."""
+        """Return a compiler for queries that can refer to the names of ``outer``."""
         around = Around(ctes=self.environment.ctes, outer=self.outer)
         return replace(self, outer=outer, around=(around, *self.around))
 
     def of_declared(self, environment: Environment, cte: Cte | None = None) -> QueryCompiler:
-        """The compiler for the query of a view or of a ``cte``, which sees what the block sees that declares it."""
+        """Return a compiler for the query of a view or of ``cte``.
+
+        The query can refer to the names that are visible to the block that declares the view or CTE.
+        """
         outer, around = self.outer, self.around
-        while around and (cte is None or any(cte is each for each in around[0].ctes.values())):
+        while around and (cte is None or any(cte is declared for declared in around[0].ctes.values())):
             outer, around = around[0].outer, around[1:]
         return replace(self, environment=environment, outer=outer, around=around)
 
     def lateral(self, node: exp.Lateral, outer: Scope, called: str = "a LATERAL query") -> Lateral:
-        """The query after LATERAL, which sees what stands before it, and is ``called`` so in messages."""
+        """Compile the query after LATERAL, which can refer to the inputs before it.
+
+        Messages name the query as ``called``.
+        """
         return self.compile_lateral(self, node, outer, called)
 
     def values(self, translator: Translator, nodes: Iterable[exp.Expr]) -> dict[int, Value]:
-        """What the sub-queries ``nodes`` are worth, by their place; ``translator`` is that of their clause.
+        """Return the values of the sub-queries ``nodes`` by offset; ``translator`` belongs to their clause.
 
-        What IN looks for may be worth those before it.
+        The left side of IN may itself contain the value of an earlier sub-query.
         """
-        found: dict[int, Value] = {}
+        values: dict[int, Value] = {}
         for node in nodes:
-            worth = {place: value.worth for place, value in found.items()}
+            worth = {place: value.worth for place, value in values.items()}
             place = offset_of(_placed(node))
-            found[place] = Value(relation=None, on=(), worth=UNKNOWN, offset=place)
+            values[place] = Value(relation=None, on=(), worth=UNKNOWN, offset=place)
             with self.context.source.problems.going_on():
-                found[place] = self.compile_value(self, replace(translator, values=worth), node)
-        return found
+                values[place] = self.compile_value(self, replace(translator, values=worth), node)
+        return values
 
 
 def _placed(node: exp.Expr) -> exp.Expr:
-    """The node whose place is that of the value: what stands before IN may be a value itself."""
-    found: exp.Expr = node.args["query"] if isinstance(node, exp.In) else node
-    return found
+    """Return the node whose offset identifies the value.
+
+    For IN, this is the query, because the left side may be a value itself.
+    """
+    placed: exp.Expr = node.args["query"] if isinstance(node, exp.In) else node
+    return placed

@@ -1,12 +1,13 @@
-"""Decorrelation: a query that reads columns of the block around it becomes one that can be joined with that block.
+"""Decorrelation turns a query that reads columns of its outer block into a query that can be joined with that block.
 
-The query is compiled first, with references to fields that no part of it produces. Then it is computed for all values
-of the block around at once: each expression over these fields becomes a column of the rows, which the block around is
-joined by. Where a condition says that a column equals such an expression, that column is it. Elsewhere the rows are
-joined with the values that the block around has, the query's :class:`hintplan.planner.query.domains.Domain`.
+The query is compiled first, with references to fields that no part of it produces. Decorrelation then computes it for
+all values of the outer block at once. Each expression over outer fields becomes a column of the rows, on which the
+outer block is joined. If a condition equates such an expression with a column of the query, this column is used.
+Otherwise the rows are joined with the distinct values in the outer block, the query's
+:class:`hintplan.planner.query.domains.Domain`.
 
-Aggregates group by these columns, too; numbers and windows are those of each of their values; and both sides of a join
-must agree on them.
+Aggregates also group by these columns. Row numbers and windows are also partitioned by them, and the two sides of a
+join must agree on them.
 """
 
 from __future__ import annotations
@@ -60,17 +61,17 @@ from hintplan.plans.declarations.types import parse_type
 from hintplan.plans.operators.rank import NUMBER_TYPE
 
 Equality = tuple[Expr, Expr, Expr]
-"""A value of the query, one of the block around, and the comparison of both."""
+"""A value of the query, a value of the outer block, and the comparison of both."""
 
 _APPROXIMATE = ("FLOAT", "DOUBLE", "ARRAY", "MAP", "MULTISET", "ROW")
-"""The types whose values may be equal and yet not the same."""
+"""The types whose values may compare as equal without being identical."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decorrelated:
-    """``relation`` refers to its own fields only, and has its rows for each value of what it is compared by.
+    """A query without references to the outer block, ``relation``, with its rows for each value of that block.
 
-    It meets the block around by ``equalities``, and by the values of the ``domain`` if there is one.
+    The outer block joins it by ``equalities``, and also by the values of ``domain`` unless that is None.
     """
 
     relation: Relation
@@ -79,19 +80,22 @@ class Decorrelated:
 
     @property
     def on(self) -> tuple[Expr, ...]:
-        """The equalities as conditions."""
+        """Return the equalities as conditions."""
         return tuple(whole for _, _, whole in self.equalities)
 
     @property
     def keys(self) -> tuple[Field, ...]:
-        """The columns that the block around is compared with."""
+        """Return the columns of the query that are compared with the outer block."""
         own = tuple(inner.field for inner, _, _ in self.equalities if isinstance(inner, Ref))
         return own if self.domain is None else (*own, *self.domain.fields)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Column:
-    """The column of a relation that holds a value of the block around; if it is ``bound`` by an equality, no NULL."""
+    """The column of a relation that holds a value of the outer block.
+
+    A ``bound`` column comes from an equality, and so is never NULL.
+    """
 
     field: Field
     bound: bool
@@ -102,7 +106,7 @@ _Held = dict[Expr, _Column]
 
 @dataclass(slots=True, kw_only=True)
 class _Query:
-    """The query that is decorrelated: the ids of its ``own`` fields, and each place where values are joined to it."""
+    """A query to decorrelate: the ids of its ``own`` fields, and the ``places`` where outer values are joined to it."""
 
     context: Context
     block: str
@@ -112,24 +116,24 @@ class _Query:
     places: list[tuple[Values, tuple[Expr, ...]]] = field(default_factory=list)
 
     def outer(self, expressions: Iterable[Expr]) -> list[Expr]:
-        """The values of the block around that ``expressions`` read, each once."""
+        """Return the values of the outer block that ``expressions`` read, each once."""
         return outer_values(self.context, expressions, self.own, self.offset)
 
     def is_correlated(self, relation: Relation) -> bool:
-        """True if ``relation`` reads fields of the block around."""
+        """Return True if ``relation`` reads fields of the outer block."""
         return any(f.id not in self.own for f in _read(relation)) or any(map(self.is_correlated, inputs_of(relation)))
 
 
 def is_correlated(relation: Relation) -> bool:
-    """True if ``relation`` reads fields that no part of it produces."""
-    own = _produced(relation)
-    return any(f.id not in own for f in _all_read(relation))
+    """Return True if ``relation`` reads fields that no part of it produces."""
+    produced = _produced(relation)
+    return any(f.id not in produced for f in _all_read(relation))
 
 
 def decorrelated(context: Context, relation: Relation, block: str, offset: int, *, group: bool = False) -> Decorrelated:
-    """Return ``relation`` without references to the block around it, and what it is compared with that by.
+    """Return ``relation`` without references to the outer block, and the values that join it to that block.
 
-    If it is an aggregate without keys, and its row of no rows is that of its reader, it is a ``group``.
+    ``group`` is true for an aggregate without keys whose reader supplies the row for empty input.
     """
     own = _produced(relation)
     query = _Query(context=context, block=block, offset=offset, own=own)
@@ -155,16 +159,19 @@ def decorrelated(context: Context, relation: Relation, block: str, offset: int, 
         offset=offset,
         called="a sub-query that is computed for each value of the block around it",
     )
-    sources = {id(found): _source(query, place, found, values) for found, values in query.places}
+    sources = {id(joined): _source(query, place, joined, values) for joined, values in query.places}
     return Decorrelated(relation=_put(result, sources), equalities=equalities, domain=domain)
 
 
 def _check_taken_back(context: Context, relation: Relation) -> None:
-    """Refuse functions of the user's that cannot take rows back: those of a value go when the block has it no more."""
-    for each in _all(relation):
-        if isinstance(each, Aggregate):
-            for found in each.calls:
-                check_retracts(context, found.function, each.offset)
+    """Refuse user-defined functions that cannot retract rows.
+
+    The rows of a value are retracted when the outer block loses the value.
+    """
+    for node in _all(relation):
+        if isinstance(node, Aggregate):
+            for item in node.calls:
+                check_retracts(context, item.function, node.offset)
 
 
 def _produced(relation: Relation) -> frozenset[int]:
@@ -186,7 +193,7 @@ def _all_read(relation: Relation) -> Iterator[Field]:
 
 
 def _read(relation: Relation) -> Iterator[Field]:
-    """The fields that expressions of ``relation`` itself name."""
+    """Return the fields that expressions of ``relation`` itself name."""
     return (f for e in _expressions(relation) for f in fields_of(e))
 
 
@@ -200,12 +207,12 @@ def _expressions(relation: Relation) -> tuple[Expr, ...]:
             return relation.arguments
         case Unnest():
             return (relation.collection,)
-        case _:  # what others read are columns of their inputs
+        case _:  # other relations read only columns of their inputs
             return ()
 
 
 def _for_each(query: _Query, relation: Relation) -> tuple[Relation, _Held]:
-    """The rows of ``relation`` for each value of the block around, and the columns that hold these values."""
+    """Compute ``relation`` for each value of the outer block; return the rows and the columns with these values."""
     if not query.is_correlated(relation):
         return relation, {}
     match relation:
@@ -248,30 +255,30 @@ def _over(expression: Expr, known: Mapping[Expr, Expr]) -> Expr:
 
 
 def _calc(query: _Query, calc: Calc, below: Relation, held: _Held) -> tuple[Relation, _Held]:
-    """``calc`` over ``below``; what its filter says to be equal to a value of the block around, is that value."""
+    """Put ``calc`` over ``below``; a column that its filter equates with an outer value is used as that value."""
     context, parts = query.context, conjuncts(calc.filter)
-    known = _refs(held)
+    replacements = _refs(held)
     wanted = query.outer(_expressions(calc))
     bound: dict[Expr, Expr] = {}
     filters: list[Expr] = []
     for part in parts:
-        found = _binding(query, part)
-        if found is None or found[0] in known:
+        binding = _binding(query, part)
+        if binding is None or binding[0] in replacements:
             filters.append(part)
             continue
-        value, inner = found
-        known[value] = bound[value] = inner
+        value, inner = binding
+        replacements[value] = bound[value] = inner
         if may_be_null(context, below, inner):
             filters.append(call("IS NOT NULL", (inner,), BOOLEAN, part.offset))
     below, held = _with_values(query, below, held, [e for e in wanted if e not in bound])
-    known |= _refs(held)
+    replacements |= _refs(held)
     columns = {e: _Column(field=context.field(_name(e), inner.type), bound=True) for e, inner in bound.items()}
     items = (
         *identity(_fields(held)),
         *(Item(field=column.field, expr=bound[e]) for e, column in columns.items()),
-        *(replace(i, expr=_over(i.expr, known)) for i in calc.items),
+        *(replace(i, expr=_over(i.expr, replacements)) for i in calc.items),
     )
-    result = replace(calc, input=below, filter=conjunction(tuple(_over(f, known) for f in filters)), items=items)
+    result = replace(calc, input=below, filter=conjunction(tuple(_over(f, replacements) for f in filters)), items=items)
     return result, {**held, **columns}
 
 
@@ -280,7 +287,7 @@ def _name(expression: Expr) -> str:
 
 
 def _binding(query: _Query, part: Expr) -> tuple[Expr, Expr] | None:
-    """The value of the block around that the condition ``part`` says to be the same as one of the query, and that."""
+    """Return the outer value and the value of the query that the condition ``part`` equates, or None."""
     if not isinstance(part, Call) or part.function != "=":
         return None
     for outer, inner in (part.args, part.args[::-1]):
@@ -292,7 +299,7 @@ def _binding(query: _Query, part: Expr) -> tuple[Expr, Expr] | None:
 
 
 def _with_values(query: _Query, relation: Relation, held: _Held, wanted: Sequence[Expr]) -> tuple[Relation, _Held]:
-    """``relation`` for each of the values ``wanted`` that it does not hold yet."""
+    """Join ``relation`` with the values in ``wanted`` that it does not hold yet."""
     missing = tuple(e for e in wanted if e not in held)
     if not missing:
         return relation, held
@@ -316,7 +323,7 @@ def _with_values(query: _Query, relation: Relation, held: _Held, wanted: Sequenc
 
 
 def _source(query: _Query, place: Values, found: Values, values: tuple[Expr, ...]) -> Relation:
-    """The rows of ``place`` with the columns of ``found``, which hold some of its ``values``."""
+    """Return the rows of ``place`` with the columns of ``found``, which hold some of its ``values``."""
     items = tuple(Item(field=f, expr=Ref(field=query.values[e])) for f, e in zip(found.fields, values, strict=True))
     columns = Calc(input=place, filter=None, items=items, base=(), block=query.block)
     if len(values) == len(query.values):
@@ -333,23 +340,23 @@ def _source(query: _Query, place: Values, found: Values, values: tuple[Expr, ...
 
 
 def _put(relation: Relation, sources: Mapping[int, Relation]) -> Relation:
-    found = sources.get(id(relation))
-    return found if found is not None else map_inputs(relation, lambda below: _put(below, sources))
+    replacement = sources.get(id(relation))
+    return replacement if replacement is not None else map_inputs(relation, lambda below: _put(below, sources))
 
 
 def _same(query: _Query, left: tuple[Relation, _Held], right: tuple[Relation, _Held]) -> tuple[Expr, ...]:
-    """The conditions that two relations have the same of the values that both hold."""
-    found: list[Expr] = []
+    """Return the conditions under which two relations agree on the outer values that both hold."""
+    conditions: list[Expr] = []
     for e, mine in left[1].items():
         other = right[1].get(e)
         if other is None:
             continue
         pair = Ref(field=mine.field), Ref(field=other.field)
         if mine.bound or other.bound:
-            found.append(compared("=", pair, query.offset))
+            conditions.append(compared("=", pair, query.offset))
         else:
-            found.append(not_distinct(query.context.source, "a sub-query", *pair, query.offset))
-    return tuple(found)
+            conditions.append(not_distinct(query.context.source, "a sub-query", *pair, query.offset))
+    return tuple(conditions)
 
 
 def _join(query: _Query, join: Join) -> tuple[Relation, _Held]:
@@ -366,10 +373,10 @@ def _join(query: _Query, join: Join) -> tuple[Relation, _Held]:
         held |= {e: column for e, column in right[1].items() if column.bound}
     elif kind == "right":
         held = right[1]
-    known = _refs(held)
-    missing = [e for e in own if e not in held]  # of an inner join only, whose conditions may stand above it
+    replacements = _refs(held)
+    missing = [e for e in own if e not in held]  # only for an inner join, whose conditions may move above it
     above = [part for part in join.on if any(e in missing for e in query.outer([part]))]
-    on = tuple(_over(part, known) for part in join.on if part not in above)
+    on = tuple(_over(part, replacements) for part in join.on if part not in above)
     shown = _fields(left[1]) if kind in ("semi", "anti") else (*_fields(left[1]), *_fields(right[1]))
     joined: Relation = replace(
         join,
@@ -393,7 +400,7 @@ def _join(query: _Query, join: Join) -> tuple[Relation, _Held]:
 
 
 def _either(query: _Query, join: Join, joined: Relation, left: _Held, right: _Held) -> tuple[Relation, _Held]:
-    """A FULL JOIN with the values of whichever side has a row."""
+    """Return a FULL JOIN that takes each outer value from whichever side has a row."""
     held: _Held = {}
     items: list[Item] = []
     for e, mine in left.items():
@@ -414,7 +421,7 @@ def _aggregate(query: _Query, aggregate: Aggregate) -> tuple[Relation, _Held]:
     below, held = _for_each(query, aggregate.input)
     if aggregate.keys:
         return _grouped(aggregate, below, held), held
-    # Without keys there is a row of no rows, too: for each value of the block around.
+    # Without keys, empty input gives a row, too: one for each value of the outer block.
     context = query.context
     fresh = {c.field.id: context.field(c.field.name, c.field.type) for c in aggregate.calls}
     calls = tuple(replace(c, field=fresh[c.field.id]) for c in aggregate.calls)
@@ -477,7 +484,7 @@ def _union(query: _Query, union: Union) -> tuple[Relation, _Held]:
 
 
 def _first(query: _Query, sort: Sort) -> tuple[Relation, _Held]:
-    """The first rows for each value of the block around; an order alone means nothing here."""
+    """Keep the first rows for each value of the outer block; drop an order without a limit, which has no effect."""
     source, place = query.context.source, sort.place or query.offset
     below, held = _for_each(query, sort.input)
     nothing = sort.limit == 0
@@ -514,13 +521,15 @@ def _first(query: _Query, sort: Sort) -> tuple[Relation, _Held]:
 def _called(query: _Query, relation: LookupJoin | Correlate | Unnest) -> tuple[Relation, _Held]:
     below, held = _for_each(query, relation.input)
     below, held = _with_values(query, below, held, query.outer(_expressions(relation)))
-    known, items = _refs(held), (*identity(_fields(held)), *relation.items)
+    replacements, items = _refs(held), (*identity(_fields(held)), *relation.items)
     match relation:
         case LookupJoin():
-            on = tuple(_over(part, known) for part in relation.on)
+            on = tuple(_over(part, replacements) for part in relation.on)
             return replace(relation, input=below, on=on, items=items), held
         case Correlate():
-            arguments = tuple(_over(each, known) for each in relation.arguments)
+            arguments = tuple(_over(argument, replacements) for argument in relation.arguments)
             return replace(relation, input=below, arguments=arguments, items=items), held
         case Unnest():
-            return replace(relation, input=below, collection=_over(relation.collection, known), items=items), held
+            return replace(
+                relation, input=below, collection=_over(relation.collection, replacements), items=items
+            ), held

@@ -1,8 +1,9 @@
-"""The values of the outer block for which a sub-query is computed that it compares by more than equalities.
+"""Domains: the values of the outer block for which a sub-query with comparisons other than equalities is computed.
 
-What such a sub-query is worth is not found by grouping its rows: one row may count for many outer ones. So it is joined
-with the distinct values that the outer block has, its domain, and grouped by these; they bring it back to the outer
-rows. The sub-query is compiled before it is known over which rows the values are, so something stands in their place.
+Grouping its rows does not give the value of such a sub-query, because one row may count for many outer rows. So the
+sub-query is joined with the distinct values in the outer block, its domain, and grouped by these values. They join the
+result back to the outer rows. The sub-query is compiled before the relation of the outer block is known, so a
+placeholder stands for the rows of the domain.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ from hintplan.planner.relations import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Domain:
-    """``items`` compute its columns from the outer block; ``place`` is what stands for its rows.
+    """The domain of a sub-query: ``items`` compute its columns from the outer block, ``place`` stands for its rows.
 
-    ``shown`` are the columns of what was joined with it that the outer block is joined by. Messages call what needs it
-    as it is ``called``.
+    ``shown`` are the output columns of the sub-query that join it to the outer block. Messages call the sub-query
+    ``called``.
     """
 
     items: tuple[Item, ...]
@@ -44,28 +45,32 @@ class Domain:
 
     @property
     def fields(self) -> tuple[Field, ...]:
+        """Return the fields of the ``shown`` columns."""
         return tuple(item.field for item in self.shown)
 
 
 def domain_of(
     context: Context, conditions: tuple[Expr, ...], own: frozenset[int], block: str, offset: int
 ) -> tuple[Domain, tuple[Expr, ...]]:
-    """The domain of ``conditions`` on fields of other ids than the ``own`` ones, and the conditions over it."""
+    """Return the domain of ``conditions``, and the conditions rewritten to read it.
+
+    The domain holds the values of fields whose ids are not in ``own``.
+    """
     values = outer_values(context, conditions, own, offset)
-    found = {e: context.field(e.field.name if isinstance(e, Ref) else "", e.type) for e in values}
+    columns = {e: context.field(e.field.name if isinstance(e, Ref) else "", e.type) for e in values}
 
     def change(e: Expr) -> Expr | None:
-        return Ref(field=found[e], offset=e.offset) if e in found else None
+        return Ref(field=columns[e], offset=e.offset) if e in columns else None
 
     on = tuple(rewrite(part, change) for part in conditions)
-    items = tuple(Item(field=f, expr=e) for e, f in found.items())
-    place = Values(fields=tuple(found.values()), rows=(), base=(), block=block)
+    items = tuple(Item(field=f, expr=e) for e, f in columns.items())
+    place = Values(fields=tuple(columns.values()), rows=(), base=(), block=block)
     return Domain(items=items, shown=items, place=place, offset=offset), on
 
 
 def outer_values(context: Context, expressions: Iterable[Expr], own: frozenset[int], offset: int) -> list[Expr]:
-    """The largest parts of ``expressions`` that read fields of other ids than the ``own`` ones only, each once."""
-    found: dict[Expr, None] = {}
+    """Return the largest parts of ``expressions`` that read only fields whose ids are not in ``own``, each once."""
+    values: dict[Expr, None] = {}
 
     def collect(e: Expr) -> Expr | None:
         ids = {f.id for f in fields_of(e)}
@@ -76,20 +81,20 @@ def outer_values(context: Context, expressions: Iterable[Expr], own: frozenset[i
             raise context.source.error(message, e.offset or offset, "compare values of it, such as m['k']")
         if e.type.root in ("MAP", "INTERVAL"):
             return None
-        found[e] = None
+        values[e] = None
         return e
 
     for expression in expressions:
         rewrite(expression, collect)
-    return list(found)
+    return list(values)
 
 
 def over_domain(
     context: Context, value: Relation, domain: Domain, around: Relation, outer: Callable[[Expr], Expr]
 ) -> tuple[Relation, tuple[Expr, ...]]:
-    """``value`` with the domain's rows in place, which are those ``around``, and what brings it back to these.
+    """Replace the placeholder of ``domain`` in ``value`` with the rows of ``around``; also return the join conditions.
 
-    ``outer`` says what an expression of the outer block is over ``around``.
+    ``outer`` translates an expression of the outer block to one over ``around``.
     """
     if _looks_up(around):
         message = f"{domain.called} is not supported beside a lookup join"
@@ -117,12 +122,12 @@ def _same(context: Context, around: Relation, item: Item, offset: int) -> Expr:
 
 
 def _looks_up(relation: Relation) -> bool:
-    """Whether the source is asked anew for each reader of ``relation``, and may answer otherwise."""
+    """Return True if ``relation`` contains a lookup, which may return other rows each time it is computed."""
     return isinstance(relation, LookupJoin) or any(map(_looks_up, inputs_of(relation)))
 
 
 def _put(relation: Relation, place: Values, rows: Relation) -> Relation:
     if relation is place:
         return rows
-    found = map_inputs(relation, lambda below: _put(below, place, rows))
-    return found if found.base else replace(found, base=rows.base)
+    rebuilt = map_inputs(relation, lambda below: _put(below, place, rows))
+    return rebuilt if rebuilt.base else replace(rebuilt, base=rows.base)

@@ -1,7 +1,7 @@
-"""FROM: tables, views, CTEs, sub-queries and joins become relations, and the names that the block can use.
+"""FROM: compiles tables, views, CTEs, sub-queries and joins, and collects the names that the block can use.
 
-Joins keep their sides as written. Equalities are not looked for here; a comma join starts without a condition and gets
-one when WHERE is pushed into it.
+Joins keep their sides as written. This module does not look for equalities. A comma join starts without a condition and
+gets one when a pass pushes WHERE into it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _JOIN_TYPES: dict[str, JoinType] = {"": "inner", "LEFT": "left", "RIGHT": "right
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class From:
-    """A relation with the names it offers; ``name`` is how a hint addresses it, None for an intermediate result."""
+    """A relation with the names it offers; ``name`` is the key of a hint for it, None for an intermediate result."""
 
     relation: Relation
     scope: Scope
@@ -56,17 +56,17 @@ def build_from(compiler: QueryCompiler, select: exp.Select, hints: BlockHints, o
     source: From | None = None
     with problems.going_on():
         source = _source(inner, first, hints)
-    found = source or _failed(inner, first)
+    left = source or _failed(inner, first)
     for join in select.args.get("joins") or []:
         joined: From | None = None
         with problems.going_on():
-            joined = _join(inner, found, join, hints)
-        found = joined or _failed(inner, join.this, found)
-    return replace(found, scope=replace(found.scope, parent=outer))
+            joined = _join(inner, left, join, hints)
+        left = joined or _failed(inner, join.this, left)
+    return replace(left, scope=replace(left.scope, parent=outer))
 
 
 def _failed(compiler: QueryCompiler, node: exp.Expr, left: From | None = None) -> From:
-    """What stands for ``node``, beside ``left``: nothing is known of it, as it has an error."""
+    """Return a placeholder for ``node``, which has an error, joined to ``left``; its columns are unknown."""
     if left is None:
         left = From(relation=single_row(compiler.context, compiler.block), scope=Scope(inputs=()), name=None)
     name = alias_of(node) or (node.name if isinstance(node, exp.Table) else None)
@@ -75,7 +75,7 @@ def _failed(compiler: QueryCompiler, node: exp.Expr, left: From | None = None) -
 
 
 def view_relation(compiler: QueryCompiler, view: CreateView, readings: tuple[tuple[str, int], ...] = ()) -> Relation:
-    """The relation of a view's query, under the view's column names; ``readings`` end with where it is read."""
+    """Compile the query of a view, under the view's column names; ``readings`` end with the place where it is read."""
     context = compiler.context
     query = read_query(context, view.query)
     with context.within_view(view.name):
@@ -85,7 +85,7 @@ def view_relation(compiler: QueryCompiler, view: CreateView, readings: tuple[tup
 
 
 def _source(compiler: QueryCompiler, node: exp.Expr, hints: BlockHints) -> From:
-    """One source of FROM, with what is joined to it if it stands in parentheses."""
+    """Compile one source of FROM; for a join in parentheses, with everything that is joined there."""
     source = compiler.context.source
     if isinstance(node, exp.Subquery) and not _is_query(node.this):
         read_clauses(compiler.context, node, "this", "alias", "joins")
@@ -95,16 +95,16 @@ def _source(compiler: QueryCompiler, node: exp.Expr, hints: BlockHints) -> From:
                 offset_of(node.args["alias"]),
                 "write (SELECT * FROM ...) alias",
             )
-        found = _source(compiler, node.this, hints)
+        compiled = _source(compiler, node.this, hints)
     else:
-        found = _input(compiler, node)
+        compiled = _input(compiler, node)
     for join in node.args.get("joins") or []:
-        found = _join(compiler, found, join, hints)
-    return found
+        compiled = _join(compiler, compiled, join, hints)
+    return compiled
 
 
 def _of_rows(version: exp.Expr) -> bool:
-    """Whether FOR SYSTEM_TIME AS OF names a column, or the time at which a row is processed."""
+    """Return True if FOR SYSTEM_TIME AS OF names a column, or the time at which a row is processed."""
     called = (call.name.upper() for call in version.find_all(exp.Anonymous))
     return version.find(exp.Column) is not None or "PROCTIME" in called
 
@@ -152,17 +152,17 @@ def _input(compiler: QueryCompiler, node: exp.Expr, *, looked_up: bool = False) 
 
 
 def _elements(compiler: QueryCompiler, node: exp.Unnest) -> From:
-    """What UNNEST gives of a value that no row has: the elements for the only row there is."""
+    """Compile UNNEST at the beginning of FROM, where its value reads no columns, over a relation with a single row."""
     row = single_row(compiler.context, compiler.block)
-    found, added = elements(compiler.context, row, Scope(inputs=()), node, compiler.block)
-    relation = replace(found, items=found.items[len(row.fields) :])
+    joined, added = elements(compiler.context, row, Scope(inputs=()), node, compiler.block)
+    relation = replace(joined, items=joined.items[len(row.fields) :])
     return From(relation=relation, scope=Scope(inputs=(added,)), name=added.name)
 
 
 def _named(
     compiler: QueryCompiler, node: exp.Table, offset: int, base: tuple[str, ...], *, looked_up: bool
 ) -> Relation:
-    """The table, CTE or view that ``node`` names; nobody keeps the result of reading a table that is looked up."""
+    """Return the table, CTE or view that ``node`` names; the rows of a looked-up table are never cached."""
     context, environment = compiler.context, compiler.environment
     target = find_table(context, environment, node)
     readings = (*environment.readings, (node.name, offset))
@@ -209,7 +209,7 @@ def _join(compiler: QueryCompiler, left: From, join: exp.Join, hints: BlockHints
         right = source or _failed(compiler, join.this)
     _check_names(context, left, right.scope.inputs)
     parts, scope, merged = _condition(compiler, left, right, join)
-    # Nobody knows whether a table can be looked up whose options are wrong; its columns are there in any case.
+    # With wrong options it is unknown whether the table supports lookups; its columns are known in any case.
     if version is not None and not context.source.problems.unsure:
         name = right.name or "_".join(right.relation.base)
         lookup = Lookup(
@@ -250,17 +250,20 @@ def _join(compiler: QueryCompiler, left: From, join: exp.Join, hints: BlockHints
 def _with_one_row(
     join: Join, kept: tuple[Field, ...], group: OneGroup, on: tuple[Expr, ...], *, outer: bool, block: str
 ) -> Relation:
-    """The fields ``kept`` of ``join`` with the row of ``group``, if its HAVING and ``on`` are true; or with NULLs."""
+    """Return the fields ``kept`` of ``join`` with the row of ``group``, provided that its HAVING and ``on`` are true.
+
+    An ``outer`` join keeps the other rows, with NULLs.
+    """
     values = {item.field.id: item.expr for item in group.items}
-    there = conjunction((*group.having, *(substitute(part, values) for part in on)))
+    condition = conjunction((*group.having, *(substitute(part, values) for part in on)))
     items = group.items
-    if outer and there is not None:
+    if outer and condition is not None:
         items = tuple(
-            replace(i, expr=call("CASE", (there, i.expr, literal(None, i.expr.type)), i.expr.type, join.offset))
+            replace(i, expr=call("CASE", (condition, i.expr, literal(None, i.expr.type)), i.expr.type, join.offset))
             for i in items
         )
-        there = None
-    return Calc(input=join, filter=there, items=(*identity(kept), *items), base=join.base, block=block)
+        condition = None
+    return Calc(input=join, filter=condition, items=(*identity(kept), *items), base=join.base, block=block)
 
 
 def _check_lateral(context: Context, join: exp.Join) -> None:
@@ -277,7 +280,7 @@ def _word(join: exp.Join, part: str) -> str:
 
 
 def _check_form(context: Context, join: exp.Join) -> None:
-    """Refuse the kinds of joins that there are not."""
+    """Refuse kinds of joins that hintplan does not support."""
     source, offset = context.source, offset_of(join)
     method, kind, side = (_word(join, part) for part in ("method", "kind", "side"))
     if kind in ("SEMI", "ANTI"):
@@ -297,7 +300,7 @@ def _check_form(context: Context, join: exp.Join) -> None:
 def _condition(
     compiler: QueryCompiler, left: From, right: From, join: exp.Join
 ) -> tuple[tuple[Expr, ...], Scope, tuple[Item, ...]]:
-    """What is joined on, the names that the join offers, and the columns that USING makes of those of both sides."""
+    """Return the join condition, the names that the join offers, and the columns into which USING merges both sides."""
     context = compiler.context
     source, offset = context.source, offset_of(join)
     on, using = join.args.get("on"), join.args.get("using")
@@ -321,7 +324,7 @@ def _condition(
 
 
 def _call(compiler: QueryCompiler, left: From, join: exp.Join) -> From:
-    """The rows of ``left`` with what a function returns for each, or with the elements of what each has."""
+    """Join ``left`` with the rows that a function returns for each of its rows, or with elements of a collection."""
     context = compiler.context
     added = unnested if isinstance(join.this, exp.Unnest) else lateral
     called = added(context, left.relation, left.scope, join, compiler.block)
@@ -335,11 +338,11 @@ def _call(compiler: QueryCompiler, left: From, join: exp.Join) -> From:
 
 
 def _check_names(context: Context, left: From, right: tuple[Input, ...]) -> None:
-    known = {i.name for i in left.scope.inputs if i.name}
-    for found in right:
-        if found.name in known:
+    taken = {i.name for i in left.scope.inputs if i.name}
+    for added in right:
+        if added.name in taken:
             raise context.source.error(
-                f"'{found.name}' stands twice in FROM", found.offset, f"give it an alias: {found.name} AS {found.name}2"
+                f"'{added.name}' stands twice in FROM", added.offset, f"give it an alias: {added.name} AS {added.name}2"
             )
 
 
@@ -351,7 +354,10 @@ def _shared(left: From, right: From) -> tuple[str, ...]:
 def _using(
     context: Context, left: From, right: From, scope: Scope, names: tuple[str, ...], offset: int, *, either: bool
 ) -> tuple[tuple[Expr, ...], Scope, tuple[Item, ...]]:
-    """As :func:`_condition`; one that stands for both is the left side's, or that of ``either`` that has a row."""
+    """Return the same as :func:`_condition` for USING and NATURAL. A merged column is the left side's column.
+
+    With ``either``, for RIGHT and FULL joins, it has the value of whichever side has a row.
+    """
     parts: list[Expr] = []
     items: list[Item] = []
     merged: dict[str, Field] = {}
@@ -361,7 +367,7 @@ def _using(
         b = resolve(context.source, right.scope, None, name, offset)
         if not isinstance(a, Ref) or not isinstance(b, Ref):
             raise FollowUp
-        if all(a.field not in each.fields for each in left.scope.inputs):
+        if all(a.field not in input_.fields for input_ in left.scope.inputs):
             message = f"USING '{name}' again after a RIGHT or FULL JOIN, whose '{name}' is of either side"
             raise context.source.error(message, offset, f"write ON, and which table's '{name}' is meant")
         pair = comparable(context.source, "USING", (a, b), offset)

@@ -1,7 +1,7 @@
 """GROUP BY, HAVING and aggregate functions of a block.
 
-Keys, arguments and filters of an aggregate are columns: what is more than that is computed in a calc below it, what the
-SELECT list makes of the results in a calc above it.
+The keys, arguments and filters of an aggregate are columns. A calc below the aggregate computes what is not a column
+yet, and a calc above it computes the SELECT list from the results.
 """
 
 from __future__ import annotations
@@ -49,10 +49,9 @@ from hintplan.planner.translation.translator import only
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
-    """What is grouped, the names that can be used of it, and how a hint would address the state of the aggregate.
+    """The rows to group, the names that expressions can use, and the input that a hint for the aggregate names.
 
-    If the names are also those of a block around that WHERE alone may compare, messages call the query that groups as
-    it is ``called``.
+    ``called`` names the grouping query in messages, if its names include an outer block that only WHERE may refer to.
     """
 
     relation: Relation
@@ -63,9 +62,9 @@ class Rows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Groups:
-    """The groups of a block, and over their columns what HAVING asks, the items of the SELECT list, and the sort keys.
+    """The groups of a block; its HAVING conditions, SELECT items and sort keys read the columns of ``relation``.
 
-    ``counts`` are the ids of the columns that count: they are 0 where there are no rows to be grouped.
+    ``counts`` are the ids of the columns that hold a COUNT, which is 0 for empty input.
     """
 
     relation: Relation
@@ -77,7 +76,7 @@ class Groups:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Clauses:
-    """What a block that groups says of its groups; ``values`` are the sub-queries in it."""
+    """The clauses of a grouping block that read its groups; ``values`` are the sub-queries in them."""
 
     selected: tuple[tuple[str, Expr], ...]
     having: tuple[Expr, ...]
@@ -86,14 +85,14 @@ class _Clauses:
 
     @property
     def calls(self) -> tuple[AggregateCallExpr, ...]:
-        """The different aggregate calls, in the order in which they are written."""
+        """Return the distinct aggregate calls, in the order in which they are written."""
         roots = (*(e for _, e in self.selected), *self.having, *(e for e in self.sorted_by if e is not None))
         return tuple(dict.fromkeys(e for root in roots for e in walk(root) if isinstance(e, AggregateCallExpr)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Grouped:
-    """The aggregate, and the columns of it that hold the keys and calls; ``group_id`` is that of several sets."""
+    """An aggregate, its columns that hold the keys and calls, and the column of the set's id for several sets."""
 
     relation: Aggregate
     groups: GroupingSets
@@ -104,15 +103,15 @@ class _Grouped:
 def build(
     compiler: QueryCompiler, select: exp.Select, rows: Rows, order: SortKeys
 ) -> tuple[Relation, tuple[Item, ...], tuple[Expr | None, ...]]:
-    """The aggregation of ``rows``, filtered by HAVING, the items of the SELECT list over it, and the sort keys."""
-    found = groups_of(compiler, select, rows, order)
-    return filtered(found.relation, found.having, compiler.block), found.items, found.sorted_by
+    """Aggregate ``rows`` and filter by HAVING; return the relation, the items of the SELECT list, and the sort keys."""
+    groups = groups_of(compiler, select, rows, order)
+    return filtered(groups.relation, groups.having, compiler.block), groups.items, groups.sorted_by
 
 
 def groups_of(
     compiler: QueryCompiler, select: exp.Select, rows: Rows, order: SortKeys, by: tuple[Field, ...] = ()
 ) -> Groups:
-    """The aggregation of ``rows`` by what ``select`` groups by, and by the columns ``by``."""
+    """Aggregate ``rows`` by the keys of ``select`` and by the columns ``by``."""
     context = compiler.context
     groups = _groups(context, select, rows.scope)
     if by and len(groups.sets) > 1:
@@ -120,18 +119,20 @@ def groups_of(
         raise context.source.error(message, offset_of(select.args["group"]), "write UNION ALL of the groups")
     clauses = _clauses(compiler, select, rows.scope, order)
     _check_own(context, rows, groups, clauses)
-    found = _aggregated(compiler, select, rows, groups, clauses, by)
-    known = {f.id for f in found.results.values()} | ({found.group_id.id} if found.group_id is not None else set())
-    known |= {f.id for value in clauses.values.values() for f in value.fields}
+    grouped = _aggregated(compiler, select, rows, groups, clauses, by)
+    results = {f.id for f in grouped.results.values()} | (
+        {grouped.group_id.id} if grouped.group_id is not None else set()
+    )
+    results |= {f.id for value in clauses.values.values() for f in value.fields}
     own = {f.id for f in rows.relation.fields}
 
     def over_results(expression: Expr) -> Expr:
-        return _over_results(context, select, found, own - known, expression)
+        return _over_results(context, select, grouped, own - results, expression)
 
     conditions = tuple(over_results(c) for c in clauses.having)
     relation = join_values(
         context,
-        found.relation,
+        grouped.relation,
         clauses.values,
         StateInput(),
         compiler.block,
@@ -144,12 +145,12 @@ def groups_of(
         having=conditions,
         items=tuple(Item(field=context.field_for(e, n), expr=e) for n, e in outputs),
         sorted_by=tuple(None if e is None else over_results(e) for e in clauses.sorted_by),
-        counts=frozenset(found.results[c].id for c in clauses.calls if c.function == "COUNT"),
+        counts=frozenset(grouped.results[c].id for c in clauses.calls if c.function == "COUNT"),
     )
 
 
 def _check_own(context: Context, rows: Rows, groups: GroupingSets, clauses: _Clauses) -> None:
-    """Refuse columns of a block around in a query that is ``called`` something, which WHERE alone compares."""
+    """Refuse columns of an outer block outside WHERE, if ``rows.called`` is set."""
     if rows.scope.parent is None or not rows.called:
         return
     own = {f.id for f in rows.relation.fields} | {f.id for value in clauses.values.values() for f in value.fields}
@@ -188,7 +189,7 @@ def _aggregated(
     outer = _outer_fields(relation, (*groups.keys, *calls))
     key_fields = tuple(column_for(context, k, computed, apart=outer) for k in groups.keys)
     by_keys, several = computed, len(groups.sets) > 1
-    if several:  # what is aggregated does not become NULL in a set, so that it is a column of its own
+    if several:  # a grouping set makes keys NULL, but not arguments, so an argument needs its own column
         computed = []
     items = _calls(context, clauses, computed, apart=(*outer, *key_fields) if several else outer)
     if computed or by_keys:
@@ -220,7 +221,7 @@ def _aggregated(
 
 
 def _outer_fields(relation: Relation, expressions: Iterable[Expr]) -> tuple[Field, ...]:
-    """The columns of a block around that ``expressions`` over ``relation`` read."""
+    """Return the columns of an outer block that ``expressions`` over ``relation`` read."""
     own = {f.id for f in relation.fields}
     return tuple(f for e in expressions for f in fields_of(e) if f.id not in own)
 
@@ -228,7 +229,7 @@ def _outer_fields(relation: Relation, expressions: Iterable[Expr]) -> tuple[Fiel
 def _calls(
     context: Context, clauses: _Clauses, computed: list[Item], *, apart: tuple[Field, ...]
 ) -> tuple[AggregateItem, ...]:
-    """The aggregate calls over columns; those that have to be ``computed`` are added there."""
+    """Return the aggregate calls over columns; append to ``computed`` what is not a column yet."""
     names = {e: n for n, e in reversed(clauses.selected) if isinstance(e, AggregateCallExpr)}
 
     return tuple(
@@ -245,7 +246,10 @@ def _calls(
 
 
 def _over_results(context: Context, select: exp.Select, found: _Grouped, lost: set[int], expression: Expr) -> Expr:
-    """``expression`` over the columns of the aggregate; SqlError if it reads a column that is ``lost`` below that."""
+    """Rewrite ``expression`` to read the aggregate's columns; raise SqlError if it reads a column in ``lost``.
+
+    These are columns that the aggregate reads, but does not return.
+    """
 
     def change(e: Expr) -> Expr | None:
         if isinstance(e, Call) and is_grouping_call(e):
@@ -267,7 +271,10 @@ def _over_results(context: Context, select: exp.Select, found: _Grouped, lost: s
 def _expanded(
     context: Context, groups: GroupingSets, keys: tuple[Field, ...], relation: Relation, block: str
 ) -> tuple[Relation, tuple[Field, ...], Field]:
-    """``relation`` with a copy of its rows for each set, the fields that the ``keys`` are there, and the set's id."""
+    """Copy the rows of ``relation`` once per grouping set.
+
+    Returns the relation, its fields for ``keys``, and the field of the set's id.
+    """
     items = tuple(Item(field=context.field(f.name, f.type.as_nullable()), expr=Ref(field=f)) for f in keys)
     expand = Expand(
         input=relation,

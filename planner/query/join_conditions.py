@@ -1,7 +1,7 @@
-"""Sub-queries in ON of inner joins, which mean the same in WHERE, where they can be compiled.
+"""Moves sub-queries from ON of inner joins to WHERE, where they mean the same and can be compiled.
 
-They are moved in the syntax tree, before anything asks which sub-queries become joins. Not from below a RIGHT or FULL
-JOIN, which adds rows that the condition is not asked of.
+The move happens in the syntax tree, before other modules decide which sub-queries become joins. Conditions below a
+RIGHT or FULL JOIN stay, because that join adds rows to which the condition does not apply.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from sqlglot import exp
 
 
 def move_to_where(query: exp.Query) -> None:
-    """Move the conditions with sub-queries from ON of inner joins of all blocks of ``query`` to their WHERE."""
+    """Move conditions with sub-queries from ON of inner joins to WHERE, in all blocks of ``query``."""
     for select in query.find_all(exp.Select):
         for join in _movable(select):
             parts = list(_parts(join.args.get("on")))
@@ -23,8 +23,8 @@ def move_to_where(query: exp.Query) -> None:
             join.set("on", _all_of(kept) if kept else None)
             join.set("kind", join.args.get("kind") if kept else "CROSS")
             where = select.args.get("where")
-            given = [] if where is None else [where.this]
-            select.set("where", exp.Where(this=_all_of([*map(_closed, given), *moved])))
+            present = [] if where is None else [where.this]
+            select.set("where", exp.Where(this=_all_of([*map(_closed, present), *moved])))
 
 
 def _movable(select: exp.Select) -> Iterator[exp.Join]:
@@ -49,7 +49,7 @@ def _closed(node: exp.Expr) -> exp.Expr:
 
 
 def _all_of(parts: list[exp.Expr]) -> exp.Expr:
-    found = parts[0]
+    conjunction = parts[0]
     for part in parts[1:]:
-        found = exp.And(this=found, expression=part)
-    return found
+        conjunction = exp.And(this=conjunction, expression=part)
+    return conjunction

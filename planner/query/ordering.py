@@ -1,9 +1,10 @@
-"""ORDER BY, LIMIT, OFFSET and FETCH, of a block and of what stands in parentheses or joins blocks.
+"""ORDER BY, LIMIT, OFFSET and FETCH of a block, of a query in parentheses, and of a set operation.
 
-In a stream they are the first numbers of all rows, so there is no order without a limit (Flink's SortLimit and Limit);
-below the top, an order alone is left out.
-Owns what a sort key may be: the position of an output column, its name or alias, which hides a column of FROM, or an
-expression. As in Flink, NULLs are smaller than everything else unless NULLS FIRST or LAST says otherwise.
+A stream compiles them to row numbers with an upper limit (Flink's SortLimit and Limit), so it has no order without
+LIMIT. Below the top of a query, a stream drops an order without a limit.
+
+A sort key is a position in the output, the name or alias of an output column, or an expression. An output name hides a
+column of FROM. As in Flink, NULLs sort below all other values unless NULLS FIRST or LAST is given.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ _UNSORTABLE = (*UNSORTABLE, "NULL", "INTERVAL")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SortKeys:
-    """What ORDER BY lists, by its ``nodes``: for each a position in the SELECT list, or an expression.
+    """The keys of ORDER BY, with their ``nodes``: for each a position in the SELECT list, or an expression.
 
-    Names that the SELECT list gives are replaced in the expressions by what they stand for.
+    In the expressions, names from the SELECT list are replaced by the expressions that they stand for.
     """
 
     nodes: tuple[exp.Ordered, ...]
@@ -46,19 +47,19 @@ class SortKeys:
 def listed(
     context: Context, select: exp.Select, translator: Translator, keys: SortKeys
 ) -> tuple[tuple[Item, ...], tuple[Expr | None, ...]]:
-    """The items of the SELECT list of a block that does not group, and its sort keys."""
+    """Return the items of the SELECT list of a block that does not group, and its sort keys."""
     items = tuple(Item(field=context.field_for(e, n), expr=e) for n, e in projections(context, select, translator))
     in_order = replace(translator, clause="ORDER BY")
     return items, tuple(None if node is None else in_order.expression(node) for node in keys.expressions)
 
 
 def is_ordered(node: exp.Expr) -> bool:
-    """Whether ORDER BY, LIMIT, OFFSET or FETCH stand at the end of ``node``."""
+    """Return True if ORDER BY, LIMIT, OFFSET or FETCH stands at the end of ``node``."""
     return any(node.args.get(key) for key in CLAUSES)
 
 
 def sort_keys(context: Context, node: exp.Expr) -> SortKeys:
-    """The sort keys of ``node``: positions in its SELECT list, or expressions in which none of its aliases is left."""
+    """Return the sort keys of ``node``: positions in its SELECT list, or expressions with all aliases replaced."""
     clause = node.args.get("order")
     if clause is None:
         return SortKeys(nodes=(), positions=(), expressions=())
@@ -82,7 +83,7 @@ def sort_keys(context: Context, node: exp.Expr) -> SortKeys:
 
 
 def _aliases(select: exp.Select) -> Iterator[tuple[str, exp.Expr]]:
-    """The names that the SELECT list gives its columns, as far as it spells them out."""
+    """Yield the names of the SELECT list that are spelled out, with their expressions; ``*`` yields nothing."""
     for node in select.expressions:
         if isinstance(node, exp.Alias):
             yield node.alias, node.this
@@ -94,13 +95,13 @@ def _without_aliases(context: Context, key: exp.Expr, aliases: Sequence[tuple[st
     def meant(node: exp.Column) -> exp.Expr:
         if node.args.get("table") is not None:
             return node
-        found = list(dict.fromkeys(expression for name, expression in aliases if name == node.name))
-        if len(found) > 1:
-            message = f"'{node.name}' in ORDER BY is ambiguous: {len(found)} columns of the query are called so"
+        candidates = list(dict.fromkeys(expression for name, expression in aliases if name == node.name))
+        if len(candidates) > 1:
+            message = f"'{node.name}' in ORDER BY is ambiguous: {len(candidates)} columns of the query are called so"
             raise context.source.error(message, offset_of(node), "give them different aliases")
-        return found[0].copy() if found else node
+        return candidates[0].copy() if candidates else node
 
-    # Only the names that were written are looked up, not those inside what they stand for.
+    # Only names in the key itself are replaced, never names inside a replacement.
     copied = key.copy()
     for column in list(copied.find_all(exp.Column)):
         replacement = meant(column)
@@ -119,10 +120,10 @@ def over_select(
     keys: SortKeys,
     expressions: Sequence[Expr | None],
 ) -> Relation:
-    """``relation`` sorted and cut: ``listed``, the SELECT list of ``node``, or its distinct rows.
+    """Sort and limit ``relation``, which is ``listed``, the SELECT list of ``node``, or its distinct rows.
 
-    ``expressions`` are the translated sort keys. What is sorted by and not selected is computed beside the SELECT list
-    and dropped after the sort.
+    ``expressions`` are the translated sort keys. A sort key that is not selected becomes a hidden column, which is
+    dropped after the sort.
     """
     hidden: list[Item] = []
     fields = []
@@ -130,22 +131,22 @@ def over_select(
         if position is not None or expression is None:
             fields.append(at_position(context, ordered, position or 0, relation.fields))
             continue
-        found = next((i for i in (*listed.items, *hidden) if i.expr == expression), None)
-        if found is None and relation is not listed:
+        item = next((i for i in (*listed.items, *hidden) if i.expr == expression), None)
+        if item is None and relation is not listed:
             message = "with SELECT DISTINCT, ORDER BY takes what is selected only"
             raise context.source.error(message, offset_of(ordered), "select it as well, or order by a selected column")
-        if found is None:
+        if item is None:
             name = expression.field.name if isinstance(expression, Ref) else ""
-            found = Item(field=context.field(name, expression.type), expr=expression)
-            hidden.append(found)
-        fields.append(found.field)
+            item = Item(field=context.field(name, expression.type), expr=expression)
+            hidden.append(item)
+        fields.append(item.field)
     below = replace(listed, items=(*listed.items, *hidden)) if hidden else relation
     block = listed.block
     return _without(hidden, relation.fields, _sorted(context, node, below, keys, fields, block), block)
 
 
 def over_output(context: Context, node: exp.Expr, relation: Relation, block: str) -> Relation:
-    """The result of ``node``, such as a UNION, sorted by its own columns and cut."""
+    """Sort the result of ``node``, such as a UNION, by its own columns, and limit it."""
     if not is_ordered(node):
         return relation
     keys = sort_keys(context, node)
@@ -169,7 +170,7 @@ def over_output(context: Context, node: exp.Expr, relation: Relation, block: str
 
 
 def at_position(context: Context, ordered: exp.Ordered, position: int, fields: tuple[Field, ...]) -> Field:
-    """The column that ORDER BY names by its ``position``, from 0; SqlError if there is none."""
+    """Return the column that ORDER BY selects by ``position``, counted from 0; raise SqlError if there is none."""
     if 0 <= position < len(fields):
         return fields[position]
     message = f"ORDER BY {position + 1} names no column: the query has {len(fields)}"
@@ -183,7 +184,7 @@ def _sorted(
     if not context.batch and node.args.get("limit") is not None:
         return first_of_each(context, node, relation, keys, fields, (), block)
     if not context.batch and node.args.get("offset") is None:
-        return relation  # whoever reads a stream, reads it as it comes
+        return relation  # readers of a stream get its rows in the order of arrival
     offset, limit = _rows(context, node)
     return Sort(
         input=relation,
@@ -221,11 +222,14 @@ def first_of_each(
     partition: tuple[Field, ...],
     block: str,
 ) -> Relation:
-    """The rows of each ``partition`` that LIMIT and OFFSET of ``node`` keep, ordered by ``fields`` as ``keys`` say."""
+    """Return the rows of each ``partition`` that LIMIT and OFFSET of ``node`` keep, ordered by ``fields``.
+
+    ``keys`` give the direction of each field.
+    """
     offset, limit = _rows(context, node)
     assert limit is not None
     order = _order(context, keys, fields)
-    if limit == 0:  # no number is that of a row, which needs no state
+    if limit == 0:  # no row is kept, so no state is needed
         return filtered(relation, (literal("FALSE", BOOLEAN),), block)
     return RowNumber(
         input=relation,
@@ -250,7 +254,7 @@ def _without(hidden: Sequence[Item], fields: tuple[Field, ...], relation: Relati
 
 
 def _rows(context: Context, node: exp.Expr) -> tuple[int, int | None]:
-    """The number of rows to skip, and the number to keep, None for all."""
+    """Return the number of rows to skip, and the number of rows to keep, or None for all."""
     skipped, kept = node.args.get("offset"), node.args.get("limit")
     offset, limit = 0, None
     if skipped is not None:

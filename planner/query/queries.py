@@ -1,4 +1,4 @@
-"""Queries: SELECT blocks, set operations, WITH and views become relations."""
+"""Queries: compiles SELECT blocks, set operations, WITH and views to relations."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def build_query(context: Context, environment: Environment, node: exp.Expr) -> R
 
 
 def build_view(context: Context, view: CreateView) -> Relation:
-    """The relation of a view's query, under the view's column names."""
+    """Return the relation of a view's query, under the view's column names."""
     return view_relation(_compiler(context, Environment(block=view.name)), view)
 
 
@@ -75,7 +75,7 @@ def _body(compiler: QueryCompiler, node: exp.Expr) -> Relation:
 
 
 def _with(context: Context, environment: Environment, node: exp.Expr) -> Environment:
-    """``environment`` with the CTEs that ``node`` declares."""
+    """Return ``environment`` with the CTEs that ``node`` declares."""
     clause = node.args.get("with_")
     if clause is None:
         return environment
@@ -85,6 +85,6 @@ def _with(context: Context, environment: Environment, node: exp.Expr) -> Environ
         if not isinstance(cte.this, exp.Query):
             raise context.source.error("expected a query in WITH", offset_of(cte), "write name AS (SELECT ...)")
         columns = tuple(c.name for c in cte.args["alias"].args.get("columns") or ())
-        known = Cte(query=cte.this, columns=columns, environment=environment)
-        environment = replace(environment, ctes={**environment.ctes, cte.alias: known})
+        declared = Cte(query=cte.this, columns=columns, environment=environment)
+        environment = replace(environment, ctes={**environment.ctes, cte.alias: declared})
     return environment

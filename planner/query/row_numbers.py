@@ -1,8 +1,8 @@
-"""ROW_NUMBER() OVER (PARTITION BY ... ORDER BY ...): the number of each row, of which a condition keeps the first.
+"""ROW_NUMBER() OVER (PARTITION BY ... ORDER BY ...), of which a condition keeps the first rows.
 
-A condition above says up to which number the rows of each partition are kept
-(:class:`hintplan.planner.relations.RowNumber`), as in Flink's Top-N. The processing time is the order of arrival. What
-else a batch job computes OVER rows is in :mod:`hintplan.planner.query.window_functions`.
+The condition above it limits the number of rows that each partition keeps
+(:class:`hintplan.planner.relations.RowNumber`), as in Flink's Top-N. Ordering by processing time means the order of
+arrival. :mod:`hintplan.planner.query.window_functions` compiles the other window functions of batch jobs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _EXAMPLE = "SELECT ... FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER B
 def numbered(
     context: Context, window: exp.Window, relation: Relation, translator: Translator
 ) -> tuple[Relation, Field]:
-    """``relation`` with the number that ``window``, a ROW_NUMBER(), asks for, and the field that holds it."""
+    """Add the number that ``window``, a ROW_NUMBER(), computes; return the relation and the field of the number."""
     source, offset = context.source, offset_of(window)
     if window.args.get("spec") is not None or window.this.expressions:
         what = "arguments" if window.this.expressions else "frame of rows"
@@ -47,7 +47,7 @@ def numbered(
 
 
 def partitioned(context: Context, window: exp.Window, translator: Translator) -> tuple[list[Expr], list[Expr]]:
-    """What ``window`` orders and what it partitions by."""
+    """Return the sort keys and the partition keys of ``window``."""
     clause = window.args.get("order")
     nodes = () if clause is None else clause.expressions
     for node in nodes:
@@ -60,26 +60,26 @@ def partitioned(context: Context, window: exp.Window, translator: Translator) ->
 
 
 def sort_items(window: exp.Window, fields: list[Field]) -> list[SortItem]:
-    """The order of ``window``, by the first of ``fields``."""
+    """Return the order of ``window``, whose sort keys are the first of ``fields``."""
     clause = window.args.get("order")
     nodes = () if clause is None else clause.expressions
     return [_sort_item(node, field) for node, field in zip(nodes, fields, strict=False)]
 
 
 def _sortable(context: Context, node: exp.Expr, translator: Translator) -> Expr:
-    found = translator.expression(node)
-    if found.type.root in (*UNSORTABLE, "NULL"):
-        message = f"ORDER BY does not take {found.type.as_nullable()}"
+    expression = translator.expression(node)
+    if expression.type.root in (*UNSORTABLE, "NULL"):
+        message = f"ORDER BY does not take {expression.type.as_nullable()}"
         raise context.source.error(message, offset_of(node), "order by scalar columns")
-    return found
+    return expression
 
 
 def _comparable(context: Context, node: exp.Expr, translator: Translator) -> Expr:
-    found = translator.expression(node)
-    if found.type.root in ("NULL", "INTERVAL"):
-        message = f"PARTITION BY does not take {found.type.as_nullable()}"
+    expression = translator.expression(node)
+    if expression.type.root in ("NULL", "INTERVAL"):
+        message = f"PARTITION BY does not take {expression.type.as_nullable()}"
         raise context.source.error(message, offset_of(node), "leave it out")
-    return found
+    return expression
 
 
 def _sort_item(node: exp.Ordered, field: Field) -> SortItem:
@@ -87,7 +87,7 @@ def _sort_item(node: exp.Ordered, field: Field) -> SortItem:
 
 
 def with_columns(context: Context, relation: Relation, wanted: list[Expr]) -> tuple[Relation, list[Field]]:
-    """``relation``, with columns for those of ``wanted`` that are none, and the fields of all."""
+    """Add a column to ``relation`` for each expression in ``wanted`` that is not a column; also return all fields."""
     own = {f.id for f in relation.fields}
     present = [e.field if isinstance(e, Ref) and e.field.id in own else None for e in wanted]
     added = [Item(field=context.field("", e.type), expr=e) for e, f in zip(wanted, present, strict=True) if f is None]
@@ -101,7 +101,7 @@ def with_columns(context: Context, relation: Relation, wanted: list[Expr]) -> tu
 def _ordered(
     context: Context, window: exp.Window, relation: Relation, items: list[SortItem], partition: list[Field]
 ) -> tuple[Relation, Field]:
-    """``relation`` with the number of each row by ``items``, and the field that holds it."""
+    """Add the number of each row of ``relation`` by ``items``; return the relation and the field of the number."""
     source, place = context.source, offset_of(window)
     arrival = [is_processing_time(relation, item.field.id) for item in items]
     if context.batch and any(arrival):
@@ -117,7 +117,7 @@ def _ordered(
             order.setdefault(item.field.id, item)
     first, latest = items[0], arrival[-1] and items[-1].descending
     is_time = arrival[0] or (
-        is_row_time(context, relation, first.field) and first.nulls_first != first.descending  # NULL is before all
+        is_row_time(context, relation, first.field) and first.nulls_first != first.descending  # NULLs sort lowest
     )
     number = context.field(window.parent.alias if isinstance(window.parent, exp.Alias) else "", _NUMBER)
     return RowNumber(

@@ -1,4 +1,4 @@
-"""Names and positions of the SELECT list where Flink does not know them, and what is to be written instead."""
+"""Refuses names and positions of the SELECT list where Flink does not accept them, and suggests a replacement."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _AS = re.compile(r"\s+AS$", re.IGNORECASE)
 
 
 def refuse_aliases(source: Source, scope: Scope, select: exp.Select, node: exp.Expr, clause: str) -> None:
-    """SqlError for a name in ``node``, of GROUP BY or HAVING, that is no column and an alias of the SELECT list."""
+    """Raise SqlError for a name in GROUP BY or HAVING that is an alias of the SELECT list and not a column."""
     aliases = {e.alias: e for e in select.expressions if isinstance(e, exp.Alias)}
     for column in _columns(node):
         item = aliases.get(column.name)
@@ -30,7 +30,7 @@ def refuse_aliases(source: Source, scope: Scope, select: exp.Select, node: exp.E
 
 
 def instead_of_position(source: Source, select: exp.Select, position: int) -> str:
-    """The advice for GROUP BY with a number that was meant to be a position of the SELECT list."""
+    """Return the advice for a number in GROUP BY that was meant as a position in the SELECT list."""
     item = select.expressions[position - 1] if 0 < position <= len(select.expressions) else None
     instead = "repeat the expression there"
     if isinstance(item, exp.Alias):
@@ -41,7 +41,10 @@ def instead_of_position(source: Source, select: exp.Select, position: int) -> st
 
 
 def _written(source: Source, item: exp.Alias) -> str:
-    """The text of what has the alias, in one line; parentheses that it begins with leave no trace in the tree."""
+    """Return the source text of the aliased expression on one line.
+
+    Leading parentheses are added by count, because the syntax tree does not record them.
+    """
     text = source.text[offset_of(item.this) : offset_of(item.args["alias"])].rstrip()
     text = " ".join(_AS.sub("", text).split())
     return "(" * (text.count(")") - text.count("(")) + text

@@ -1,6 +1,6 @@
 """A SELECT block, compiled in SQL's order: FROM, WHERE, GROUP BY, HAVING, SELECT, DISTINCT, ORDER BY.
 
-Everything that a block can say and that is not compiled is refused here.
+This module refuses every construct of a block that it does not compile.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _CLAUSES = (
 
 
 def compile_select(compiler: QueryCompiler, select: exp.Select) -> Relation:
-    """The relation of one SELECT, under the names of its SELECT list; FollowUp if errors in it were taken down."""
+    """Compile one SELECT to a relation with the names of its SELECT list; raise FollowUp if it recorded errors."""
     with compiler.context.source.problems.whole():
         return _compiled(compiler, select)
 
@@ -76,25 +76,25 @@ def _compiled(compiler: QueryCompiler, select: exp.Select) -> Relation:
     with context.source.problems.going_on():
         hints = block_hints(context, environment, select, aggregates=aggregated)
     if select.args.get("from_") is None:
-        found = without_from(compiler, select)
+        source = without_from(compiler, select)
     else:
-        found = from_clause.build_from(compiler, select, hints, compiler.outer)
-    relation = found.relation
+        source = from_clause.build_from(compiler, select, hints, compiler.outer)
+    relation = source.relation
     with context.source.problems.going_on():
-        relation = apply_where(compiler, found, select, hints, aggregates=aggregated)
-    translator = clause_translator(context, found.scope, "SELECT")
+        relation = apply_where(compiler, source, select, hints, aggregates=aggregated)
+    translator = clause_translator(context, source.scope, "SELECT")
     values = {} if groups else compiler.values(translator, sub_queries_in(select.expressions))
     of_joins = of_aggregate = UnnamedInput
     if aggregated:  # sub-queries become joins below or above the aggregate, which alone has the input's name
-        of_aggregate = StateInput(name=found.name, hint=hints.of(found.name))
+        of_aggregate = StateInput(name=source.name, hint=hints.of(source.name))
     elif values and not joins_in_where(select):
-        of_joins = StateInput(name=found.name, hint=hints.of(found.name))
+        of_joins = StateInput(name=source.name, hint=hints.of(source.name))
     warn_of_unused(context, hints, select)
     if values:
         relation = join_values(context, relation, values, of_joins, block)
     keys = ordering.sort_keys(context, select)
     if groups:
-        rows = grouping.Rows(relation=relation, scope=found.scope, state=of_aggregate)
+        rows = grouping.Rows(relation=relation, scope=source.scope, state=of_aggregate)
         relation, items, sorted_by = grouping.build(compiler, select, rows, keys)
         of_aggregate = UnnamedInput
     else:
@@ -111,9 +111,9 @@ def _compiled(compiler: QueryCompiler, select: exp.Select) -> Relation:
 
 
 def _values_written_out(select: exp.Select) -> exp.Select:
-    """``select`` without IN, ANY and ALL of sub-queries that would have to be joins, and cannot: they are values."""
-    compared = (each for each in select.find_all(exp.In, exp.Any, exp.All))
-    if not any(each.args.get("query") or isinstance(each.this, exp.Query) for each in compared):
+    """Rewrite IN, ANY and ALL of sub-queries as values where they would have to become joins but cannot."""
+    compared = (child for child in select.find_all(exp.In, exp.Any, exp.All))
+    if not any(child.args.get("query") or isinstance(child.this, exp.Query) for child in compared):
         return select
 
     def is_one(node: exp.Expr) -> bool:
@@ -123,37 +123,37 @@ def _values_written_out(select: exp.Select) -> exp.Select:
         return written_out(node, is_aggregate, is_one)
 
     def condition(node: exp.Expr, *, joins: bool) -> exp.Expr:
-        """``node``, which stands below AND, and below OR unless it ``joins``."""
+        """Rewrite ``node``, a part of WHERE; ``joins`` is False below OR."""
         if isinstance(node, exp.And | exp.Or | exp.Paren):
-            found = node.copy()
+            rewritten = node.copy()
             for key in ("this", "expression"):
                 if node.args.get(key) is not None:
-                    found.set(key, condition(node.args[key], joins=joins and not isinstance(node, exp.Or)))
-            return found
+                    rewritten.set(key, condition(node.args[key], joins=joins and not isinstance(node, exp.Or)))
+            return rewritten
         if isinstance(node, exp.In) or (joins and joined_sub_query(node)):
             return looked_for(node)
         return value(node)
 
     def looked_for(node: exp.Expr) -> exp.Expr:
-        """``node``, which is no value, with that written out which it looks for."""
+        """Rewrite only the left operand of ``node``, since the node itself is not a value."""
         if isinstance(node, exp.Exists) or not isinstance(node.this, exp.Expr) or node.this.find(exp.Query) is None:
             return node
-        found = node.copy()
-        found.set("this", looked_for(node.this) if isinstance(node, exp.Not | exp.Paren) else value(node.this))
-        return found
+        rewritten = node.copy()
+        rewritten.set("this", looked_for(node.this) if isinstance(node, exp.Not | exp.Paren) else value(node.this))
+        return rewritten
 
-    found = exp.Select(**select.args)
-    found.set("expressions", [value(each) for each in select.expressions])
+    rewritten = exp.Select(**select.args)
+    rewritten.set("expressions", [value(child) for child in select.expressions])
     for key in ("where", "having"):
         clause = select.args.get(key)
         if clause is not None:
             new = condition(clause.this, joins=True) if key == "where" else value(clause.this)
-            found.set(key, type(clause)(this=new))
-    return found
+            rewritten.set(key, type(clause)(this=new))
+    return rewritten
 
 
 def _qualified(select: exp.Select, relation: Relation, translator: Translator, block: str) -> Relation:
-    """The rows for which QUALIFY is true, which asks for their numbers, also by the names that SELECT gives them."""
+    """Return the rows for which QUALIFY is true. The condition can use aliases of window functions."""
     qualify = select.args.get("qualify")
     if qualify is None:
         return relation
@@ -165,19 +165,19 @@ def _qualified(select: exp.Select, relation: Relation, translator: Translator, b
         if translator.scope.find(None, node.name):
             message = f"'{node.name}' in QUALIFY is a column and an alias"
             raise translator.source.error(message, offset_of(node), "give the number another alias")
-        found: exp.Expr = named[node.name].copy()
-        return found
+        expression: exp.Expr = named[node.name].copy()
+        return expression
 
-    asked = qualify.this.transform(meant)
-    if asked.find(exp.Window) is None:
+    qualified = qualify.this.transform(meant)
+    if qualified.find(exp.Window) is None:
         message = "QUALIFY asks for a number of each row"
         raise translator.source.error(message, offset_of(qualify), "write WHERE, or ROW_NUMBER() OVER (...) <= 3")
-    condition = replace(translator, clause="QUALIFY").condition(asked)
+    condition = replace(translator, clause="QUALIFY").condition(qualified)
     return filtered(relation, conjuncts(condition), block)
 
 
 def _distinct(context: Context, select: exp.Select, listed: Calc, state: StateInput) -> Relation:
-    """The SELECT list, without duplicates if the block says DISTINCT."""
+    """Return the SELECT list, without duplicates if the block has DISTINCT."""
     distinct = select.args.get("distinct")
     if distinct is None:
         return listed

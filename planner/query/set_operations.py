@@ -1,9 +1,9 @@
 """UNION, INTERSECT and EXCEPT.
 
-UNION puts the rows of several queries one after the other, their columns converted to common types. INTERSECT and
-EXCEPT are the distinct rows of one query that are, or are not, among those of another: semi and anti joins over all
-columns, for which two NULLs are the same, of rows without duplicates. With ALL, duplicates are counted, on both sides
-in one aggregate, and each row is repeated as often as is left of it.
+UNION concatenates the rows of several queries, with their columns converted to common types. INTERSECT and EXCEPT
+return the distinct rows of one query that are, or are not, among the rows of another. They become semi and anti joins
+of distinct rows over all columns, and two NULLs count as equal. With ALL, one aggregate counts the duplicates on both
+sides, and each row is repeated as often as the counts require.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _REPEATED = DataType(root="ARRAY", children=(BOOLEAN,))
 
 
 def union(compiler: QueryCompiler, node: exp.Union) -> Relation:
-    """The relation of a chain of UNIONs of one kind."""
+    """Compile a chain of UNIONs of one kind (ALL or DISTINCT)."""
     context, environment = compiler.context, compiler.environment
     _read(context, node)
     distinct = bool(node.args.get("distinct"))
@@ -66,27 +66,27 @@ def union(compiler: QueryCompiler, node: exp.Union) -> Relation:
 
 
 def _compiled(compiler: QueryCompiler, parts: list[exp.Expr]) -> list[Relation]:
-    """The relations of ``parts``; FollowUp after the last of them if one has errors."""
+    """Compile all ``parts``; raise FollowUp after the last of them if one has errors."""
     problems = compiler.context.source.problems
-    found: list[Relation] = []
+    relations: list[Relation] = []
     with problems.whole():
         for part in parts:
             with problems.going_on():
-                found.append(compiler.query(part))
-    return found
+                relations.append(compiler.query(part))
+    return relations
 
 
 def _common_fields(context: Context, branches: list[Relation], name: str, offset: int) -> tuple[Field, ...]:
-    """The fields of a set operation: the names of its first branch, in types that hold the values of all."""
+    """Return the fields of a set operation: the names of the first branch, in the common types of all branches."""
     fields: list[Field] = []
     for i, columns in enumerate(zip(*(b.fields for b in branches), strict=True)):
-        found = common_type([c.type for c in columns])
-        if found is None or found == NULL:
+        common = common_type([c.type for c in columns])
+        if common is None or common == NULL:
             types = " and ".join(dict.fromkeys(str(c.type.as_nullable()) for c in columns))
             raise context.source.error(
                 f"column {i + 1} of {name} has the types {types}", offset, "convert them with CAST"
             )
-        fields.append(context.field(columns[0].name, found))
+        fields.append(context.field(columns[0].name, common))
     return tuple(fields)
 
 
@@ -98,22 +98,22 @@ def _read(context: Context, node: exp.SetOperation) -> None:
 
 
 def _branches(context: Context, node: exp.Union, distinct: bool) -> list[exp.Expr]:
-    """The inputs of a chain of UNIONs of one kind, none of which has a clause of its own."""
+    """Return the inputs of a chain of UNIONs of one kind; a nested UNION with clauses of its own is an input."""
     if node.args.get("with_"):
         return [node.this, node.expression]
-    found: list[exp.Expr] = []
+    branches: list[exp.Expr] = []
     for side in (node.this, node.expression):
         same = isinstance(side, exp.Union) and bool(side.args.get("distinct")) == distinct
         if same and clauses_of(side) <= {"this", "expression", "distinct"}:
             _read(context, side)
-            found += _branches(context, side, distinct)
+            branches += _branches(context, side, distinct)
         else:
-            found.append(side)
-    return found
+            branches.append(side)
+    return branches
 
 
 def intersection(compiler: QueryCompiler, node: exp.SetOperation) -> Relation:
-    """The relation of ``left INTERSECT [ALL] right`` or ``left EXCEPT [ALL] right``."""
+    """Compile ``left INTERSECT [ALL] right`` or ``left EXCEPT [ALL] right``."""
     context = compiler.context
     source, offset = context.source, offset_of(node.expression)
     _read(context, node)
@@ -149,7 +149,7 @@ def intersection(compiler: QueryCompiler, node: exp.SetOperation) -> Relation:
 def _counted(
     context: Context, sides: tuple[Relation, Relation], fields: tuple[Field, ...], offset: int, block: str
 ) -> Aggregate:
-    """The distinct rows of both ``sides``, as ``fields``, with the number of times that either side has them."""
+    """Return the distinct rows of both ``sides``, as ``fields``, with the number of occurrences on either side."""
     marks = tuple(context.field("", BOOLEAN) for _ in sides)
     inputs = []
     for side in sides:
@@ -175,7 +175,7 @@ def _counted(
 
 
 def _repeated(context: Context, counted: Aggregate, *, is_except: bool) -> Unnest:
-    """Each row of ``counted`` as often as both sides have it, or as often as the left one has it more."""
+    """Repeat each row of ``counted`` by the smaller of its two counts; for EXCEPT, by their difference."""
     ours, theirs = (Ref(field=each.field) for each in counted.calls)
     if is_except:
         condition, times = call(">", (ours, theirs), BOOLEAN, 0), call("-", (ours, theirs), BIGINT, 0)
@@ -199,7 +199,7 @@ def _repeated(context: Context, counted: Aggregate, *, is_except: bool) -> Unnes
 
 
 def _distinct(relation: Relation, offset: int, block: str) -> Aggregate:
-    """The rows of ``relation`` without duplicates."""
+    """Return the rows of ``relation`` without duplicates."""
     return Aggregate(
         input=relation,
         keys=relation.fields,

@@ -1,4 +1,4 @@
-"""What becomes of the sub-queries of a block, told by the syntax tree: semi and anti joins, or values."""
+"""Decides from the syntax tree whether a sub-query of a block becomes a semi or anti join, or a value."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from hintplan.planner.translation.scope import Input
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubQuery:
-    """``[value] [NOT] IN/EXISTS (query)``: the rows for which a row of the query is ``value``, or none if ``negated``.
+    """A condition ``[value] [NOT] IN/EXISTS (query)`` that becomes a semi join, or an anti join if it is ``negated``.
 
-    ``operator`` is what a row is found by: ``v > ANY (query)`` asks for a row with ``v > row``, ``v > ALL (query)``
-    that there is none with ``v <= row``.
+    ``operator`` compares ``value`` with a row of the query. ``v > ANY (query)`` is true if a row exists with ``v >
+    row``. ``v > ALL (query)`` is true if no row exists with ``v <= row``.
     """
 
     query: exp.Expr
@@ -33,7 +33,7 @@ class SubQuery:
 
 
 def is_grouped(select: exp.Select) -> bool:
-    """Whether the block aggregates; SELECT DISTINCT alone does not count."""
+    """Return True if the block aggregates; SELECT DISTINCT alone does not count."""
     if select.args.get("group") is not None:
         return True
     clauses = [*select.expressions, *([select.args["having"]] if select.args.get("having") else [])]
@@ -43,7 +43,7 @@ def is_grouped(select: exp.Select) -> bool:
 def _has_aggregate(node: exp.Expr) -> bool:
     if isinstance(node, exp.Query):
         return False
-    if isinstance(node, exp.Window):  # the function itself is of a window's rows, what it reads may be of groups
+    if isinstance(node, exp.Window):  # the function aggregates a window; only its operands may aggregate groups
         call = node.this.this if isinstance(node.this, exp.Filter) else node.this
         read = [child for child in node.iter_expressions() if child is not node.this]
         return any(map(_has_aggregate, (*call.iter_expressions(), *read)))
@@ -53,25 +53,25 @@ def _has_aggregate(node: exp.Expr) -> bool:
 
 
 def has_grouping_sets(select: exp.Select) -> bool:
-    """Whether the block groups by GROUPING SETS, CUBE or ROLLUP."""
+    """Return True if the block groups by GROUPING SETS, CUBE or ROLLUP."""
     group = select.args.get("group")
     sets = exp.GroupingSets | exp.Cube | exp.Rollup
     return group is not None and any(isinstance(each, sets) for each in group.expressions)
 
 
 def is_one_group(query: exp.Expr) -> bool:
-    """Whether ``query`` aggregates without GROUP BY, so that it has one row."""
+    """Return True if ``query`` aggregates without GROUP BY, so that it has one row."""
     query = without_parentheses(query)
     return isinstance(query, exp.Select) and query.args.get("group") is None and is_grouped(query)
 
 
 def is_one_row(query: exp.Expr) -> bool:
-    """Whether ``query`` is such an aggregate, and its LIMIT and OFFSET keep the row."""
+    """Return True if ``query`` aggregates without GROUP BY, and its LIMIT and OFFSET keep the row."""
     return is_one_group(query) and keeps_a_row(without_parentheses(query))
 
 
 def keeps_a_row(query: exp.Expr) -> bool:
-    """Whether OFFSET and LIMIT of ``query`` keep a row if it has one."""
+    """Return True if OFFSET and LIMIT of ``query`` keep at least one row of a non-empty result."""
     skipped, limit = query.args.get("offset"), query.args.get("limit")
     if skipped is not None and _number(skipped.expression) != 0:
         return False
@@ -84,14 +84,14 @@ def _number(node: exp.Expr) -> int:
 
 
 def without_parentheses(query: exp.Expr) -> exp.Expr:
-    """``query`` without parentheses around it that have no clause of their own."""
+    """Return ``query`` without enclosing parentheses, except parentheses with a clause of their own."""
     while isinstance(query, exp.Subquery) and clauses_of(query) <= {"this"}:
         query = query.this
     return query
 
 
 def plain_select(query: exp.Expr) -> exp.Select | None:
-    """The one SELECT that a query is, parentheses aside; None if it is more."""
+    """Return the SELECT that ``query`` consists of, in parentheses or not, or None if it is something else."""
     query = without_parentheses(query)
     return query if isinstance(query, exp.Select) and not is_values(query) else None
 
@@ -108,11 +108,13 @@ def _parts(node: exp.Expr | None) -> Iterator[exp.Expr]:
 
 
 def where_conditions(select: exp.Select) -> list[exp.Expr]:
+    """Return the conditions of WHERE that AND connects."""
     clause = select.args.get("where")
     return list(_parts(clause.this)) if clause is not None else []
 
 
 def joined_sub_query(node: exp.Expr) -> SubQuery | None:
+    """Return the semi or anti join that the condition ``node`` becomes, or None if it stays a condition."""
     negated, inner = False, node
     while isinstance(inner, exp.Not | exp.Paren):
         negated ^= isinstance(inner, exp.Not)
@@ -121,7 +123,7 @@ def joined_sub_query(node: exp.Expr) -> SubQuery | None:
         return _quantified(inner, inner.expression, negated=negated)
     query = inner.this if isinstance(inner, exp.Exists) else inner.args.get("query")
     if not isinstance(query, exp.Query) or is_one_row(query):
-        return None  # the latter is a value, whether it has rows or not
+        return None  # a query with exactly one row is a value
     if isinstance(inner, exp.Exists):
         return SubQuery(query=inner.this, value=None, negated=negated, offset=offset_of(inner))
     if isinstance(inner, exp.In):
@@ -133,14 +135,14 @@ _INVERSE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
 def _quantified(node: exp.Expr, rows: exp.Expr, *, negated: bool) -> SubQuery | None:
-    """``value > ANY (query)`` and its like; what is not so for ANY row is otherwise for ALL."""
+    """Return the join for ``value > ANY (query)`` and the like; NOT turns ANY into ALL with the inverse operator."""
     query, operator = rows.this, COMPARISONS[type(node)]
     if not isinstance(query, exp.Query) or is_one_row(query) or isinstance(node.this, exp.Tuple):
         return None
     operator = _INVERSE[operator] if negated else operator
     every = isinstance(rows, exp.All) != negated
     if (operator == "=" and every) or (operator == "<>" and not every and negated):
-        return None  # Flink 2.3 finds no row that equals all, where SQL has some
+        return None  # Flink 2.3 returns no row for "= ALL", contrary to SQL, so the comparison is refused later
     return SubQuery(
         query=query,
         value=node.this,
@@ -151,22 +153,24 @@ def _quantified(node: exp.Expr, rows: exp.Expr, *, negated: bool) -> SubQuery | 
 
 
 def joins_in_where(select: exp.Select) -> bool:
-    """Whether WHERE has sub-queries, which become joins."""
+    """Return True if WHERE has sub-queries, which become joins."""
     values = (value for part in plain_conditions(select) for value in values_in(part, filters=True))
     return any(joined_sub_query(part) for part in where_conditions(select)) or any(True for _ in values)
 
 
 def plain_conditions(select: exp.Select) -> list[exp.Expr]:
-    """The conditions of WHERE that do not become semi or anti joins."""
+    """Return the conditions of WHERE that do not become semi or anti joins."""
     return [part for part in where_conditions(select) if not joined_sub_query(part)]
 
 
 def values_in(node: exp.Expr, *, filters: bool = False) -> Iterator[exp.Expr]:
-    """The scalar sub-queries and EXISTS in an expression; not what ALL and ANY read, nor what is aggregated.
+    """Yield the scalar sub-queries and EXISTS in an expression, except inside ALL, ANY and aggregate calls.
 
-    IN with a sub-query is one of them where its being NULL is as good as its being false: below AND and OR in what
-    ``filters``; wherever the sub-query is one group; and where it is not written out. Before it come those in what it
-    looks for.
+    An IN with a sub-query, preceded by the sub-queries in its left side, is included:
+
+    - if it is part of a condition that ``filters``, below AND and OR only, where NULL has the effect of FALSE
+    - if the sub-query has exactly one row
+    - if :mod:`hintplan.planner.syntax.quantified_values` has marked the IN as a value
     """
     below = filters and isinstance(node, exp.And | exp.Or | exp.Paren)
     is_in = isinstance(node, exp.In) and node.args.get("query") is not None
@@ -182,20 +186,21 @@ def values_in(node: exp.Expr, *, filters: bool = False) -> Iterator[exp.Expr]:
 
 
 def sub_queries_in(nodes: Iterable[exp.Expr], *, filters: bool = False) -> list[exp.Expr]:
-    """The sub-queries in ``nodes`` that are values, see :func:`values_in`."""
+    """Return the sub-queries in ``nodes`` that are values, as defined by :func:`values_in`."""
     return [each for node in nodes for each in values_in(node, filters=filters)]
 
 
 def has_values(select: exp.Select) -> bool:
-    """Whether sub-queries in the clauses of ``select`` are values."""
+    """Return True if sub-queries in the clauses of ``select`` are values."""
     having = select.args.get("having")
     clauses = [*select.expressions, *([having] if having is not None else [])]
-    found = [value for clause in clauses for value in values_in(clause)]
-    found += [value for part in plain_conditions(select) for value in values_in(part, filters=True)]
-    return bool(found)
+    values = [value for clause in clauses for value in values_in(clause)]
+    values += [value for part in plain_conditions(select) for value in values_in(part, filters=True)]
+    return bool(values)
 
 
 def only_input(context: Context, environment: Environment, query: exp.Expr) -> Input | None:
+    """Return the input of a query that only filters and projects one input, or None."""
     select = plain_select(query)
     if select is None or is_grouped(select) or joins_in_where(select):
         return None
@@ -206,8 +211,8 @@ def only_input(context: Context, environment: Environment, query: exp.Expr) -> I
 
 
 def semi_join_inputs(context: Context, environment: Environment, select: exp.Select) -> Iterator[Input | None]:
-    """The right input of each semi or anti join as a hint would address it; None if it has no name."""
+    """Yield the right input of each semi or anti join under the name that a hint uses, or None if it has no name."""
     for part in where_conditions(select):
-        found = joined_sub_query(part)
-        if found is not None:
-            yield only_input(context, environment, found.query)
+        sub_query = joined_sub_query(part)
+        if sub_query is not None:
+            yield only_input(context, environment, sub_query.query)

@@ -1,4 +1,4 @@
-"""What a sub-query is worth as a value, and the joins that bring it to the rows of the block around it."""
+"""Sub-queries as values, and the joins that bring these values to the rows of the outer block."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _NULL_FROM_NULL = frozenset(("CAST", "+", "-", "*", "div", "%", "NEGATE", "abs")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Value:
-    """A sub-query: ``relation`` joined ``on`` equalities with the outer block, and what it then is worth.
+    """The value of a sub-query, ``worth``, after joining ``relation`` to the outer block ``on`` equalities.
 
-    ``relation`` is None if what it is worth is known without. With a ``domain``, it is joined by the values of that as
-    well. Those ``before`` are joined, too, of which it knows more.
+    ``relation`` is None if the value needs no join. With a ``domain``, the join also compares the values of the domain.
+    The values in ``before`` are joined first, because ``worth`` also reads their columns.
     """
 
     relation: Relation | None
@@ -31,6 +31,7 @@ class Value:
 
     @property
     def fields(self) -> tuple[Field, ...]:
+        """Return the fields that joining the value adds to the rows of the outer block."""
         own = () if self.relation is None else self.relation.fields
         return (*(f for each in self.before for f in each.fields), *own)
 
@@ -45,11 +46,13 @@ def join_values(
     conditions: tuple[Expr, ...] = (),
     outer: Callable[[Expr], Expr] = lambda expression: expression,
 ) -> Relation:
-    """``relation`` with the columns of all ``values``; ``conditions`` will be put above, and ``outer`` says what an
-    expression of the outer block is over ``relation``.
+    """Join all ``values`` to ``relation``.
+
+    The caller filters the result by ``conditions``, so a join whose NULLs they reject becomes an inner join. ``outer``
+    translates an expression of the outer block to one over ``relation``.
     """
     around = relation
-    for value in (each for found in values.values() for each in (*found.before, found)):
+    for value in (joined for after in values.values() for joined in (*after.before, after)):
         if value.relation is None:
             continue
         right = value.relation
@@ -74,12 +77,12 @@ def join_values(
 
 
 def _over(part: Expr, own: set[int], outer: Callable[[Expr], Expr]) -> Expr:
-    """An equality with its side of the outer block replaced."""
+    """Replace the outer block's side of an equality."""
     return rewrite(part, lambda e: None if any(f.id in own for f in fields_of(e)) else outer(e))
 
 
 def _rejects_null(condition: Expr, ids: set[int]) -> bool:
-    """Whether ``condition`` is not true if the fields with ``ids`` are NULL."""
+    """Return True if ``condition`` is not true whenever the fields with ``ids`` are NULL."""
 
     def is_null(e: Expr) -> bool:
         if isinstance(e, Ref):

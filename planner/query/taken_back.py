@@ -1,4 +1,4 @@
-"""Whether aggregate functions of the user's can take rows back that their input takes back."""
+"""Checks that user-defined aggregate functions can retract rows if their input does."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hintplan.plans.declarations.computations import BUILT_IN
 def check_taken_back(
     context: Context, calls: Iterable[AggregateCallExpr], rows: Relation, *, changing: bool = False
 ) -> None:
-    """SqlError, at the call, if ``rows`` can change, or are said to, and its class has no ``retract``."""
+    """Raise SqlError at a call whose class has no ``retract`` if ``rows`` can change, or if ``changing`` is set."""
     if context.batch or (is_insert_only(rows) and not changing):
         return
     for call in calls:
@@ -22,7 +22,7 @@ def check_taken_back(
 
 
 def check_retracts(context: Context, name: str, offset: int) -> None:
-    """SqlError, at ``offset``, if the function ``name`` is the user's, and its class has no ``retract``."""
+    """Raise SqlError at ``offset`` if ``name`` is a user-defined function whose class has no ``retract``."""
     if name in BUILT_IN:
         return
     function = context.catalog.functions[name].function

@@ -1,7 +1,7 @@
 """VALUES, and SELECT without FROM: rows that are written in the query.
 
-Their columns are called EXPR$0, EXPR$1, ..., and have types that hold the values of all rows, as in Flink. A SELECT
-without FROM is computed from one row.
+Their columns are named EXPR$0, EXPR$1, and so on. As in Flink, the column types hold the values of all rows. A SELECT
+without FROM is computed from a single row.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hintplan.plans.text.counts import count
 
 
 def given_rows(compiler: QueryCompiler, node: exp.Select) -> Relation:
-    """The rows of ``VALUES (1, 'a'), (2, 'b')``; with random values, each is computed for itself."""
+    """Compile ``VALUES (1, 'a'), (2, 'b')``; if a value is random, each row is computed by a calc of its own."""
     context = compiler.context
     read_clauses(context, node, "hint", "expressions", "with_", *CLAUSES)
     translator = clause_translator(context, Scope(inputs=()), "VALUES")
@@ -46,7 +46,7 @@ def given_rows(compiler: QueryCompiler, node: exp.Select) -> Relation:
 
 
 def _computed(compiler: QueryCompiler, row: tuple[Expr, ...], fields: tuple[Field, ...]) -> Calc:
-    """One row of ``fields`` with the values of ``row``."""
+    """Return a relation with one row that has the ``fields`` and the values of ``row``."""
     context = compiler.context
     items = tuple(
         Item(
@@ -70,17 +70,17 @@ def _check_value(context: Context, value: Expr, cell: exp.Expr) -> None:
 
 
 def _field(context: Context, place: int, column: tuple[Expr, ...], node: exp.Select) -> Field:
-    found = common_type([value.type for value in column])
+    common = common_type([value.type for value in column])
     roots = {value.type.root for value in column}
-    if found is None or (len(roots) > 1 and "DATE" in roots):
+    if common is None or (len(roots) > 1 and "DATE" in roots):
         types = " and ".join(dict.fromkeys(str(value.type.as_nullable()) for value in column))
         message = f"column {place + 1} of VALUES has the types {types}"
         raise context.source.error(message, select_offset(node), "convert them with CAST")
-    return context.field(f"EXPR${place}", found)
+    return context.field(f"EXPR${place}", common)
 
 
 def without_from(compiler: QueryCompiler, select: exp.Select) -> From:
-    """What a SELECT without FROM reads: one row, of which it has no column."""
+    """Return the source of a SELECT without FROM: one row, without a column that the query can name."""
     source = compiler.context.source
     for key, clause in (("where", "WHERE"), ("group", "GROUP BY"), ("having", "HAVING")):
         if select.args.get(key) is not None:

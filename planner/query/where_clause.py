@@ -1,9 +1,11 @@
-"""WHERE: plain conditions filter; ``IN (SELECT ...)`` and ``[NOT] EXISTS (SELECT ...)`` become semi and anti joins.
+"""WHERE: plain conditions become filters; ``IN (SELECT ...)`` and ``[NOT] EXISTS`` become semi and anti joins.
 
-A sub-query may refer to the outer block in its own WHERE; those conditions become the condition of the join. Where it
-refers to that block elsewhere, it is decorrelated (:mod:`hintplan.planner.query.decorrelation`). Only conditions that
-must be true on their own (joined by AND) become such joins. ``NOT IN`` has other rules for NULL: a NULL on either side
-is as good as an equal value, so unless both sides are known to have none, every row meets every other.
+A sub-query may refer to the outer block in its own WHERE, and such conditions become the join condition. If it refers
+to that block elsewhere, it is decorrelated (:mod:`hintplan.planner.query.decorrelation`). Only conditions that AND
+connects at the top of WHERE become such joins.
+
+``NOT IN`` treats NULL differently: a NULL on either side counts as an equal value. So every row is compared with every
+other, unless neither side can be NULL.
 """
 
 from __future__ import annotations
@@ -58,7 +60,7 @@ from hintplan.plans.text.counts import count
 def apply_where(
     compiler: QueryCompiler, found: From, select: exp.Select, hints: BlockHints, *, aggregates: bool
 ) -> Relation:
-    """Filter ``found`` by the WHERE clause of ``select``, which may refer to a block around it."""
+    """Filter ``found`` by the WHERE clause of ``select``, which may refer to an outer block."""
     relation, correlated = filtered_block(compiler, found, select, hints, aggregates=aggregates)
     return filtered(relation, correlated, compiler.block)
 
@@ -66,9 +68,9 @@ def apply_where(
 def filtered_block(
     compiler: QueryCompiler, found: From, select: exp.Select, hints: BlockHints, *, aggregates: bool
 ) -> tuple[Relation, tuple[Expr, ...]]:
-    """The filtered relation, and the conditions that refer to an outer block.
+    """Return the filtered relation, and the conditions that refer to an outer block.
 
-    If the block ``aggregates``, what hints say of its input is said of the aggregate, as in Flink, and of no join here.
+    If the block ``aggregates``, hints for its input apply to the aggregate, as in Flink, and not to the joins here.
     """
     context, conditions = compiler.context, plain_conditions(select)
     translator = clause_translator(context, found.scope, "WHERE")
@@ -96,21 +98,21 @@ def filtered_block(
 
 def _conjuncts(translator: Translator, conditions: list[exp.Expr], values: dict[int, Value]) -> list[Expr]:
     translator = replace(translator, values={place: value.worth for place, value in values.items()})
-    return [each for part in conditions for each in conjuncts(translator.condition(part))]
+    return [condition for part in conditions for condition in conjuncts(translator.condition(part))]
 
 
 def _semi_join(compiler: QueryCompiler, left: From, sub_query: SubQuery, hints: BlockHints) -> Relation:
-    """The rows of ``left`` for which ``sub_query`` is true."""
+    """Return the rows of ``left`` for which ``sub_query`` is true."""
     context, scope = compiler.context, left.scope
     left_state, keyless = StateInput(name=left.name, hint=hints.of(left.name)), False
-    rows, asked = _asked(compiler, left, sub_query, left_state)
+    rows, operands = _asked(compiler, left, sub_query, left_state)
     side = _right_side(compiler, sub_query, scope)
     right, on = side.relation, side.on
     if side.domain is not None:
         right, same = over_domain(context, right, side.domain, left.relation, lambda expression: expression)
         on = (*on, *same)
     if sub_query.value is not None:
-        same, keyless = _in(context, sub_query, asked, (rows, right), side.outputs)
+        same, keyless = _in(context, sub_query, operands, (rows, right), side.outputs)
         on = (*same, *on)
     if rows is not left.relation:
         left_state = StateInput()
@@ -134,14 +136,14 @@ def _semi_join(compiler: QueryCompiler, left: From, sub_query: SubQuery, hints: 
 def _asked(
     compiler: QueryCompiler, left: From, sub_query: SubQuery, state: StateInput
 ) -> tuple[Relation, tuple[Expr, ...]]:
-    """What IN, ANY or ALL look for, over the rows of ``left`` with what sub-queries in it are worth."""
+    """Compile the left side of IN, ANY or ALL; return ``left`` with the values of sub-queries, and the operands."""
     context, node = compiler.context, sub_query.value
     nodes = [] if node is None else node.expressions if isinstance(node, exp.Tuple) else [node]
     translator = clause_translator(context, left.scope, "WHERE")
     values = compiler.values(translator, sub_queries_in(nodes))
     translator = replace(translator, values={place: value.worth for place, value in values.items()})
-    asked = tuple(map(translator.expression, nodes))
-    return join_values(context, left.relation, values, state, compiler.block), asked
+    operands = tuple(map(translator.expression, nodes))
+    return join_values(context, left.relation, values, state, compiler.block), operands
 
 
 def _in(
@@ -151,7 +153,7 @@ def _in(
     sides: tuple[Relation, Relation],
     outputs: tuple[Expr, ...],
 ) -> tuple[tuple[Expr, ...], bool]:
-    """What of ``[NOT] IN`` joins the two sides, and whether NULLs make every row meet every other."""
+    """Return the join conditions of ``[NOT] IN``, and True if NULLs force a comparison of every pair of rows."""
     source, offset = context.source, sub_query.offset
     if len(outputs) != len(asked):
         what = "one value" if len(asked) == 1 else f"{len(asked)} values"
@@ -159,21 +161,21 @@ def _in(
         advice = "select one column" if len(asked) == 1 else f"select {len(asked)} columns"
         raise source.error(f"IN compares {what} with {columns}", offset, advice)
     pairs = [
-        comparable(source, _called(sub_query), (each, output), offset)
-        for each, output in zip(asked, outputs, strict=True)
+        comparable(source, _called(sub_query), (operand, output), offset)
+        for operand, output in zip(asked, outputs, strict=True)
     ]
     if not sub_query.negated:
         return tuple(compared(sub_query.operator, pair, offset) for pair in pairs), False
-    found: list[Expr] = []
+    conditions: list[Expr] = []
     keyless = sub_query.operator == "="
     for pair in pairs:
         nulls = tuple(v for v, side in zip(pair, sides, strict=True) if may_be_null(context, side, v))
         same = compared(sub_query.operator, pair, offset)
         for value in nulls:
             same = call("OR", (same, call("IS NULL", (value,), BOOLEAN, offset)), BOOLEAN, offset)
-        found.append(same)
+        conditions.append(same)
         keyless = keyless and bool(nulls)
-    return tuple(found), keyless
+    return tuple(conditions), keyless
 
 
 def _called(sub_query: SubQuery) -> str:
@@ -182,7 +184,7 @@ def _called(sub_query: SubQuery) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Right:
-    """The rows of a sub-query, its output expressions, and what it is compared with the outer block by."""
+    """The rows of a sub-query, its output expressions, and its join conditions with the outer block."""
 
     relation: Relation
     outputs: tuple[Expr, ...]
@@ -202,13 +204,13 @@ def _right_side(compiler: QueryCompiler, sub_query: SubQuery, scope: Scope) -> _
         return _for_each(compiler, select, scope)
     read_clauses(context, select, *PLAIN)
     own = block_hints(context, environment, select, aggregates=False)
-    found = build_from(compiler, select, own, scope)
-    relation, correlated = filtered_block(compiler, found, select, own, aggregates=False)
+    source = build_from(compiler, select, own, scope)
+    relation, correlated = filtered_block(compiler, source, select, own, aggregates=False)
     if sub_query.value is None:
-        check_idle(compiler, written, found, relation)
+        check_idle(compiler, written, source, relation)
         outputs: tuple[Expr, ...] = ()
     else:
-        translator = clause_translator(context, found.scope, "SELECT")
+        translator = clause_translator(context, source.scope, "SELECT")
         outputs = tuple(e for _, e in projections(context, select, translator))
     ids = {f.id for f in relation.fields}
     if is_correlated(relation) or any(f.id not in ids for e in outputs for f in fields_of(e)):
@@ -222,13 +224,13 @@ def _right_side(compiler: QueryCompiler, sub_query: SubQuery, scope: Scope) -> _
 def _decorrelated(
     compiler: QueryCompiler, sub_query: SubQuery, relation: Relation, outputs: tuple[Field, ...]
 ) -> _Right:
-    found = decorrelated(compiler.context, relation, compiler.block, sub_query.offset)
+    whole = decorrelated(compiler.context, relation, compiler.block, sub_query.offset)
     fields = tuple(Ref(field=f) for f in outputs)
-    return _Right(relation=found.relation, outputs=fields, on=found.on, domain=found.domain)
+    return _Right(relation=whole.relation, outputs=fields, on=whole.on, domain=whole.domain)
 
 
 def _needed(compiler: QueryCompiler, sub_query: SubQuery, select: exp.Select, scope: Scope) -> exp.Select | None:
-    """``select`` without clauses that mean nothing here; None if it has to be compiled as a whole."""
+    """Return ``select`` without clauses that have no effect here, or None if it must be compiled as a whole."""
     context, listed = compiler.context, sub_query.value is not None
     needed = select if listed else without_order(select)
     if is_plain(context, needed, listed=listed):
@@ -236,14 +238,14 @@ def _needed(compiler: QueryCompiler, sub_query: SubQuery, select: exp.Select, sc
     if not refers_outwards(compiler, select, scope):
         return None
     needed = without_duplicates_kept(needed)
-    others = ("group", "having", "distinct", *ordering.CLAUSES)
-    if not is_plain(context, needed, *others, listed=listed) or not _is_for_each(compiler, needed, scope):
+    clauses = ("group", "having", "distinct", *ordering.CLAUSES)
+    if not is_plain(context, needed, *clauses, listed=listed) or not _is_for_each(compiler, needed, scope):
         return None
     return needed
 
 
 def _is_for_each(compiler: QueryCompiler, select: exp.Select, scope: Scope) -> bool:
-    """True if ``select`` refers to the block around by equalities in its WHERE only, and can be a LATERAL query."""
+    """Return True if ``select`` can be a LATERAL query that only equalities in its WHERE connect to the outer block."""
     is_unlimited = ordering.is_ordered(select) and select.args.get("limit") is None
     is_ordered_distinct = select.args.get("distinct") is not None and ordering.is_ordered(select)
     clauses = [*select.expressions, *filter(None, [select.args.get("having")])]
@@ -254,8 +256,8 @@ def _is_for_each(compiler: QueryCompiler, select: exp.Select, scope: Scope) -> b
     if selects_outer(compiler, select, scope):
         return False
     with compiler.context.on_trial():
-        found = build_from(compiler, select, BlockHints(), scope)
-        rows, correlated = filtered_block(compiler, found, select, BlockHints(), aggregates=False)
+        source = build_from(compiler, select, BlockHints(), scope)
+        rows, correlated = filtered_block(compiler, source, select, BlockHints(), aggregates=False)
     own = {f.id for f in rows.fields}
     return not is_correlated(rows) and all(_is_equality(part, own) for part in correlated)
 
@@ -268,7 +270,7 @@ def _is_equality(part: Expr, own: set[int]) -> bool:
 
 
 def _for_each(compiler: QueryCompiler, select: exp.Select, scope: Scope) -> _Right:
-    """The rows of ``select`` that it has for each of the values that it is compared by, such as the first of them."""
-    found = compiler.lateral(exp.Lateral(this=exp.Subquery(this=select)), scope, "a sub-query")
-    outputs = tuple(Ref(field=f) for f in found.input.fields)
-    return _Right(relation=found.relation, outputs=outputs, on=found.conditions, domain=found.domain)
+    """Compile ``select`` like a LATERAL query: LIMIT and groups apply per value that it is compared with."""
+    lateral = compiler.lateral(exp.Lateral(this=exp.Subquery(this=select)), scope, "a sub-query")
+    outputs = tuple(Ref(field=f) for f in lateral.input.fields)
+    return _Right(relation=lateral.relation, outputs=outputs, on=lateral.conditions, domain=lateral.domain)

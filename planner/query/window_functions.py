@@ -1,7 +1,7 @@
-"""Window functions (OVER) of a block: ROW_NUMBER() everywhere, the others in batch jobs, which have all rows.
+"""Window functions (OVER) of a block: ROW_NUMBER() everywhere, and the others in batch jobs, which have all rows.
 
-Each stands in a column of its own below the SELECT list, which reads it; those of one window are one operator. What
-WINDOW calls by a name is written out first.
+Each function fills a column below the SELECT list, and the list reads this column. Functions over the same window share
+an operator. References to names of the WINDOW clause are expanded first.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from hintplan.plans.operators.over_aggregate import AGGREGATED, MOST, NUMBERS, O
 def over_windows(
     context: Context, select: exp.Select, sorted_by: SortKeys, relation: Relation, translator: Translator
 ) -> tuple[Relation, Translator]:
-    """``relation`` with a column for each window function of the block, and a translator that knows what it is."""
+    """Add a column for each window function of the block; also return a translator that reads these columns."""
     results: dict[int, Expr] = {}
     named = _named_windows(context, select)
-    for window in named.values():  # of which none may be used
+    for window in named.values():  # a window without a reader is checked, too
         _frame(context, window, partitioned(context, window, translator)[0])
-    for found in _windows(select, sorted_by):
-        window = _written_out(context, found, named)
-        place = offset_of(found)
+    for written in _windows(select, sorted_by):
+        window = _written_out(context, written, named)
+        place = offset_of(written)
         if isinstance(window.this, exp.Filter):
             message = "FILTER before OVER is not supported, by Flink neither"
             raise context.source.error(message, place, "write SUM(CASE WHEN ... THEN v END) OVER (...)")
@@ -54,15 +54,15 @@ def over_windows(
         return relation, translator
 
     def result_of(t: Translator, node: exp.Expr) -> Expr:
-        found = results.get(offset_of(node))
-        # Without its handler, a function that has no column is refused as it is everywhere.
-        return found if found is not None else translator.expression(node)
+        result = results.get(offset_of(node))
+        # A function without a column stands where OVER is not allowed, so the outer translator refuses it.
+        return result if result is not None else translator.expression(node)
 
     return relation, replace(translator, handlers={**translator.handlers, exp.Window: result_of})
 
 
 def _windows(select: exp.Select, sorted_by: SortKeys) -> Iterator[exp.Window]:
-    """The window functions of SELECT, QUALIFY and ORDER BY, without those of their sub-queries."""
+    """Yield the window functions of SELECT, QUALIFY and ORDER BY, except the ones in sub-queries."""
     clauses = filter(None, (*select.expressions, select.args.get("qualify"), *sorted_by.expressions))
     yield from _windows_in(clauses)
 
@@ -75,13 +75,13 @@ def _windows_in(clauses: Iterable[exp.Expr]) -> Iterator[exp.Window]:
 
 
 def has_windows(select: exp.Select) -> bool:
-    """Whether the block has window functions in SELECT, QUALIFY or ORDER BY."""
+    """Return True if the block has window functions in SELECT, QUALIFY or ORDER BY."""
     clauses = filter(None, (*select.expressions, select.args.get("qualify"), select.args.get("order")))
     return any(True for _ in _windows_in(clauses))
 
 
 def _named_windows(context: Context, select: exp.Select) -> dict[str, exp.Window]:
-    """What WINDOW names, each written out."""
+    """Return the windows of the WINDOW clause by name, with references to each other expanded."""
     named: dict[str, exp.Window] = {}
     for window in select.args.get("windows") or ():
         if window.name in named:
@@ -92,7 +92,7 @@ def _named_windows(context: Context, select: exp.Select) -> dict[str, exp.Window
 
 
 def _written_out(context: Context, window: exp.Window, named: dict[str, exp.Window]) -> exp.Window:
-    """``window`` with what the window that it names says."""
+    """Return ``window`` with the parts of the window that it refers to."""
     alias = window.args.get("alias")
     if alias is None:
         return window
@@ -100,21 +100,23 @@ def _written_out(context: Context, window: exp.Window, named: dict[str, exp.Wind
         raise context.source.error(
             f"there is no window '{alias.name}'", offset_of(alias), "declare it: WINDOW w AS (PARTITION BY k)"
         )
-    base, found = named[alias.name], window.copy()
-    found.set("alias", None)
+    base, expanded = named[alias.name], window.copy()
+    expanded.set("alias", None)
     for part in ("partition_by", "order", "spec"):
-        said = base.args.get(part)
-        if said and window.args.get(part):
+        inherited = base.args.get(part)
+        if inherited and window.args.get(part):
             message = f"window '{alias.name}' has its {part.replace('_', ' ')} already"
             raise context.source.error(message, offset_of(alias), "write the window out")
-        if said:
-            found.set(part, said.copy() if isinstance(said, exp.Expr) else [each.copy() for each in said])
-    return found
+        if inherited:
+            expanded.set(
+                part, inherited.copy() if isinstance(inherited, exp.Expr) else [each.copy() for each in inherited]
+            )
+    return expanded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Function:
-    """A function with its arguments; ``shown`` makes of its result what the query has, if that is not the same."""
+    """A function with its arguments; ``shown`` computes the query's result from its result, if they differ."""
 
     name: str
     type: DataType
@@ -128,7 +130,7 @@ class _Function:
 def _computed(
     context: Context, window: exp.Window, name: str, relation: Relation, translator: Translator
 ) -> tuple[Relation, Expr]:
-    """``relation`` with the result of ``window``, and what reads it."""
+    """Add the result of ``window`` to ``relation``; also return the expression that reads it."""
     source, place = context.source, offset_of(window)
     only(source, window, "this", "partition_by", "order", "spec", "over")
     function = _function(context, window.this, name, translator)
@@ -138,8 +140,8 @@ def _computed(
     frame = _frame(context, window, order)
     if name not in AGGREGATED and frame is not None:
         raise source.error(f"{name} has no frame of rows", offset_of(window.args["spec"]) or place, "remove it")
-    given = [each for each in (function.argument, function.default) if each is not None]
-    relation, fields = with_columns(context, relation, [*order, *partition, *given])
+    operands = [each for each in (function.argument, function.default) if each is not None]
+    relation, fields = with_columns(context, relation, [*order, *partition, *operands])
     ordered, arguments = len(order), iter(fields[len(order) + len(partition) :])
     alias = window.parent.alias if isinstance(window.parent, exp.Alias) and function.shown is None else ""
     item = OverItem(
@@ -151,7 +153,7 @@ def _computed(
     )
     by = {each.field.id: each for each in reversed(sort_items(window, fields[:ordered]))}
     keys = {field.id: field for field in fields[ordered : ordered + len(partition)]}
-    found = Over(
+    over = Over(
         input=relation,
         partition=tuple(keys.values()),
         order=tuple(reversed(by.values())),
@@ -163,11 +165,11 @@ def _computed(
     result: Expr = Ref(field=item.field, offset=place)
     if function.shown is not None:
         result = rewrite(function.shown, lambda e: Ref(field=item.field) if e == function.call else None)
-    return _with_those_of_its_window(found), result
+    return _with_those_of_its_window(over), result
 
 
 def _with_those_of_its_window(over: Over) -> Over:
-    """``over`` as one operator with the calls of the same window right below it."""
+    """Merge ``over`` into the operator below it if that has the same window, and ``over`` reads none of its results."""
     below = over.input
     if not isinstance(below, Over):
         return over
@@ -177,19 +179,19 @@ def _with_those_of_its_window(over: Over) -> Over:
 
 
 def _function(context: Context, node: exp.Expr, name: str, translator: Translator) -> _Function:
-    source, place, given = context.source, offset_of(node), node.expressions
+    source, place, arguments = context.source, offset_of(node), node.expressions
     if name in (*NUMBERS, *SHARES):
-        if given:
+        if arguments:
             raise source.error(f"{name} takes no argument", place, f"write {name}() OVER (...)")
         return _Function(name=name, type=parse_type("BIGINT NOT NULL") if name in NUMBERS else _not_null(DOUBLE))
     if name == "NTILE":
-        return _Function(name=name, type=BIGINT, count=_whole(context, name, given, 0, least=1))
+        return _Function(name=name, type=BIGINT, count=_whole(context, name, arguments, 0, least=1))
     if name in SHIFTS:
         return _shifted(context, node, name, translator)
     if not aggregates.is_aggregate(node) or _plain(name) not in AGGREGATED:
-        known = ", ".join(OVER_FUNCTIONS)
-        raise source.error(f"{node.name} cannot stand before OVER", place, f"there are {known}")
-    if len(given) == 1 and isinstance(given[0], exp.Distinct):
+        functions = ", ".join(OVER_FUNCTIONS)
+        raise source.error(f"{node.name} cannot stand before OVER", place, f"there are {functions}")
+    if len(arguments) == 1 and isinstance(arguments[0], exp.Distinct):
         advice = "aggregate a sub-query with SELECT DISTINCT, and join it"
         raise source.error("DISTINCT before OVER is not supported, by Flink neither", place, advice)
     shown = aggregates.translate(replace(translator, aggregates=True), node, None)
@@ -204,7 +206,7 @@ def _function(context: Context, node: exp.Expr, name: str, translator: Translato
 
 
 def _plain(name: str) -> str:
-    """An aggregate function by the name that it has in plans."""
+    """Return the name of an aggregate function in plans."""
     return {"VARIANCE": "VAR_SAMP", "STDDEV": "STDDEV_SAMP"}.get(name, name)
 
 
@@ -221,18 +223,18 @@ def _not_null(kind: DataType) -> DataType:
 
 
 def _shifted(context: Context, node: exp.Expr, name: str, translator: Translator) -> _Function:
-    """LAG or LEAD: of a value, by how many rows, and what to take where there is no row."""
-    source, place, given = context.source, offset_of(node), node.expressions
-    if not 1 <= len(given) <= 3:
-        raise source.error(f"{name} takes 1 to 3 arguments, found {len(given)}", place, f"write {name}(v, 1, 0)")
+    """Compile LAG or LEAD: the value, the distance in rows, and the default for a missing row."""
+    source, place, arguments = context.source, offset_of(node), node.expressions
+    if not 1 <= len(arguments) <= 3:
+        raise source.error(f"{name} takes 1 to 3 arguments, found {len(arguments)}", place, f"write {name}(v, 1, 0)")
     inner = replace(translator, clause=f"{name}()")
-    value = inner.expression(given[0])
+    value = inner.expression(arguments[0])
     if value.type.root in ("NULL", "INTERVAL"):
         raise source.error(f"{name} does not take {value.type}", place, "convert the argument with CAST")
-    count = _whole(context, name, given, 1, least=0) if len(given) > 1 else 1
+    count = _whole(context, name, arguments, 1, least=0) if len(arguments) > 1 else 1
     kind, default = value.type.as_nullable(), None
-    if len(given) > 2:
-        default = inner.expression(given[2])
+    if len(arguments) > 2:
+        default = inner.expression(arguments[2])
         if common_type([value.type, default.type]) is None:
             raise mismatch(source, name, value.type, default.type, place)
         default = None if default.type.root == "NULL" else flink_cast(default, kind, place)
@@ -240,7 +242,7 @@ def _shifted(context: Context, node: exp.Expr, name: str, translator: Translator
 
 
 def _whole(context: Context, name: str, given: list[exp.Expr], place: int, *, least: int) -> int:
-    """The argument of ``name`` that must be a whole number."""
+    """Return the argument at ``place`` of function ``name``, which must be a whole number of at least ``least``."""
     node = given[place] if place < len(given) else None
     text = node.name if isinstance(node, exp.Literal) and not node.args["is_string"] else ""
     if len(given) <= place or not text.isdigit() or not least <= int(text) <= MOST:
@@ -251,7 +253,7 @@ def _whole(context: Context, name: str, given: list[exp.Expr], place: int, *, le
 
 
 def _frame(context: Context, window: exp.Window, order: list[Expr]) -> Frame | None:
-    """Which rows an aggregate is of; None for those that it is of if nothing is said."""
+    """Return the frame of ``window``, or None for the default frame."""
     spec = window.args.get("spec")
     if spec is None:
         return None

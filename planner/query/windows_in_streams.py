@@ -1,6 +1,6 @@
-"""The refusal of window functions (OVER) in a stream: it says if Flink runs them there, and if not, why.
+"""Refuses window functions (OVER) in a stream. The message states whether Flink runs them there, and if not, why.
 
-Knows what Flink's planner takes in a stream; computes nothing.
+This module knows what Flink's planner accepts in a stream; it compiles nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hintplan.plans.errors import SqlError
 
 _NUMBERED = ("RANK", "DENSE_RANK")
 _OF_ALL_ROWS = ("LEAD", "NTILE", "CUME_DIST", "PERCENT_RANK")
-"""Functions that need rows which are yet to come."""
+"""Functions that need rows that have not arrived yet."""
 _FIRST_ROWS = "write ROW_NUMBER() and WHERE n <= 3, which numbers equal rows as they come, or run it in batch mode"
 _INSTEAD = "use GROUP BY; in batch mode they stand in SELECT, QUALIFY and ORDER BY"
 
@@ -26,7 +26,7 @@ _INSTEAD = "use GROUP BY; in batch mode they stand in SELECT, QUALIFY and ORDER 
 def refused_in_stream(
     context: Context, window: exp.Window, name: str, relation: Relation, translator: Translator
 ) -> SqlError:
-    """Return the refusal of ``window``, a call of ``name`` that is not ROW_NUMBER."""
+    """Return the error for ``window``, a call of ``name`` that is not ROW_NUMBER."""
     order, _ = partitioned(context, window, translator)
     reason = _reason(context, window, name, relation, order)
     subject, advice = "window functions (OVER) are", _INSTEAD
@@ -42,7 +42,7 @@ def refused_in_stream(
 
 
 def _reason(context: Context, window: exp.Window, name: str, relation: Relation, order: list[Expr]) -> str | None:
-    """Return why Flink's planner takes no such window in a stream; None if it does."""
+    """Return why Flink's planner refuses such a window in a stream, or None if it accepts it."""
     if name in _OF_ALL_ROWS:
         return f"{name} needs all rows"
     if len(order) != 1:

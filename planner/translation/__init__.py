@@ -1,1 +1,1 @@
-"""Syntax trees of expressions to typed expressions, with the names of a query block resolved."""
+"""Translates syntax trees of expressions to typed expressions, and resolves the names of a query block."""

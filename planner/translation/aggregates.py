@@ -1,4 +1,4 @@
-"""Aggregate functions: which there are, and their result types (Flink's).
+"""The aggregate functions and their result types, which are Flink's.
 
 >>> str(result_type("AVG", parse_type("INT")))
 'INT'
@@ -36,11 +36,11 @@ from hintplan.plans.declarations.types import DataType, parse_type
 __all__ = ["NAMES", "parse_type", "result_type", "translate"]
 
 _SAMPLES = {"VARIANCE": "VAR_SAMP", "STDDEV": "STDDEV_SAMP"}
-"""Other names of variances and deviations."""
+"""Synonyms of variances and standard deviations."""
 DOCUMENTS = ("JSON_ARRAYAGG", "JSON_OBJECTAGG")
-"""Aggregates that are put together of ARRAY_AGG: :mod:`hintplan.planner.translation.json_aggregates`."""
+"""Aggregates that are compiled to ARRAY_AGG: :mod:`hintplan.planner.translation.json_aggregates`."""
 PERCENTILE = "PERCENTILE"
-"""Another one: :mod:`hintplan.planner.translation.percentiles`."""
+"""An aggregate that is also compiled to ARRAY_AGG: :mod:`hintplan.planner.translation.percentiles`."""
 NAMES = frozenset((*BUILT_IN, *_SAMPLES, *DOCUMENTS, PERCENTILE))
 _USERS = "hintplan aggregate"
 _OF_NESTED = ("ARRAY_AGG", "COLLECT", "COUNT", "FIRST_VALUE", "LAST_VALUE")
@@ -48,7 +48,7 @@ _ORDERED = ("BOOLEAN", "DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ")
 
 
 def result_type(function: str, argument: DataType | None) -> DataType | None:
-    """The type of ``function(argument)``; None if it does not take such an argument."""
+    """Return the type of ``function(argument)``, or None if the function does not accept such an argument."""
     if function == "COUNT":
         return BIGINT
     if argument is None:
@@ -71,7 +71,7 @@ def result_type(function: str, argument: DataType | None) -> DataType | None:
 
 
 def translate(t: Translator, node: exp.Expr, condition: exp.Expr | None) -> Expr:
-    """The aggregate call ``node``, with the condition of its FILTER."""
+    """Translate the aggregate call ``node``, with the condition of its FILTER."""
     entry, offset = (t.functions or {}).get(node.name.lower()), offset_of(node)
     name = node.name if entry is not None else node.name.upper()
     inner = inside(t, name, offset)
@@ -102,7 +102,7 @@ def translate(t: Translator, node: exp.Expr, condition: exp.Expr | None) -> Expr
         raise t.source.error(f"{name} does not take '*'", offset, "name a column")
     if name == "COUNT" and isinstance(argument, Literal) and argument.text is not None and not distinct:
         argument = None
-    found = result_type(name, argument.type if argument is not None else None)
+    result = result_type(name, argument.type if argument is not None else None)
     refused = argument is not None and argument.type.root in ("NULL", "INTERVAL")
     if argument is not None and argument.type.is_nested:
         refused |= name not in _OF_NESTED
@@ -112,11 +112,11 @@ def translate(t: Translator, node: exp.Expr, condition: exp.Expr | None) -> Expr
         if name == "COLLECT" and argument.type.contains_entries:
             message = f"COLLECT does not take {argument.type.as_nullable()}: Spark has no map whose keys have maps"
             raise t.source.error(message, offset, "write ARRAY_AGG(x)")
-    if found is None or refused:
-        given = argument.type.as_nullable() if argument is not None else "*"
+    if result is None or refused:
+        actual = argument.type.as_nullable() if argument is not None else "*"
         nested = argument is not None and argument.type.is_nested
         advice = "aggregate its parts one by one" if nested else "convert the argument with CAST"
-        raise t.source.error(f"{name} does not take {given}", offset, advice)
+        raise t.source.error(f"{name} does not take {actual}", offset, advice)
     where = inner.condition(condition) if condition is not None else None
     if leaves_null and argument is not None:
         where = call("IS NOT NULL", (argument,), BOOLEAN, offset)
@@ -130,13 +130,13 @@ def translate(t: Translator, node: exp.Expr, condition: exp.Expr | None) -> Expr
         distinct=distinct,
         filter=where,
         separator=separator,
-        type=found,
+        type=result,
         offset=offset,
     )
 
 
 def inside(t: Translator, name: str, offset: int) -> Translator:
-    """What translates the arguments of the aggregate ``name``; SqlError where none can stand."""
+    """Return a translator for the arguments of the aggregate ``name``; raise SqlError where no aggregate may stand."""
     if not t.aggregates:
         advice = "put it in SELECT or HAVING" if t.clause != "an aggregate" else "aggregate in a sub-query first"
         raise t.source.error(f"{name} cannot stand in {t.clause}", offset, advice)
@@ -152,16 +152,16 @@ def _users_call(
     *,
     distinct: bool,
 ) -> Expr:
-    """A call of an aggregate function of the user's; literals get the types of its arguments, too."""
+    """Translate a call of a user-defined aggregate function, with literals converted to the declared types, too."""
     offset = offset_of(node)
-    given = fitted_arguments(t.source, entry, node.name, tuple(t.expression(a) for a in arguments), offset)
+    fitted = fitted_arguments(t.source, entry, node.name, tuple(t.expression(a) for a in arguments), offset)
     nested = next((must for must in entry.arguments if must.children), None)
-    if distinct and (nested is not None or not given):
+    if distinct and (nested is not None or not fitted):
         what = f"{nested}, which is not compared" if nested is not None else "no argument"
         raise t.source.error(f"'{node.name}' takes {what}, so that it cannot be DISTINCT", offset, "remove DISTINCT")
     return AggregateCallExpr(
         function=node.name.lower(),
-        arguments=tuple(cast(e, must, e.offset) for e, must in zip(given, entry.arguments, strict=True)),
+        arguments=tuple(cast(e, must, e.offset) for e, must in zip(fitted, entry.arguments, strict=True)),
         distinct=distinct,
         filter=t.condition(condition) if condition is not None else None,
         type=entry.columns[0].as_nullable(),
@@ -170,19 +170,19 @@ def _users_call(
 
 
 def mark_users(query: exp.Expr, functions: Mapping[str, FunctionEntry]) -> None:
-    """Note at the calls in ``query`` which are of aggregate functions of the user's, for :func:`is_aggregate`."""
+    """Mark the calls of user-defined aggregate functions in ``query`` for :func:`is_aggregate`."""
     names = {name for name, entry in functions.items() if entry.is_aggregate}
     for node in query.find_all(exp.Anonymous) if names else ():
         node.meta[_USERS] = node.name.lower() in names
 
 
 def is_aggregate(node: exp.Expr) -> bool:
-    """Whether ``node`` is the call of an aggregate function."""
+    """Return True if ``node`` is a call of an aggregate function."""
     return isinstance(node, exp.Anonymous) and (node.name.upper() in NAMES or bool(node.meta.get(_USERS)))
 
 
 def _separated(t: Translator, arguments: list[exp.Expr], offset: int) -> tuple[list[exp.Expr], str]:
-    """The argument of LISTAGG that is aggregated, and the separator, a comma if there is none."""
+    """Return the aggregated argument of LISTAGG, and its separator, a comma by default."""
     if len(arguments) != 2:
         return arguments, ","
     separator = arguments[1]
@@ -193,14 +193,14 @@ def _separated(t: Translator, arguments: list[exp.Expr], offset: int) -> tuple[l
 
 
 def _told_apart(kind: DataType) -> bool:
-    """Whether DISTINCT takes values of ``kind``, as in Flink: no ROW, no MAP, no MULTISET."""
+    """Return True if DISTINCT accepts values of ``kind``; as in Flink, it accepts no ROW, MAP or MULTISET."""
     return kind.root not in ("ROW", "MAP", "MULTISET") and all(map(_told_apart, kind.children))
 
 
 def _null_treatment(
     t: Translator, name: str, arguments: list[exp.Expr], condition: exp.Expr | None
 ) -> tuple[list[exp.Expr], bool]:
-    """The arguments of a call, and whether it is to leave out NULLs: ``x IGNORE NULLS``."""
+    """Return the arguments of a call, and True if it ignores NULLs: ``x IGNORE NULLS``."""
     last = arguments[-1] if arguments else None
     if not isinstance(last, exp.IgnoreNulls | exp.RespectNulls):
         return arguments, False
@@ -214,17 +214,17 @@ def _null_treatment(
 
 
 def _one_argument(name: str, distinct: bool) -> str:
-    """What to write instead of several arguments."""
+    """Return advice for a call with several arguments."""
     if name == "COUNT" and distinct:
         return "count the rows of a sub-query: SELECT COUNT(*) FROM (SELECT DISTINCT a, b FROM t)"
     return "aggregate one expression"
 
 
 def _variance(name: str, value: Expr, where: Expr | None, offset: int, *, distinct: bool) -> Expr:
-    """A variance or deviation, which is a DOUBLE, in Flink's type: that of the argument, or a DECIMAL as of AVG."""
+    """Compute a variance or deviation as DOUBLE, and convert it to Flink's type, the result type of AVG."""
     wanted = result_type("AVG", value.type)
     assert wanted is not None
-    found = AggregateCallExpr(
+    aggregate = AggregateCallExpr(
         function=_SAMPLES.get(name, name),
         arguments=(value,),
         distinct=distinct,
@@ -232,9 +232,9 @@ def _variance(name: str, value: Expr, where: Expr | None, offset: int, *, distin
         type=DOUBLE,
         offset=offset,
     )
-    return flink_cast(found, wanted, offset)
+    return flink_cast(aggregate, wanted, offset)
 
 
 def contains_aggregate(expression: Expr) -> bool:
-    """Whether an aggregate call stands anywhere in ``expression``."""
+    """Return True if ``expression`` contains an aggregate call."""
     return any(isinstance(e, AggregateCallExpr) for e in walk(expression))

@@ -1,8 +1,8 @@
-"""sqlglot's syntax trees of expressions translated to typed expressions, with Flink's meaning.
+"""Translates sqlglot's syntax trees of expressions to typed expressions, with Flink's meaning.
 
-One function per kind of node, listed here; a node or a part of a node that is not listed is refused. Names are resolved
-through :mod:`hintplan.planner.translation.scope`, function calls through :mod:`hintplan.planner.expressions.scalars`
-and :mod:`hintplan.planner.translation.aggregates`.
+This module lists a function for each kind of node; unlisted nodes and unread parts of nodes are refused. Names are
+resolved by :mod:`hintplan.planner.translation.scope`, function calls by :mod:`hintplan.planner.expressions.scalars` and
+:mod:`hintplan.planner.translation.aggregates`.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _HANDLERS: dict[type, Handler] = {
 
 
 def clause_translator(context: Context, scope: Scope, clause: str, *, aggregates: bool = False) -> Translator:
-    """What translates the expressions of a clause, which can call the declared functions."""
+    """Return a translator for the expressions of a clause, which can call the declared functions."""
     return Translator(
         source=context.source,
         scope=scope,

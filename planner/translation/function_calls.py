@@ -1,4 +1,4 @@
-"""Calls of functions, whichever they are, casts, and sub-queries that are values."""
+"""Calls of functions of all kinds, casts, and sub-queries that are values."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from hintplan.plans.declarations.types import DataType, parse_type
 
 
 def function_call(t: Translator, node: exp.Expr) -> Expr:
+    """Translate a call with parentheses: a cast, a constructor, or a function of any kind."""
     name, offset = node.name.upper(), offset_of(node)
     if name in ("CAST", "TRY_CAST"):
         return _cast(t, node, name)
@@ -50,7 +51,7 @@ def function_call(t: Translator, node: exp.Expr) -> Expr:
 
 
 def _arguments(t: Translator, name: str, node: exp.Expr) -> Iterator[Expr]:
-    """The arguments of a call; the unit of TIMESTAMPADD and its like is a bare word."""
+    """Yield the arguments of a call; the unit in TIMESTAMPADD and similar functions is a bare word."""
     for i, argument in enumerate(node.expressions):
         if i == 0 and name in UNIT_FUNCTIONS and isinstance(argument, exp.Column):
             if argument.name.upper() not in UNITS or argument.args.get("table"):
@@ -68,7 +69,7 @@ def _user_call(t: Translator, node: exp.Expr) -> Expr:
     name, offset = node.name, offset_of(node)
     entry = t.functions.get(name.lower())
     if entry is None:
-        declared = [other for other, found in t.functions.items() if found.is_scalar or found.is_aggregate]
+        declared = [other for other, entry_ in t.functions.items() if entry_.is_scalar or entry_.is_aggregate]
         values = [*declared, *aggregates.NAMES]
         since = t.source.problems.doubts
         if name.lower() in t.failed:
@@ -89,22 +90,22 @@ def _cast(t: Translator, node: exp.Expr, name: str) -> Expr:
     offset = offset_of(node)
     if value is None:
         raise t.source.error(f"{name} has nothing to convert", offset, f"write {name}(x AS BIGINT)")
-    found = t.expression(value)
+    operand = t.expression(value)
     try:
         data_type = parse_type(target.name)
     except ValueError as error:
         raise t.source.error(str(error), offset_of(target), "use a type such as BIGINT or STRING") from None
-    if not castable(found, data_type, function=name):
+    if not castable(operand, data_type, function=name):
         raise t.source.error(
-            f"{name} from {found.type.as_nullable()} to {data_type} is not supported",
+            f"{name} from {operand.type.as_nullable()} to {data_type} is not supported",
             offset,
             "Flink and Spark disagree on it, or it has no meaning; cast to another type",
         )
-    if data_type.root == "TIME" and isinstance(found, Literal) and found.type.is_text and found.text is not None:
-        return _time_of_day(t, found, data_type, offset, name)
-    if found.type.is_text and data_type.root in ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ"):
-        return _time_of_text(t, found, data_type, offset, name)
-    return flink_cast(found, data_type, offset, function=name)
+    if data_type.root == "TIME" and isinstance(operand, Literal) and operand.type.is_text and operand.text is not None:
+        return _time_of_day(t, operand, data_type, offset, name)
+    if operand.type.is_text and data_type.root in ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ"):
+        return _time_of_text(t, operand, data_type, offset, name)
+    return flink_cast(operand, data_type, offset, function=name)
 
 
 def _time_of_text(t: Translator, text: Expr, target: DataType, offset: int, function: str) -> Expr:
@@ -133,7 +134,7 @@ def _time_of_day(t: Translator, text: Literal, target: DataType, offset: int, fu
 
 
 def sub_query(t: Translator, node: exp.Expr) -> Expr:
-    """A sub-query that was compiled before, see :mod:`hintplan.planner.query.subqueries.scalar`."""
+    """Return the value of a sub-query, compiled before by :mod:`hintplan.planner.query.subqueries.scalar`."""
     offset = offset_of(node)
     if t.values.get(offset) is UNKNOWN:
         t.source.problems.doubts += 1
@@ -151,6 +152,7 @@ def sub_query(t: Translator, node: exp.Expr) -> Expr:
 
 
 def filtered_aggregate(t: Translator, node: exp.Expr) -> Expr:
+    """Translate an aggregate call with FILTER."""
     if not aggregates.is_aggregate(node.this):
         raise t.source.error("FILTER belongs to an aggregate function", offset_of(node), "remove it")
     if node.this.name.upper() in aggregates.DOCUMENTS:
@@ -162,7 +164,7 @@ def filtered_aggregate(t: Translator, node: exp.Expr) -> Expr:
 
 
 def special_form(function: str, *parts: str) -> Handler:
-    """A call that has a syntax of its own: its parts in order become the arguments of ``function``."""
+    """Return a handler for a call with its own syntax, in which ``parts`` are the arguments of ``function``."""
 
     def handle(t: Translator, node: exp.Expr) -> Expr:
         only(t.source, node, *parts)
@@ -175,15 +177,17 @@ def special_form(function: str, *parts: str) -> Handler:
 
 
 def extract(t: Translator, node: exp.Expr) -> Expr:
+    """Translate ``EXTRACT(unit FROM time)``."""
     unit = node.name.upper()
     function = unit if unit in PARTS else f"{EXTRACT} {unit}"
     if unit not in PARTS and unit not in MORE_PARTS:
-        known = ", ".join((*PARTS, *MORE_PARTS))
-        raise t.source.error(f"EXTRACT({unit} FROM ...) is not supported", offset_of(node), f"use {known}")
+        supported = ", ".join((*PARTS, *MORE_PARTS))
+        raise t.source.error(f"EXTRACT({unit} FROM ...) is not supported", offset_of(node), f"use {supported}")
     return scalars.translate(t.source, function, (t.expression(node.expression),), offset_of(node))
 
 
 def trim(t: Translator, node: exp.Expr) -> Expr:
+    """Translate ``TRIM(LEADING x FROM text)`` and the like."""
     only(t.source, node, "this", "position", "expression")
     character = node.args.get("expression")
     blank = character is None or (isinstance(character, exp.Literal) and character.name == " ")
@@ -193,7 +197,7 @@ def trim(t: Translator, node: exp.Expr) -> Expr:
 
 
 def refused_form(name: str) -> Handler:
-    """A form that is Flink's function ``name``, which is refused."""
+    """Return a handler for a form of Flink's function ``name``, which is refused."""
 
     def handle(t: Translator, node: exp.Expr) -> Expr:
         raise scalars.unknown(t.source, name, offset_of(node))

@@ -1,8 +1,8 @@
-"""GROUP BY as grouping sets: what GROUPING SETS, CUBE and ROLLUP stand for, and GROUPING, GROUPING_ID, GROUP_ID.
+"""GROUP BY as grouping sets: GROUPING SETS, CUBE and ROLLUP, with GROUPING, GROUPING_ID and GROUP_ID.
 
-Elements of a clause combine as in the SQL standard: each set of one with each set of the next. A set has the id that
-Flink gives it: in binary, a digit for each key in the order in which they were written, 1 where the key is not in the
-set. So ``GROUP BY a, ROLLUP (b, c)`` is the sets (a, b, c), (a, b) and (a), with the ids 0, 1 and 3.
+Elements of the clause combine as in the SQL standard: each set of one with each set of the next. The id of a set is
+Flink's. It has a binary digit for each key, in the order of the text, which is 1 if the set lacks the key. For example,
+``GROUP BY a, ROLLUP (b, c)`` means the sets (a, b, c), (a, b) and (a), with the ids 0, 1 and 3.
 
 >>> set_id(3, frozenset((0, 1)))
 1
@@ -22,9 +22,9 @@ from hintplan.planner.syntax.source import Source
 from hintplan.planner.translation.translator import Translator
 
 FUNCTIONS = frozenset(("GROUPING", "GROUPING_ID", "GROUP_ID"))
-"""What tells the sets apart in SELECT, HAVING and ORDER BY."""
+"""Functions that distinguish the sets in SELECT, HAVING and ORDER BY."""
 GROUP_ID = "$e"
-"""The column with the id of the set, called as in Flink's plans."""
+"""The column with the id of the set, named as in Flink's plans."""
 MOST_KEYS = 63
 MOST_SETS = 512
 
@@ -34,19 +34,19 @@ Sets = list[Columns]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupingSets:
-    """``keys`` in the order in which they were written, and ``sets`` as places in ``keys``, by ascending id."""
+    """The ``keys`` in the order of the text, and the ``sets`` as positions in ``keys``, by ascending id."""
 
     keys: tuple[Expr, ...]
     sets: tuple[frozenset[int], ...]
 
 
 def set_id(keys: int, members: frozenset[int]) -> int:
-    """The id of the set of the keys at ``members``, of ``keys`` altogether."""
+    """Return the id of the set that has the keys at ``members``, of ``keys`` keys in total."""
     return sum(1 << (keys - 1 - place) for place in range(keys) if place not in members)
 
 
 def grouping_sets(source: Source, group: exp.Group | None, column: Callable[[exp.Expr], Expr]) -> GroupingSets:
-    """The sets of a GROUP BY clause, of which ``column`` translates the parts; no clause is one empty set."""
+    """Return the sets of a GROUP BY clause, or an empty set without a clause; ``column`` translates the keys."""
     if group is None:
         return GroupingSets(keys=(), sets=(frozenset(),))
     reader = _Reader(source, column)
@@ -62,19 +62,19 @@ def grouping_sets(source: Source, group: exp.Group | None, column: Callable[[exp
     if len(keys) > MOST_KEYS and len(combined) > 1:
         raise source.error(f"grouping sets take at most {MOST_KEYS} columns", offset_of(group), "leave columns out")
     places = {key: place for place, key in enumerate(keys)}
-    found = [frozenset(places[e] for e in columns) for columns in combined]
-    different = sorted(set(found), key=lambda members: set_id(len(keys), members))
-    if len(different) < len(found) and group.args.get("all") is not False:
+    all_sets = [frozenset(places[e] for e in columns) for columns in combined]
+    distinct_sets = sorted(set(all_sets), key=lambda members: set_id(len(keys), members))
+    if len(distinct_sets) < len(all_sets) and group.args.get("all") is not False:
         raise source.error(
             "a grouping set is given twice, which is not supported",
             offset_of(group),
             "write GROUP BY DISTINCT to have each set once, or UNION ALL to have its groups twice",
         )
-    return GroupingSets(keys=keys, sets=tuple(different))
+    return GroupingSets(keys=keys, sets=tuple(distinct_sets))
 
 
 class _Reader:
-    """Elements of GROUP BY as the sets that they stand for."""
+    """Expands elements of GROUP BY to their sets."""
 
     def __init__(self, source: Source, column: Callable[[exp.Expr], Expr]) -> None:
         self.source = source
@@ -110,7 +110,7 @@ class _Reader:
 
 
 def translate(t: Translator, node: exp.Expr) -> Expr:
-    """A call of one of ``FUNCTIONS``, which stays one until :func:`grouping_number` knows the sets."""
+    """Translate a call of one of ``FUNCTIONS``, which stays a call until :func:`grouping_number` knows the sets."""
     name, offset = node.name.upper(), offset_of(node)
     if not t.aggregates:
         if t.clause in ("SELECT", "HAVING", "ORDER BY"):
@@ -126,14 +126,14 @@ def translate(t: Translator, node: exp.Expr) -> Expr:
 
 
 def is_grouping_call(expression: Expr) -> bool:
-    """Whether the expression is itself a call of one of ``FUNCTIONS``."""
+    """Return True if the expression itself is a call of one of ``FUNCTIONS``."""
     return isinstance(expression, Call) and expression.function in FUNCTIONS
 
 
 def grouping_number(source: Source, found: Call, groups: GroupingSets, group_id: Field | None) -> Expr:
-    """What a call of one of ``FUNCTIONS`` gives: a constant, or a choice by ``group_id``, the id of the row's set.
+    """Return the value of a call of one of ``FUNCTIONS``: a constant, or a CASE over ``group_id``, the id of the set.
 
-    GROUP_ID tells equal sets apart, which there are none of.
+    GROUP_ID is always 0, because it numbers equal sets, and no set occurs twice.
     """
     places: list[int] = []
     for argument in found.args:

@@ -1,7 +1,7 @@
-"""JSON_ARRAYAGG and JSON_OBJECTAGG: what is a part of the document is computed of each row, and ARRAY_AGG keeps it.
+"""JSON_ARRAYAGG and JSON_OBJECTAGG: each row's part of the document is computed below ARRAY_AGG, which keeps it.
 
-The parts are put together above the aggregate, so that there is no state but that of ARRAY_AGG. An object has its names
-in order, as in Flink; a name that is NULL, or there twice, fails, as in Flink.
+The parts are combined above the aggregate, so the only state is ARRAY_AGG's. As in Flink, the names in an object are
+sorted, and a name that is NULL or occurs twice makes the run fail.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ENTRY = DataType(root="ROW", names=("name", "member"), children=(STRING, STRING
 
 
 def translate(t: Translator, node: exp.Expr) -> Expr:
-    """The document that a call of one of the two makes of its group, as STRING."""
+    """Translate a call to the document of its group, as STRING."""
     name, offset = node.name.upper(), offset_of(node)
     inner = inside(t, name, offset)
     *arguments, last = node.expressions
@@ -72,7 +72,7 @@ def _object(t: Translator, key: exp.Expr, value: Part, *, absent: bool, offset: 
 
 
 def _all(value: Part, kept: Expr, absent: bool, offset: int) -> Expr:
-    """What is ``kept`` of the rows of a group; if ``absent``, of those in which there is a ``value``."""
+    """Collect ``kept`` for the rows of a group; if ``absent``, only for rows in which ``value`` is not NULL."""
     may_be_null = value.text != value.or_null
     where = call("IS NOT NULL", (value.text,), BOOLEAN, offset) if absent and may_be_null else None
     kind = DataType(root="ARRAY", children=(kept.type.as_nullable(),))

@@ -1,7 +1,7 @@
-"""Flink's functions of JSON with clauses: which are there, what they take, and hintplan's own function for each.
+"""Flink's JSON functions with clauses: their arguments and clauses, and hintplan's own function for each.
 
-What documents, numbers and paths mean is settled in :mod:`hintplan.runtime.expressions.json_documents`, and how values
-are written into documents in :mod:`hintplan.planner.expressions.functions.json_values`.
+:mod:`hintplan.runtime.expressions.json_documents` defines the meaning of documents, numbers and paths, and
+:mod:`hintplan.planner.expressions.functions.json_values` the form of values in documents.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ Clauses = dict[str, exp.Expr]
 
 
 def is_json(t: Translator, node: exp.Expr) -> Expr:
-    """``x IS JSON [VALUE | OBJECT | ARRAY | SCALAR]``."""
-    said, offset = node.expression, offset_of(node)
-    if said.args.get("with_") is not None or said.args.get("unique"):
+    """Translate ``x IS JSON [VALUE | OBJECT | ARRAY | SCALAR]``."""
+    condition, offset = node.expression, offset_of(node)
+    if condition.args.get("with_") is not None or condition.args.get("unique"):
         raise t.source.error("IS JSON does not take UNIQUE KEYS", offset, "remove it, Flink has no such condition")
     value = _document(t, "IS JSON", t.expression(node.this), offset)
-    kind = str(said.this or "VALUE").lower()
+    kind = str(condition.this or "VALUE").lower()
     return call("hp_is_json", (value, literal(kind, STRING)), BOOLEAN, offset)
 
 
 def json_call(t: Translator, node: exp.Expr) -> Expr:
-    """A call of one of the functions in ``FORMS``."""
+    """Translate a call of one of the functions in ``FORMS``."""
     name, offset = node.name.upper(), offset_of(node)
     clauses: Clauses = {}
     for clause in node.expressions:
@@ -75,12 +75,12 @@ def _path(t: Translator, name: str, node: exp.Expr) -> Expr:
 
 
 def _exists(t: Translator, document: Expr, path: Expr, clauses: Clauses, offset: int) -> Expr:
-    said = clauses.get(ON_ERROR)
-    if said is None:
+    behavior = clauses.get(ON_ERROR)
+    if behavior is None:
         return call("hp_json_exists", (document, path), BOOLEAN, offset)
-    word = said.name
-    if not isinstance(said, exp.Var) or word not in _TRUTH:
-        raise _failing(t, "JSON_EXISTS", word, ON_ERROR, said, "TRUE, FALSE or UNKNOWN")
+    word = behavior.name
+    if not isinstance(behavior, exp.Var) or word not in _TRUTH:
+        raise _failing(t, "JSON_EXISTS", word, ON_ERROR, behavior, "TRUE, FALSE or UNKNOWN")
     return call("hp_json_exists", (document, path, literal(_TRUTH[word], BOOLEAN)), BOOLEAN, offset)
 
 
@@ -89,31 +89,35 @@ def _query(t: Translator, document: Expr, path: Expr, clauses: Clauses, offset: 
     arguments = [document, path]
     defaults = []
     for clause in (ON_EMPTY, ON_ERROR):
-        said = clauses.get(clause)
-        word = "NULL" if said is None else said.name
-        if said is not None and (not isinstance(said, exp.Var) or (word != "NULL" and word not in _EMPTY_PARTS)):
-            raise _failing(t, "JSON_QUERY", word, clause, said, "NULL, EMPTY ARRAY or EMPTY OBJECT")
+        behavior = clauses.get(clause)
+        word = "NULL" if behavior is None else behavior.name
+        if behavior is not None and (
+            not isinstance(behavior, exp.Var) or (word != "NULL" and word not in _EMPTY_PARTS)
+        ):
+            raise _failing(t, "JSON_QUERY", word, clause, behavior, "NULL, EMPTY ARRAY or EMPTY OBJECT")
         defaults.append(literal(_EMPTY_PARTS.get(word), STRING))
-    given = [default for default in defaults if default.text is not None]
-    if WRAPPER in clauses or given:
+    present = [default for default in defaults if default.text is not None]
+    if WRAPPER in clauses or present:
         arguments.append(literal(clauses[WRAPPER].name if WRAPPER in clauses else "without", STRING))
-    return call("hp_json_query", (*arguments, *(defaults if given else ())), kind, offset)
+    return call("hp_json_query", (*arguments, *(defaults if present else ())), kind, offset)
 
 
 def _value(t: Translator, document: Expr, path: Expr, clauses: Clauses, offset: int) -> Expr:
     kind = _returned(t, "JSON_VALUE", clauses, (STRING, BOOLEAN, INT, DOUBLE))
     defaults = [_default(t, clauses, clause, kind) for clause in (ON_EMPTY, ON_ERROR)]
-    given = any(default.text is not None for default in defaults)
-    return call(_READERS.get(kind.root, "hp_json_value"), (document, path, *(defaults if given else ())), kind, offset)
+    has_default = any(default.text is not None for default in defaults)
+    return call(
+        _READERS.get(kind.root, "hp_json_value"), (document, path, *(defaults if has_default else ())), kind, offset
+    )
 
 
 def _default(t: Translator, clauses: Clauses, clause: str, kind: DataType) -> Literal:
-    said = clauses.get(clause)
-    if said is None or (isinstance(said, exp.Var) and said.name == "NULL"):
+    behavior = clauses.get(clause)
+    if behavior is None or (isinstance(behavior, exp.Var) and behavior.name == "NULL"):
         return literal(None, kind)
-    if isinstance(said, exp.Var):
-        raise _failing(t, "JSON_VALUE", said.name, clause, said, "NULL, or DEFAULT with a literal")
-    value = t.expression(said)
+    if isinstance(behavior, exp.Var):
+        raise _failing(t, "JSON_VALUE", behavior.name, clause, behavior, "NULL, or DEFAULT with a literal")
+    value = t.expression(behavior)
     if isinstance(value, Literal) and value.text is not None:
         if value.type == kind or (value.type.is_text and kind.is_text):
             return literal(value.text, kind, value.offset)
@@ -122,26 +126,26 @@ def _default(t: Translator, clauses: Clauses, clause: str, kind: DataType) -> Li
         if value.type.root == "DECIMAL" and kind == DOUBLE:
             return literal(f"{value.text}E0", kind, value.offset)
     message = f"DEFAULT {clause} of JSON_VALUE must be a literal of {kind}"
-    raise t.source.error(message, offset_of(said), "write one, or COALESCE around the call")
+    raise t.source.error(message, offset_of(behavior), "write one, or COALESCE around the call")
 
 
 def _returned(t: Translator, name: str, clauses: Clauses, known: tuple[DataType, ...]) -> DataType:
-    said = clauses.get(RETURNING)
-    if said is None:
+    returning = clauses.get(RETURNING)
+    if returning is None:
         return STRING
     try:
-        kind = parse_type(said.name).as_nullable()
+        kind = parse_type(returning.name).as_nullable()
     except ValueError as error:
-        raise t.source.error(str(error), offset_of(said), "use a type such as STRING") from None
+        raise t.source.error(str(error), offset_of(returning), "use a type such as STRING") from None
     if kind not in known:
         listed = ", ".join(map(str, known))
         advice = f"use {listed}, and CAST around the call" if len(known) > 1 else "leave it out"
-        raise t.source.error(f"{name} does not return {kind}", offset_of(said), advice)
+        raise t.source.error(f"{name} does not return {kind}", offset_of(returning), advice)
     return kind
 
 
 def _failing(t: Translator, name: str, word: str, clause: str, said: exp.Expr, known: str) -> Exception:
-    """The error for what may not stand before a clause: ERROR, as in Flink some others."""
+    """Return the error for ``word`` before ``clause``; Flink accepts ERROR there, and refuses any other word, too."""
     if word == "ERROR":
         message = f"ERROR {clause} is not supported: {name} is computed also for rows that no branch asks for"
         return t.source.error(message, offset_of(said), f"write {known}")
@@ -149,8 +153,8 @@ def _failing(t: Translator, name: str, word: str, clause: str, said: exp.Expr, k
 
 
 def _constructed(t: Translator, name: str, arguments: list[exp.Expr], clauses: Clauses, offset: int) -> Expr:
-    said = clauses.get(ON_NULL)
-    absent = said.name == "ABSENT" if said is not None else name == "JSON_ARRAY"
+    behavior = clauses.get(ON_NULL)
+    absent = behavior.name == "ABSENT" if behavior is not None else name == "JSON_ARRAY"
     if name == "JSON_ARRAY":
         return json_array([part(t, name, each, offset) for each in arguments], absent=absent, offset=offset)
     members: dict[str, Part] = {}
@@ -170,13 +174,16 @@ def _string(t: Translator, arguments: list[exp.Expr], offset: int) -> Expr:
 
 
 def part(t: Translator, name: str, node: exp.Expr, offset: int) -> Part:
-    """A call of JSON_OBJECT or JSON_ARRAY is a document within another; anything else is a value."""
+    """Translate an element of a document: calls of JSON_OBJECT and JSON_ARRAY are nested, anything else is a value."""
     value = t.expression(node)
     return document(value) if _is_document(node) else part_of(t.source, name, value, offset)
 
 
 def _is_document(node: exp.Expr) -> bool:
-    """Whether Flink takes ``node`` for a call of JSON_OBJECT or JSON_ARRAY, which are never NULL, and never cast."""
+    """Return True if Flink recognises ``node`` as a call of JSON_OBJECT or JSON_ARRAY.
+
+    It also does so inside COALESCE, and inside a CAST to STRING, because these calls are never NULL.
+    """
     if isinstance(node, exp.Paren):
         return _is_document(node.this)
     if not isinstance(node, exp.Anonymous):

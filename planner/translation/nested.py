@@ -1,4 +1,4 @@
-"""Parts of ROW, ARRAY and MAP, and their constructors, from syntax trees to typed expressions."""
+"""Translates constructors of ROW, ARRAY and MAP, and access to their parts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hintplan.planner.translation.translator import Translator, only
 
 
 def column(t: Translator, node: exp.Expr) -> Expr:
-    """A column, or a field of one: ``a``, ``t.a``, ``a.b``, ``t.a.b.c``."""
+    """Translate a column, or a field of a column: ``a``, ``t.a``, ``a.b``, ``t.a.b.c``."""
     offset = offset_of(node)
     if isinstance(node.this, exp.Star):
         raise t.source.error("'*' cannot stand here", offset, "name the columns")
@@ -21,7 +21,7 @@ def column(t: Translator, node: exp.Expr) -> Expr:
 
 
 def dotted(t: Translator, node: exp.Expr) -> Expr:
-    """``(expression).field``, ``arr[1].field``, and paths that are longer than a column's."""
+    """Translate ``(expression).field``, ``arr[1].field``, and paths with more names than a column node has."""
     offset, name = offset_of(node), node.expression
     if isinstance(name, exp.Star):
         message = "'.*' stands behind a table or a column in the SELECT list only"
@@ -35,14 +35,14 @@ def dotted(t: Translator, node: exp.Expr) -> Expr:
         whole = whole.this
     if isinstance(whole, exp.Column):
         return resolve_path(t.source, t.scope, (*(part.name for part in whole.parts), *names), offset)
-    found = t.expression(whole)
-    for each in names:
-        found = nested.field(t.source, found, each, offset)
-    return found
+    value = t.expression(whole)
+    for field in names:
+        value = nested.field(t.source, value, field, offset)
+    return value
 
 
 def bracket(t: Translator, node: exp.Expr) -> Expr:
-    """``arr[1]``, ``m['k']``, and the constructor ``MAP['k', 1]``."""
+    """Translate ``arr[1]``, ``m['k']``, and the constructor ``MAP['k', 1]``."""
     offset, keys = offset_of(node), node.expressions
     if _is_word(node.this, "MULTISET"):
         raise scalars.unknown(t.source, "MULTISET", offset)
@@ -59,10 +59,11 @@ def _is_word(node: exp.Expr, word: str) -> bool:
 
 
 def array(t: Translator, node: exp.Expr) -> Expr:
+    """Translate ``ARRAY[a, b]``."""
     only(t.source, node, "expressions")
     return nested.array(t.source, tuple(t.expression(each) for each in node.expressions), offset_of(node))
 
 
 def row(t: Translator, node: exp.Expr) -> Expr:
-    """``ROW(a, b)`` or ``(a, b)``."""
+    """Translate ``ROW(a, b)`` or ``(a, b)``."""
     return nested.row(t.source, tuple(t.expression(each) for each in node.expressions), offset_of(node))

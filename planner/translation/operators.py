@@ -1,4 +1,4 @@
-"""Conditions, arithmetic and CASE: what is written with operators and keywords, not as a call."""
+"""Conditions, arithmetic and CASE: expressions with operators and keywords instead of calls."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from hintplan.plans.declarations.patterns import SLOW_HINT, slow_pattern
 
 
 def logic(t: Translator, node: exp.Expr) -> Expr:
+    """Translate AND and OR."""
     return call(
         "AND" if isinstance(node, exp.And) else "OR",
         (t.condition(node.this), t.condition(node.expression)),
@@ -34,6 +35,7 @@ def logic(t: Translator, node: exp.Expr) -> Expr:
 
 
 def negation(t: Translator, node: exp.Expr) -> Expr:
+    """Translate NOT."""
     inner = t.condition(node.this)
     if isinstance(inner, Call) and inner.function == "IS NULL":
         return call("IS NOT NULL", inner.args, BOOLEAN, inner.offset)
@@ -44,6 +46,7 @@ COMPARISONS: dict[type, str] = {exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE
 
 
 def comparison(t: Translator, node: exp.Expr) -> Expr:
+    """Translate a comparison of two values, or of a value with ANY or ALL of a list."""
     operator, offset = COMPARISONS[type(node)], offset_of(node)
     listed = node.expression
     if isinstance(listed, exp.Anonymous) and listed.name.upper() in ("ANY", "SOME", "ALL"):
@@ -59,18 +62,19 @@ def comparison(t: Translator, node: exp.Expr) -> Expr:
 
 
 def _compared_with_list(t: Translator, node: exp.Expr, listed: exp.Anonymous) -> Expr:
-    """``x > ANY (1, 2)``: so for one of the values; with ALL, for each."""
+    """Translate ``x > ANY (1, 2)`` to alternatives, and ``x > ALL (1, 2)`` to conditions that must all be true."""
     logic_of = "AND" if listed.name.upper() == "ALL" else "OR"
-    found: Expr | None = None
+    combined: Expr | None = None
     for value in listed.expressions:
-        each = comparison(t, type(node)(this=node.this.copy(), expression=value.copy()))
-        found = each if found is None else call(logic_of, (found, each), BOOLEAN, each.offset)
-    if found is None:
+        condition = comparison(t, type(node)(this=node.this.copy(), expression=value.copy()))
+        combined = condition if combined is None else call(logic_of, (combined, condition), BOOLEAN, condition.offset)
+    if combined is None:
         raise t.source.error(f"{listed.name.upper()} needs a value", offset_of(listed), "write ANY (1, 2)")
-    return found
+    return combined
 
 
 def null_safe_equality(t: Translator, node: exp.Expr) -> Expr:
+    """Translate IS [NOT] DISTINCT FROM."""
     offset = offset_of(node)
     a, b = t.expression(node.this), t.expression(node.expression)
     if any(each.type.root == "ROW" and is_constructor(each) for each in (a, b)):
@@ -85,6 +89,7 @@ def null_safe_equality(t: Translator, node: exp.Expr) -> Expr:
 
 
 def is_condition(t: Translator, node: exp.Expr) -> Expr:
+    """Translate IS NULL, IS TRUE, IS FALSE and IS JSON."""
     offset = offset_of(node)
     value = t.expression(node.this)
     if isinstance(node.expression, exp.Null):
@@ -99,22 +104,22 @@ def is_condition(t: Translator, node: exp.Expr) -> Expr:
 
 
 def between_bounds(t: Translator, node: exp.Expr) -> Expr:
-    """The bounds of BETWEEN SYMMETRIC may come in either order."""
+    """Translate BETWEEN; with SYMMETRIC, the bounds may come in either order."""
     only(t.source, node, "this", "low", "high", "symmetric")
     offset = offset_of(node)
-    given = (node.this, node.args["low"], node.args["high"])
-    parts = read_texts(t.source, "BETWEEN", tuple(map(t.expression, given)))
+    operands = (node.this, node.args["low"], node.args["high"])
+    parts = read_texts(t.source, "BETWEEN", tuple(map(t.expression, operands)))
     if not mixed_moments(parts):
         parts = comparable(t.source, "BETWEEN", parts, offset)
     value, low, high = parts
-    found = _between(t, value, low, high, offset)
+    in_range = _between(t, value, low, high, offset)
     if not node.args.get("symmetric"):
-        return found
-    return call("OR", (found, _between(t, value, high, low, offset)), BOOLEAN, offset)
+        return in_range
+    return call("OR", (in_range, _between(t, value, high, low, offset)), BOOLEAN, offset)
 
 
 def _between(t: Translator, value: Expr, low: Expr, high: Expr, offset: int) -> Expr:
-    """TIMESTAMP and TIMESTAMP_LTZ are compared with each bound by a type of its own."""
+    """Compare with both bounds; a mix of TIMESTAMP and TIMESTAMP_LTZ needs a common type for each bound."""
     if not mixed_moments((value, low, high)):
         return between((value, low, high), offset)
     bounds = ((">=", (value, low)), ("<=", (value, high)))
@@ -123,6 +128,7 @@ def _between(t: Translator, value: Expr, low: Expr, high: Expr, offset: int) -> 
 
 
 def in_list(t: Translator, node: exp.Expr) -> Expr:
+    """Translate IN with a list; return the value of IN with a sub-query that is compiled already."""
     query = node.args.get("query")
     if query is not None and offset_of(query) in t.values:
         return t.values[offset_of(query)]
@@ -139,6 +145,7 @@ def in_list(t: Translator, node: exp.Expr) -> Expr:
 
 
 def like(t: Translator, node: exp.Expr) -> Expr:
+    """Translate LIKE with a literal pattern."""
     escape = None
     if isinstance(node, exp.Escape):
         escape = node.expression.name if isinstance(node.expression, exp.Literal) else ""
@@ -153,11 +160,12 @@ def like(t: Translator, node: exp.Expr) -> Expr:
         text = like_pattern(pattern.name, escape)
     except ValueError as error:
         raise t.source.error(str(error), offset_of(pattern), "write an escape before %, _ or itself") from None
-    found = call("LIKE", (value, literal(text, STRING, offset_of(pattern))), BOOLEAN, offset)
-    return call("NOT", (found,), BOOLEAN, offset) if node.args.get("negate") else found
+    condition = call("LIKE", (value, literal(text, STRING, offset_of(pattern))), BOOLEAN, offset)
+    return call("NOT", (condition,), BOOLEAN, offset) if node.args.get("negate") else condition
 
 
 def similar(t: Translator, node: exp.Expr) -> Expr:
+    """Translate SIMILAR TO with a literal pattern."""
     offset = offset_of(node)
     value, pattern = t.expression(node.this), node.expression
     if not isinstance(pattern, exp.Literal) or not pattern.is_string:
@@ -177,6 +185,7 @@ ARITHMETIC: dict[type, str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div
 
 
 def arithmetic_operation(t: Translator, node: exp.Expr) -> Expr:
+    """Translate ``+ - * / %`` of two numbers, or of a time and an interval."""
     operator, offset = ARITHMETIC[type(node)], offset_of(node)
     left, right = t.expression(node.this), t.expression(node.expression)
     if "INTERVAL" in (left.type.root, right.type.root):
@@ -187,6 +196,7 @@ def arithmetic_operation(t: Translator, node: exp.Expr) -> Expr:
 
 
 def minus(t: Translator, node: exp.Expr) -> Expr:
+    """Translate the sign of a number."""
     value = t.expression(node.this)
     if not value.type.is_numeric:
         raise t.source.error(f"'-' does not take {value.type}", offset_of(node), "use a number")
@@ -196,6 +206,7 @@ def minus(t: Translator, node: exp.Expr) -> Expr:
 
 
 def concatenation(t: Translator, node: exp.Expr) -> Expr:
+    """Translate ``||`` of two texts."""
     values = (t.expression(node.this), t.expression(node.expression))
     for value, part in zip(values, (node.this, node.expression), strict=True):
         if not value.type.is_text:
@@ -204,6 +215,7 @@ def concatenation(t: Translator, node: exp.Expr) -> Expr:
 
 
 def case(t: Translator, node: exp.Expr) -> Expr:
+    """Translate CASE, with or without a subject."""
     offset = offset_of(node)
     subject = node.this if isinstance(node.this, exp.Expr) else None
     parts: list[Expr] = []

@@ -1,6 +1,6 @@
-"""PERCENTILE(x, p): ARRAY_AGG keeps the values as DOUBLEs, and above the aggregate they are put in order.
+"""PERCENTILE(x, p): ARRAY_AGG keeps the values as DOUBLEs, and they are sorted above the aggregate.
 
-Where no value stands at the place asked for, it is between its neighbours, in proportion, as in Flink.
+As in Flink, a percentile between two values is interpolated.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _VALUES = DataType(root="ARRAY", children=(DOUBLE,))
 
 
 def translate(t: Translator, node: exp.Expr, condition: exp.Expr | None) -> Expr:
-    """What a call of PERCENTILE finds in its group: a DOUBLE, or an ARRAY of one for each of several percentages."""
+    """Translate a call of PERCENTILE to a DOUBLE, or to an ARRAY of DOUBLEs for an ARRAY of percentages."""
     offset, arguments = offset_of(node), node.expressions
     inner = inside(t, "PERCENTILE", offset)
     distinct = len(arguments) == 1 and isinstance(arguments[0], exp.Distinct)
@@ -61,29 +61,32 @@ def translate(t: Translator, node: exp.Expr, condition: exp.Expr | None) -> Expr
         offset=offset,
     )
     values = call("array_sort", (kept,), _VALUES, offset)
-    found = tuple(_at(values, percentage, offset) for percentage in percentages)
+    percentiles = tuple(_at(values, percentage, offset) for percentage in percentages)
     if not several:
-        return found[0]
+        return percentiles[0]
     none = call("IS NULL", (kept,), BOOLEAN, offset)
-    return call("CASE", (none, literal(None, _VALUES), call("array", found, _VALUES, offset)), _VALUES, offset)
+    return call("CASE", (none, literal(None, _VALUES), call("array", percentiles, _VALUES, offset)), _VALUES, offset)
 
 
 def _percentage(t: Translator, expression: Expr, offset: int) -> Decimal:
     place = expression.offset or offset
-    if isinstance(expression, Call) and expression.function == "CAST":  # to the type of all elements of an ARRAY
+    if (
+        isinstance(expression, Call) and expression.function == "CAST"
+    ):  # the ARRAY constructor casts its elements to their common type
         (expression,) = expression.args
-    known = isinstance(expression, Literal) and expression.type.is_numeric and expression.text is not None
-    found = Decimal(expression.text or "0") if known and isinstance(expression, Literal) else Decimal(-1)
-    if not 0 <= found <= 1:
+    is_number = isinstance(expression, Literal) and expression.type.is_numeric and expression.text is not None
+    percentage = Decimal(expression.text or "0") if is_number and isinstance(expression, Literal) else Decimal(-1)
+    if not 0 <= percentage <= 1:
         message = "a percentage of PERCENTILE must be a literal from 0 to 1"
         raise t.source.error(message, place, "write 0.5 for the median")
-    return found
+    return percentage
 
 
 def _at(values: Expr, percentage: Decimal, offset: int) -> Expr:
-    """The value at ``percentage`` of the way from the first to the last of ``values``, which are in order.
+    """Return the value at ``percentage`` of the way from the first to the last of the sorted ``values``.
 
-    Places count from 1, and shares are computed of them, as in Flink, whose last digits depend on it.
+    As in Flink, positions count from 1, and the weights of both neighbours are computed from positions. The last digits
+    of the result depend on this.
     """
     one = literal(1, INT)
     last = call("-", (call("size", (values,), INT, offset), one), INT, offset)
@@ -99,5 +102,5 @@ def _at(values: Expr, percentage: Decimal, offset: int) -> Expr:
         call("-", (place, cast(ends[0], DOUBLE, offset)), DOUBLE, offset),
     )
     weighted = tuple(call("*", pair, DOUBLE, offset) for pair in zip(shares, (low, high), strict=True))
-    there = call("=", (ends[0], ends[1]), BOOLEAN, offset)
-    return call("CASE", (there, low, call("+", weighted, DOUBLE, offset)), DOUBLE, offset)
+    is_exact = call("=", (ends[0], ends[1]), BOOLEAN, offset)
+    return call("CASE", (is_exact, low, call("+", weighted, DOUBLE, offset)), DOUBLE, offset)

@@ -1,6 +1,6 @@
-"""``(start, end) OVERLAPS (start, end)`` of two periods, whose second part may be how long they are.
+"""``(start, end) OVERLAPS (start, end)``: compares two periods; the second part may be the length of the period.
 
-The ends of a period may come in either order, and belong to it, as in Flink.
+As in Flink, the ends of a period may come in either order, and belong to the period.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _ADVICE = "write (a_start, a_end) OVERLAPS (b_start, b_end)"
 
 
 def overlaps(t: Translator, node: exp.Expr) -> Expr:
-    """Whether two periods of the same type have a moment in common."""
+    """Translate OVERLAPS to the condition that two periods of the same type have a moment in common."""
     offset = offset_of(node)
     (a, b), (c, d) = (_ends(t, side, offset) for side in (node.this, node.expression))
     if a.type.root != c.type.root:
@@ -35,8 +35,8 @@ def _ends(t: Translator, node: exp.Expr, offset: int) -> tuple[Expr, Expr]:
     if end.type.root == "INTERVAL":
         end = shift_time(t.source, "+", start, end, offset)
     if start.type.root not in ("DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ") or start.type.root != end.type.root:
-        found = f"{start.type.as_nullable()} and {end.type.as_nullable()}"
-        message = f"a period is of two DATEs, TIMEs or TIMESTAMPs, found {found}"
+        types = f"{start.type.as_nullable()} and {end.type.as_nullable()}"
+        message = f"a period is of two DATEs, TIMEs or TIMESTAMPs, found {types}"
         raise t.source.error(message, start.offset or offset, _ADVICE)
     return start, end
 

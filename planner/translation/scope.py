@@ -1,7 +1,7 @@
-"""Which names a query block can use, and what they stand for.
+"""The names that a query block can use, and their resolution.
 
-Names are case-sensitive, as in Flink. Owns the resolution of columns, ``*`` and ``t.*``, and the errors for names
-that are unknown or ambiguous. Does not know where the fields of an input come from.
+Names are case-sensitive, as in Flink. This module resolves columns, ``*`` and ``t.*``, and raises the errors for names
+that are unknown or ambiguous. It does not know the origin of an input's fields.
 
 >>> orders = Input(name="o", kind="table", fields=(Field(id=1, name="o_id", type=INT),), offset=0)
 >>> Scope(inputs=(orders,)).find(None, "o_id")[0].field.id
@@ -23,11 +23,12 @@ __all__ = ["INT", "Input", "Scope", "levels", "resolve", "resolve_path", "star"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Input:
-    """Something in FROM. ``name`` is what the block calls it, None for a sub-query without an alias.
+    """A source in FROM. ``name`` is its name in the block, or None for a sub-query without an alias.
 
-    ``path`` is the full path if the name is that of a table or view, not an alias. ``kind`` is for messages.
-    ``looked_up`` says that it stands before FOR SYSTEM_TIME AS OF, ``called`` that a function returns it. An input that
-    ``failed`` could not be compiled: any name may be a column of it.
+    - ``path`` is the full path of a table or view without an alias.
+    - ``kind`` describes the input in messages.
+    - ``looked_up`` is True before FOR SYSTEM_TIME AS OF, ``called`` for the result of a function or UNNEST.
+    - ``failed`` is True if the input could not be compiled, so any name may be a column of it.
     """
 
     name: str | None
@@ -41,7 +42,7 @@ class Input:
     _by_name: dict[str, list[Field]] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def named(self, name: str) -> list[Field]:
-        """Return the fields called ``name``; a query may ask for each of thousands."""
+        """Return the fields with the name ``name``, through an index, because a query may read thousands of columns."""
         if not self._by_name:
             for each in self.fields:
                 self._by_name.setdefault(each.name, []).append(each)
@@ -50,7 +51,7 @@ class Input:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """The inputs of a block in order; ``merged`` are the columns that USING made one; ``parent`` is the outer block."""
+    """The inputs of a block in order; ``merged`` are columns merged by USING; ``parent`` is the outer block's scope."""
 
     inputs: tuple[Input, ...]
     merged: Mapping[str, Field] = field(default_factory=dict)
@@ -58,30 +59,30 @@ class Scope:
     parent: Scope | None = None
 
     def find(self, qualifier: str | None, name: str) -> list[Ref]:
-        """All columns of this block, not of outer ones, that the name can mean; the first that an input calls so."""
+        """Return all columns of this block, not of outer blocks, that the name may mean: at most one per input."""
         if qualifier is None and name in self.merged:
             return [Ref(field=self.merged[name])]
         inputs = self.inputs if qualifier is None else [i for i in self.inputs if i.name == qualifier]
-        return [Ref(field=found) for each in inputs for found in each.named(name)[:1]]
+        return [Ref(field=match) for each in inputs for match in each.named(name)[:1]]
 
 
 def resolve(source: Source, scope: Scope, qualifier: str | None, name: str, offset: int) -> Expr:
-    """The column that ``[qualifier.]name`` means; SqlError if there is none or more than one.
+    """Return the column ``[qualifier.]name``; raise SqlError if there is none, or more than one.
 
-    UNKNOWN for what may be a column of an input that failed.
+    Returns UNKNOWN if it may be a column of an input that failed.
     """
     level: Scope | None = scope
     while level is not None:
-        found = level.find(qualifier, name)
-        if len(found) > 1:
+        matches = level.find(qualifier, name)
+        if len(matches) > 1:
             owners = [f"{i.name}.{name}" for i in level.inputs for _ in i.named(name) if i.name]
             raise source.error(
                 f"column '{name}' is ambiguous",
                 offset,
                 f"write one of {', '.join(owners)}" if len(set(owners)) > 1 else "give the columns different names",
             )
-        if found:
-            return Ref(field=found[0].field, offset=offset)
+        if matches:
+            return Ref(field=matches[0].field, offset=offset)
         level = level.parent
     if may_be_of_failed(scope, qualifier):
         source.problems.doubts += 1
@@ -90,34 +91,35 @@ def resolve(source: Source, scope: Scope, qualifier: str | None, name: str, offs
 
 
 def may_be_of_failed(scope: Scope, qualifier: str | None) -> bool:
-    """True if an input that failed may have what is not found in the others."""
+    """Return True if a name that no other input has may belong to an input that failed."""
     inputs = [each for level in levels(scope) for each in level.inputs]
     sound = (each.name for each in inputs if not each.failed)
     return any(each.failed for each in inputs) and (qualifier is None or qualifier not in sound)
 
 
 def resolve_path(source: Source, scope: Scope, names: tuple[str, ...], offset: int) -> Expr:
-    """The column or field that ``a``, ``t.a``, ``a.b`` or ``t.a.b`` means; SqlError if there is none, or several.
+    """Return the column or field ``a``, ``t.a``, ``a.b`` or ``t.a.b``; raise SqlError if there is none, or several.
 
-    What can be a column of an input is one; else the first name is a column, and those after it are fields.
+    The first two names are an input and its column if such a column exists. Otherwise the first name is a column, and
+    the names after it are fields.
     """
-    first, *others = names
-    if not others:
+    first, *path = names
+    if not path:
         return resolve(source, scope, None, first, offset)
     seen = list(levels(scope))
-    if any(level.find(first, others[0]) for level in seen) or not any(level.find(None, first) for level in seen):
-        found, rest = resolve(source, scope, first, others[0], offset), others[1:]
+    if any(level.find(first, path[0]) for level in seen) or not any(level.find(None, first) for level in seen):
+        value, field_names = resolve(source, scope, first, path[0], offset), path[1:]
     else:
-        found, rest = resolve(source, scope, None, first, offset), others
-    if found is UNKNOWN:
-        return found
-    for name in rest:
-        found = nested.field(source, found, name, offset)
-    return found
+        value, field_names = resolve(source, scope, None, first, offset), path
+    if value is UNKNOWN:
+        return value
+    for name in field_names:
+        value = nested.field(source, value, name, offset)
+    return value
 
 
 def levels(scope: Scope) -> Iterator[Scope]:
-    """``scope`` and those around it, from the inside out."""
+    """Yield ``scope`` and the scopes of its outer blocks, from the inside out."""
     level: Scope | None = scope
     while level is not None:
         yield level
@@ -148,13 +150,13 @@ def _unknown(source: Source, scope: Scope, qualifier: str | None, name: str, off
 
 
 def star(source: Source, scope: Scope, qualifier: str | None, offset: int) -> tuple[Field, ...]:
-    """The fields of ``*`` or ``qualifier.*``, in order; columns merged by USING come first and once."""
+    """Return the fields of ``*`` or ``qualifier.*``, in order; columns merged by USING come first, and only once."""
     if qualifier is None:
-        rest = (f for i in scope.inputs for f in i.fields if f.id not in scope.hidden)
-        return tuple(dict.fromkeys((*scope.merged.values(), *rest)))
-    for found in scope.inputs:
-        if found.name == qualifier:
-            return found.fields
+        visible = (f for i in scope.inputs for f in i.fields if f.id not in scope.hidden)
+        return tuple(dict.fromkeys((*scope.merged.values(), *visible)))
+    for input_ in scope.inputs:
+        if input_.name == qualifier:
+            return input_.fields
     if may_be_of_failed(scope, qualifier):
         source.problems.doubts += 1
         return ()

@@ -1,7 +1,7 @@
-"""What translates the expressions of a clause: the names they may use, and the function for each kind of node.
+"""The translator of a clause's expressions: the names they may use, and a function for each kind of node.
 
-Owns the refusal of nodes, and of parts of nodes, that nothing translates. Which function translates what is said in
-:mod:`hintplan.planner.translation.expressions`.
+This module refuses nodes, and parts of nodes, that no function translates.
+:mod:`hintplan.planner.translation.expressions` lists the functions.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hintplan.planner.translation.scope import Scope
 from hintplan.plans.errors import SqlError
 
 Handler = Callable[["Translator", exp.Expr], Expr]
-"""Translates one kind of node; what is below it, by the translator."""
+"""Translates one kind of node, with the translator for its child nodes."""
 
 
 _JOIN_INSTEAD = "join the tables, or use IN (SELECT ...) or EXISTS as a condition of WHERE"
@@ -37,11 +37,12 @@ _REFUSED: dict[type, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Translator:
-    """What an expression is translated in: the names it may use, and where it stands (``clause``, for messages).
+    """The context of an expression: the names it may use, and the ``clause`` that it stands in, for messages.
 
-    ``functions`` are the user-defined ones by name in lower case, ``failed`` the names of what could not be declared.
-    ``values`` are what sub-queries that are values are worth, by their place; none where there can be none.
-    ``handlers`` translate each kind of node.
+    - ``functions`` are the user-defined functions by name in lower case.
+    - ``failed`` are the names of functions whose declaration has an error.
+    - ``values`` are the values of sub-queries by offset; it is empty where sub-queries are not allowed.
+    - ``handlers`` translate each kind of node.
     """
 
     source: Source
@@ -54,7 +55,7 @@ class Translator:
     handlers: Mapping[type, Handler]
 
     def expression(self, node: exp.Expr) -> Expr:
-        """The typed expression for ``node``; UNKNOWN, and the error taken down, where it is wrong or not supported."""
+        """Return the typed expression for ``node``; for an error, record it and return UNKNOWN."""
         handler = self.handlers.get(type(node))
         problems = self.source.problems
         since = problems.doubts
@@ -64,22 +65,22 @@ class Translator:
             if handler is None:
                 what, advice = _REFUSED.get(type(node), (f"{node.key.upper()} expressions", "write it another way"))
                 raise self.source.error(f"{what} are not supported", offset_of(node), advice)
-            # LIKE alone reads it; a version of sqlglot may say it of other nodes, too.
+            # Only LIKE reads this part; a version of sqlglot may set it on other nodes, too.
             if node.args.get("negate") and not isinstance(node, exp.Like | exp.Escape):
                 raise self.source.error(f"NOT {node.key.upper()} is not supported", offset_of(node), "write NOT (...)")
             return handler(self, node)
         except SqlError as error:
-            # An error in a part of it is taken down already, and what is wrong around that may follow from it.
+            # An error in a child node is recorded already, and may be the cause of this one.
             problems.add(error, since, certain=True)
             return UNKNOWN
 
     def condition(self, node: exp.Expr) -> Expr:
-        """Like :meth:`expression`, but it must be boolean."""
-        found = self.expression(node)
-        return self.boolean(found, node)
+        """Translate ``node``, which must be boolean."""
+        condition = self.expression(node)
+        return self.boolean(condition, node)
 
     def boolean(self, found: Expr, node: exp.Expr) -> Expr:
-        """``found``, which ``node`` means, if it is boolean; else UNKNOWN, and the error taken down."""
+        """Return ``found``, the translation of ``node``, if it is boolean; else record an error and return UNKNOWN."""
         if found.type.root in ("BOOLEAN", "NULL"):
             return found
         error = self.source.error(
@@ -114,5 +115,5 @@ _WRITTEN = {
 
 
 def written(key: str) -> str:
-    """A part of a syntax tree as it is written in SQL."""
+    """Return the SQL keyword for a part of a syntax tree."""
     return _WRITTEN.get(key, key.rstrip("_").replace("_", " ").upper())

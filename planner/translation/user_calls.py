@@ -1,7 +1,7 @@
-"""Calls of user-defined functions: which function is meant, and whether it takes these arguments.
+"""Calls of user-defined functions: resolves the function and checks the arguments.
 
-Arguments are converted where Flink does so without asking; anything else needs a CAST. How a call becomes an operator
-is the affair of :mod:`hintplan.planner.passes.split_calls`.
+Arguments are converted where Flink converts them implicitly; any other conversion needs a CAST.
+:mod:`hintplan.planner.passes.split_calls` turns calls into operators.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hintplan.plans.text.names import did_you_mean
 def find_function(
     source: Source, functions: Mapping[str, FunctionEntry], name: str, offset: int, failed: Collection[str]
 ) -> FunctionEntry:
-    """The function that ``name`` means in FROM; SqlError if it returns none, FollowUp if its declaration ``failed``."""
+    """Return the table function ``name``; raise SqlError for another function, FollowUp for one in ``failed``."""
     entry = functions.get(name.lower())
     if entry is None and name.lower() in failed:
         raise FollowUp
@@ -29,7 +29,7 @@ def find_function(
         message = f"{name.upper()} returns one value, and TABLE takes a function that returns rows"
         raise source.error(message, offset, "call it in SELECT or WHERE")
     if entry is None:
-        tables = [other for other, found in functions.items() if not (found.is_scalar or found.is_aggregate)]
+        tables = [other for other, function in functions.items() if not (function.is_scalar or function.is_aggregate)]
         advice = did_you_mean(name, tables, what="declared table functions")
         if not tables:
             advice = f"declare it: CREATE FUNCTION {name} AS 'module.Class' LANGUAGE PYTHON"
@@ -44,7 +44,7 @@ def find_function(
 
 
 def scalar_call(source: Source, entry: FunctionEntry, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """The call of a scalar function; SqlError if it returns rows, or does not take these arguments."""
+    """Return the call of a scalar function; raise SqlError if it returns rows, or does not accept these arguments."""
     if not entry.is_scalar:
         advice = f"call it in FROM: ..., LATERAL TABLE({name}(...)) AS T({', '.join(_columns(entry))})"
         raise source.error(f"'{name}' returns rows, and stands in FROM only", offset, advice)
@@ -58,13 +58,16 @@ def _columns(entry: FunctionEntry) -> list[str]:
 def fitted_arguments(
     source: Source, entry: FunctionEntry, name: str, args: tuple[Expr, ...], offset: int
 ) -> tuple[Expr, ...]:
-    """``args`` in the declared types; SqlError, at the argument, for too many, too few, or one of another type."""
+    """Return ``args`` in the declared types; raise SqlError for a wrong type or a wrong number of arguments.
+
+    The error for a type points at the argument.
+    """
     wanted = entry.arguments
     if len(args) != len(wanted):
         arguments = count(len(wanted), "argument") if wanted else "no arguments"
         listed = f" ({', '.join(map(str, wanted))})" if wanted else ""
         raise source.error(f"'{name}' takes {arguments}{listed}, found {len(args)}", offset, "check the call")
-    found: list[Expr] = []
+    fitted: list[Expr] = []
     for i, (arg, must) in enumerate(zip(args, wanted, strict=True), 1):
         if not implicitly_assignable(arg.type, must):
             raise source.error(
@@ -72,13 +75,13 @@ def fitted_arguments(
                 _place(arg) or offset,
                 f"convert it: CAST(... AS {must})",
             )
-        # A literal goes to the function as it is written; the run gives it the declared type.
-        found.append(arg if isinstance(arg, Literal) else cast(arg, must, arg.offset))
-    return tuple(found)
+        # A literal stays as written; the runtime converts it to the declared type.
+        fitted.append(arg if isinstance(arg, Literal) else cast(arg, must, arg.offset))
+    return tuple(fitted)
 
 
 def _place(arg: Expr) -> int:
-    """The first place in the argument: that of an operator is its own, behind its left side."""
+    """Return the first offset in the argument; the offset of an operator itself is after its left side."""
     if isinstance(arg, Call):
         places = [place for a in arg.args if (place := _place(a))]
         return min([arg.offset, *places]) if arg.offset else min(places, default=0)

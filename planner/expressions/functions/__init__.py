@@ -1,5 +1,6 @@
-"""Scalar functions by what they work on: numbers, text, times and alternatives.
+"""Scalar functions, in modules by subject.
 
-Each module has ``SIGNATURES``, functions that Spark has under the same or another name, and ``BUILDERS``, those for
-which Flink's meaning has to be put together. Every row was compared with what Flink answers.
+In each module, ``SIGNATURES`` has the functions that Spark also has, under the same or another name. ``BUILDERS`` has
+the functions that need several calls in Spark to give Flink's results. All entries have been compared with Flink's
+results.
 """

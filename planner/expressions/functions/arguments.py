@@ -1,4 +1,4 @@
-"""Checks of the arguments of scalar functions, and small expressions that many of them need.
+"""Checks of the arguments of scalar functions, and small expressions that several functions share.
 
 >>> from hintplan.planner.expressions.typed import INT, literal
 >>> check(Source(text=""), "ABS", (literal(1, INT),), ("number",), 0)
@@ -16,7 +16,7 @@ from hintplan.plans.declarations.types import DataType
 Builder = Callable[[Source, str, tuple[Expr, ...], int], Expr]
 """Builds the call of a function from the source, its name, its arguments and the offset of the call."""
 Signature = tuple[str, tuple[str, ...], DataType]
-"""Spark's name, the kinds of the arguments (``text*``: one or more, ``text?``: may be left out), and the result."""
+"""Spark's name, the kinds of the arguments (``text*`` is one or more, ``text?`` is optional), and the result type."""
 
 TIMES = ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ")
 _KINDS: Mapping[str, tuple[str, Callable[[DataType], bool]]] = {
@@ -30,7 +30,7 @@ _KINDS: Mapping[str, tuple[str, Callable[[DataType], bool]]] = {
 
 
 def check(source: Source, name: str, args: tuple[Expr, ...], kinds: tuple[str, ...], offset: int) -> None:
-    """SqlError unless ``args`` are as many and of such types as ``kinds`` says."""
+    """Raise SqlError unless ``args`` match ``kinds`` in number and types."""
     least = sum(not kind.endswith("?") for kind in kinds)
     most = len(kinds)
     plain = [kind.rstrip("?*") for kind in kinds]
@@ -52,27 +52,27 @@ def check(source: Source, name: str, args: tuple[Expr, ...], kinds: tuple[str, .
 
 
 def integer_or_none(expression: Expr) -> int | None:
-    """The value of an integer literal; None for anything else."""
+    """Return the value of an integer literal, or None for any other expression."""
     if isinstance(expression, Literal) and expression.type.is_integer and expression.text is not None:
         return int(expression.text)
     return None
 
 
 def integer_of(source: Source, what: str, expression: Expr, least: int, offset: int) -> int:
-    """The value of an integer literal that must not be below ``least``; SqlError for anything else."""
-    found = integer_or_none(expression)
-    if found is None or found < least:
+    """Return the value of an integer literal of at least ``least``; raise SqlError for any other expression."""
+    value = integer_or_none(expression)
+    if value is None or value < least:
         raise source.error(f"{what} must be a literal of at least {least}", expression.offset or offset, "write it out")
-    return found
+    return value
 
 
 def literal_text(expression: Expr) -> str | None:
-    """The value of a text literal; None for anything else."""
+    """Return the value of a text literal, or None for any other expression."""
     return expression.text if isinstance(expression, Literal) and expression.type.is_text else None
 
 
 def as_pattern(text: str) -> str:
-    """The regular expression that only ``text`` matches; of one sign, Java splits by it without compiling it.
+    """Return the regular expression that matches only ``text``; Java splits by a single character without compiling it.
 
     >>> as_pattern("/"), as_pattern("||")
     ('/', '\\\\|\\\\|')
@@ -81,20 +81,20 @@ def as_pattern(text: str) -> str:
 
 
 def text_of(source: Source, what: str, expression: Expr, offset: int) -> str:
-    """The value of a text literal that is not empty; SqlError for anything else."""
-    found = literal_text(expression)
-    if not found:
+    """Return the value of a text literal that is not empty; raise SqlError for any other expression."""
+    text = literal_text(expression)
+    if not text:
         raise source.error(f"{what} must be a literal that is not empty", expression.offset or offset, "write it out")
-    return found
+    return text
 
 
 def choose(condition: Expr, value: Expr, otherwise: Expr) -> Expr:
-    """``CASE WHEN condition THEN value ELSE otherwise END``, of the type of ``otherwise``."""
+    """Return ``CASE WHEN condition THEN value ELSE otherwise END`` with the type of ``otherwise``."""
     return call("CASE", (condition, value, otherwise), otherwise.type, otherwise.offset)
 
 
 def first_null(args: tuple[Expr, ...], result: Expr) -> Expr:
-    """NULL if any of ``args`` that is no literal is NULL, else ``result``."""
+    """Return ``result``, or NULL if any of ``args`` is NULL; literals with a value need no check."""
     nulls = [call("IS NULL", (a,), BOOLEAN, a.offset) for a in args if not isinstance(a, Literal) or a.text is None]
     if not nulls:
         return result

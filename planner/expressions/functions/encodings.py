@@ -1,4 +1,4 @@
-"""Functions of text and bytes that write one as the other: character sets, hexadecimal digits, formats, addresses."""
+"""Functions that convert between text and bytes: character sets, hexadecimal digits, formats and addresses."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hintplan.plans.declarations.types import DataType
 _BYTES = DataType(root="BYTES")
 _UTF = ("UTF-8", "UTF-16", "UTF-16BE", "UTF-16LE")
 _BYTES_OF = ((128, 0, 0), (2048, 6, -64), (65536, 12, -32))
-"""Code points up to which the first byte of UTF-8 is the point, shifted to the right, and what is added to it."""
+"""Limits of code points. Below a limit, the first UTF-8 byte is the code point, shifted right and plus the addend."""
 _CONVERSION = re.compile(
     r"%(?:(?P<percent>[%n])|-?\d*(?P<text>s)|[-+ 0,]*\d*(?P<whole>[dxX])|[-+ 0,]*\d*(?:\.\d+)?(?P<real>[fe]))"
 )
@@ -33,7 +33,7 @@ _TAKES: Mapping[str, tuple[str, Callable[[DataType], bool]]] = {
 
 
 def _ascii(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """The first byte of the text in UTF-8, with its sign, and 0 for an empty one; Spark gives the code point."""
+    """Compile ASCII: the first UTF-8 byte as a signed number, 0 for empty text. Spark returns the code point."""
     check(source, name, args, ("text",), offset)
     point = call("ascii", args, INT, offset)
 
@@ -41,46 +41,46 @@ def _ascii(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Ex
         shifted = call("shiftright", (point, literal(shift, INT)), INT, offset)
         return call("+", (shifted, literal(more, INT)), INT, offset) if shift else point
 
-    found = byte(18, -16)
+    result = byte(18, -16)
     for limit, shift, more in reversed(_BYTES_OF):
-        found = choose(call("<", (point, literal(limit, INT)), BOOLEAN, offset), byte(shift, more), found)
-    return found
+        result = choose(call("<", (point, literal(limit, INT)), BOOLEAN, offset), byte(shift, more), result)
+    return result
 
 
 def _character_set(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """ENCODE and DECODE: where all characters of a text are in the set, which Spark wants."""
+    """Compile ENCODE and DECODE, for UTF character sets only, because Spark fails at characters that a set lacks."""
     check(source, name, args, ("text" if name == "ENCODE" else "any", "text"), offset)
     if name == "DECODE" and args[0].type.root not in ("BYTES", "BINARY", "VARBINARY", "NULL"):
-        found = args[0].type.as_nullable()
-        raise source.error(f"argument 1 of DECODE must be BYTES, found {found}", args[0].offset or offset, "convert it")
+        kind = args[0].type.as_nullable()
+        raise source.error(f"argument 1 of DECODE must be BYTES, found {kind}", args[0].offset or offset, "convert it")
     chosen = text_of(source, f"the character set of {name}", args[1], offset).upper()
     if chosen not in _UTF or (name == "DECODE" and chosen != "UTF-8"):
-        known = ", ".join(_UTF) if name == "ENCODE" else "UTF-8"
+        supported = ", ".join(_UTF) if name == "ENCODE" else "UTF-8"
         message = f"{name} with {chosen} is not supported: Spark fails at characters that Flink replaces"
-        raise source.error(message, args[1].offset or offset, f"use {known}")
+        raise source.error(message, args[1].offset or offset, f"use {supported}")
     if chosen == "UTF-8":
         return cast(args[0], _BYTES if name == "ENCODE" else STRING, offset)
     return call("encode", (args[0], literal(chosen, STRING)), _BYTES, offset)
 
 
 def _unhex(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """NULL if something is no digit. The first of an odd number of digits counts nothing in Flink, but must be one."""
+    """Compile UNHEX: NULL for text with a non-digit. Flink reads the first of an odd number of digits as 0."""
     check(source, name, args, ("text",), offset)
     (text,) = args
-    rest = call("%", (call("length", args, INT, offset), literal(2, INT)), INT, offset)
+    remainder = call("%", (call("length", args, INT, offset), literal(2, INT)), INT, offset)
 
     def behind(digits: str, of: Expr) -> Expr:
         return call("unhex", (call("concat", (literal(digits, STRING), of), STRING, offset),), _BYTES, offset)
 
     wrong = call("IS NULL", (behind("0", text),), BOOLEAN, offset)
-    others = call("substring", (text, literal(2, INT)), STRING, offset)
-    counted = choose(wrong, literal(None, _BYTES), behind("00", others))
-    odd = call("=", (rest, literal(1, INT)), BOOLEAN, offset)
+    tail = call("substring", (text, literal(2, INT)), STRING, offset)
+    counted = choose(wrong, literal(None, _BYTES), behind("00", tail))
+    odd = call("=", (remainder, literal(1, INT)), BOOLEAN, offset)
     return choose(odd, counted, call("unhex", args, _BYTES, offset))
 
 
 def _printf(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """The format is a literal of conversions that Java and Spark do alike, each for a value of its type."""
+    """Compile PRINTF with a literal format, whose conversions must give the same result in Java and Spark."""
     if not args:
         raise source.error("PRINTF takes a format and values", offset, "such as PRINTF('%s: %d', name, total)")
     form = text_of(source, "the format of PRINTF", args[0], offset)
@@ -101,25 +101,26 @@ def _printf(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> E
 
 
 def _overlay(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """``other`` in place of what is there from ``start`` on; the text as it is if it does not have so many characters.
+    """Compile OVERLAY: replace the text from ``start`` on, for ``length`` characters, by ``other``.
 
-    Without ``FOR`` as much goes as comes. Nothing is left behind it if less than one character is to go.
+    The default length is the length of ``other``. A ``start`` outside the text leaves it unchanged. With a length below
+    1, the result ends after ``other``.
     """
     check(source, name, args, ("text", "text", "integer", "integer?"), offset)
     text, other, start = args[:3]
     length = args[3] if len(args) == 4 else call("length", (other,), INT, offset)
     size = call("length", (text,), INT, offset)
     before = call("left", (text, call("-", (start, literal(1, INT)), INT, offset)), STRING, offset)
-    rest = call("substring", (text, call("+", (start, length), INT, offset)), STRING, offset)
+    tail = call("substring", (text, call("+", (start, length), INT, offset)), STRING, offset)
     some = call("BETWEEN", (length, literal(1, INT), call("-", (size, start), INT, offset)), BOOLEAN, offset)
-    behind = choose(some, rest, literal("", STRING))
+    behind = choose(some, tail, literal("", STRING))
     replaced = call("concat", (before, other, behind), STRING, offset)
     inside = call("BETWEEN", (start, literal(1, INT), size), BOOLEAN, offset)
     return first_null(args, choose(inside, replaced, cast(text, STRING, offset)))
 
 
 def _address(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """INET_NTOA: the four bytes of a number, NULL if it has more."""
+    """Compile INET_NTOA: the four bytes of a number, or NULL if the number has more bytes."""
     check(source, name, args, ("integer",), offset)
     number = cast(args[0], BIGINT, offset)
     parts: list[Expr] = []
@@ -128,12 +129,12 @@ def _address(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> 
         if shift != 24:
             part = call("%", (part, literal(256, INT)), BIGINT, offset)
         parts += [*([literal(".", STRING)] if parts else []), call("CAST", (part,), STRING, offset)]
-    there = call("BETWEEN", (number, literal(0, INT), literal((1 << 32) - 1, BIGINT)), BOOLEAN, offset)
-    return choose(there, call("concat", tuple(parts), STRING, offset), literal(None, STRING))
+    in_range = call("BETWEEN", (number, literal(0, INT), literal((1 << 32) - 1, BIGINT)), BOOLEAN, offset)
+    return choose(in_range, call("concat", tuple(parts), STRING, offset), literal(None, STRING))
 
 
 def _truncate(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """Digits behind the point cut off, of an exact number."""
+    """Compile TRUNCATE of an exact number: cut off its fraction digits."""
     check(source, name, args, ("number", "integer?"), offset)
     value, kind = args[0], args[0].type.as_nullable()
     places = integer_or_none(args[1]) if len(args) == 2 else 0
@@ -145,10 +146,10 @@ def _truncate(source: Source, name: str, args: tuple[Expr, ...], offset: int) ->
     if kind.is_integer or places >= (kind.scale or 0):
         return value
     whole = (kind.precision or 0) - (kind.scale or 0)
-    found = DataType(root="DECIMAL", precision=whole + places + 1, scale=places)
-    cut = call("floor", (call("abs", (value,), kind, offset), literal(places, INT)), found, offset)
+    result = DataType(root="DECIMAL", precision=whole + places + 1, scale=places)
+    cut = call("floor", (call("abs", (value,), kind, offset), literal(places, INT)), result, offset)
     negative = call("<", (value, literal(0, INT)), BOOLEAN, offset)
-    return call("CAST", (choose(negative, call("NEGATE", (cut,), found, offset), cut),), found, offset)
+    return call("CAST", (choose(negative, call("NEGATE", (cut,), result, offset), cut),), result, offset)
 
 
 BUILDERS: dict[str, Builder] = {

@@ -1,7 +1,7 @@
-"""Documents in JSON put together of values: what is written for a value of each type, for objects and for arrays.
+"""Builds JSON documents from values: the text of a value of each type, objects and arrays.
 
-Texts are written by Spark's ``to_json``, which escapes as Flink does: both use Jackson. The names in an object are
-known when a query is compiled, and stand in order, as in Flink.
+Spark's ``to_json`` writes text with the same escapes as Flink, because both use Jackson. The names in an object are
+known at compile time, and are sorted, as in Flink.
 
 >>> from hintplan.planner.expressions.spark_text import spark_text
 >>> spark_text(json_object({"k": document(literal("1", STRING))}, absent=False, offset=0), {})
@@ -21,30 +21,30 @@ from hintplan.plans.declarations.types import DataType
 from hintplan.plans.text.json_strings import json_string
 
 FORMS = ("JSON_ARRAY", "JSON_EXISTS", "JSON_OBJECT", "JSON_QUERY", "JSON_STRING", "JSON_VALUE")
-"""Functions with words among their arguments, or that see what these are:
+"""Functions with keywords among their arguments, or that depend on the form of an argument. They are compiled by
 :mod:`hintplan.planner.translation.json_calls`.
 """
 _NULL = literal("null", STRING)
 _IN_UTC = ("timeZone", "UTC", "timestampFormat", "yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'")
 _PLAIN_SCALE = 6
-"""Digits behind the point up to which a decimal is never written with an exponent."""
+"""The largest scale at which a DECIMAL is never written with an exponent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """What stands for a value in a document; ``or_null`` is ``null`` where the value is NULL, and ``text`` NULL."""
+    """A value in a document. If the value is NULL, ``text`` is NULL, and ``or_null`` is the JSON literal ``null``."""
 
     text: Expr
     or_null: Expr
 
 
 def document(text: Expr) -> Part:
-    """A document that is a part of another one as it is."""
+    """Return a document that becomes part of another document as it is."""
     return Part(text=text, or_null=text)
 
 
 def part_of(source: Source, name: str, value: Expr, offset: int) -> Part:
-    """What ``value`` is in a document; SqlError for a type that is none there."""
+    """Return the form of ``value`` in a document; raise SqlError for a type that JSON does not support."""
     place = value.offset or offset
     if value.type == NULL:
         raise source.error(f"{name} does not take NULL without a type", place, "write CAST(NULL AS STRING)")
@@ -54,7 +54,7 @@ def part_of(source: Source, name: str, value: Expr, offset: int) -> Part:
         if isinstance(value, Literal):
             return document(literal(json_string(value.text or ""), STRING))
         array = call("to_json", (call("array", (value,), STRING, place),), STRING, place)
-        # A text has its quotes: what comes without is no text.
+        # Text has quotes in JSON, so null without quotes stands for NULL.
         or_null = call("btrim", (array, literal("[]", STRING)), STRING, place)
         return Part(text=call("nullif", (or_null, _NULL), STRING, place), or_null=or_null)
     if isinstance(value, Literal) and (value.type.root == "BOOLEAN" or value.type.is_integer):
@@ -68,7 +68,7 @@ def part_of(source: Source, name: str, value: Expr, offset: int) -> Part:
 
 
 def _text_of(value: Expr, place: int) -> Expr | None:
-    """What is written for a value that is no text; None for a type that is no part of a document."""
+    """Return the JSON text of a value that is not text, or None for an unsupported type."""
     root = value.type.root
     text = call("CAST", (value,), STRING, place)
     if root == "BOOLEAN" or value.type.is_integer:
@@ -94,9 +94,9 @@ def _text_of(value: Expr, place: int) -> Expr | None:
 
 
 def _text_of_nested(source: Source, name: str, value: Expr, place: int) -> Expr | None:
-    """What is written for a nested value, names in order; None for what ``to_json`` writes otherwise.
+    """Return the JSON text of a nested value with sorted names, or None if ``to_json`` differs from Flink.
 
-    A ROW, or an ARRAY that is put together where it stands, may have parts of any type.
+    A ROW, or an ARRAY that is constructed in the expression, may have parts of any type.
     """
     if value.type.root == "ROW":
         names = value.type.names
@@ -117,12 +117,15 @@ def _text_of_nested(source: Source, name: str, value: Expr, place: int) -> Expr 
 
 
 def _is_plain(kind: DataType) -> bool:
-    """Whether ``to_json`` writes values of ``kind`` as Flink does."""
+    """Return True if ``to_json`` writes values of ``kind`` as Flink does."""
     return kind.is_text or kind.is_integer or kind.root == "BOOLEAN"
 
 
 def _is_written(kind: DataType) -> bool:
-    """Whether ``to_json`` writes what ``hp_json_query`` makes Flink's document of: names in order, and numbers."""
+    """Return True if ``hp_json_query`` can turn the output of ``to_json`` into Flink's.
+
+    It sorts names, and changes the format of numbers.
+    """
     if kind.has_entries and not kind.parts[0].is_text:
         return False
     inside = kind.parts[1:] if kind.has_entries else kind.parts
@@ -130,14 +133,14 @@ def _is_written(kind: DataType) -> bool:
 
 
 def json_object(members: Mapping[str, Part], *, absent: bool, offset: int) -> Expr:
-    """The object with ``members``; those that are NULL are left out if ``absent``, or else are null."""
+    """Return the object with ``members``; a NULL member is left out if ``absent``, else it is ``null``."""
     named = {name: literal(json_string(name) + ":", STRING) for name in sorted(members, key=_in_java)}
     parts = [([before], members[name]) for name, before in named.items()]
     return _enclosed("{", "}", parts, absent=absent, offset=offset)
 
 
 def json_member(name: Expr, value: Expr, offset: int) -> Expr:
-    """A member of an object whose ``name`` is computed; NULL if that is NULL. ``value`` is never NULL."""
+    """Return a member of an object with a computed ``name``, or NULL if the name is NULL; ``value`` is never NULL."""
     array = call("to_json", (call("array", (name,), STRING, offset),), STRING, offset)
     quoted = call("btrim", (array, literal("[]", STRING)), STRING, offset)
     whole = _joined([quoted, literal(":", STRING), value], offset)
@@ -145,7 +148,7 @@ def json_member(name: Expr, value: Expr, offset: int) -> Expr:
 
 
 def json_array(elements: Sequence[Part], *, absent: bool, offset: int) -> Expr:
-    """The array of ``elements``; those that are NULL are left out if ``absent``, or else are null."""
+    """Return the array of ``elements``; a NULL element is left out if ``absent``, else it is ``null``."""
     return _enclosed("[", "]", [([], element) for element in elements], absent=absent, offset=offset)
 
 
@@ -154,9 +157,9 @@ def _enclosed(
 ) -> Expr:
     comma = literal(",", STRING)
     if absent and any(part.text != part.or_null for _, part in parts):
-        # NULL is no text among others to concat_ws.
-        each = [_joined([*before, part.text], offset) for before, part in parts]
-        inside: list[Expr] = [call("concat_ws", (comma, *each), STRING, offset)]
+        # concat_ws skips NULLs.
+        texts = [_joined([*before, part.text], offset) for before, part in parts]
+        inside: list[Expr] = [call("concat_ws", (comma, *texts), STRING, offset)]
     else:
         inside = []
         for number, (before, part) in enumerate(parts):
@@ -165,19 +168,19 @@ def _enclosed(
 
 
 def _joined(texts: Sequence[Expr], offset: int) -> Expr:
-    """``texts`` one after the other; literals that meet are one."""
-    found: list[Expr] = []
+    """Concatenate ``texts``, with adjacent literals merged into one."""
+    pieces: list[Expr] = []
     for text in texts:
-        last = found[-1] if found else None
+        last = pieces[-1] if pieces else None
         if isinstance(text, Literal) and isinstance(last, Literal) and None not in (text.text, last.text):
-            found[-1] = literal(f"{last.text}{text.text}", STRING)
+            pieces[-1] = literal(f"{last.text}{text.text}", STRING)
         else:
-            found.append(text)
-    return found[0] if len(found) == 1 else call("concat", tuple(found), STRING, offset)
+            pieces.append(text)
+    return pieces[0] if len(pieces) == 1 else call("concat", tuple(pieces), STRING, offset)
 
 
 def _in_java(name: str) -> bytes:
-    """Java compares texts by their units of UTF-16."""
+    """Return the sort key by which Java compares text: its UTF-16 code units."""
     return name.encode("utf-16-be", "surrogatepass")
 
 

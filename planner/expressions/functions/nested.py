@@ -1,4 +1,4 @@
-"""Functions of ARRAY and MAP, which know NULL as a value among others: NULL is found, removed and told apart."""
+"""Functions of ARRAY and MAP. As in Flink, they search for NULL and remove it like any other element."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _UNSORTED = ("ARRAY", "MAP", "MULTISET", "ROW", "BYTES", "BINARY", "VARBINARY")
 
 
 def _elements(source: Source, name: str, args: tuple[Expr, ...], offset: int, kind: str = "ARRAY") -> DataType:
-    """The type of the elements of the first argument, which must be an array; of a MAP, that of its keys."""
+    """Return the element type of the first argument, which must be an ARRAY; for a MAP, return the type of its keys."""
     if not args or args[0].type.root != kind:
-        found = args[0].type.as_nullable() if args else "nothing"
+        actual = args[0].type.as_nullable() if args else "nothing"
         place = (args[0].offset if args else 0) or offset
         advice = f"write CAST(NULL AS {kind}<...>)" if args and args[0].type == NULL else f"give it an {kind}"
-        raise source.error(f"argument 1 of {name} must be {_article(kind)}, found {found}", place, advice)
+        raise source.error(f"argument 1 of {name} must be {_article(kind)}, found {actual}", place, advice)
     return args[0].type.children[0]
 
 
@@ -39,12 +39,12 @@ def _is_null(value: Expr) -> Expr:
 
 
 def _is_set(value: Expr) -> bool:
-    """Whether ``value`` is a constant that is not NULL."""
+    """Return True if ``value`` is a constant other than NULL."""
     return isinstance(value, Literal) and value.text is not None
 
 
 def _with_element(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> tuple[Expr, Expr]:
-    """An array and a value of the type of its elements; SqlError if it is of another, as in Flink."""
+    """Return an array and a value of its element type; raise SqlError for a value of another type, as Flink does."""
     check(source, name, args, ("any", "any"), offset)
     kind = _elements(source, name, args, offset)
     if not implicitly_assignable(args[1].type, kind):
@@ -54,17 +54,20 @@ def _with_element(source: Source, name: str, args: tuple[Expr, ...], offset: int
 
 
 def _contains(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """Whether a value is among the elements; Spark does not know whether NULL is, or what is not found beside one."""
+    """Compile ARRAY_CONTAINS, which is TRUE or FALSE unless the array is NULL.
+
+    Spark returns NULL for a NULL value, and for no match in an array with a NULL.
+    """
     whole, value = _with_element(source, name, args, offset)
     _refuse_unordered(source, name, value, offset, maps_only=True)
-    found = call("array_contains", (whole, value), BOOLEAN, offset)
-    known: Expr = call("coalesce", (found, literal("FALSE", BOOLEAN)), BOOLEAN, offset)
+    match = call("array_contains", (whole, value), BOOLEAN, offset)
+    contained: Expr = call("coalesce", (match, literal("FALSE", BOOLEAN)), BOOLEAN, offset)
     if not _is_set(value):
-        # Without its NULLs, an array that had some is shorter.
+        # An array contains NULL if it is shorter without NULLs.
         without = call("size", (call("array_compact", (whole,), whole.type, offset),), INT, offset)
         some = call("<", (without, call("size", (whole,), INT, offset)), BOOLEAN, offset)
-        known = choose(_is_null(value), some, known)
-    return choose(_is_null(whole), literal(None, BOOLEAN), known)
+        contained = choose(_is_null(value), some, contained)
+    return choose(_is_null(whole), literal(None, BOOLEAN), contained)
 
 
 def _position(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
@@ -78,10 +81,10 @@ def _remove(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> E
     _refuse_unordered(source, name, value, offset, maps_only=True)
     if isinstance(value, Literal) and value.text is None:
         return call("array_compact", (whole,), whole.type, offset)
-    found = call("array_remove", (whole, value), whole.type, offset)
+    removed = call("array_remove", (whole, value), whole.type, offset)
     if _is_set(value):
-        return found
-    return choose(_is_null(value), call("array_compact", (whole,), whole.type, offset), found)
+        return removed
+    return choose(_is_null(value), call("array_compact", (whole,), whole.type, offset), removed)
 
 
 def _refuse_unordered(source: Source, name: str, value: Expr, offset: int, *, maps_only: bool = False) -> None:
@@ -94,7 +97,7 @@ def _added(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Ex
 
 
 def _same(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """ARRAY_DISTINCT and ARRAY_REVERSE."""
+    """Compile ARRAY_DISTINCT and ARRAY_REVERSE."""
     check(source, name, args, ("any",), offset)
     kind = _elements(source, name, args, offset)
     if kind.has_entries and name == "ARRAY_DISTINCT":
@@ -106,24 +109,24 @@ _SPARK_OF_SEVERAL = {"ARRAY_CONCAT": "concat", "MAP_UNION": "map_concat"}
 
 
 def _of_several(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """Functions of several arrays or maps, which get a type that they share."""
+    """Compile functions of several arrays or maps, converted to their common type."""
     kinds = ("any*",) if name in _SPARK_OF_SEVERAL else ("any", "any")
     check(source, name, args, kinds, offset)
     root = name.partition("_")[0]
-    for place, each in enumerate(args, 1):
-        if each.type.root != root:
-            message = f"argument {place} of {name} must be {_article(root)}, found {each.type.as_nullable()}"
-            raise source.error(message, each.offset or offset, f"use an {root}")
-    kind = common_type([each.type for each in args])
+    for place, arg in enumerate(args, 1):
+        if arg.type.root != root:
+            message = f"argument {place} of {name} must be {_article(root)}, found {arg.type.as_nullable()}"
+            raise source.error(message, arg.offset or offset, f"use an {root}")
+    kind = common_type([arg.type for arg in args])
     if kind is None:
-        types = ", ".join(str(each.type.as_nullable()) for each in args)
+        types = ", ".join(str(arg.type.as_nullable()) for arg in args)
         raise source.error(f"the arguments of {name} have no common type: {types}", offset, "convert them with CAST")
     if kind.children[0].has_entries and name in ("ARRAY_EXCEPT", "ARRAY_INTERSECT", "ARRAY_UNION"):
         raise source.error(f"{name} does not take elements of type {kind.children[0].root}", offset, "use UNNEST")
-    found = tuple(cast(each, kind, offset) for each in args)
-    if len(found) == 1:
-        return found[0]
-    return call(_SPARK_OF_SEVERAL.get(name, name.lower()), found, kind, offset)
+    converted = tuple(cast(arg, kind, offset) for arg in args)
+    if len(converted) == 1:
+        return converted[0]
+    return call(_SPARK_OF_SEVERAL.get(name, name.lower()), converted, kind, offset)
 
 
 def _extreme(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
@@ -135,18 +138,18 @@ def _extreme(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> 
 
 
 def _sort(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """Ascending with NULLs first, or descending with NULLs last, unless a third argument says where they are."""
+    """Compile ARRAY_SORT: ascending with NULLs first, or descending with NULLs last, unless the call places NULLs."""
     check(source, name, args, ("any", "boolean?", "boolean?"), offset)
     kind = _elements(source, name, args, offset)
     if kind.root in _UNSORTED:
         raise source.error(f"{name} does not take elements of type {kind.root}", offset, "use UNNEST")
-    said = [_truth(source, name, each, offset) for each in args[1:]]
-    up = said[0] if said else True
-    nulls_first = said[1] if len(said) > 1 else up
+    flags = [_truth(source, name, arg, offset) for arg in args[1:]]
+    up = flags[0] if flags else True
+    nulls_first = flags[1] if len(flags) > 1 else up
     if nulls_first == up:
         return call("sort_array", (args[0], *([] if up else [literal("FALSE", BOOLEAN)])), args[0].type, offset)
-    found = call("array_sort", args[:1], args[0].type, offset)
-    return found if up else call("reverse", (found,), args[0].type, offset)
+    ascending = call("array_sort", args[:1], args[0].type, offset)
+    return ascending if up else call("reverse", (ascending,), args[0].type, offset)
 
 
 def _truth(source: Source, name: str, value: Expr, offset: int) -> bool:
@@ -157,32 +160,32 @@ def _truth(source: Source, name: str, value: Expr, offset: int) -> bool:
 
 
 def _slice(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """From the first position to the last, both counted from 1, or from the end if negative; 0 is taken for 1."""
+    """Compile ARRAY_SLICE: both positions count from 1, or from the end if negative; 0 means 1."""
     check(source, name, args, ("any", "integer", "integer?"), offset)
     _elements(source, name, args, offset)
-    for place, each in enumerate(args[1:], 2):
-        if each.type != INT:
-            message = f"argument {place} of {name} must be INT, found {each.type.as_nullable()}"
-            raise source.error(message, each.offset or offset, "write CAST(... AS INT)")
+    for place, arg in enumerate(args[1:], 2):
+        if arg.type != INT:
+            message = f"argument {place} of {name} must be INT, found {arg.type.as_nullable()}"
+            raise source.error(message, arg.offset or offset, "write CAST(... AS INT)")
     size = call("size", args[:1], INT, offset)
     start = _from_front(args[1], size, offset)
     if (number := integer_or_none(start)) is None or number < 1:
         start = call("greatest", (start, literal(1, INT)), INT, offset)
-        nothing = [each for each in args[1:2] if not isinstance(each, Literal) or each.text is None]
+        nothing = [arg for arg in args[1:2] if not isinstance(arg, Literal) or arg.text is None]
     else:
         nothing = []
     end = _from_front(args[2], size, offset) if len(args) == 3 else size
     length = call("+", (call("-", (end, start), INT, offset), literal(1, INT)), INT, offset)
     length = call("greatest", (length, literal(0, INT)), INT, offset)
-    found: Expr = call("slice", (args[0], start, length), args[0].type, offset)
-    nothing += [each for each in args[2:] if not isinstance(each, Literal) or each.text is None]
-    for each in nothing:  # GREATEST of Spark leaves NULLs out
-        found = choose(_is_null(each), literal(None, args[0].type), found)
-    return found
+    result: Expr = call("slice", (args[0], start, length), args[0].type, offset)
+    nothing += [arg for arg in args[2:] if not isinstance(arg, Literal) or arg.text is None]
+    for arg in nothing:  # Spark's GREATEST ignores NULLs
+        result = choose(_is_null(arg), literal(None, args[0].type), result)
+    return result
 
 
 def _from_front(position: Expr, size: Expr, offset: int) -> Expr:
-    """The position counted from the front; of one before the first, less than 1."""
+    """Return the position counted from the front; it is below 1 if ``position`` is before the first element."""
     number = integer_or_none(position)
     if number is not None and number >= 0:
         return literal(max(number, 1), INT)
@@ -203,7 +206,7 @@ def _join(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Exp
 
 
 def _element(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """The only element, NULL of none; of several it fails."""
+    """Compile ELEMENT: the only element of an array, or NULL if it is empty; several elements make the run fail."""
     check(source, name, args, ("any",), offset)
     kind = _elements(source, name, args, offset)
     several = call(">", (call("size", args, INT, offset), literal(1, INT)), BOOLEAN, offset)
@@ -222,7 +225,7 @@ def _cardinality(source: Source, name: str, args: tuple[Expr, ...], offset: int)
 
 
 def _of_map(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """MAP_KEYS, MAP_VALUES and MAP_ENTRIES."""
+    """Compile MAP_KEYS, MAP_VALUES and MAP_ENTRIES."""
     check(source, name, args, ("any",), offset)
     _elements(source, name, args, offset, "MAP")
     keys, values = args[0].type.children
@@ -238,28 +241,28 @@ def _from_arrays(source: Source, name: str, args: tuple[Expr, ...], offset: int)
 
 
 def _to_map(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """Both take the separators for patterns; an empty text has no entry, where Spark finds one."""
+    """Compile STR_TO_MAP. Separators are patterns in Flink and Spark; only Spark returns an entry for empty text."""
     check(source, name, args, ("text", "text?", "text?"), offset)
     if len(args) == 2:
         raise source.error(f"{name} takes 1 or 3 arguments, found 2", offset, "write both separators")
     separators = [text_of(source, f"a separator of {name}", each, offset) for each in args[1:]] or [",", "="]
     kind = DataType(root="MAP", children=(STRING, STRING))
-    found = call("str_to_map", (args[0], *(literal(each, STRING) for each in separators)), kind, offset)
+    entries = call("str_to_map", (args[0], *(literal(each, STRING) for each in separators)), kind, offset)
     empty = call("=", (args[0], literal("", STRING)), BOOLEAN, offset)
-    return choose(empty, call("map", (), kind, offset), found)
+    return choose(empty, call("map", (), kind, offset), entries)
 
 
 def _split(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """Parts between separators; the characters if it is empty, and none of an empty text."""
+    """Compile SPLIT: an empty separator splits into characters, and empty text gives an empty array."""
     check(source, name, args, ("text", "text"), offset)
     kind = DataType(root="ARRAY", children=(STRING,))
     separator = literal_text(args[1])
     if separator is None:
         message = f"the separator of {name} must be a literal"
         raise source.error(message, args[1].offset or offset, "write it in quotes")
-    found = call("split", (args[0], literal(as_pattern(separator), STRING)), kind, offset)
+    parts = call("split", (args[0], literal(as_pattern(separator), STRING)), kind, offset)
     empty = call("=", (args[0], literal("", STRING)), BOOLEAN, offset)
-    return choose(empty, call("CAST", (call("array", (), kind, offset),), kind, offset), found)
+    return choose(empty, call("CAST", (call("array", (), kind, offset),), kind, offset), parts)
 
 
 BUILDERS: dict[str, Builder] = {

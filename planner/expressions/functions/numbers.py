@@ -26,7 +26,7 @@ def _abs(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr
 
 
 def _sign(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """The type stays, where Spark goes to DOUBLE; a DECIMAL without digits before the point has no 1, but NULL."""
+    """Compile SIGN with the argument's type, not Spark's DOUBLE; the result is NULL if a DECIMAL type cannot hold 1."""
     check(source, name, args, ("number",), offset)
     result = args[0].type.as_nullable()
     function = "TRY_CAST" if result.root == "DECIMAL" and result.precision == result.scale else "CAST"
@@ -34,11 +34,14 @@ def _sign(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Exp
 
 
 def _logarithm(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """Of zero an infinity and of less NaN, where Spark says NULL. ``LOG(base, x)`` divides two logarithms."""
+    """Compile logarithms: 0 gives -Infinity, and negative numbers give NaN, where Spark returns NULL.
+
+    ``LOG(base, x)`` divides two logarithms.
+    """
     check(source, name, args, ("number", "number?") if name == "LOG" else ("number",), offset)
     function = "ln" if name == "LOG" else name.lower()
-    found = [_defined_logarithm(function, arg, offset) for arg in reversed(args)]
-    return found[0] if len(found) == 1 else arithmetic(source, "/", found[0], found[1], offset)
+    logarithms = [_defined_logarithm(function, arg, offset) for arg in reversed(args)]
+    return logarithms[0] if len(logarithms) == 1 else arithmetic(source, "/", logarithms[0], logarithms[1], offset)
 
 
 def _defined_logarithm(function: str, value: Expr, offset: int) -> Expr:
@@ -53,14 +56,14 @@ def _defined_logarithm(function: str, value: Expr, offset: int) -> Expr:
 
 def _hex(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
     check(source, name, args, ("any",), offset)
-    given = args[0].type
-    if not (given.is_integer or given.is_text):
-        raise source.error(f"HEX takes an integer or STRING, found {given.as_nullable()}", offset, "convert it")
+    kind = args[0].type
+    if not (kind.is_integer or kind.is_text):
+        raise source.error(f"HEX takes an integer or STRING, found {kind.as_nullable()}", offset, "convert it")
     return call("hex", args, STRING, offset)
 
 
 def _round_to_whole(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """FLOOR and CEIL: the type stays, where Spark goes to BIGINT."""
+    """Compile FLOOR and CEIL with the type of the argument, where Spark returns BIGINT."""
     check(source, name, args, ("number",), offset)
     value, function = args[0], "floor" if name == "FLOOR" else "ceil"
     if value.type.is_integer:
@@ -68,7 +71,7 @@ def _round_to_whole(source: Source, name: str, args: tuple[Expr, ...], offset: i
     if value.type.root == "DECIMAL":
         result = DataType(root="DECIMAL", precision=value.type.precision, scale=0)
         return call("CAST", (call(function, args, result, offset),), result, offset)
-    # from 2^53 on every double is whole, and Spark's BIGINT would overflow
+    # from 2^53 every DOUBLE is a whole number, and Spark's BIGINT would overflow
     small = call("<", (call("abs", args, value.type, offset), literal("9E15", DOUBLE)), BOOLEAN, offset)
     whole = call("CAST", (call(function, args, BIGINT, offset),), value.type, offset)
     return choose(small, whole, value)

@@ -1,8 +1,7 @@
-"""Parts of dates and times: those that are functions, such as ``YEAR(x)``, and those that only EXTRACT has.
+"""Parts of dates and times, in functions such as ``YEAR(x)`` and in EXTRACT.
 
-Weeks are those of ISO 8601, days of the week count from Sunday as 1, and from Monday in ISODOW. A part is that of the
-day and the hour that a time is in, also before 1970. Nothing but the part of a TIMESTAMP_LTZ depends on the session
-time zone.
+Weeks follow ISO 8601. Days of the week count from Sunday as 1, and in ISODOW from Monday. Before 1970, too, a part
+belongs to the day and hour that contain the time. Only parts of a TIMESTAMP_LTZ depend on the session time zone.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from hintplan.planner.syntax.source import Source
 from hintplan.plans.declarations.types import DataType
 
 EXTRACT = "EXTRACT"
-"""With a blank and a part behind it the name of a form that is no function."""
+"""The first word of the name of a form such as ``EXTRACT EPOCH``, which is not a function."""
 PARTS = {
     "YEAR": "year",
     "QUARTER": "quarter",
@@ -35,7 +34,7 @@ PARTS = {
 _DATE = DataType(root="DATE")
 _OF_A_DAY = ("HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND", "NANOSECOND")
 _PLACES = {"HOUR": (1, 2), "MINUTE": (4, 2), "SECOND": (7, 2), "MILLISECOND": (10, 3)}
-"""Where the parts of a TIME stand in its text, and how long they are."""
+"""The position and length of each part in the text of a TIME."""
 _SECONDS = {"hour": 3600, "minute": 60, "second": 1}
 
 
@@ -52,14 +51,14 @@ def _part(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Exp
 
 
 def _of_time(source: Source, unit: str, time: Expr, offset: int) -> Expr:
-    """A part of a TIME, of which each has its place in the text."""
+    """Return a part of a TIME, cut from its text."""
     if unit not in _PLACES:
         raise source.error(f"a TIME has no {unit}", offset, f"it has {', '.join(_PLACES)}")
     start, length = _PLACES[unit]
-    found = call("substring", (time, literal(start, INT), literal(length, INT)), STRING, offset)
+    digits = call("substring", (time, literal(start, INT), literal(length, INT)), STRING, offset)
     if unit == "MILLISECOND":
-        found = call("rpad", (found, literal(length, INT), literal("0", STRING)), STRING, offset)
-    return cast(found, BIGINT, offset)
+        digits = call("rpad", (digits, literal(length, INT), literal("0", STRING)), STRING, offset)
+    return cast(digits, BIGINT, offset)
 
 
 def _whole(function: str, time: Expr, offset: int) -> Expr:
@@ -67,22 +66,22 @@ def _whole(function: str, time: Expr, offset: int) -> Expr:
 
 
 def _epoch(time: Expr, offset: int) -> Expr:
-    """Seconds since 1970 as if the time were one in UTC, also of a TIMESTAMP_LTZ, as in Flink."""
+    """Return the seconds since 1970, with the time read as UTC, also for a TIMESTAMP_LTZ, as in Flink."""
     days = call("datediff", (cast(time, _DATE, offset), literal("1970-01-01", _DATE)), INT, offset)
-    found = call("*", (cast(days, BIGINT, offset), literal(86400, BIGINT)), BIGINT, offset)
+    total = call("*", (cast(days, BIGINT, offset), literal(86400, BIGINT)), BIGINT, offset)
     for function, seconds in _SECONDS.items() if time.type.root != "DATE" else ():
         more = call("*", (_whole(function, time, offset), literal(seconds, BIGINT)), BIGINT, offset)
-        found = call("+", (found, more), BIGINT, offset)
-    return found
+        total = call("+", (total, more), BIGINT, offset)
+    return total
 
 
 def _digits(pattern: str, factor: int = 1) -> Callable[[Expr, int], Expr]:
-    """The digits behind a second that ``pattern`` writes, as a number."""
+    """Return a builder of the fraction of a second: the digits of ``pattern`` as a number, times ``factor``."""
 
     def build(time: Expr, offset: int) -> Expr:
         text = call("date_format", (time, literal(pattern, STRING)), STRING, offset)
-        found = cast(text, BIGINT, offset)
-        return found if factor == 1 else call("*", (found, literal(factor, BIGINT)), BIGINT, offset)
+        number = cast(text, BIGINT, offset)
+        return number if factor == 1 else call("*", (number, literal(factor, BIGINT)), BIGINT, offset)
 
     return build
 
@@ -97,13 +96,16 @@ def _iso_day(time: Expr, offset: int) -> Expr:
 
 
 def _iso_year(time: Expr, offset: int) -> Expr:
-    """The year of the Thursday of the week."""
+    """Return the year of the Thursday in the same week."""
     to_thursday = call("-", (literal(3, INT), _days_since_monday(time, offset)), INT, offset)
     return _whole("year", call("date_add", (cast(time, _DATE, offset), to_thursday), _DATE, offset), offset)
 
 
 def _years(length: int, started: int) -> Callable[[Expr, int], Expr]:
-    """Of how many years the one is that a time is in; ``started`` is added so that one counts from its first year."""
+    """Return a builder of the number of a period of ``length`` years.
+
+    ``started`` is added to the year, so that a period counts from its first year on.
+    """
 
     def build(time: Expr, offset: int) -> Expr:
         year = _whole("year", time, offset)
@@ -124,7 +126,7 @@ MORE_PARTS: Mapping[str, Callable[[Expr, int], Expr]] = {
     "CENTURY": _years(100, 99),
     "MILLENNIUM": _years(1000, 999),
 }
-"""What only EXTRACT has."""
+"""The parts that only EXTRACT supports."""
 BUILDERS: Mapping[str, Builder] = {
     **dict.fromkeys(PARTS, _part),
     **dict.fromkeys((f"{EXTRACT} {unit}" for unit in MORE_PARTS), _part),

@@ -1,4 +1,4 @@
-"""Functions of regular expressions, which are Java's, and of texts that must look like something.
+"""Functions with regular expressions, in Java's syntax, and functions that check the format of a text.
 
 >>> BUILDERS["IS_DECIMAL"](Source(text=""), "IS_DECIMAL", (literal(1, INT),), 0).function
 'IS NOT NULL'
@@ -24,7 +24,7 @@ from hintplan.plans.declarations.types import DataType
 _MAY_BE_NULL = literal(None, STRING)
 _TEXTS = DataType(root="ARRAY", children=(STRING,))
 _OPTIONAL = re.compile(r"\||\)(\?|\*|\{0)")
-"""What may leave a group of a pattern without a part in a match."""
+"""Finds parts of a pattern because of which a group may not take part in a match."""
 _WHOLE = r"[\p{Nd}&&[\x{0}-\x{FFFF}]]{1,18}"
 _DOUBLE = r"(NaN|Infinity|(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|"
 _DOUBLE += r"0[xX]([0-9a-fA-F]+\.?|[0-9a-fA-F]*\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[fFdD]?)"
@@ -34,15 +34,15 @@ _ADDRESS = rf"\A{_BYTE}(\.{_BYTE}){{0,3}}\z"
 
 
 def _pattern(source: Source, name: str, expression: Expr, offset: int) -> str:
-    found = text_of(source, f"the pattern of {name}", expression, offset)
-    slow = slow_pattern(found)
+    pattern = text_of(source, f"the pattern of {name}", expression, offset)
+    slow = slow_pattern(pattern)
     if slow is not None:
         raise source.error(f"the pattern of {name} {slow}", expression.offset or offset, SLOW_HINT)
-    return found
+    return pattern
 
 
 def _matching(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """REGEXP_COUNT, REGEXP_INSTR and REGEXP_SUBSTR."""
+    """Compile REGEXP_COUNT, REGEXP_INSTR and REGEXP_SUBSTR."""
     check(source, name, args, ("text", "text"), offset)
     _pattern(source, name, args[1], offset)
     return call(name.lower(), args, STRING if name == "REGEXP_SUBSTR" else INT, offset)
@@ -55,7 +55,7 @@ def _regexp(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> E
 
 
 def _regexp_replace(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """The replacement is plain text in Flink; in Spark, ``$1`` and backslashes would mean something."""
+    """Compile REGEXP_REPLACE. Flink's replacement is plain text, so ``$`` and backslashes are escaped for Spark."""
     check(source, name, args, ("text", "text", "text"), offset)
     _pattern(source, name, args[1], offset)
     text, escaped = literal_text(args[2]), args[2]
@@ -70,28 +70,31 @@ def _regexp_replace(source: Source, name: str, args: tuple[Expr, ...], offset: i
 
 
 def _regexp_extract(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """The whole match if no group is named; NULL, not an empty text, where nothing matches."""
+    """Compile REGEXP_EXTRACT: the whole match by default, and NULL, not empty text, without a match."""
     check(source, name, args, ("text", "text", "integer?"), offset)
     pattern = _pattern(source, name, args[1], offset)
     group = _group(source, name, pattern, args[2:], 0, offset)
-    found = call("regexp_extract", (args[0], args[1], literal(group, INT)), STRING, offset)
-    return choose(call("regexp_like", args[:2], BOOLEAN, offset), found, _MAY_BE_NULL)
+    extracted = call("regexp_extract", (args[0], args[1], literal(group, INT)), STRING, offset)
+    return choose(call("regexp_like", args[:2], BOOLEAN, offset), extracted, _MAY_BE_NULL)
 
 
 def _group(source: Source, name: str, pattern: str, given: tuple[Expr, ...], usual: int, offset: int) -> int:
-    """The number of the group that a call asks for, ``usual`` if it says nothing; SqlError if there is none."""
+    """Return the number of the group in a call, or ``usual`` if it has none; raise SqlError for a missing group."""
     group = integer_of(source, f"the group of {name}", given[0], 0, offset) if given else usual
     try:
         groups = re.compile(pattern).groups
     except re.error:
-        groups = group  # a pattern that Java may know and Python does not
+        groups = group  # Java may accept a pattern that Python does not
     if group > groups:
         raise source.error(f"the pattern has {groups} groups, and none with number {group}", offset, "check the group")
     return group
 
 
 def _regexp_extract_all(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """The first group of each match if none is named. A group that took no part in a match is empty in Spark."""
+    """Compile REGEXP_EXTRACT_ALL: the first group of each match by default.
+
+    It refuses a group that may not take part in a match, because Spark returns empty text for it.
+    """
     check(source, name, args, ("text", "text", "integer?"), offset)
     pattern = _pattern(source, name, args[1], offset)
     group = _group(source, name, pattern, args[2:], 1, offset)
@@ -100,13 +103,13 @@ def _regexp_extract_all(source: Source, name: str, args: tuple[Expr, ...], offse
         raise source.error(
             message, args[1].offset or offset, "take group 0, the whole match, or leave '|' and ')?' out"
         )
-    found = call("regexp_extract_all", (args[0], args[1], literal(group, INT)), _TEXTS, offset)
+    extracted = call("regexp_extract_all", (args[0], args[1], literal(group, INT)), _TEXTS, offset)
     empty = call("=", (args[0], literal("", STRING)), BOOLEAN, offset)
-    return choose(empty, call("CAST", (call("array", (), _TEXTS, offset),), _TEXTS, offset), found)
+    return choose(empty, call("CAST", (call("array", (), _TEXTS, offset),), _TEXTS, offset), extracted)
 
 
 def _all_characters(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """IS_ALPHA and IS_DIGIT: FALSE for NULL and for an empty text."""
+    """Compile IS_ALPHA and IS_DIGIT: FALSE for NULL and for empty text."""
     check(source, name, args, ("text",), offset)
     kind = "L" if name == "IS_ALPHA" else "Nd"
     only = call("regexp_like", (args[0], literal(f"\\A\\p{{{kind}}}+\\z", STRING)), BOOLEAN, offset)
@@ -114,17 +117,17 @@ def _all_characters(source: Source, name: str, args: tuple[Expr, ...], offset: i
 
 
 def _is_decimal(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """Whether Java reads it as an int, a long or a double, blanks around it and all; FALSE for NULL."""
+    """Compile IS_DECIMAL: TRUE if Java can parse the text, with blanks, as an int, long or double; FALSE for NULL."""
     (value,) = args if len(args) == 1 else (literal(None, STRING),)
     if value.type.is_numeric:
         return call("IS NOT NULL", args, BOOLEAN, offset)
     check(source, name, args, ("text",), offset)
-    found = call("regexp_like", (value, literal(_NUMBER, STRING)), BOOLEAN, offset)
-    return call("coalesce", (found, literal("FALSE", BOOLEAN)), BOOLEAN, offset)
+    matches = call("regexp_like", (value, literal(_NUMBER, STRING)), BOOLEAN, offset)
+    return call("coalesce", (matches, literal("FALSE", BOOLEAN)), BOOLEAN, offset)
 
 
 def _inet_aton(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """The number of an address: of fewer than four parts the last is the lowest, and the others are the highest."""
+    """Compile INET_ATON. With fewer than four parts, the last part is the lowest byte, the others are the highest."""
     check(source, name, args, ("text",), offset)
     parts = call("split", (args[0], literal("[.]", STRING)), _TEXTS, offset)
     size = call("size", (parts,), INT, offset)
@@ -135,14 +138,14 @@ def _inet_aton(source: Source, name: str, args: tuple[Expr, ...], offset: int) -
     number = part(call("-", (size, literal(1, INT)), INT, offset))
     for place, bits in enumerate((24, 16, 8)):
         high = call("shiftleft", (part(literal(place, INT)), literal(bits, INT)), BIGINT, offset)
-        there = call(">", (size, literal(place + 1, INT)), BOOLEAN, offset)
-        number = call("+", (number, choose(there, high, literal(0, BIGINT))), BIGINT, offset)
+        present = call(">", (size, literal(place + 1, INT)), BOOLEAN, offset)
+        number = call("+", (number, choose(present, high, literal(0, BIGINT))), BIGINT, offset)
     address = call("regexp_like", (args[0], literal(_ADDRESS, STRING)), BOOLEAN, offset)
     return choose(address, number, literal(None, BIGINT))
 
 
 def _parse_url(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """Spark looks for the key by a regular expression that has it inside."""
+    """Compile PARSE_URL. The key is checked like a pattern, because Spark searches for it with a regular expression."""
     check(source, name, args, ("text", "text", "text?"), offset)
     if len(args) == 3:
         _pattern(source, f"{name}, which is its key,", args[2], offset)

@@ -1,4 +1,4 @@
-"""RAND, RAND_INTEGER and UUID: calls that get an operator of their own, like those of users' functions.
+"""RAND, RAND_INTEGER and UUID, whose calls get an operator of their own, like calls of user-defined functions.
 
 >>> random_call(Source(text=""), "UUID", (), 0).function
 'user:UUID'
@@ -18,7 +18,7 @@ _SMALLER = ("TINYINT", "SMALLINT", "INT")
 
 
 def random_call(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Call:
-    """The call; SqlError for arguments that Flink does not take, or a bound that leaves no value."""
+    """Compile the call; raise SqlError for arguments that Flink refuses, and for a bound that leaves no value."""
     least, most = _TAKEN[name]
     if not least <= len(args) <= most:
         wanted = "no arguments" if not most else f"{least} to {most} arguments"
@@ -35,8 +35,8 @@ def random_call(source: Source, name: str, args: tuple[Expr, ...], offset: int) 
     if most and len(args) == most:
         function = f"{name}_{'OF_SEED' if fields_of(args[0]) else 'SEEDED'}"
     result = parse_type(FUNCTIONS_BUILT_IN[function].output[0].type)
-    given = tuple(arg if isinstance(arg, Literal) else cast(arg, INT, arg.offset) for arg in args)
-    return call(USER + function, given, result, offset)
+    arguments = tuple(arg if isinstance(arg, Literal) else cast(arg, INT, arg.offset) for arg in args)
+    return call(USER + function, arguments, result, offset)
 
 
 BUILDERS: dict[str, Builder] = dict.fromkeys(_TAKEN, random_call)

@@ -1,7 +1,7 @@
-"""Flink's functions that a query may not call, each with the reason in one sentence, and what to write instead.
+"""Flink's functions that a query may not call, each with a reason in one sentence and a replacement.
 
-Whatever Flink has is either computed, see :mod:`hintplan.planner.expressions.scalars`, or stands here; a test goes
-through all of Flink's own list.
+Every function of Flink is either compiled (:mod:`hintplan.planner.expressions.scalars`) or listed here. A test checks
+this against Flink's own list.
 
 >>> refusal("CURRENT_WATERMARK")[0]
 'CURRENT_WATERMARK is not supported: a micro-batch has no watermark'
@@ -149,15 +149,15 @@ _ELSEWHERE: dict[str, str] = {
     **dict.fromkeys(("LEVENSHTEIN", "SOUNDEX"), "write a function of your own: CREATE FUNCTION ... LANGUAGE PYTHON"),
     "FORMAT": "write PRINTF('%d', a), or CONCAT(a, b)",
 }
-"""What to write in Flink SQL for functions of other databases."""
+"""The Flink SQL to write instead of functions of other databases."""
 
 
 def instead_of(name: str) -> str | None:
-    """What to write for ``name``, which is a function in other databases and none in Flink; None if it is not known."""
+    """Return the Flink SQL to write instead of ``name``, a function of other databases, or None if it is unknown."""
     return _ELSEWHERE.get(name.upper())
 
 
 def refusal(name: str) -> tuple[str, str] | None:
-    """Why Flink's function ``name`` is not there, and what to write; None if Flink has none of that name."""
-    found = _REASONS.get(name.upper())
-    return None if found is None else (f"{name.upper()} is not supported: {found[0]}", found[1])
+    """Return why hintplan does not support Flink's function ``name``, and what to write, or None if it is unlisted."""
+    reason = _REASONS.get(name.upper())
+    return None if reason is None else (f"{name.upper()} is not supported: {reason[0]}", reason[1])

@@ -1,7 +1,7 @@
-"""Times cut to a unit, or filled up to the next one, and the months between two times, as Flink counts them.
+"""FLOOR and CEIL of a time to a unit, and the months between two times, as in Flink.
 
-A week begins on Sunday; what is filled up to a week or more counts without its time of the day. A TIMESTAMP that is cut
-never goes through the session time zone, in which some hours are not there: within a day it is cut as text.
+Weeks begin on Sunday. CEIL to a week or to a longer unit ignores the time of day. A TIMESTAMP is never converted to the
+session time zone, where some hours do not exist. For units within a day, its text is cut.
 """
 
 from __future__ import annotations
@@ -17,21 +17,24 @@ from hintplan.plans.declarations.types import DataType
 _DATE = DataType(root="DATE")
 _UNIT = DataType(root="INTERVAL")
 _OF_A_DAY = {"MILLISECOND": (23, ""), "SECOND": (19, ""), "MINUTE": (16, ":00"), "HOUR": (13, ":00:00")}
-"""How much of ``2024-02-29 13:14:15.167`` says a unit, and what follows where it begins."""
+"""For each unit, the length of ``2024-02-29 13:14:15.167`` up to the unit, and the suffix that completes a time."""
 _OF_A_CLOCK = {"MILLISECOND": (0, ""), "SECOND": (8, ""), "MINUTE": (5, ":00"), "HOUR": (2, ":00:00")}
-"""How much of the text of a TIME says a unit, nothing for all of it, and what follows where it begins."""
+"""For each unit, the length of a TIME's text up to the unit (0 for all of it), and the suffix that completes a TIME."""
 _OF_DAYS = ("DAY", "WEEK", "MONTH", "QUARTER", "YEAR")
 _MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
 MONTH_UNITS = tuple(_MONTHS)
 
 
 def _rounded(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """``FLOOR(time TO unit)`` and ``CEIL(time TO unit)``, of the type of the time; its unit is the first argument."""
+    """Compile ``FLOOR(time TO unit)`` and ``CEIL(time TO unit)``, whose first argument here is the unit.
+
+    The result has the type of the time.
+    """
     unit, *values = args
-    known = (*_OF_A_DAY, *_OF_DAYS)
+    units = (*_OF_A_DAY, *_OF_DAYS)
     word = unit.text if isinstance(unit, Literal) else None
-    if word not in known:
-        raise source.error(f"{name} {word} is not supported", unit.offset or offset, f"units are {', '.join(known)}")
+    if word not in units:
+        raise source.error(f"{name} {word} is not supported", unit.offset or offset, f"units are {', '.join(units)}")
     if len(values) == 1 and values[0].type.root == "TIME":
         return _rounded_time_of_day(source, name, word, values[0], offset)
     check(source, name, tuple(values), ("time",), offset)
@@ -57,11 +60,11 @@ def _rounded_time_of_day(source: Source, name: str, unit: str, time: Expr, offse
         raise source.error(message, offset, "write FLOOR(x TO ...), and add an interval")
     if unit not in _OF_A_CLOCK:
         raise source.error(f"a TIME has no {unit}", offset, f"units are {', '.join(_OF_A_CLOCK)}")
-    length, rest = _OF_A_CLOCK[unit]
+    length, suffix = _OF_A_CLOCK[unit]
     if not length:
         return time
     begin = call("substring", (time, literal(1, INT), literal(length, INT)), STRING, offset)
-    return replace(call("concat", (begin, literal(rest, STRING)), STRING, offset), type=time.type.as_nullable())
+    return replace(call("concat", (begin, literal(suffix, STRING)), STRING, offset), type=time.type.as_nullable())
 
 
 def _start(time: Expr, unit: str, offset: int) -> Expr:
@@ -77,16 +80,16 @@ def _start(time: Expr, unit: str, offset: int) -> Expr:
     day = call("CAST", (time,), _DATE, offset)
     if unit in _OF_DAYS:
         return cast(_start(day, unit, offset), kind, offset)
-    begin, rest = _OF_A_DAY[unit]
+    begin, suffix = _OF_A_DAY[unit]
     shown = call("CAST", (time,), STRING, offset)
     text: Expr = call("substring", (shown, literal(1, INT), literal(begin, INT)), STRING, offset)
-    if rest:
-        text = call("concat", (text, literal(rest, STRING)), STRING, offset)
+    if suffix:
+        text = call("concat", (text, literal(suffix, STRING)), STRING, offset)
     return call("CAST", (text,), kind, offset)
 
 
 def _later(start: Expr, unit: str, offset: int) -> Expr:
-    """The begin of the next unit."""
+    """Return the beginning of the next unit."""
     if start.type.root != "DATE":
         return call("timestampadd", (_word(unit), literal(1, INT), start), start.type, offset)
     if unit in _MONTHS:
@@ -99,10 +102,10 @@ def _word(unit: str) -> Literal:
 
 
 def months_between(source: Source, unit: str, first: Expr, second: Expr, offset: int) -> Expr:
-    """Whole units of months from ``first`` to ``second``.
+    """Return the whole months, quarters or years from ``first`` to ``second``.
 
-    A month is whole when the other day of the month is reached, or the last day of a month that has no such day. On
-    that very day, the time of the day of ``second`` must not be before that of ``first``; so Flink has it in both
+    A month is complete on the same day of the month, or on the last day of a month without that day. On this day, the
+    time of day of ``second`` must not be before the time of day of ``first``. As in Flink, this applies in both
     directions.
     """
     for time in (first, second):
@@ -130,8 +133,8 @@ def months_between(source: Source, unit: str, first: Expr, second: Expr, offset:
     long = holds("AND", holds(">", a, b), holds("<", part("day", a), reached(b, a)))
     cases: list[Expr] = [short, literal(1, INT), long, literal(-1, INT)]
     if "TIMESTAMP" in (first.type.root, second.type.root):
-        there = holds("=", part("day", b), reached(a, b))
-        cases += [holds("AND", there, holds("<", _of_the_day(second, b, offset), _of_the_day(first, a, offset)))]
+        same_day = holds("=", part("day", b), reached(a, b))
+        cases += [holds("AND", same_day, holds("<", _of_the_day(second, b, offset), _of_the_day(first, a, offset)))]
         cases += [literal(1, INT)]
     whole = number("-", months, call("CASE", (*cases, literal(0, INT)), INT, offset))
     if _MONTHS[unit] == 1:
@@ -140,7 +143,7 @@ def months_between(source: Source, unit: str, first: Expr, second: Expr, offset:
 
 
 def _of_the_day(time: Expr, day: Expr, offset: int) -> Expr:
-    """The milliseconds of the time of the day."""
+    """Return the time of day in milliseconds."""
     if time.type.root == "DATE":
         return literal(0, BIGINT)
     midnight = cast(day, time.type, offset)

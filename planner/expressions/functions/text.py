@@ -43,7 +43,7 @@ _MAY_BE_NULL = literal(None, STRING)
 
 
 def _trim(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """TRIM, LTRIM and RTRIM of blanks, or of the characters in a second argument, which Spark takes as the first."""
+    """Compile TRIM, LTRIM and RTRIM of blanks, or of the characters in the second argument, which Spark takes first."""
     check(source, name, args, ("text", "text?"), offset)
     if name == "TRIM" and len(args) == 2:
         return call("btrim", args, STRING, offset)
@@ -51,36 +51,36 @@ def _trim(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Exp
 
 
 def _replace(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """Flink replaces an empty text between all characters, Spark nowhere."""
+    """Compile REPLACE; refuse empty search text, because Flink finds it between all characters, and Spark nowhere."""
     check(source, name, args, ("text", "text", "text"), offset)
     text_of(source, "what REPLACE looks for", args[1], offset)
     return call("replace", args, STRING, offset)
 
 
 def _substring(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """From before the first character it is empty, and of a negative length NULL; Spark cuts what there is."""
+    """Compile SUBSTRING: unlike in Spark, a start before the text gives empty text, a negative length gives NULL."""
     check(source, name, args, ("text", "integer", "integer?"), offset)
     text, start = args[0], args[1]
-    found: Expr = call("substring", args, STRING, offset)
+    result: Expr = call("substring", args, STRING, offset)
     if (from_ := integer_or_none(start)) is None or from_ < 0:
         before = call("<", (call("+", (start, call("length", (text,), INT, offset)), INT, offset), literal(0, INT)),
                       BOOLEAN, offset)  # fmt: skip
-        found = choose(before, literal("", STRING), found)
+        result = choose(before, literal("", STRING), result)
     if len(args) == 3:
         length = integer_or_none(args[2])
         if length is None or length < 0:
-            found = choose(call("<", (args[2], literal(0, INT)), BOOLEAN, offset), _MAY_BE_NULL, found)
-    return found
+            result = choose(call("<", (args[2], literal(0, INT)), BOOLEAN, offset), _MAY_BE_NULL, result)
+    return result
 
 
 def _pad(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """NULL for a negative length, or if there is nothing to pad with."""
+    """Compile LPAD and RPAD: a negative length gives NULL. The padding must be a literal that is not empty."""
     check(source, name, args, ("text", "integer", "text"), offset)
     text_of(source, f"what {name} pads with", args[2], offset)
-    found: Expr = call(name.lower(), args, STRING, offset)
+    padded: Expr = call(name.lower(), args, STRING, offset)
     if (length := integer_or_none(args[1])) is None or length < 0:
-        found = choose(call("<", (args[1], literal(0, INT)), BOOLEAN, offset), _MAY_BE_NULL, found)
-    return found
+        padded = choose(call("<", (args[1], literal(0, INT)), BOOLEAN, offset), _MAY_BE_NULL, padded)
+    return padded
 
 
 def _locate(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
@@ -103,7 +103,7 @@ def _sha2(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Exp
 
 
 def _to_base64(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """In one line; Spark breaks it after 76 characters."""
+    """Compile TO_BASE64 without the line breaks that Spark adds after 76 characters."""
     check(source, name, args, ("text",), offset)
     lines = call("base64", args, STRING, offset)
     return call("regexp_replace", (lines, literal("\\s+", STRING), literal("", STRING)), STRING, offset)
@@ -116,7 +116,7 @@ def _from_base64(source: Source, name: str, args: tuple[Expr, ...], offset: int)
 
 
 def _split_index(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """Parts count from 0; there is none in an empty text, and none beyond the last."""
+    """Compile SPLIT_INDEX: parts count from 0. Empty text, and an index after the last part, give NULL."""
     check(source, name, args, ("text", "text", "integer"), offset)
     separator = text_of(source, "the separator of SPLIT_INDEX", args[1], offset)
     parts = call("split", (args[0], literal(as_pattern(separator), STRING)), STRING, offset)
@@ -125,9 +125,10 @@ def _split_index(source: Source, name: str, args: tuple[Expr, ...], offset: int)
 
 
 def _initcap(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """Words are of ASCII letters and digits, and other letters stay as they are, so all of those are written as bytes.
+    """Compile INITCAP: as in Flink, words consist of ASCII letters and digits, and other letters stay as they are.
 
-    Behind each byte and sign stands a blank then, at which Spark begins a word, and which is taken out again.
+    URL encoding turns all other characters into bytes. A blank after each byte and each sign makes Spark begin a word
+    there, and is removed afterwards.
     """
     check(source, name, args, ("text",), offset)
     encoded = call("url_encode", args, STRING, offset)
@@ -139,10 +140,10 @@ def _initcap(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> 
 
 def _elt(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
     check(source, name, args, ("integer", "text*"), offset)
-    found: Expr = _MAY_BE_NULL
+    chosen: Expr = _MAY_BE_NULL
     for i, value in reversed(list(enumerate(args[1:], 1))):
-        found = choose(call("=", (args[0], literal(i, INT)), BOOLEAN, offset), cast(value, STRING, offset), found)
-    return found
+        chosen = choose(call("=", (args[0], literal(i, INT)), BOOLEAN, offset), cast(value, STRING, offset), chosen)
+    return chosen
 
 
 BUILDERS: dict[str, Builder] = {

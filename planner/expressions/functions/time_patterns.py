@@ -1,7 +1,7 @@
-"""DATE_FORMAT by any pattern whose letters mean the same wherever Flink runs: text put together from its parts.
+"""DATE_FORMAT with patterns that mean the same on every machine that runs Flink, as a concatenation of parts.
 
-The parts come from the time as text, and from its day, so none goes through the session time zone, and none through
-Spark's formatter, which lacks letters. Names are English.
+The parts are cut from the text of the time or computed from its date. So they depend neither on the session time zone
+nor on Spark's formatter, which lacks some letters. Names are English.
 
 >>> from hintplan.planner.expressions.typed import Field, Ref
 >>> from hintplan.planner.expressions.spark_text import spark_text
@@ -35,7 +35,7 @@ _CLOCKS: dict[str, tuple[str, ...]] = {
     "k": tuple(f"{(hour + 23) % 24 + 1:02}" for hour in range(24)),
     "a": ("AM",) * 12 + ("PM",) * 12,
 }
-"""What a letter shows of each hour."""
+"""The text of a pattern letter for each hour of the day."""
 
 _OF_WEEKS = (
     "counts weeks, which begin on a day that Flink takes from the locale of its machine",
@@ -55,7 +55,7 @@ class Piece:
 
 
 class PatternError(ValueError):
-    """A pattern that is refused, with what to write instead."""
+    """A refused pattern; ``hint`` is the advice."""
 
     def __init__(self, message: str, hint: str) -> None:
         super().__init__(message)
@@ -63,11 +63,11 @@ class PatternError(ValueError):
 
 
 def pieces(pattern: str, *, of_text: bool = False) -> tuple[Piece, ...]:
-    """Return the parts of ``pattern``; PatternError for one that is not known, or of which Flink's formatters differ.
+    """Return the parts of ``pattern``; raise PatternError for a letter that is unknown or ambiguous in Flink.
 
-    ``of_text`` is for times that are text, which Flink formats by another class of Java's.
+    Set ``of_text`` for times that are text, which Flink formats with another Java class.
     """
-    found: list[Piece] = []
+    parts: list[Piece] = []
     end = 0
     while end < len(pattern):
         match = _PIECE.match(pattern, end)
@@ -78,29 +78,29 @@ def pieces(pattern: str, *, of_text: bool = False) -> tuple[Piece, ...]:
         letters = match["letters"]
         if letters is None:
             quoted = match["quoted"]
-            found.append(Piece(text=match["plain"] or ("'" if quoted == "" else quoted.replace("''", "'"))))
+            parts.append(Piece(text=match["plain"] or ("'" if quoted == "" else quoted.replace("''", "'"))))
         elif (letters in _PARTS or re.fullmatch("S{1,9}", letters)) and not (of_text and letters[0] in "uQq"):
-            found.append(Piece(letters=letters))
+            parts.append(Piece(letters=letters))
         else:
             reason, hint = _REASONS.get(letters[0], ("is not supported", f"letters are {_KNOWN}; quote what is text"))
             raise PatternError(f"'{letters}' in the pattern of DATE_FORMAT {reason}", hint)
-    return tuple(found)
+    return tuple(parts)
 
 
 def formatted(time: Expr, parts: tuple[Piece, ...], offset: int) -> Expr:
-    """Return the TIMESTAMP ``time`` as text with ``parts``; NULL if it is NULL."""
+    """Return the TIMESTAMP ``time`` as text in the form of ``parts``, or NULL if it is NULL."""
     fine = any(part.letters.startswith("S") for part in parts)
     shown = cast(cast(time, _MICROSECONDS, offset), STRING, offset) if fine else call("CAST", (time,), STRING, offset)
     clock = _Time(shown=shown, day=cast(time, _DATE, offset), offset=offset)
     texts = [clock.part(part.letters) if part.letters else literal(part.text, STRING) for part in parts]
     if not any(part.letters for part in parts):
-        texts.append(clock.digits(1, 0))  # NULL if there is no time
+        texts.append(clock.digits(1, 0))  # empty, but NULL for a NULL time
     return texts[0] if len(texts) == 1 else call("concat", tuple(texts), STRING, offset)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Time:
-    """A time as text of 19 characters or, with six digits of a second, 26; and its day."""
+    """A time as text of 19 characters, or of 26 with six digits of a second, and its date."""
 
     shown: Expr
     day: Expr
@@ -120,20 +120,20 @@ class _Time:
         return call("CAST", (text,), INT, self.offset)
 
     def short(self, text: Expr) -> Expr:
-        """``text``, which is a number, without zeros before it."""
+        """Return ``text``, which is a number, without leading zeros."""
         return call("CAST", (self.number(text),), STRING, self.offset)
 
     def of_day(self, function: str) -> Expr:
         return call(function, (self.day,), INT, self.offset)
 
     def chosen(self, texts: tuple[str, ...], number: Expr, first: int) -> Expr:
-        """The text of ``number``, which counts from ``first``."""
+        """Return the element of ``texts`` at ``number``, which counts from ``first``."""
         width = max(map(len, texts))
         table = literal("".join(text.ljust(width) for text in texts), STRING)
         start = call("*", (number, literal(width, INT)), INT, self.offset)
         place = call("+", (start, literal(1 - first * width, INT)), INT, self.offset)
-        found = call("substring", (table, place, literal(width, INT)), STRING, self.offset)
-        return found if all(len(text) == width for text in texts) else call("rtrim", (found,), STRING, self.offset)
+        entry = call("substring", (table, place, literal(width, INT)), STRING, self.offset)
+        return entry if all(len(text) == width for text in texts) else call("rtrim", (entry,), STRING, self.offset)
 
     def of_hour(self, letter: str) -> Expr:
         return self.chosen(_CLOCKS[letter], self.number(self.digits(12, 2)), 0)

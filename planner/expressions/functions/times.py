@@ -1,4 +1,4 @@
-"""Functions of dates and times. Weeks are those of ISO 8601, days of the week count from Sunday as 1."""
+"""Functions of dates and times. Weeks follow ISO 8601; days of the week count from Sunday as 1."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ _LTZ6 = DataType(root="TIMESTAMP_LTZ", precision=6)
 _DATE = DataType(root="DATE")
 _UNIT = DataType(root="INTERVAL")
 _FIRST_SECOND, _LAST_SECOND = -62135596800, 253402300799
-"""Of the years 1 and 9999."""
+"""The first second of the year 1 and the last second of the year 9999, counted from 1970."""
 _MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
 _PATTERN = re.compile(r"(?:yyyy|MM|dd|HH|mm|ss|SSS|'T'|[-/:. ])*")
 _SUBSTRINGS = {"yyyy", "MM", "dd", "HH", "mm", "ss", "SSS"}
-"""The runs of letters that name a part of a time as text."""
+"""The runs of letters that stand for a substring of a time's text."""
 _TO_SECONDS = "yyyy-MM-dd HH:mm:ss"
 
 
 def unit_literal(name: str, offset: int) -> Literal:
-    """The unit called ``name`` as an argument, printed as it is."""
+    """Return the unit ``name`` as an argument that is printed without quotes."""
     return literal(name, _UNIT, offset)
 
 
@@ -65,7 +65,10 @@ def _time_of_day(source: Source, name: str, args: tuple[Expr, ...], offset: int)
 
 
 def _from_epoch(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """NULL beyond the years 1 to 9999; parts of a unit are cut, of a FLOAT or DOUBLE the one before is taken."""
+    """Compile TO_TIMESTAMP_LTZ of a number: NULL outside the years 1 to 9999.
+
+    Fractions of a unit are cut off; a FLOAT or DOUBLE is rounded down.
+    """
     check(source, name, args, ("number", "integer?"), offset)
     precision = args[1].text if len(args) == 2 and isinstance(args[1], Literal) else "3" if len(args) == 1 else None
     if precision not in ("0", "3"):
@@ -93,7 +96,7 @@ def _local_now(source: Source, name: str, args: tuple[Expr, ...], offset: int) -
 
 
 def _unit(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> tuple[str, tuple[Expr, ...]]:
-    """The unit that is the first of ``args``, and the others."""
+    """Return the unit, which is the first of ``args``, and the other arguments."""
     unit = args[0].text if args and isinstance(args[0], Literal) and args[0].type == _UNIT else None
     if unit is None or len(args) != 3:
         raise source.error(f"{name} takes a unit and two values", offset, f"such as {name}(HOUR, ...)")
@@ -120,15 +123,15 @@ def _timestamp_add(source: Source, name: str, args: tuple[Expr, ...], offset: in
 
 
 def _times(count: Expr, factor: int, offset: int) -> Expr:
-    known = integer_or_none(count)
-    if known is not None:
-        return literal(known * factor, INT, offset)
+    number = integer_or_none(count)
+    if number is not None:
+        return literal(number * factor, INT, offset)
     count = cast(count, INT, offset)
     return count if factor == 1 else call("*", (count, literal(factor, INT)), INT, offset)
 
 
 def _timestamp_diff(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """Whole units from the first time to the second."""
+    """Compile TIMESTAMPDIFF: the whole units from the first time to the second."""
     unit, values = _unit(source, name, args, offset)
     if all(v.type.root == "TIME" for v in values) and unit not in MONTH_UNITS:
         values = tuple(cast(v, _TIMESTAMP3, offset) for v in values)
@@ -153,7 +156,7 @@ def _format(source: Source, name: str, pattern: Expr, offset: int) -> None:
 
 
 def _date_format(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """Days are the same by Spark's ``date_format``; the hours of a TIMESTAMP would go through the session time zone."""
+    """Compile DATE_FORMAT, with Spark's ``date_format`` where the session time zone does not matter."""
     is_text = bool(args) and args[0].type.is_text
     check(source, name, args, ("text" if is_text else "time", "text"), offset)
     pattern = literal_text(args[1])
@@ -170,14 +173,14 @@ def _date_format(source: Source, name: str, args: tuple[Expr, ...], offset: int)
 
 
 def _is_of_substrings(pattern: str) -> bool:
-    """Return whether ``pattern`` shows parts of a time as they stand in its text, between signs, digits and ``'T'``."""
-    rest = pattern.replace("'T'", ":")
-    runs = {found[0] for found in re.finditer(r"([A-Za-z])\1*", rest)}
-    return runs <= _SUBSTRINGS and re.fullmatch("[-/:. 0-9A-Za-z]*", rest) is not None
+    """Return True if all parts in ``pattern`` are substrings of a time's text, between signs, digits and ``'T'``."""
+    unquoted = pattern.replace("'T'", ":")
+    runs = {match[0] for match in re.finditer(r"([A-Za-z])\1*", unquoted)}
+    return runs <= _SUBSTRINGS and re.fullmatch("[-/:. 0-9A-Za-z]*", unquoted) is not None
 
 
 def _by_pieces(source: Source, time: Expr, pattern: str, place: int, offset: int) -> Expr:
-    """DATE_FORMAT by letters that Spark's ``date_format`` has not, or has otherwise."""
+    """Compile DATE_FORMAT with letters that Spark's ``date_format`` lacks or reads differently."""
     is_text = time.type.is_text
     try:
         parts = pieces(pattern, of_text=is_text)
@@ -190,7 +193,7 @@ def _by_pieces(source: Source, time: Expr, pattern: str, place: int, offset: int
 
 
 def _parsed(source: Source, name: str, args: tuple[Expr, ...], default: str, offset: int) -> Expr:
-    """The time that a text says, NULL if it says none, in the session's zone."""
+    """Return the TIMESTAMP_LTZ of a text in the session time zone, or NULL for text that is not a time."""
     check(source, name, args, ("text", "text?"), offset)
     pattern = args[1] if len(args) == 2 else literal(default, STRING)
     _format(source, name, pattern, offset)
@@ -221,7 +224,10 @@ def _from_unixtime(source: Source, name: str, args: tuple[Expr, ...], offset: in
 
 
 def _unix_timestamp(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """Seconds since 1970, now without arguments; the least BIGINT for a text that says no time, as in Flink."""
+    """Compile UNIX_TIMESTAMP: seconds since 1970, of the current time if there are no arguments.
+
+    Text that is not a time gives the smallest BIGINT, as in Flink.
+    """
     if not args:
         return call("unix_seconds", (call("current_timestamp", (), _LTZ6, offset),), BIGINT, offset)
     seconds = call("unix_seconds", (_parsed(source, name, args, _TO_SECONDS, offset),), BIGINT, offset)

@@ -1,6 +1,6 @@
-"""Times without a zone as text, and text as times, by the clock on the wall: none goes through the session time zone.
+"""Conversions between TIMESTAMP and text that never use the session time zone.
 
-In that zone some hours are not there, and Spark's ``date_format`` and ``try_to_timestamp`` would move what is in them.
+Some hours do not exist in that zone. Spark's ``date_format`` and ``try_to_timestamp`` would shift times in these hours.
 
 >>> from hintplan.planner.expressions.typed import Field, Ref
 >>> from hintplan.planner.expressions.spark_text import spark_text
@@ -38,12 +38,12 @@ _OFFSETS = (
     ("^(GMT.)([0-9]{1,2})([0-9]{2})$", "$1$2:$3"),
     ("^(GMT.)([0-9]:)", "$10$2"),
 )
-"""What the parts of an offset are written as, one after the other, to be ``GMT+08:00``."""
+"""Replacements that turn a short offset, one after the other, into the form ``GMT+08:00``."""
 _ZONE = re.compile(r"UTC|GMT([+-][0-9]{2}:[0-9]{2})?|[A-Z][A-Za-z_]*(/[A-Z][A-Za-z_+-]*){1,2}")
 
 
 def written(time: Expr, pattern: str, offset: int) -> Expr:
-    """DATE_FORMAT of a TIMESTAMP, its own text with the parts that ``pattern`` names; one that DATE_FORMAT takes."""
+    """Compile DATE_FORMAT of a TIMESTAMP: its text, rearranged by ``pattern``, which DATE_FORMAT has accepted."""
     fine = "SSS" in pattern
     shown = cast(cast(time, _MILLISECONDS, offset), STRING, offset) if fine else call("CAST", (time,), STRING, offset)
     if pattern in _SHOWN:
@@ -56,28 +56,29 @@ def written(time: Expr, pattern: str, offset: int) -> Expr:
 
 
 def parsed(text: Expr, pattern: str, offset: int) -> Expr:
-    """TO_TIMESTAMP of ``text`` by ``pattern``: read in UTC, and counted from 1970."""
-    there = call("concat", (text, literal("Z", STRING)), STRING, offset)
-    moment = call("try_to_timestamp", (there, literal(pattern + "XXX", STRING)), _LTZ6, offset)
+    """Compile TO_TIMESTAMP: read ``text`` in UTC by ``pattern``, and add the time since 1970 to a TIMESTAMP."""
+    in_utc = call("concat", (text, literal("Z", STRING)), STRING, offset)
+    moment = call("try_to_timestamp", (in_utc, literal(pattern + "XXX", STRING)), _LTZ6, offset)
     passed = call("unix_micros", (moment,), BIGINT, offset)
     start = literal("1970-01-01 00:00:00", _SECONDS)
     return call("timestampadd", (literal("MICROSECOND", _UNIT), passed, start), _MILLISECONDS, offset)
 
 
 def read_seconds(text: Expr, offset: int) -> Expr:
-    """The TIMESTAMP(0) that ``text`` begins with, as DATE_FORMAT and CONVERT_TZ read it; NULL if it says none."""
-    found = call("regexp_extract", (text, literal(_SECONDS_TEXT, STRING), literal(0, INT)), STRING, offset)
-    return call("TRY_CAST", (found,), _SECONDS, offset)
+    """Return the TIMESTAMP(0) at the beginning of ``text``, as DATE_FORMAT and CONVERT_TZ read it, or NULL."""
+    matched = call("regexp_extract", (text, literal(_SECONDS_TEXT, STRING), literal(0, INT)), STRING, offset)
+    return call("TRY_CAST", (matched,), _SECONDS, offset)
 
 
 def _convert_tz(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """The time that a text says in one zone, as text in another.
+    """Compile CONVERT_TZ: convert the text of a time from one time zone to another.
 
-    Of a time that is there twice the second is meant, where Spark has the first: so an hour later, less an hour. One
-    that is not there is as much later as the clock is set forward, so the later of both is right.
+    When clocks are set back, a time occurs twice; Flink means the second time, and Spark the first. So the time one
+    hour later is converted, too, minus one hour. When clocks are set forward, a missing time moves forward by the gap.
+    In all cases, the later of both results is right.
     """
     check(source, name, args, ("text", "text", "text"), offset)
-    given, wanted = (_zone(source, name, zone, offset) for zone in args[1:])
+    origin, target = (_zone(source, name, zone, offset) for zone in args[1:])
     utc = literal("UTC", STRING)
 
     def moved(time: Expr, begin: Expr, end: Expr) -> Expr:
@@ -87,10 +88,10 @@ def _convert_tz(source: Source, name: str, args: tuple[Expr, ...], offset: int) 
         return call("timestampadd", (literal("HOUR", _UNIT), literal(hours, INT), time), _SECONDS, offset)
 
     local = moment = read_seconds(args[0], offset)
-    if given != utc:
-        both = (moved(local, given, utc), later(moved(later(local, 1), given, utc), -1))
+    if origin != utc:
+        both = (moved(local, origin, utc), later(moved(later(local, 1), origin, utc), -1))
         moment = call("greatest", both, _SECONDS, offset)
-    return call("CAST", (moved(moment, utc, wanted),), STRING, offset)
+    return call("CAST", (moved(moment, utc, target),), STRING, offset)
 
 
 def _zone(source: Source, name: str, zone: Expr, offset: int) -> Expr:
@@ -100,34 +101,34 @@ def _zone(source: Source, name: str, zone: Expr, offset: int) -> Expr:
     if not text:
         message = f"a time zone of {name} is NULL or empty; Flink has NULL, or takes it for UTC"
         raise source.error(message, zone.offset or offset, "write a name such as 'Europe/Berlin', 'UTC' or 'GMT+08:00'")
-    known = _ZONE.fullmatch(text) is not None
-    if known and not text.startswith("GMT"):
+    is_known = _ZONE.fullmatch(text) is not None
+    if is_known and not text.startswith("GMT"):
         try:
             zoneinfo.ZoneInfo(text)
         except (ValueError, OSError, KeyError):
-            known = False
-    if not known:
+            is_known = False
+    if not is_known:
         message = f"'{text}' is no time zone that {name} knows, which Flink takes for UTC"
         raise source.error(message, zone.offset or offset, "write a name such as 'Europe/Berlin', 'UTC' or 'GMT+08:00'")
     return literal(text, STRING, zone.offset)
 
 
 def _found_zone(zone: Expr, offset: int) -> Expr:
-    """The zone that a text of a row names to Java's ``TimeZone``, as Spark takes it: what is none is UTC.
+    """Return the time zone of a column, read like Java's ``TimeZone`` and spelled for Spark; an unknown name means UTC.
 
-    That there is a zone of a name shows in that a time in it can be read.
+    A name is known if Spark can read a time with it.
     """
-    there = call("concat", (literal("2000-01-01 00:00:00 ", STRING), zone), STRING, offset)
-    read = call("TRY_CAST", (there,), _LTZ6, offset)
+    sample = call("concat", (literal("2000-01-01 00:00:00 ", STRING), zone), STRING, offset)
+    read = call("TRY_CAST", (sample,), _LTZ6, offset)
     named = call("regexp_like", (zone, literal(_NAME, STRING)), BOOLEAN, offset)
-    known = call("AND", (named, call("IS NOT NULL", (read,), BOOLEAN, offset)), BOOLEAN, offset)
+    is_known = call("AND", (named, call("IS NOT NULL", (read,), BOOLEAN, offset)), BOOLEAN, offset)
     is_offset = call("regexp_like", (zone, literal(_OFFSET, STRING)), BOOLEAN, offset)
     written_out = zone
     for short, long in _OFFSETS:
         texts = (literal(short, STRING), literal(long, STRING))
         written_out = call("regexp_replace", (written_out, *texts), STRING, offset)
     missing = call("IS NULL", (zone,), BOOLEAN, offset)
-    parts = (missing, literal(None, STRING), is_offset, written_out, known, zone, literal("UTC", STRING))
+    parts = (missing, literal(None, STRING), is_offset, written_out, is_known, zone, literal("UTC", STRING))
     return call("CASE", parts, STRING, offset)
 
 

@@ -1,1 +1,1 @@
-"""Which input of a query block a hint of the block means."""
+"""Matches the hints of a query block with the inputs that they name."""

@@ -1,4 +1,4 @@
-"""All hints of a query block, matched with its inputs, and those that none of its operators asked for."""
+"""Matches all hints of a query block with its inputs, and warns of hints that no operator of the block uses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hintplan.planner.syntax.dialect import select_offset
 
 
 def block_hints(context: Context, environment: Environment, select: exp.Select, *, aggregates: bool) -> BlockHints:
-    """The TTLs that the hints of ``select`` give to its inputs."""
+    """Return the hints of ``select``, resolved to the inputs of the block."""
     offset = select_offset(select)
     if offset not in context.ledger.hints.after_select:
         return BlockHints()
@@ -48,7 +48,7 @@ def block_hints(context: Context, environment: Environment, select: exp.Select, 
 
 
 def warn_of_unused(context: Context, hints: BlockHints, select: exp.Select) -> None:
-    """Keys of inputs that no state keeps under their name: what a lookup or a call adds columns to has none."""
+    """Warn of hinted inputs whose rows no state keeps as they are, because a lookup or a call adds columns first."""
     calls = any(isinstance(node, exp.Lateral) for node in sources_of(select))
     added = "but with what a function returned for them" if calls else "but of its lookup join"
     joined = "call" if calls else "lookup join"

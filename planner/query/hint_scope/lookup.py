@@ -1,9 +1,8 @@
-"""Which lookup a LOOKUP hint means: its ``table`` is matched with what the hint's own block looks up.
+"""Matches the ``table`` of a LOOKUP hint with the lookups in the hint's own block.
 
-An alias hides the name, as in Flink 2.3; but FLIP-234's own example names the table beside an alias, so the name is
-taken too where only one input can be meant. Of several hints for one table the first wins as a whole, as in Flink, with
-a warning. A hint for something that is not looked up has no effect if the block looks nothing up, and is an error if it
-does.
+An alias hides the name, as in Flink 2.3. However, an example in FLIP-234 uses the name of a table that has an alias. So
+the name also works if only one input matches. Of several hints for one table the first wins as a whole, as in Flink,
+with a warning. A hint for any other input is an error if the block contains a lookup; otherwise it has no effect.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ from hintplan.plans.text.names import nearest
 def resolve_lookups(
     context: Context, select: int, inputs: tuple[Input, ...], elsewhere: dict[str, str]
 ) -> dict[str, LookupHint]:
-    """The LOOKUP hints after the SELECT at ``select``, by the name of the looked-up input of the block they mean.
+    """Return the LOOKUP hints after the SELECT at ``select``, by the name of the looked-up input.
 
-    ``elsewhere`` says of names that are not inputs of this block where they are.
+    ``elsewhere`` maps names that are not inputs of this block to text that describes their place.
     """
-    found: dict[str, LookupHint] = {}
-    looked_up = tuple(one for one in inputs if one.looked_up)
+    by_name: dict[str, LookupHint] = {}
+    looked_up = tuple(input_ for input_ in inputs if input_.looked_up)
     for hint in context.ledger.lookups(select):
         for loser, winner in hint.overridden.items():
             context.ledger.losers[loser] = ("overridden", f"at {context.source.where(winner)}")
@@ -33,8 +32,8 @@ def resolve_lookups(
         name = match_name(wanted, looked_up) or _behind_alias(context, hint, wanted, inputs)
         if name is None:
             _without_lookup(context, hint, wanted, inputs, elsewhere)
-        elif name in found:
-            place = context.source.where(found[name].offset)
+        elif name in by_name:
+            place = context.source.where(by_name[name].offset)
             context.ledger.refuse(hint, "overridden", f"{LOOKUP} hint at {place}")
             context.report.warn_of_hint(
                 f"a second {LOOKUP} hint for '{name}' has no effect: the first, at {place}, wins as a whole",
@@ -42,21 +41,21 @@ def resolve_lookups(
                 "put all options into one hint",
             )
         else:
-            found[name] = hint
-    return found
+            by_name[name] = hint
+    return by_name
 
 
 def _behind_alias(context: Context, hint: LookupHint, wanted: str, inputs: tuple[Input, ...]) -> str | None:
-    """The alias of the only looked-up input that is called ``wanted`` where it was declared."""
-    found = [one.name for one in inputs if one.looked_up and one.kind.endswith(f" {wanted}")]
-    if len(found) != 1 or match_name(wanted, inputs) is not None:
+    """Return the alias of the only looked-up input whose declared name is ``wanted``, or None."""
+    aliases = [input_.name for input_ in inputs if input_.looked_up and input_.kind.endswith(f" {wanted}")]
+    if len(aliases) != 1 or match_name(wanted, inputs) is not None:
         return None
     context.report.note(
-        f"{LOOKUP} table '{wanted}' is called '{found[0]}' in this query block",
+        f"{LOOKUP} table '{wanted}' is called '{aliases[0]}' in this query block",
         _table_offset(hint),
-        f"write '{found[0]}': Flink takes the alias only",
+        f"write '{aliases[0]}': Flink takes the alias only",
     )
-    return found[0]
+    return aliases[0]
 
 
 def _table_offset(hint: LookupHint) -> int:
@@ -70,16 +69,16 @@ def _without_lookup(
     inputs: tuple[Input, ...],
     elsewhere: dict[str, str],
 ) -> None:
-    looked_up = [one for one in inputs if one.looked_up and one.name]
-    regular = match_name(wanted, tuple(one for one in inputs if not one.looked_up))
+    looked_up = [input_ for input_ in inputs if input_.looked_up and input_.name]
+    regular = match_name(wanted, tuple(input_ for input_ in inputs if not input_.looked_up))
     if not looked_up:
         reason = f"'{wanted}' is not looked up" if regular else "this query block has no lookup join"
         advice = elsewhere.get(wanted, "a lookup join is written JOIN <table> FOR SYSTEM_TIME AS OF o.proc_time AS ...")
         context.ledger.refuse(hint, "refused", reason)
         context.report.warn_of_hint(f"{LOOKUP} has no effect: {reason}", hint.offset, advice)
         return
-    names = [one.name for one in looked_up if one.name]
-    hidden = [one.name for one in looked_up if one.name and one.kind.endswith(f" {wanted}")]
+    names = [input_.name for input_ in looked_up if input_.name]
+    hidden = [input_.name for input_ in looked_up if input_.name and input_.kind.endswith(f" {wanted}")]
     if hidden:
         advice = f"the aliases hide the name: write {' or '.join(map(repr, hidden))}"
     elif regular is None and wanted in elsewhere:

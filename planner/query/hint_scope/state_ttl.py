@@ -1,7 +1,7 @@
-"""Which state a STATE_TTL key sets: keys are matched with the inputs of their own block.
+"""Matches the keys of STATE_TTL hints with the inputs of the hint's own block.
 
-Scope rules: FLIP-373; which of several equal keys wins is what Flink 2.3 does, with a warning. What becomes of each key
-is written into the :class:`hintplan.planner.hints.ledger.Ledger`.
+Scopes follow FLIP-373. Among equal keys, the same key wins as in Flink 2.3, with a warning. The
+:class:`hintplan.planner.hints.ledger.Ledger` records the outcome of each key.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from hintplan.plans.text.names import nearest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockHints:
-    """What the hints of a block say of its inputs, by the input's name: TTLs, and how looked-up tables are looked up.
+    """The hints of a block by input name: TTLs, and the options of lookups.
 
-    ``asked_for`` are the names whose TTL some state has taken.
+    ``asked_for`` are the names whose TTL a state has requested.
     """
 
     by_input: dict[str, Hinted] = field(default_factory=dict)
@@ -28,6 +28,7 @@ class BlockHints:
     asked_for: set[str] = field(default_factory=set)
 
     def of(self, name: str | None) -> Hinted | None:
+        """Return the TTL for the input ``name``, and record that a state has requested it."""
         if name is None:
             return None
         self.asked_for.add(name)
@@ -45,15 +46,15 @@ def resolve_block(
 ) -> BlockHints:
     """Match the hints after the SELECT at ``select`` with the block's ``inputs``.
 
-    A key that names no input is an error if the block is ``stateful``; else the hint has no effect, and ``advice`` says
-    what to do. ``elsewhere`` says of names that are not inputs of this block where they are. In batch mode keys are
-    checked all the same, since the same query may stream tomorrow.
+    A key that matches no input is an error if the block is ``stateful``. Otherwise the hint has no effect, and the
+    warning gives ``advice``. ``elsewhere`` maps names that are not inputs of this block to text that describes their
+    place. Batch mode also checks keys, since the same query may run as a stream later.
     """
     winners = _winners(context, select)
     winners = [entry for entry in winners if not _of_lookup(context, entry, inputs)]
     winners = [entry for entry in winners if not _of_call(context, entry, inputs)]
-    looks_up, calls = any(found.looked_up for found in inputs), any(found.called for found in inputs)
-    inputs = tuple(found for found in inputs if not (found.looked_up or found.called))
+    looks_up, calls = any(input_.looked_up for input_ in inputs), any(input_.called for input_ in inputs)
+    inputs = tuple(input_ for input_ in inputs if not (input_.looked_up or input_.called))
     if not winners:
         return BlockHints()
     if not stateful:
@@ -70,12 +71,12 @@ def resolve_block(
             f"{STATE_TTL} has no effect: this query block has {nothing}", winners[0].offset, advice
         )
         return BlockHints()
-    found: dict[str, Hinted] = {}
+    by_input: dict[str, Hinted] = {}
     for entry in winners:
         name = match_name(entry.key, inputs)
         if name is None:
             raise _unknown(context, entry, inputs, elsewhere)
-        found[name] = Hinted(ttl=entry.ttl, offset=entry.offset)
+        by_input[name] = Hinted(ttl=entry.ttl, offset=entry.offset)
     if context.batch:
         for entry in winners:
             context.ledger.losers[entry.offset] = ("refused", "a batch job keeps no state")
@@ -83,13 +84,14 @@ def resolve_block(
             f"{STATE_TTL} has no effect: a batch job keeps no state", winners[0].offset, "it counts in streaming"
         )
         return BlockHints()
-    return BlockHints(by_input=found)
+    return BlockHints(by_input=by_input)
 
 
 def explain_division(context: Context, hints: BlockHints, in_from: tuple[Input, ...]) -> None:
-    """Say which states the keys of a block set that both joins and aggregates; ``in_from`` are the inputs in FROM.
+    """Report which states the keys set in a block that both joins and aggregates; ``in_from`` are the inputs in FROM.
 
-    Two inputs in FROM are those of a join. A single one is that of the aggregate, wherever sub-queries become joins.
+    With two inputs in FROM, their keys set the states of the join. With one input, its key sets the state of the
+    aggregate, even if sub-queries become joins.
     """
     if len(in_from) == 1:
         _note(
@@ -98,7 +100,7 @@ def explain_division(context: Context, hints: BlockHints, in_from: tuple[Input, 
             "the state of the aggregation; the joins with sub-queries of this block keep the configured TTL",
             "to hint such a join, put it into a sub-query with an alias, without the aggregation",
         )
-    joined = {found.name for found in in_from if not (found.looked_up or found.called)}
+    joined = {input_.name for input_ in in_from if not (input_.looked_up or input_.called)}
     if len(joined) > 1:
         _note(
             context,
@@ -108,7 +110,7 @@ def explain_division(context: Context, hints: BlockHints, in_from: tuple[Input, 
         )
     _note(
         context,
-        [(key, hinted) for key, hinted in hints.by_input.items() if all(key != found.name for found in in_from)],
+        [(key, hinted) for key, hinted in hints.by_input.items() if all(key != input_.name for input_ in in_from)],
         "a state of the join with the sub-query, not that of the aggregation of this block",
         "to hint the aggregation, use the name of what stands in FROM",
     )
@@ -117,12 +119,12 @@ def explain_division(context: Context, hints: BlockHints, in_from: tuple[Input, 
 def _note(context: Context, hinted: list[tuple[str, Hinted]], what: str, advice: str) -> None:
     if hinted:
         keys = ", ".join(f"'{key}'" for key, _ in hinted)
-        said = f"{STATE_TTL} key {keys} sets" if len(hinted) == 1 else f"{STATE_TTL} keys {keys} set"
-        context.report.note(f"{said} {what}", min(h.offset for _, h in hinted), advice)
+        subject = f"{STATE_TTL} key {keys} sets" if len(hinted) == 1 else f"{STATE_TTL} keys {keys} set"
+        context.report.note(f"{subject} {what}", min(h.offset for _, h in hinted), advice)
 
 
 def _winners(context: Context, select: int) -> list[HintEntry]:
-    """Flink's order: within one hint the last of equal keys wins, among several hints the first."""
+    """Return the entries in effect. As in Flink, the last of equal keys wins within a hint, the first among hints."""
     chosen: dict[str, HintEntry] = {}
     for hint in context.ledger.hints.after_select.get(select, ()):
         within: dict[str, HintEntry] = {}
@@ -150,8 +152,8 @@ def _overridden(context: Context, loser: HintEntry, winner: HintEntry) -> None:
 
 
 def _of_lookup(context: Context, entry: HintEntry, inputs: tuple[Input, ...]) -> bool:
-    """Whether the key names a table that is looked up, of which nothing is kept in state."""
-    if match_name(entry.key, tuple(found for found in inputs if found.looked_up)) is None:
+    """Return True, with a warning, if the key names a looked-up table, whose rows are not in state."""
+    if match_name(entry.key, tuple(input_ for input_ in inputs if input_.looked_up)) is None:
         return False
     context.ledger.losers[entry.offset] = ("refused", "a lookup join keeps no rows of its table in state")
     context.report.warn_of_hint(
@@ -164,12 +166,12 @@ def _of_lookup(context: Context, entry: HintEntry, inputs: tuple[Input, ...]) ->
 
 
 def _of_call(context: Context, entry: HintEntry, inputs: tuple[Input, ...]) -> bool:
-    """Whether the key names what a function returns, or elements of an array, of which nothing is kept in state."""
-    called = tuple(found for found in inputs if found.called)
+    """Return True, with a warning, if the key names the result of a function or of UNNEST, which is not in state."""
+    called = tuple(input_ for input_ in inputs if input_.called)
     name = match_name(entry.key, called)
     if name is None:
         return False
-    unnested = any(found.name == name and found.kind == "UNNEST" for found in called)
+    unnested = any(input_.name == name and input_.kind == "UNNEST" for input_ in called)
     what = "what UNNEST gives" if unnested else "what a function returns"
     reason = f"'{entry.key}' is {what}, of which no state is kept"
     context.ledger.losers[entry.offset] = ("refused", reason)
@@ -178,7 +180,7 @@ def _of_call(context: Context, entry: HintEntry, inputs: tuple[Input, ...]) -> b
 
 
 def match_name(key: str, inputs: tuple[Input, ...]) -> str | None:
-    """The name of the input that ``key`` means: its alias, or an ending of the path of a table without one."""
+    """Return the name of the input that ``key`` matches: its alias, or the end of its path if it has no alias."""
     for candidate in inputs:
         if key == candidate.name:
             return candidate.name
@@ -202,9 +204,9 @@ def _unknown(context: Context, entry: HintEntry, inputs: tuple[Input, ...], else
         advice = f"write one of {', '.join(map(repr, names))}"
     else:
         advice = "give the sub-query an alias and use that"
-    here = ", ".join(f"'{n}'" for n in names) or "none that has a name"
+    listed = ", ".join(f"'{n}'" for n in names) or "none that has a name"
     return context.source.error(
-        f"{STATE_TTL} key '{entry.key}' is not an input of this query block; its inputs are {here}",
+        f"{STATE_TTL} key '{entry.key}' is not an input of this query block; its inputs are {listed}",
         entry.offset,
         advice,
     )

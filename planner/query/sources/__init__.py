@@ -1,1 +1,1 @@
-"""What can stand in FROM: what its names refer to, reads of tables, lookups, and calls of functions."""
+"""The sources in FROM: resolves names, reads tables, and compiles lookups and function calls."""

@@ -1,7 +1,8 @@
-"""Tables with the options of an OPTIONS hint over those of their WITH, for one reference (FLIP-113).
+"""Tables whose WITH options are overridden by an OPTIONS hint, for one reference (FLIP-113).
 
-Such a table is one of its own in the plan. It has the name of the declared one if the job uses that with these options
-only, else one that says so: ``orders_hinted``. Options of a lookup's cache are the lookup's, and make no other table.
+In the plan, such a table is separate from the declared table. It keeps the declared name if the job uses the table with
+these options only; otherwise it gets a name such as ``orders_hinted``. Options for the cache of a lookup belong to the
+lookup, and do not create another table.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from hintplan.plans.model.config import DYNAMIC_OPTIONS
 def dynamic_table(
     context: Context, name: str, entry: TableEntry, hint: LookupHint | None, *, written: bool = False
 ) -> tuple[str, TableEntry]:
-    """What the plan calls table ``name`` for now, and the table, with the options of ``hint``.
+    """Return the provisional plan name of table ``name``, and the table with the options of ``hint``.
 
-    SqlError for an option that its connector would not take in WITH, and for a table that lacks one. That OPTIONS may
-    be switched off goes for what is read, as in Flink, not for what is ``written``.
+    Raises SqlError for an option that the connector does not accept in WITH, and for a missing option. A switch in the
+    configuration can forbid OPTIONS for tables that are read, as in Flink, but not for tables that are ``written``.
     """
     source = context.source
     source.problems.unsure |= entry.unsure
@@ -44,15 +45,15 @@ def dynamic_table(
             raise source.error(message, option.offset, "declare another table, such as with CREATE TABLE ... LIKE")
     places = {option.key: option.offset for option in heeded}
     spec = connector_of(table)
-    # Contradictions of a cache are for the lookup to find, which knows all layers.
+    # The lookup checks cache options for contradictions, because only it has all layers.
     caching = {key for _, key in hint.places} if spec is not None and spec.looking_up is not None else set()
     own = {option.key: option.value for option in heeded if option.key not in caching}
     options = {**table.options, **own}
-    # A hint may well set what stands in WITH: only its own options are no suggestions for its own.
+    # An error may suggest an option that is set in WITH, but never one that the hint sets itself.
     alone = replace(table, options={"connector": table.options.get("connector", ""), **own})
-    for found in (*check_given(name, alone), *check_table(name, replace(table, options=options))):
-        key = (found.path or "").rpartition(f"tables.{name}.options.")[2]
-        raise source.error(f"table '{name}': {found.message}", places.get(key, hint.offset), found.hint)
+    for problem in (*check_given(name, alone), *check_table(name, replace(table, options=options))):
+        key = (problem.path or "").rpartition(f"tables.{name}.options.")[2]
+        raise source.error(f"table '{name}': {problem.message}", places.get(key, hint.offset), problem.hint)
     if options == table.options:
         for key in own:
             context.ledger.applied(places[key], f"tables.{name}.options.{key}")
@@ -63,24 +64,24 @@ def dynamic_table(
 def _named(
     context: Context, name: str, entry: TableEntry, options: Mapping[str, str], places: Mapping[str, int]
 ) -> tuple[str, TableEntry]:
-    """The table with ``options``, under the name that it got where it was first asked for, or a free one."""
-    known = context.dynamic
+    """Return the table with ``options``, under the name of its first reference, or under a free name."""
+    tables = context.dynamic
     if entry.missing is not None:
         context.catalog.bases.add(name)
-    for called, found in known.items():
-        if found.declared is entry and found.entry.table.options == options:
-            known[called] = replace(found, places=found.places | frozenset(places.items()))
-            return called, found.entry
+    for plan_name, dynamic in tables.items():
+        if dynamic.declared is entry and dynamic.entry.table.options == options:
+            tables[plan_name] = replace(dynamic, places=dynamic.places | frozenset(places.items()))
+            return plan_name, dynamic.entry
     names = (f"{name}_hinted{'' if n == 1 else f'_{n}'}" for n in itertools.count(1))
-    free = next(n for n in names if n not in context.catalog.names() and n not in known)
+    free = next(n for n in names if n not in context.catalog.names() and n not in tables)
     table = replace(entry.table, options=options)
     hinted = replace(entry, table=table, option_offsets={**entry.option_offsets, **places}, missing=None)
-    known[free] = DynamicTable(name=name, declared=entry, entry=hinted, places=frozenset(places.items()))
+    tables[free] = DynamicTable(name=name, declared=entry, entry=hinted, places=frozenset(places.items()))
     return free, hinted
 
 
 def warn_of_idle_cache(context: Context, hint: LookupHint, reason: str) -> None:
-    """Account for the options of a lookup's cache in the hint of a table that is not looked up."""
+    """Warn that lookup cache options have no effect in the hint of a table that is not looked up."""
     for (_, key), offset in hint.places.items():
         context.ledger.losers.setdefault(offset, ("refused", reason))
         message = f"OPTIONS option '{key}' has no effect: only a table that is looked up has a cache, and {reason}"
@@ -88,18 +89,18 @@ def warn_of_idle_cache(context: Context, hint: LookupHint, reason: str) -> None:
 
 
 def check_name(context: Context, name: str, offset: int) -> None:
-    """SqlError for a declared table under a name that the job has already for one with a hint."""
-    found = context.dynamic.get(name)
-    if found is not None:
-        message = f"'{name}' is what the plan calls '{found.name}' with the options of a hint"
+    """Raise SqlError if a table is declared under a name that the job already uses for a hinted table."""
+    dynamic = context.dynamic.get(name)
+    if dynamic is not None:
+        message = f"'{name}' is what the plan calls '{dynamic.name}' with the options of a hint"
         raise context.source.error(message, offset, f"declare '{name}' above the first {OPTIONS} hint, or rename it")
 
 
 def final_names(context: Context, used: set[str]) -> dict[str, str]:
-    """The names in the finished plan of the tables with hints that are ``used``: the declared one for the only one."""
-    found = {called: each for called, each in context.dynamic.items() if called in used}
-    names = [each.name for each in found.values()]
+    """Return the final plan names of the hinted tables in ``used``: the declared name if no other table needs it."""
+    hinted = {plan_name: table for plan_name, table in context.dynamic.items() if plan_name in used}
+    names = [table.name for table in hinted.values()]
     return {
-        called: each.name if names.count(each.name) == 1 and each.name not in used else called
-        for called, each in found.items()
+        plan_name: table.name if names.count(table.name) == 1 and table.name not in used else plan_name
+        for plan_name, table in hinted.items()
     }

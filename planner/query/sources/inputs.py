@@ -1,7 +1,7 @@
-"""The inputs of a query block as its FROM clause names them, read off the syntax tree before anything is compiled.
+"""The inputs of a query block, read from the FROM clause in the syntax tree before compilation.
 
-Owns what a name in FROM refers to (CTE, view or table, in this order) and the refusal of everything in FROM that is not
-supported. Compiling an input is the affair of :mod:`hintplan.planner.query.from_clause`.
+This module resolves names in FROM (as a CTE, a view or a table, in this order), and refuses everything in FROM that is
+not supported. :mod:`hintplan.planner.query.from_clause` compiles the inputs.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ _REFUSED: dict[type, tuple[str, str]] = {
 
 
 def sources_of(select: exp.Select) -> tuple[exp.Expr, ...]:
-    """The first thing in FROM, then what each join adds."""
+    """Return the first source in FROM, then the source that each join adds."""
     first = select.args.get("from_")
     joins = select.args.get("joins") or []
     return (*([first.this] if first is not None else []), *(j.this for j in joins))
 
 
 def alias_of(node: exp.Expr) -> str | None:
-    """The alias of a table or sub-query."""
+    """Return the alias of a table or sub-query, or None."""
     alias = node.args.get("alias")
     return alias.name if isinstance(alias, exp.TableAlias) and alias.name else None
 
 
 def is_lateral_query(node: exp.Expr) -> bool:
-    """Whether ``node`` is ``LATERAL (SELECT ...)``, which is more than the call of a function."""
+    """Return True if ``node`` is ``LATERAL (SELECT ...)``, unless its FROM is the call of a function."""
     if not isinstance(node, exp.Lateral) or not isinstance(node.this, exp.Subquery):
         return False
     select = node.this.this
@@ -52,7 +52,7 @@ def is_lateral_query(node: exp.Expr) -> bool:
 
 
 def find_table(context: Context, environment: Environment, node: exp.Table) -> TableEntry | CreateView | Cte:
-    """What the name of ``node`` refers to; SqlError if to nothing."""
+    """Resolve the name of ``node``; raise SqlError if it is unknown."""
     offset = offset_of(node)
     refused = _REFUSED.get(type(node.this))
     if refused is not None or not isinstance(node.this, exp.Identifier):
@@ -77,8 +77,10 @@ def find_table(context: Context, environment: Environment, node: exp.Table) -> T
             return entry
         if name in context.catalog.failed:
             raise FollowUp
-    known = (*environment.ctes, *context.catalog.names())
-    raise context.source.error(f"unknown table '{'.'.join(path)}'", offset, did_you_mean(name, known, what="declared"))
+    declared = (*environment.ctes, *context.catalog.names())
+    raise context.source.error(
+        f"unknown table '{'.'.join(path)}'", offset, did_you_mean(name, declared, what="declared")
+    )
 
 
 def _path(node: exp.Table) -> tuple[str, ...]:
@@ -87,11 +89,11 @@ def _path(node: exp.Table) -> tuple[str, ...]:
 
 
 def inputs_of(context: Context, environment: Environment, node: exp.Expr) -> Iterator[Input]:
-    """The inputs under one source of FROM, several if it is a join in parentheses; without their fields."""
+    """Yield the inputs of one source in FROM, without their fields; a join in parentheses has several."""
     offset, alias = offset_of(node), alias_of(node)
     if isinstance(node, exp.Table):
-        found = find_table(context, environment, node)
-        kind = {Cte: "CTE", CreateView: "view"}.get(type(found), "table")
+        target = find_table(context, environment, node)
+        kind = {Cte: "CTE", CreateView: "view"}.get(type(target), "table")
         path = () if alias else (node.name,) if kind == "CTE" else (*_CATALOG, node.name)
         yield Input(
             name=alias or node.name,
@@ -125,8 +127,8 @@ def inputs_of(context: Context, environment: Environment, node: exp.Expr) -> Ite
 
 
 def names_elsewhere(context: Context, environment: Environment, select: exp.Select) -> dict[str, str]:
-    """For names that are no inputs of ``select``: what to write, if they are inputs of a block inside or around it."""
-    found: dict[str, str] = {}
+    """Return advice for names that are not inputs of ``select``, but inputs of an inner or outer block."""
+    advice: dict[str, str] = {}
     for nested in select.find_all(exp.Select):
         if nested is select:
             continue
@@ -134,27 +136,27 @@ def names_elsewhere(context: Context, environment: Environment, select: exp.Sele
             name = alias_of(node) or (node.name if isinstance(node, exp.Table) else None)
             if name:
                 place = context.source.where(offset_of(nested))
-                found.setdefault(
+                advice.setdefault(
                     name, f"'{name}' is an input of the inner query at {place}: put the hint after its SELECT"
                 )
     for node in sources_of(select):
         if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
-            _names_inside(context, environment, node, found)
+            _names_inside(context, environment, node, advice)
     parent = select.parent_select
     while parent is not None:
         for node in sources_of(parent) if isinstance(parent, exp.Select) else ():
             name = alias_of(node) or (node.name if isinstance(node, exp.Table) else None)
             if name:
                 place = context.source.where(offset_of(parent))
-                found.setdefault(
+                advice.setdefault(
                     name, f"'{name}' is an input of the outer query at {place}: put the hint after its SELECT"
                 )
         parent = parent.parent_select
-    return found
+    return advice
 
 
 def _names_inside(context: Context, environment: Environment, node: exp.Table, found: dict[str, str]) -> None:
-    """Names that only exist inside a CTE or view that ``node`` refers to."""
+    """Add advice to ``found`` for names that exist only inside the CTE or view that ``node`` refers to."""
     target = find_table(context, environment, node)
     if isinstance(target, Cte):
         for table in target.query.find_all(exp.Table):

@@ -1,7 +1,7 @@
-"""LATERAL TABLE(f(x)): a join whose right side is what a function returns for a row of the left one.
+"""LATERAL TABLE(f(x)): a join whose right side is the rows that a function returns for a row of the left side.
 
-Owns the forms in which that can be written, and the refusal of all others. The call's arguments stay expressions here;
-:mod:`hintplan.planner.passes.split_calls` gives each call an operator of its own.
+This module accepts the supported forms of such a join and refuses all others. The arguments of the call stay
+expressions here; :mod:`hintplan.planner.passes.split_calls` gives each call its own operator.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _FORM = "write LATERAL TABLE(f(x)) AS T(a)"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Called:
-    """The relation with the columns that the function returned, and the new input; ``condition`` is that of ON."""
+    """A relation with the columns that a function returned, and the new input; ``condition`` is the ON condition."""
 
     relation: Relation
     input: Input
@@ -35,7 +35,7 @@ class Called:
 
 
 def lateral(context: Context, left: Relation, scope: Scope, join: exp.Join, block: str) -> Called:
-    """The call that ``join`` makes for the rows of ``left``; SqlError for a form that is not supported."""
+    """Compile the call that ``join`` makes for each row of ``left``; raise SqlError for an unsupported form."""
     node = join.this
     outer, condition = join_type(context, join, "LATERAL")
     function, alias, columns = _parts(context, node)
@@ -76,7 +76,7 @@ def lateral(context: Context, left: Relation, scope: Scope, join: exp.Join, bloc
 
 
 def join_type(context: Context, join: exp.Join, word: Literal["LATERAL", "UNNEST"]) -> tuple[bool, exp.Expr | None]:
-    """Whether rows for which there is nothing on the right are kept, and the condition of an inner join."""
+    """Return True if rows without a match on the right are kept, and the condition of an inner join."""
     source, offset = context.source, offset_of(join)
     method, kind, side = (str(join.args.get(k) or "").upper() for k in ("method", "kind", "side"))
     if side not in ("", "LEFT"):
@@ -102,7 +102,7 @@ def join_type(context: Context, join: exp.Join, word: Literal["LATERAL", "UNNEST
 
 
 def _parts(context: Context, node: exp.Lateral) -> tuple[exp.Anonymous, str | None, tuple[str, ...]]:
-    """The call, and the alias and column names of its result."""
+    """Return the call, and the alias and column names of its result."""
     alias, columns = _alias(node)
     if isinstance(node.this, exp.Subquery):
         function, renamed = _only_call(context, node.this)
@@ -118,24 +118,24 @@ def _alias(node: exp.Expr) -> tuple[str | None, tuple[str, ...]]:
 
 
 def _call(context: Context, node: exp.Expr, offset: int) -> exp.Anonymous:
-    """The call in ``TABLE(call)``; SqlError for anything else."""
+    """Return the call in ``TABLE(call)``; raise SqlError for anything else."""
     source = context.source
     if isinstance(node, exp.Unnest):
         raise source.error("UNNEST stands without LATERAL", offset_of(node), "write CROSS JOIN UNNEST(arr) AS u(x)")
     if not isinstance(node, exp.Anonymous) or node.name.upper() != "TABLE":
         what = f"'{node.name}'" if isinstance(node, exp.Anonymous) else "this"
         raise source.error(f"{what} is not supported after LATERAL", offset_of(node) or offset, _FORM)
-    found = node.expressions[0] if len(node.expressions) == 1 else None
-    if isinstance(found, exp.Dot):
+    function = node.expressions[0] if len(node.expressions) == 1 else None
+    if isinstance(function, exp.Dot):
         message = "a function has no path here: functions live in default_catalog.default_database"
-        raise source.error(message, offset_of(found) or offset, "write its name alone")
-    if not isinstance(found, exp.Anonymous):
+        raise source.error(message, offset_of(function) or offset, "write its name alone")
+    if not isinstance(function, exp.Anonymous):
         raise source.error("TABLE takes one call of a function", offset_of(node) or offset, _FORM)
-    return found
+    return function
 
 
 def _only_call(context: Context, node: exp.Subquery) -> tuple[exp.Anonymous, tuple[str, ...]]:
-    """The call of ``(SELECT * FROM TABLE(f(x)))``; what else such a query could say has its place outside of it."""
+    """Return the call in ``(SELECT * FROM TABLE(f(x)))`` and its column names; raise SqlError for other queries."""
     source, select = context.source, node.this
     if not isinstance(select, exp.Select):
         advice = "write one SELECT there, with this query in its FROM"

@@ -1,8 +1,8 @@
-"""JOIN ... FOR SYSTEM_TIME AS OF: a join whose right side is looked up when a row of the left one is processed.
+"""JOIN ... FOR SYSTEM_TIME AS OF: a join that looks up its right side when it processes a row of the left side.
 
-Owns what may be looked up (one table, straight or through views that only filter and project it), the time it is looked
-up at, and the settings of the lookup with the fate of every hint option. The condition is taken apart later, by
-:mod:`hintplan.planner.passes.extract_lookup_keys`.
+This module checks the looked-up relation (one table, directly or through views that only filter and project it) and the
+lookup time. It also resolves the settings of the lookup, and records the outcome of every hint option. Later,
+:mod:`hintplan.planner.passes.extract_lookup_keys` splits the condition into keys and a remainder.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ from hintplan.plans.settings.lookup_layers import resolve as resolve_layers
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Dimension:
-    """A looked-up table: what the fields of the right side are, over the fields of its scan, and its own filters."""
+    """A looked-up table: its ``scan``, the fields of the right side as ``values`` over it, and its ``filters``."""
 
     scan: Scan
     values: Mapping[int, Expr]
@@ -66,9 +66,10 @@ class _Dimension:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lookup:
-    """A lookup join as it is written: what is looked up is called ``name``, and ``parts`` are its conditions.
+    """A lookup join as written: ``name`` is the looked-up input, ``parts`` are the conditions.
 
-    ``outer`` pads the rows that find nothing. ``offset`` is the place of the join, ``right_offset`` that of the table.
+    An ``outer`` join pads rows without a match with NULLs. ``offset`` is the position of the join, ``right_offset`` the
+    position of the table.
     """
 
     name: str
@@ -80,12 +81,12 @@ class Lookup:
 
 
 def check_time(context: Context, version: exp.Expr, left: Relation, scope: Scope, right: Relation) -> None:
-    """Refuse every time but the processing time: PROCTIME(), or a column of the left side that is computed as it.
+    """Refuse every lookup time except PROCTIME() and columns of the left side that are computed as PROCTIME().
 
-    What to write instead goes by ``right``, which may be no table that can be looked up.
+    The advice in the error depends on whether ``right`` is a table that can be looked up.
     """
     source, node = context.source, version.args.get("expression")
-    # Without a time, as in FOR SYSTEM_TIME AS p, the table is what there is to point at.
+    # FOR SYSTEM_TIME AS p has no time expression, so the error points at the table.
     offset = offset_of(node if node is not None else version.parent or version)
     if version.args.get("kind") != "AS OF":
         raise source.error(
@@ -99,33 +100,33 @@ def check_time(context: Context, version: exp.Expr, left: Relation, scope: Scope
     if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
         raise source.error("FOR SYSTEM_TIME AS OF takes a column with the processing time", offset, advice)
     qualifier = node.args.get("table")
-    found = resolve(source, scope, qualifier.name if qualifier else None, node.name, offset)
-    if not isinstance(found, Ref):
+    column = resolve(source, scope, qualifier.name if qualifier else None, node.name, offset)
+    if not isinstance(column, Ref):
         raise FollowUp
-    if not is_processing_time(left, found.field.id):
+    if not is_processing_time(left, column.field.id):
         if not _is_looked_up(context, right):
             raise source.error(
-                f"a join by the event time '{found.field.name}' is not supported: no table is read as it was then",
+                f"a join by the event time '{column.field.name}' is not supported: no table is read as it was then",
                 offset,
                 "leave FOR SYSTEM_TIME AS OF out: a regular JOIN takes the newest row of each key, and a STATE_TTL "
                 "hint says how long rows wait for it",
             )
         raise source.error(
-            f"'{found.field.name}' is not a processing time: a table is looked up as it is when a row is processed",
+            f"'{column.field.name}' is not a processing time: a table is looked up as it is when a row is processed",
             offset,
             advice,
         )
 
 
 def _is_looked_up(context: Context, relation: Relation) -> bool:
-    """True for a table that can be looked up, also through views that only filter and project it."""
+    """Return True for a table that can be looked up, also through views that only filter and project it."""
     while isinstance(relation, Calc):
         relation = relation.input
     return isinstance(relation, Scan) and bool(can_lookup(context.table(relation.table).table))
 
 
 def lookup_join(context: Context, left: Relation, right: Relation, lookup: Lookup, block: str) -> Relation:
-    """The lookup of ``right`` for each row of ``left``, with the fields of both."""
+    """Return a relation that looks up ``right`` for each row of ``left``, with the fields of both."""
     dimension = _dimension(context, right, lookup.name, lookup.right_offset)
     insert_only = context.batch or is_insert_only(left)
     settings, hinted = _settings(context, dimension.scan, lookup.hint, insert_only, lookup.right_offset)
@@ -202,8 +203,8 @@ def _dimension(context: Context, relation: Relation, name: str, offset: int) -> 
 def _check_connector(context: Context, scan: Scan, offset: int) -> None:
     table = context.table(scan.table).table
     if not can_lookup(table):
-        others = (name for name, spec in CONNECTORS.items() if spec.looking_up is not None)
-        able = ", ".join(sorted(name for name in others if name != table.options.get("connector")))
+        connectors = (name for name, spec in CONNECTORS.items() if spec.looking_up is not None)
+        able = ", ".join(sorted(name for name in connectors if name != table.options.get("connector")))
         raise context.source.error(
             f"table '{scan.declared}' cannot be looked up: {why_no_lookup(table)}",
             offset,
@@ -232,16 +233,16 @@ def _check_connector(context: Context, scan: Scan, offset: int) -> None:
 def _settings(
     context: Context, scan: Scan, hint: LookupHint | None, insert_only: bool, offset: int
 ) -> tuple[Mapping[str, Settings], tuple[tuple[int, str], ...]]:
-    """The resolved settings, and the heeded options of the hints; the others are accounted for with a warning."""
+    """Return the resolved settings, and the hint options in effect; warn about all other options."""
     hints = [h for h in (hint, scan.options) if h is not None]
     table = context.table(scan.table).table
-    asked = {}
+    layers = {}
     for group in LOOKUP_GROUPS:
-        said = next((h.settings[group.name] for h in hints if group.name in h.settings), {})
-        asked[group.name] = group.asked(context.config, table.options, origin={"hint": said})
+        hinted = next((h.settings[group.name] for h in hints if group.name in h.settings), {})
+        layers[group.name] = group.asked(context.config, table.options, origin={"hint": hinted})
     places = {place: at for h in hints for place, at in h.places.items()}
     try:
-        resolved = resolve_layers(asked, can_lookup(table), insert_only=insert_only, parks=not context.batch)
+        resolved = resolve_layers(layers, can_lookup(table), insert_only=insert_only, parks=not context.batch)
     except Contradiction as error:
         at = places.get(("cache", error.name), offset) if error.layer == "hint" else offset
         raise context.source.error(f"table '{scan.declared}': {error}", at, error.hint) from None
@@ -250,13 +251,13 @@ def _settings(
     heeded = [(at, f"{group}.{name}") for (group, name), at in places.items() if at not in without]
     if hint is not None:
         heeded += [(o.offset, "") for o in hint.options if o.key == "table" and o.offset not in hint.overridden]
-        sync = asked["async"]["hint"].get("enabled") is False and places["async", "enabled"] not in without
+        sync = layers["async"]["hint"].get("enabled") is False and places["async", "enabled"] not in without
         for option in ("capacity", "timeout") if sync else ():
             if ("async", option) in places:
                 message = f"LOOKUP option '{option}' has no effect with 'async'='false'"
                 context.report.warn_of_hint(message, places["async", option], "remove one of them")
-    for one in hints:
-        for loser, winner in one.overridden.items():
+    for source in hints:
+        for loser, winner in source.overridden.items():
             context.ledger.losers[loser] = ("overridden", f"at {context.source.where(winner)}")
     return resolved.groups, tuple(heeded)
 
@@ -269,16 +270,16 @@ def _warn_of_unmet(context: Context, resolved: Resolved, places: Mapping[tuple[s
             context.ledger.losers[at] = ("refused", unmet.reason)
             option = SETTINGS[unmet.group][unmet.name].hint or unmet.name
             reasons.setdefault(unmet.reason, []).append((at, f"'{option}'"))
-    for reason, found in reasons.items():
-        options = ", ".join(option for _, option in sorted(found))
-        plural = "options" if len(found) > 1 else "option"
-        verb = "have" if len(found) > 1 else "has"
+    for reason, unmet_options in reasons.items():
+        options = ", ".join(option for _, option in sorted(unmet_options))
+        plural = "options" if len(unmet_options) > 1 else "option"
+        verb = "have" if len(unmet_options) > 1 else "has"
         message = f"LOOKUP {plural} {options} {verb} no effect: {reason}"
-        context.report.warn_of_hint(message, min(at for at, _ in found), "remove what has no effect")
+        context.report.warn_of_hint(message, min(at for at, _ in unmet_options), "remove what has no effect")
 
 
 def _found_marker(on: tuple[Expr, ...], scan: Scan) -> Field | None:
-    """A column of the table that is not NULL in any row that is found, because it equals something."""
+    """Return a column of the table that is never NULL in a matching row, because an equality compares it, or None."""
     own = {f.id for f in scan.fields}
     for part in on:
         if isinstance(part, Call) and part.function == "=":
@@ -289,9 +290,9 @@ def _found_marker(on: tuple[Expr, ...], scan: Scan) -> Field | None:
 
 
 def _padded(expression: Expr, guard: Field | None) -> Expr:
-    """``expression`` over what was found, and NULL if nothing was."""
+    """Return ``expression`` over the matching row, or NULL without a match."""
     if guard is None:
         return expression
-    found = call("IS NOT NULL", (Ref(field=guard),), BOOLEAN, 0)
+    is_match = call("IS NOT NULL", (Ref(field=guard),), BOOLEAN, 0)
     nothing = Literal(text=None, type=expression.type.as_nullable())
-    return call("CASE", (found, expression, nothing), expression.type, 0)
+    return call("CASE", (is_match, expression, nothing), expression.type, 0)

@@ -1,4 +1,4 @@
-"""Reads of tables: the columns that their connectors have, and the computed ones in a calc above."""
+"""Scans of tables: the columns of the connector, with computed columns in a calc above."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from hintplan.plans.model.config import EVENTS_DUPLICATE
 def scan(
     context: Context, environment: Environment, node: exp.Table, entry: TableEntry, base: tuple[str, ...]
 ) -> Relation:
-    """The read of the table that ``node`` names, with all columns that it declares."""
+    """Return a scan of the table that ``node`` names, with all its declared columns."""
     place = offset_of(node.this)
     options = context.ledger.hints.after_name.get(place)
     context.ledger.at_tables.add(place)
     name, entry = dynamic_table(context, node.name, entry, options)
     fields = {f.id: context.field(f.name, f.type) for f in entry.fields}
     unsure = context.source.problems.unsure
-    found = Scan(
+    relation = Scan(
         table=name,
         declared=node.name,
         fields=tuple(fields.values()),
@@ -37,17 +37,17 @@ def scan(
         base=base,
         block=environment.block,
     )
-    if found.changelog and context.batch:
+    if relation.changelog and context.batch:
         raise context.source.error(
             f"'{node.name}' is a changelog, which batch mode cannot read: rows have no order there",
             place,
             "run the job in streaming mode, with --once",
         )
-    return _with_computed(context, entry, found, fields) if entry.computed else found
+    return _with_computed(context, entry, relation, fields) if entry.computed else relation
 
 
 def _with_computed(context: Context, entry: TableEntry, scan: Scan, fields: dict[int, Field]) -> Calc:
-    """The columns as they are declared; ``fields`` of the scan stand for those that are read."""
+    """Return the declared columns, computed ones included; ``fields`` are the scan's fields by declared id."""
     for column in entry.computed:
         for name, function in column.functions.items():
             if built_in(name) is None and context.catalog.functions.get(name) is not function:
@@ -63,7 +63,7 @@ def _with_computed(context: Context, entry: TableEntry, scan: Scan, fields: dict
 
 
 def _normalized(context: Context, name: str, table: Table, place: int) -> tuple[str, ...]:
-    """The columns by which rows of a source replace each other, if it emits upserts or may repeat changes."""
+    """Return the columns by which rows of a source replace each other, if it emits upserts or may repeat changes."""
     if is_upsert_source(table):
         return table.primary_key
     if context.compiler.get(EVENTS_DUPLICATE) != "true" or source_kinds(table) == ("+I",):

@@ -1,4 +1,4 @@
-"""The row that a SELECT without FROM is computed from, and an UNNEST with which FROM begins."""
+"""The single row from which a SELECT without FROM, or an UNNEST at the beginning of FROM, is computed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from hintplan.planner.relations import Values
 
 
 def single_row(context: Context, block: str) -> Values:
-    """Return a relation of one row, whose only column nobody can name."""
+    """Return a relation with one row, whose only column has no name that a query can use."""
     field = context.field("ZERO", INT)
     return Values(fields=(field,), rows=((literal(0, INT),),), base=(block,), block=block)

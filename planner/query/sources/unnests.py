@@ -1,6 +1,6 @@
-"""UNNEST(x): a join whose right side are the elements of an array or multiset, or the entries of a map, of a left row.
+"""UNNEST(x): a join with the elements of an array or multiset, or with the entries of a map, in each left row.
 
-Owns the names of their columns, which are Flink's, and the refusal of what has no elements.
+The columns of the elements have Flink's names. This module refuses values that have no elements.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from hintplan.plans.text.counts import count
 
 
 def unnested(context: Context, left: Relation, scope: Scope, join: exp.Join, block: str) -> Called:
-    """The elements that ``join`` adds to the rows of ``left``; SqlError for a form that is not supported."""
+    """Join the elements that ``join`` names to the rows of ``left``; raise SqlError for an unsupported form."""
     conditional = join.args.get("on") is not None or join.args.get("using")
     natural = str(join.args.get("method") or "").upper() == "NATURAL" and not conditional
-    if natural:  # without a name that both sides have, it has no condition
+    if natural:  # without a common column, NATURAL has no condition
         join = join.copy()
         join.set("method", None)
         join.set("on", exp.Boolean(this=True))
@@ -42,7 +42,7 @@ def unnested(context: Context, left: Relation, scope: Scope, join: exp.Join, blo
 def elements(
     context: Context, left: Relation, scope: Scope, node: exp.Unnest, block: str, *, outer: bool = False
 ) -> tuple[Unnest, Input]:
-    """The rows of ``left`` with the elements that ``node`` takes of each, and the input that these are."""
+    """Return the rows of ``left`` with the elements of ``node``, and the input that the elements form."""
     source = context.source
     only(source, node, "expressions", "alias", "offset")
     if len(node.expressions) != 1:
@@ -74,9 +74,9 @@ def elements(
 
 
 def _names(context: Context, node: exp.Unnest, collection: DataType) -> tuple[str | None, tuple[str, ...]]:
-    """The alias and the names of the columns, in the order of :func:`element_columns`, without the place if not asked.
+    """Return the alias and the column names, in the order of :func:`element_columns`; ORDINALITY only if requested.
 
-    A single column without a name is called as the alias is. sqlglot takes the last name for that of the place.
+    A single unnamed column takes the alias as its name. sqlglot parses the last column name as the name of ORDINALITY.
     """
     alias, place = node.args.get("alias"), node.args.get("offset")
     name = (alias.name or None) if isinstance(alias, exp.TableAlias) else None

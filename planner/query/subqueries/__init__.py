@@ -1,1 +1,1 @@
-"""Sub-queries that are values: what they are compiled to, and what they are worth."""
+"""Compiles sub-queries that stand for values, and LATERAL queries."""

@@ -1,4 +1,4 @@
-"""A sub-query that is one SELECT, and may refer to the block around it in its WHERE."""
+"""A sub-query that is one SELECT and may refer to the outer block in its WHERE."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from hintplan.planner.translation.translator import Translator
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubQueryBlock:
-    """A sub-query at ``node`` that is one SELECT: its rows, and the names that it can use of them.
+    """A sub-query at ``node`` that is one SELECT: its rows, and the names that it can use.
 
-    ``equalities`` compare the rows with the block around: the inner side, the outer side, and the whole. ``name`` is
-    that of the block around, and ``state`` says how a hint would address the state of an aggregate of the rows.
+    ``equalities`` compare the rows with the outer block: each holds the inner side, the outer side and the comparison.
+    ``name`` is the name of the outer block. ``state`` is the input that a hint for an aggregate of the rows names.
 
-    If there are other comparisons than equalities, ``rows`` are those joined with a ``domain``, which takes the place
-    of all comparisons; ``unique`` then says whether at most one of the rows meets each of its values.
+    If some comparisons are not equalities, ``rows`` are joined with a ``domain``, which replaces all comparisons. Then
+    ``unique`` is True if at most one row matches each value of the domain.
     """
 
     context: Context
@@ -50,26 +50,27 @@ class SubQueryBlock:
 
     @property
     def exists(self) -> bool:
-        """Whether it is asked only if there is a row."""
+        """Return True if only the existence of a row matters."""
         return isinstance(self.node, exp.Exists)
 
     @property
     def grouped(self) -> bool:
-        """Whether it aggregates."""
+        """Return True if the sub-query aggregates."""
         return is_grouped(self.select)
 
     @property
     def offset(self) -> int:
+        """Return the offset of the sub-query in the SQL text."""
         return offset_of(self.node)
 
     @property
     def own(self) -> frozenset[int]:
-        """The ids of its own columns."""
+        """Return the ids of the sub-query's own columns."""
         return frozenset(f.id for f in self.rows.fields)
 
     @property
     def keys(self) -> tuple[Expr, ...]:
-        """What of its rows is compared with the block around, or is a value of that."""
+        """Return the expressions over its rows that are compared with the outer block, and the domain's columns."""
         values = () if self.domain is None else tuple(Ref(field=f) for f in self.domain.fields)
         return tuple(dict.fromkeys((*(inner for inner, _, _ in self.equalities), *values)))
 
@@ -77,25 +78,25 @@ class SubQueryBlock:
 def read_block(
     compiler: QueryCompiler, scope: Scope, node: exp.Expr, select: exp.Select, written: exp.Select
 ) -> SubQueryBlock:
-    """The sub-query ``select`` at ``node``, in a block that can use the names of ``scope``.
+    """Compile the sub-query ``select`` at ``node``, in a block that can use the names of ``scope``.
 
-    It was ``written`` with other clauses, too, that mean nothing where it stands.
+    ``written`` is the original sub-query, which may have clauses without effect.
     """
     context = compiler.context
     aggregates = is_grouped(select) or not isinstance(node, exp.Query)
     hints = block_hints(context, compiler.environment, select, aggregates=aggregates)
-    found = build_from(compiler, select, hints, scope)
-    rows, correlated = filtered_block(compiler, found, select, hints, aggregates=aggregates)
+    source = build_from(compiler, select, hints, scope)
+    rows, correlated = filtered_block(compiler, source, select, hints, aggregates=aggregates)
     if isinstance(node, exp.Exists) or written is not select:
-        check_idle(compiler, written, found, rows)
+        check_idle(compiler, written, source, rows)
     block = SubQueryBlock(
         context=context,
         name=compiler.block,
         node=node,
         select=select,
         rows=rows,
-        scope=found.scope,
-        state=StateInput(name=found.name, hint=hints.of(found.name)),
+        scope=source.scope,
+        state=StateInput(name=source.name, hint=hints.of(source.name)),
         equalities=(),
     )
     if is_correlated(rows):
@@ -121,7 +122,7 @@ def read_block(
 
 
 def _equality(block: SubQueryBlock, part: Expr) -> Equality | None:
-    """The inner side of a condition on the outer block, the outer side, and the whole; None if it is no equality."""
+    """Return the inner side, the outer side and the whole of an equality with the outer block, or None."""
     if isinstance(part, Call) and part.function == "=":
         for inner, outer in (part.args, part.args[::-1]):
             sides = [{f.id in block.own for f in fields_of(e)} for e in (inner, outer)]
@@ -131,14 +132,14 @@ def _equality(block: SubQueryBlock, part: Expr) -> Equality | None:
 
 
 def selected_columns(block: SubQueryBlock, translator: Translator) -> tuple[Expr, ...]:
-    """The columns of the sub-query; none if it is not asked for any."""
-    found = tuple(e for _, e in projections(block.context, block.select, translator))
+    """Return the columns of the sub-query, or none for EXISTS, after checking them."""
+    columns = tuple(e for _, e in projections(block.context, block.select, translator))
     if block.exists:
         return ()
-    check_columns(block.context, block.node, len(found))
-    for expression in found:
+    check_columns(block.context, block.node, len(columns))
+    for expression in columns:
         _check_own(block, expression)
-    return found
+    return columns
 
 
 def _check_own(block: SubQueryBlock, expression: Expr) -> None:
@@ -152,7 +153,7 @@ def _check_own(block: SubQueryBlock, expression: Expr) -> None:
 
 
 def with_columns(block: SubQueryBlock, wanted: list[Expr]) -> tuple[Relation, tuple[Field, ...], tuple[Field, ...]]:
-    """The rows that can be compared, with the keys and all that is ``wanted`` as columns, and these columns."""
+    """Return the rows whose keys are not NULL, with columns for the keys and ``wanted``, and these columns."""
     computed: list[Item] = []
     keys, columns = (tuple(column_for(block.context, e, computed) for e in part) for part in (block.keys, wanted))
     compared_keys = dict.fromkeys(inner for inner, _, _ in block.equalities)
@@ -165,7 +166,7 @@ def with_columns(block: SubQueryBlock, wanted: list[Expr]) -> tuple[Relation, tu
 
 
 def joined_on(block: SubQueryBlock, keys: tuple[Field, ...]) -> tuple[Expr, ...]:
-    """The equalities with the block around, but for those with the domain."""
+    """Return the equalities with the outer block, except the ones with the domain."""
     fields = dict(zip(block.keys, keys, strict=True))
     return tuple(
         compared("=", (Ref(field=fields[inner], offset=inner.offset), outer), whole.offset)

@@ -1,4 +1,4 @@
-"""What a sub-query that is one SELECT is worth: whether it has rows, its one row, or what it aggregates."""
+"""The value of a sub-query that is one SELECT: the existence of rows, its only row, or its aggregate."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from hintplan.planner.translation.translator import Translator
 
 
 def block_value(block: SubQueryBlock, asked: tuple[Expr, ...] | None) -> Value:
-    """What the sub-query is worth: its value, or whether that is ``asked``, or whether it has a row."""
+    """Compile the sub-query to its value, to a comparison of it with ``asked`` (for IN), or to an existence check."""
     if block.exists and not block.grouped:
         return _exists(block)
     scope = block.scope
@@ -51,7 +51,7 @@ def block_value(block: SubQueryBlock, asked: tuple[Expr, ...] | None) -> Value:
 
 
 def contains(block: SubQueryBlock, asked: Expr) -> Value:
-    """Whether the one column of the sub-query has the value ``asked``."""
+    """Compile the condition that the only column of the sub-query contains the value ``asked``."""
     (selected,) = selected_columns(block, clause_translator(block.context, block.scope, "SELECT"))
     outer, inner = comparable(block.context.source, "IN", (asked, selected), block.offset)
     same = compared("=", (inner, outer), block.offset)
@@ -64,17 +64,17 @@ def _exists(block: SubQueryBlock) -> Value:
         grouped = group_rows(block.rows, (), (count,), block.state, block.offset, block.name)
         return Value(relation=grouped, on=(), worth=is_some(count, block.offset), offset=block.offset)
     relation, keys, _ = with_columns(block, [])
-    if block.domain is not None:  # whose values may be NULL
+    if block.domain is not None:  # values of a domain may be NULL, so a count marks the match
         count = row_count(block.context)
         grouped = group_rows(relation, keys, (count,), block.state, block.offset, block.name)
         return _value(block, grouped, keys, is_some(count, block.offset))
     grouped = group_rows(relation, keys, (), block.state, block.offset, block.name)
-    found = call("IS NOT NULL", (Ref(field=keys[0]),), BOOLEAN, block.offset)
-    return _value(block, grouped, keys, found)
+    has_row = call("IS NOT NULL", (Ref(field=keys[0]),), BOOLEAN, block.offset)
+    return _value(block, grouped, keys, has_row)
 
 
 def _one_row(block: SubQueryBlock, translator: Translator) -> Value:
-    """A column of rows that are unique by what they are compared by."""
+    """Return a column of rows that are unique by the expressions that the outer block is compared with."""
     (selected,) = selected_columns(block, translator)
     relation, keys, (column,) = with_columns(block, [selected])
     if not keys:
@@ -137,7 +137,7 @@ def _aggregated(block: SubQueryBlock, translator: Translator, asked: tuple[Expr,
 
 
 def _of_groups(block: SubQueryBlock, relation: Relation, keys: tuple[Field, ...], value: Expr) -> Value:
-    """A value that is NULL without a group, whatever it is computed from."""
+    """Return a value that is NULL without a group, whichever expression it has."""
     if not isinstance(value, Ref):
         item = Item(field=block.context.field("", value.type), expr=value)
         relation = Calc(
@@ -153,30 +153,30 @@ def _value(block: SubQueryBlock, relation: Relation, keys: tuple[Field, ...], wo
 
 
 def has_one_row_each(block: SubQueryBlock) -> bool:
-    """True if the rows of the sub-query, which does not aggregate, are unique by what they are compared by."""
+    """Return True if the rows of the sub-query, which does not aggregate, are unique by their keys."""
     relation, keys, _ = with_columns(block, [])
     return block.unique or has_one_row(block.context, relation, frozenset(f.id for f in keys))
 
 
 def groups_by_keys(block: SubQueryBlock) -> bool:
-    """True if the sub-query groups by nothing but what it is compared by, so that it has one row."""
+    """Return True if the sub-query groups only by keys of the comparison with the outer block, and so has one row."""
     translator = clause_translator(block.context, block.scope, "SELECT", aggregates=True)
     return block.domain is None and set(_groups(block, translator)) <= set(block.keys)
 
 
 def _groups(block: SubQueryBlock, translator: Translator) -> tuple[Expr, ...]:
-    """What the sub-query itself groups by."""
+    """Return the GROUP BY expressions of the sub-query itself."""
     group = block.select.args.get("group")
     return () if group is None else tuple(translator.expression(node) for node in group.expressions)
 
 
 def _over(block: SubQueryBlock, expression: Expr, results: Mapping[Expr, Expr]) -> Expr:
-    found = rewrite(expression, results.get)
-    for e in walk(found):
+    rewritten = rewrite(expression, results.get)
+    for e in walk(rewritten):
         if isinstance(e, Ref) and e.field.id in block.own and e not in results.values():
             raise block.context.source.error(
                 f"column '{e.field.name}' is neither grouped nor aggregated",
                 e.offset,
                 f"aggregate it, such as MAX({e.field.name})",
             )
-    return found
+    return rewritten

@@ -1,7 +1,8 @@
-"""The one group of an aggregate without GROUP BY, which SQL gives a row even if there are no rows.
+"""The single group of an aggregate without GROUP BY, for which SQL returns a row even on empty input.
 
-In a stream it has none before the first row comes, as in Flink. Where a sub-query is a value, that makes no difference:
-what is computed from the group is computed above the join that brings it, where COUNT is 0 and the others are NULL.
+In a stream, the group has no row before the first input row, as in Flink. For a sub-query that is a value this makes no
+difference. A join brings the group to its reader, and expressions over the group are computed above that join. There,
+COUNT becomes 0 if the group is missing, and all other aggregates are NULL.
 """
 
 from __future__ import annotations
@@ -38,7 +39,10 @@ _NULL_FROM_NULL = frozenset(("CAST", "+", "-", "*", "/", "div", "%", "NEGATE", "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """An aggregate with one group, and over its columns: what is selected of it, and HAVING and filters above."""
+    """An aggregate with a single group, and over its columns the selected ``values`` and the ``conditions``.
+
+    The conditions come from HAVING and from filters above it.
+    """
 
     relation: Aggregate
     values: tuple[Expr, ...]
@@ -46,7 +50,7 @@ class Group:
 
 
 def group_of(relation: Relation) -> Group | None:
-    """The group that the columns of ``relation`` are computed from; None if it is no single one."""
+    """Return the single group from which the columns of ``relation`` are computed, or None if there is none."""
     selected: tuple[Expr, ...] = tuple(Ref(field=f) for f in relation.fields)
     conditions: tuple[Expr, ...] = ()
     while isinstance(relation, Calc):
@@ -69,17 +73,20 @@ def group_of(relation: Relation) -> Group | None:
 
 
 def zero_if_absent(count: Expr) -> Expr:
-    """A COUNT that is 0 where there is no group."""
+    """Return ``count`` with 0 in place of NULL, for a group that is missing."""
     return call("coalesce", (count, literal(0, BIGINT)), BIGINT, count.offset)
 
 
 def may_hold_for_nothing(condition: Expr) -> bool:
-    """Whether HAVING ``condition`` may be true of no rows: not if it asks for a COUNT of some, or for a sum above 1."""
+    """Return True if the HAVING ``condition`` may be true on empty input.
+
+    For example, ``COUNT(*) > 0`` is FALSE there, and ``SUM(x) > 1`` is NULL.
+    """
     return _of_nothing(condition) not in (False, None)
 
 
 def _of_nothing(e: Expr) -> object:
-    """The value over no rows, None for NULL, or that it is not known here."""
+    """Return the value on empty input: None for NULL, or ``_UNKNOWN`` if it cannot be determined here."""
     if isinstance(e, AggregateCallExpr):
         if e.function not in BUILT_IN:
             return _UNKNOWN

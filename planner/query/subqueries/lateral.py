@@ -1,8 +1,8 @@
-"""LATERAL (SELECT ...): a query in FROM that may refer, in its WHERE, to what stands before it.
+"""LATERAL (SELECT ...): a query in FROM whose WHERE may refer to the inputs before it.
 
-It becomes a join on what it compares. With ORDER BY and LIMIT, which count the rows for each row before it, its own
-rows are numbered for each value that they are compared by, so that all comparisons must be equalities. What aggregates
-or removes duplicates is in :mod:`hintplan.planner.query.subqueries.lateral_groups`.
+It becomes a join on the compared values. ORDER BY and LIMIT apply to each row of the left side. So the rows of the
+query are numbered per compared value, which requires that all comparisons are equalities.
+:mod:`hintplan.planner.query.subqueries.lateral_groups` compiles queries that aggregate or remove duplicates.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _ALLOWED = ("hint", "expressions", "from_", "joins", "where", "group", "having",
 
 
 def compile_lateral(compiler: QueryCompiler, node: exp.Lateral, outer: Scope, called: str) -> Lateral:
-    """The rows of the query at ``node``, and what of them is compared with the names of ``outer``.
+    """Compile the query at ``node``: its rows, and the conditions that compare them with the names of ``outer``.
 
-    Messages call the query as it is ``called``: it is one after LATERAL, or a sub-query that is compiled like one.
+    Messages name the query as ``called``, since it may be a sub-query that is compiled like a LATERAL query.
     """
     context, select, alias = compiler.context, node.this.this, alias_of(node)
     refuse_clauses(context, select)
@@ -45,25 +45,25 @@ def compile_lateral(compiler: QueryCompiler, node: exp.Lateral, outer: Scope, ca
     inner = compiler.within(replace(compiler.environment, block=alias or compiler.block, set_operation=""))
     keys = ordering.sort_keys(context, select)
     by_groups = is_grouped(select) or select.args.get("distinct") is not None
-    found = (grouped_rows if by_groups else _plain_rows)(inner, node, select, keys, outer, called)
-    names = _names(compiler, node, [item.field.name for item in found.items])
+    source = (grouped_rows if by_groups else _plain_rows)(inner, node, select, keys, outer, called)
+    names = _names(compiler, node, [item.field.name for item in source.items])
     shown = tuple(
         Item(field=context.field(name, item.expr.type), expr=item.expr)
-        for name, item in zip(names, found.items, strict=True)
+        for name, item in zip(names, source.items, strict=True)
     )
     fields = tuple(item.field for item in shown)
-    rows, one_group = found.relation, found.one_group
+    rows, one_group = source.relation, source.one_group
     if one_group is not None:
         one_group = replace(one_group, items=shown)
     else:
         if ordering.is_ordered(select):
-            rows = _first(inner, select, found, keys, shown, called)
+            rows = _first(inner, select, source, keys, shown, called)
         rows = Calc(input=rows, filter=None, items=(*shown, *identity(rows.fields)), base=rows.base, block=inner.block)
     return Lateral(
         relation=replace(rows, base=(alias,) if alias else rows.base),
         input=Input(name=alias, kind="sub-query", fields=fields, offset=offset_of(node)),
-        conditions=found.conditions,
-        domain=found.domain,
+        conditions=source.conditions,
+        domain=source.domain,
         one_group=one_group,
     )
 
@@ -71,12 +71,12 @@ def compile_lateral(compiler: QueryCompiler, node: exp.Lateral, outer: Scope, ca
 def _plain_rows(
     compiler: QueryCompiler, node: exp.Lateral, select: exp.Select, keys: SortKeys, outer: Scope, called: str
 ) -> LateralRows:
-    """The rows of a query that does not aggregate."""
+    """Return the rows of a query that does not aggregate."""
     context = compiler.context
     hints = block_hints(context, compiler.environment, select, aggregates=False)
-    found = build_from(compiler, select, hints, outer)
-    rows, conditions = filtered_block(compiler, found, select, hints, aggregates=False)
-    items, sorted_by = ordering.listed(context, select, clause_translator(context, found.scope, "SELECT"), keys)
+    source = build_from(compiler, select, hints, outer)
+    rows, conditions = filtered_block(compiler, source, select, hints, aggregates=False)
+    items, sorted_by = ordering.listed(context, select, clause_translator(context, source.scope, "SELECT"), keys)
     own = frozenset(f.id for f in rows.fields)
     for expression in (*(item.expr for item in items), *(e for e in sorted_by if e is not None)):
         check_own(context, expression, own, called)
@@ -106,7 +106,7 @@ def _first(
     shown: tuple[Item, ...],
     called: str,
 ) -> Relation:
-    """The first of the rows for each of the values that their conditions compare them by."""
+    """Keep the first rows for each combination of the values that the conditions compare."""
     context, rows = compiler.context, found.relation
     sorted_by = [
         _at(compiler, node, shown, position) if e is None else e
@@ -134,7 +134,7 @@ def _first(
 
 
 def _own_side(condition: Expr, own: frozenset[int]) -> Expr | None:
-    """What of its own an equality compares; None if it is none, or mixes the sides."""
+    """Return the query's own side of an equality, or None if the condition is not an equality or mixes both sides."""
     if isinstance(condition, Call) and condition.function == "=":
         for mine, other in (condition.args, condition.args[::-1]):
             sides = [{f.id in own for f in fields_of(e)} for e in (mine, other)]

@@ -1,8 +1,8 @@
-"""LATERAL (SELECT COUNT(*) ...): a query after LATERAL that aggregates, or removes duplicates.
+"""LATERAL (SELECT COUNT(*) ...): a query after LATERAL that aggregates or removes duplicates.
 
-It does so for each of the values that its WHERE compares with what stands before it. With other comparisons than
-equalities, its rows are joined with these values first (:mod:`hintplan.planner.query.domains`). Without GROUP BY it has
-one row even of no rows, which is computed above the join that brings its group: COUNT is 0 there.
+It does so for each value that its WHERE compares with the inputs before it. If some comparisons are not equalities, its
+rows are first joined with these values (:mod:`hintplan.planner.query.domains`). Without GROUP BY, it has one row even
+on empty input. This row is computed above the join that brings the group, and its COUNT is 0.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from hintplan.planner.translation.translator import only
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LateralRows:
-    """What a query selects from ``relation``, what sorts it, and how that is compared with what stands before it."""
+    """The ``items`` that a query selects from ``relation``, its sort keys, and its join ``conditions``."""
 
     relation: Relation
     items: tuple[Item, ...]
@@ -42,7 +42,7 @@ class LateralRows:
 def grouped_rows(
     compiler: QueryCompiler, node: exp.Lateral, select: exp.Select, keys: SortKeys, outer: Scope, called: str
 ) -> LateralRows:
-    """The groups, or different rows, of ``select`` for each of the values of ``outer`` that it is compared by."""
+    """Return the groups or distinct rows of ``select`` per combination of the ``outer`` values in its comparisons."""
     _check_form(compiler, select, called)
     block = read_block(compiler, outer, node, select, select)
     if block.domain is not None and ordering.is_ordered(select):
@@ -50,22 +50,22 @@ def grouped_rows(
         place = select.args.get("limit") or select
         raise compiler.context.source.error(message, offset_of(place), "compare by equalities only")
     rows, by, _ = with_columns(block, [])
-    found = LateralRows(relation=rows, items=(), sorted_by=(), conditions=joined_on(block, by), domain=block.domain)
+    lateral = LateralRows(relation=rows, items=(), sorted_by=(), conditions=joined_on(block, by), domain=block.domain)
     state = block.state
     if is_grouped(select):
         grouped = grouping.Rows(relation=rows, scope=block.scope, state=state, called=called)
         groups = grouping.groups_of(compiler, select, grouped, keys, by)
         if is_one_group(select):
-            return _one_group(found, groups)
+            return _one_group(lateral, groups)
         relation = filtered(groups.relation, groups.having, compiler.block)
-        found = replace(found, relation=relation, items=groups.items, sorted_by=groups.sorted_by)
+        lateral = replace(lateral, relation=relation, items=groups.items, sorted_by=groups.sorted_by)
         state = UnnamedInput
     else:
-        found = _listed(compiler, block, found, keys, called)
+        lateral = _listed(compiler, block, lateral, keys, called)
     if select.args.get("distinct") is None:
-        return found
-    items = distinct_fields(compiler.context, found.items)
-    listed = Calc(input=found.relation, filter=None, items=items, base=found.relation.base, block=compiler.block)
+        return lateral
+    items = distinct_fields(compiler.context, lateral.items)
+    listed = Calc(input=lateral.relation, filter=None, items=items, base=lateral.relation.base, block=compiler.block)
     check_comparable(compiler.context, listed, "DISTINCT", select_offset(select))
     columns = tuple(item.field for item in items)
     own = tuple(field for field in by if field not in columns)
@@ -78,11 +78,11 @@ def grouped_rows(
         base=listed.base,
         block=compiler.block,
     )
-    return replace(found, relation=distinct, items=identity(columns))
+    return replace(lateral, relation=distinct, items=identity(columns))
 
 
 def _check_form(compiler: QueryCompiler, select: exp.Select, called: str) -> None:
-    """Refuse clauses that are not compiled beside groups."""
+    """Refuse clauses that are not supported together with groups."""
     source, distinct, having = compiler.context.source, select.args.get("distinct"), select.args.get("having")
     if distinct is not None:
         only(source, distinct, "expressions")
@@ -109,7 +109,7 @@ def _listed(
 
 
 def _one_group(found: LateralRows, groups: grouping.Groups) -> LateralRows:
-    """The row of all rows, whose columns are those of no rows where the group is not there."""
+    """Return the single row of all rows; if the group is missing, its columns have their values for empty input."""
 
     def absent(e: Expr) -> Expr | None:
         return zero_if_absent(e) if isinstance(e, Ref) and e.field.id in groups.counts else None

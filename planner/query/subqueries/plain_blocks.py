@@ -1,8 +1,8 @@
-"""Sub-queries that are a plain block, whose FROM, WHERE and SELECT list say all about their rows.
+"""Sub-queries that are a plain block, whose rows depend on FROM, WHERE and the SELECT list only.
 
-A plain block can refer, in its WHERE, to the block around it. Clauses that change nothing for whoever asks, such as
-LIMIT 3 in EXISTS, are left out of a sub-query, which may make it plain; :func:`check_idle` reads them nevertheless. Any
-other sub-query is compiled as a whole, and decorrelated if it refers to the block around it.
+A plain block can refer to the outer block in its WHERE. Clauses that do not affect the reader, such as LIMIT 3 in
+EXISTS, are removed from a sub-query. This may make it plain, and :func:`check_idle` still checks these clauses. Every
+other sub-query is compiled as a whole, and decorrelated if it refers to the outer block.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ PLAIN = ("hint", "expressions", "from_", "joins", "where")
 
 
 def is_plain(context: Context, select: exp.Select, *others: str, listed: bool = True) -> bool:
-    """True for a plain block; it may have the ``others`` among its clauses as well.
+    """Return True for a plain block, which may have the clauses ``others`` as well.
 
-    Without GROUP BY, an aggregate in SELECT or HAVING is a clause of its own, which is called ``group`` here, too. If
-    the SELECT list is not ``listed``, its reader asks for rows only, and their numbers and the like mean nothing.
+    An aggregate in SELECT or HAVING without GROUP BY counts as the clause ``group``. If ``listed`` is False, the reader
+    does not use the SELECT list, and so row numbers and sub-queries in it do not matter.
     """
     if not clauses_of(select) <= {*PLAIN, *others} or select.args.get("from_") is None:
         return False
@@ -45,40 +45,40 @@ def is_plain(context: Context, select: exp.Select, *others: str, listed: bool = 
 
 
 def without_order(select: exp.Select) -> exp.Select:
-    """``select`` for a reader that asks for any row: without an order, and without a LIMIT that leaves a row."""
+    """Return ``select`` for a reader that accepts any row: without ORDER BY, and without a LIMIT that keeps a row."""
     if not ordering.is_ordered(select) or not keeps_a_row(select):
         return select
     return _without(select, *ordering.CLAUSES)
 
 
 def without_duplicates_kept(select: exp.Select) -> exp.Select:
-    """``select`` for a reader to whom duplicates mean nothing: without DISTINCT, unless LIMIT or OFFSET counts rows."""
+    """Return ``select`` for a reader that ignores duplicates: without DISTINCT, unless LIMIT or OFFSET counts rows."""
     counts = select.args.get("limit") is not None or select.args.get("offset") is not None
     return select if counts or select.args.get("distinct") is None else _without(select, "distinct")
 
 
 def _without(select: exp.Select, *clauses: str) -> exp.Select:
-    found = select.copy()
+    reduced = select.copy()
     for clause in clauses:
-        found.set(clause, None)
-    return found
+        reduced.set(clause, None)
+    return reduced
 
 
 def refers_outwards(compiler: QueryCompiler, select: exp.Select, outer: Scope) -> bool:
-    """True if WHERE of ``select`` names a column that only ``outer``, the block around, has."""
+    """Return True if WHERE of ``select`` names a column that exists only in ``outer``, the scope of the outer block."""
     where = select.args.get("where")
     return where is not None and not select.args.get("with_") and _name_outer(compiler, select, outer, [where])
 
 
 def selects_outer(compiler: QueryCompiler, select: exp.Select, outer: Scope) -> bool:
-    """True if a clause of ``select`` behind WHERE, or its SELECT list, names a column that only ``outer`` has."""
+    """Return True if the SELECT list or a clause after WHERE names a column that exists only in ``outer``."""
     clauses = (select.args.get(key) for key in ("group", "having", "order"))
     nodes = [*select.expressions, *(each for each in clauses if each is not None)]
     return _name_outer(compiler, select, outer, nodes)
 
 
 def _name_outer(compiler: QueryCompiler, select: exp.Select, outer: Scope, nodes: list[exp.Expr]) -> bool:
-    """True if ``nodes`` of ``select`` name a column that only ``outer`` has."""
+    """Return True if ``nodes`` of ``select`` name a column that exists only in ``outer``."""
     columns = [
         column
         for node in nodes
@@ -93,12 +93,12 @@ def _name_outer(compiler: QueryCompiler, select: exp.Select, outer: Scope, nodes
 
 
 def _knows(scope: Scope, column: exp.Column) -> bool:
-    first, *others = (part.name for part in column.parts)
-    return any((others and level.find(first, others[0])) or level.find(None, first) for level in levels(scope))
+    first, *path = (part.name for part in column.parts)
+    return any((path and level.find(first, path[0])) or level.find(None, first) for level in levels(scope))
 
 
 def check_idle(compiler: QueryCompiler, select: exp.Select, found: From, rows: Relation) -> None:
-    """Compile the SELECT list and ORDER BY of ``select`` only to see that they are right: its reader needs neither."""
+    """Check the SELECT list and ORDER BY of ``select`` by compiling them on trial; the reader needs neither."""
     context = compiler.context
     with context.on_trial():
         keys = ordering.sort_keys(context, select)

@@ -1,10 +1,13 @@
-"""Scalar sub-queries: ``(SELECT MAX(x) FROM t WHERE t.k = o.k)``, and EXISTS anywhere but on its own in WHERE.
+"""Scalar sub-queries, such as ``(SELECT MAX(x) FROM t WHERE t.k = o.k)``, and EXISTS below other operators.
 
-Such a sub-query becomes an aggregate by the columns that it compares with the outer block, which a LEFT JOIN brings to
-the rows of that block; without such columns it has one row, for all. Without GROUP BY, its SELECT list and HAVING are
-computed above the join, so that no rows are a group, too, in which COUNT is 0; with GROUP BY they are computed below. A
-condition of WHERE that cannot be true without a partner makes the join an inner one. A sub-query that is more than such
-a block is compiled as a whole and decorrelated (:mod:`hintplan.planner.query.decorrelation`).
+Such a sub-query becomes an aggregate, grouped by the columns that it compares with the outer block. A LEFT JOIN brings
+it to the rows of that block. Without such columns, it has one row for all of them.
+
+Without GROUP BY, its SELECT list and HAVING are computed above the join. So empty input has a row, too, in which COUNT
+is 0. With GROUP BY, they are computed below the join. If a condition of WHERE is never true without a match, the join
+becomes an inner join.
+
+Every other sub-query is compiled as a whole and decorrelated (:mod:`hintplan.planner.query.decorrelation`).
 """
 
 from __future__ import annotations
@@ -54,27 +57,27 @@ from hintplan.planner.translation.translator import Translator
 
 
 def compile_value(compiler: QueryCompiler, translator: Translator, node: exp.Expr) -> Value:
-    """What a sub-query that is a value is worth; ``translator`` is that of the clause it stands in."""
+    """Compile a sub-query that stands for a value; ``translator`` belongs to the clause that it stands in."""
     context = compiler.context
     query = node.args["query"] if isinstance(node, exp.In) else node.this if isinstance(node, exp.Exists) else node
     written, scope = plain_select(query), translator.scope
     select = None if written is None else _needed(compiler, node, written, scope)
-    asked: tuple[Expr, ...] | None = None
+    operands: tuple[Expr, ...] | None = None
     if isinstance(node, exp.In):
         if is_answered(node) and not is_one_row(query):
             return _answered(compiler, scope, node, translator.expression(node.this))
         if not is_one_row(query):
             return _in(compiler, scope, node, translator.expression(node.this), select)
-        asked = tuple(map(translator.expression, asked_values(node)))
+        operands = tuple(map(translator.expression, asked_values(node)))
     if written is None or select is None or _is_whole(compiler, node, select, written, scope):
-        return _apart(compiler, scope, query, node, asked)
+        return _apart(compiler, scope, query, node, operands)
     refuse_clauses(context, written)
     read_clauses(context, select, *PLAIN, "group", "having", "distinct")
-    return block_value(read_block(compiler, scope, node, select, written), asked)
+    return block_value(read_block(compiler, scope, node, select, written), operands)
 
 
 def _is_whole(compiler: QueryCompiler, node: exp.Expr, select: exp.Select, written: exp.Select, scope: Scope) -> bool:
-    """True if ``select``, written as ``written``, is more than a block that refers to the one around in its WHERE."""
+    """Return True if ``select``, originally ``written``, does more than refer to the outer block in its WHERE."""
     one_group = is_grouped(select) and select.args.get("group") is None
     is_exists = isinstance(node, exp.Exists)
     if not one_group and (select.args.get("distinct") or (is_exists and is_grouped(select))):
@@ -94,7 +97,7 @@ def _is_whole(compiler: QueryCompiler, node: exp.Expr, select: exp.Select, writt
 def _apart(
     compiler: QueryCompiler, scope: Scope, query: exp.Expr, node: exp.Expr, asked: tuple[Expr, ...] | None
 ) -> Value:
-    """The value of a query that is compiled as a whole, in a block that has ``scope``."""
+    """Return the value of a query that is compiled as a whole, in a block with the names of ``scope``."""
     context, relation, offset = compiler.context, compiler.seeing(scope).query(query), offset_of(node)
     check_columns(context, node, len(relation.fields))
     group = group_of(relation)
@@ -103,25 +106,25 @@ def _apart(
         assert isinstance(below.relation, Aggregate)
         value = value_of_group(context, node, replace(group, relation=below.relation), below.on, asked)
         return replace(value, domain=None if value.relation is None else below.domain)
-    found = decorrelated(context, relation, compiler.block, offset)
+    whole = decorrelated(context, relation, compiler.block, offset)
     if isinstance(node, exp.Exists):
         count = row_count(context)
-        counted = group_rows(found.relation, found.keys, (count,), UnnamedInput, offset, compiler.block)
+        counted = group_rows(whole.relation, whole.keys, (count,), UnnamedInput, offset, compiler.block)
         worth = is_some(count, offset)
-        return Value(relation=counted, on=found.on, worth=worth, offset=offset, domain=found.domain)
-    rows, column = found.relation, relation.fields[0]
+        return Value(relation=counted, on=whole.on, worth=worth, offset=offset, domain=whole.domain)
+    rows, column = whole.relation, relation.fields[0]
     is_one = has_one_row(context, relation, frozenset()) or has_one_row(
-        context, rows, frozenset(f.id for f in found.keys)
+        context, rows, frozenset(f.id for f in whole.keys)
     )
     if not is_one:
-        rows, column = only_value(context, rows, found.keys, column, UnnamedInput, offset)
+        rows, column = only_value(context, rows, whole.keys, column, UnnamedInput, offset)
     value_of_row = Ref(field=column, offset=offset)
     worth = value_of_row if asked is None else same_values(context, relation.fields, asked, offset)
-    return Value(relation=rows, on=found.on, worth=worth, offset=offset, domain=found.domain)
+    return Value(relation=rows, on=whole.on, worth=worth, offset=offset, domain=whole.domain)
 
 
 def _in(compiler: QueryCompiler, scope: Scope, node: exp.In, asked: Expr, select: exp.Select | None) -> Value:
-    """``x IN (SELECT y ...)`` where NULL is as good as false: whether there is a group of ``y`` that equals ``x``."""
+    """Compile ``x IN (SELECT y ...)`` where NULL has the effect of FALSE: check whether a group has ``y = x``."""
     context, offset = compiler.context, offset_of(node)
     query = node.args["query"]
     if select is not None and not is_grouped(select) and not selects_outer(compiler, select, scope):
@@ -129,38 +132,38 @@ def _in(compiler: QueryCompiler, scope: Scope, node: exp.In, asked: Expr, select
         return contains(read_block(compiler, scope, node, select, select), asked)
     whole = compiler.seeing(scope).query(query)
     check_columns(context, node, len(whole.fields))
-    found = decorrelated(context, whole, compiler.block, offset)
-    relation = found.relation
+    below = decorrelated(context, whole, compiler.block, offset)
+    relation = below.relation
     key = Ref(field=whole.fields[0], offset=offset)
     pair = comparable(context.source, "IN", (asked, key), offset)[::-1]
     if may_be_null(context, relation, key):
-        known = call("IS NOT NULL", (key,), BOOLEAN, offset)
-        relation = filtered(relation, (known,), compiler.block)
-    keyed = group_rows(relation, (*found.keys, key.field), (), UnnamedInput, offset, compiler.block)
+        not_null = call("IS NOT NULL", (key,), BOOLEAN, offset)
+        relation = filtered(relation, (not_null,), compiler.block)
+    keyed = group_rows(relation, (*below.keys, key.field), (), UnnamedInput, offset, compiler.block)
     worth = call("IS NOT NULL", (key,), BOOLEAN, offset)
-    on = (compared("=", pair, offset), *found.on)
-    return Value(relation=keyed, on=on, worth=worth, offset=offset, domain=found.domain)
+    on = (compared("=", pair, offset), *below.on)
+    return Value(relation=keyed, on=on, worth=worth, offset=offset, domain=below.domain)
 
 
 def _answered(compiler: QueryCompiler, scope: Scope, node: exp.In, asked: Expr) -> Value:
-    """``x IN (SELECT y ...)``: TRUE if there is such a row, else NULL if ``x`` or a row is NULL, else FALSE."""
+    """Compile ``x IN (SELECT y ...)``: TRUE if a row matches, else NULL if ``x`` or a row is NULL, else FALSE."""
     context, offset = compiler.context, offset_of(node)
-    found = _in(compiler, scope, node, asked, None)
+    match = _in(compiler, scope, node, asked, None)
     whole = compiler.seeing(scope).query(node.args["query"])
     rows = decorrelated(context, whole, compiler.block, offset)
-    total, known = row_count(context), replace(row_count(context), arguments=whole.fields)
-    counted = group_rows(rows.relation, rows.keys, (total, known), UnnamedInput, offset, compiler.block)
-    counts = Value(relation=counted, on=rows.on, worth=found.worth, offset=offset, domain=rows.domain)
-    all_rows, not_null = (zero_if_absent(Ref(field=each.field)) for each in (total, known))
+    total, present = row_count(context), replace(row_count(context), arguments=whole.fields)
+    counted = group_rows(rows.relation, rows.keys, (total, present), UnnamedInput, offset, compiler.block)
+    counts = Value(relation=counted, on=rows.on, worth=match.worth, offset=offset, domain=rows.domain)
+    all_rows, not_null = (zero_if_absent(Ref(field=each.field)) for each in (total, present))
     unknown = call("IS NULL", (asked,), BOOLEAN, offset)
     least = call("CASE", (unknown, literal(0, BIGINT), not_null), BIGINT, offset)
     is_null = call(">", (all_rows, least), BOOLEAN, offset)
-    answers = (found.worth, literal("TRUE", BOOLEAN), is_null, literal(None, BOOLEAN), literal("FALSE", BOOLEAN))
-    return replace(found, before=(counts,), worth=call("CASE", answers, BOOLEAN, offset))
+    answers = (match.worth, literal("TRUE", BOOLEAN), is_null, literal(None, BOOLEAN), literal("FALSE", BOOLEAN))
+    return replace(match, before=(counts,), worth=call("CASE", answers, BOOLEAN, offset))
 
 
 def _needed(compiler: QueryCompiler, node: exp.Expr, select: exp.Select, scope: Scope) -> exp.Select | None:
-    """``select`` without clauses that mean nothing here; None if it has to be compiled as a whole."""
+    """Return ``select`` without clauses that have no effect here, or None if it must be compiled as a whole."""
     context, exists = compiler.context, isinstance(node, exp.Exists)
     one_group, of_rows = is_one_row(select), not isinstance(node, exp.Query)
     clauses = ("group", "having", *(["distinct"] if one_group else []))
@@ -184,7 +187,7 @@ def _needed(compiler: QueryCompiler, node: exp.Expr, select: exp.Select, scope: 
         return None
     if outwards or one_group or exists:
         return needed
-    # What has one row anyway needs no LIMIT. Other rows are cut to one, in an operator of its own.
+    # A query with one row needs no LIMIT. A query with more rows needs an operator that limits them.
     with context.on_trial():
         relation = compiler.query(needed)
     return needed if group_of(relation) or has_one_row(context, relation, frozenset()) else None

@@ -1,4 +1,4 @@
-"""Values of at most one row for each row of the block around: a group, a row with a key, whether there is any row."""
+"""Values of sub-queries with at most one row per outer row: a group, a row with a key, or an existence check."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from hintplan.plans.text.counts import count
 
 
 def asked_values(node: exp.Expr) -> list[exp.Expr]:
-    """What stands before IN."""
+    """Return the expressions on the left side of IN."""
     return list(node.this.expressions) if isinstance(node.this, exp.Tuple) else [node.this]
 
 
 def same_values(context: Context, values: Iterable[Expr | Field], asked: tuple[Expr, ...], offset: int) -> Expr:
-    """Whether all that is ``asked`` equals the ``values``."""
-    found = (e if not isinstance(e, Field) else Ref(field=e, offset=offset) for e in values)
-    pairs = (comparable(context.source, "IN", pair, offset) for pair in zip(asked, found, strict=True))
+    """Return the condition that the ``asked`` expressions equal the ``values``."""
+    refs = (e if not isinstance(e, Field) else Ref(field=e, offset=offset) for e in values)
+    pairs = (comparable(context.source, "IN", pair, offset) for pair in zip(asked, refs, strict=True))
     same = conjunction(tuple(compared("=", pair, offset) for pair in pairs))
     assert same is not None
     return same
@@ -47,32 +47,35 @@ def same_values(context: Context, values: Iterable[Expr | Field], asked: tuple[E
 def value_of_group(
     context: Context, node: exp.Expr, group: Group, on: tuple[Expr, ...], asked: tuple[Expr, ...] | None
 ) -> Value:
-    """The value of a sub-query that is one group: it has its row even of no rows, unless its HAVING is not true."""
+    """Return the value of a sub-query that is a single group.
+
+    It has a row even on empty input, unless HAVING is not true.
+    """
     offset = offset_of(node)
-    there = conjunction(group.conditions)
-    if there is not None and not isinstance(node, exp.Query):
-        there = call("coalesce", (there, literal("FALSE", BOOLEAN)), BOOLEAN, offset)
+    has_row = conjunction(group.conditions)
+    if has_row is not None and not isinstance(node, exp.Query):
+        has_row = call("coalesce", (has_row, literal("FALSE", BOOLEAN)), BOOLEAN, offset)
     if isinstance(node, exp.Exists):
-        worth = literal("TRUE", BOOLEAN, offset) if there is None else there
-        return Value(relation=None if there is None else group.relation, on=on, worth=worth, offset=offset)
+        worth = literal("TRUE", BOOLEAN, offset) if has_row is None else has_row
+        return Value(relation=None if has_row is None else group.relation, on=on, worth=worth, offset=offset)
     worth = group.values[0]
     if asked is not None:
         worth = same_values(context, group.values, asked, offset)
-        worth = worth if there is None else call("AND", (there, worth), BOOLEAN, offset)
-    elif there is not None:
-        worth = call("CASE", (there, worth, literal(None, worth.type)), worth.type, offset)
+        worth = worth if has_row is None else call("AND", (has_row, worth), BOOLEAN, offset)
+    elif has_row is not None:
+        worth = call("CASE", (has_row, worth, literal(None, worth.type)), worth.type, offset)
     return Value(relation=group.relation, on=on, worth=worth, offset=offset)
 
 
 def row_count(context: Context) -> AggregateItem:
-    """COUNT(*)."""
+    """Return COUNT(*)."""
     return AggregateItem(
         field=context.field("", BIGINT), function="COUNT", arguments=(), distinct=False, filter=None, separator=None
     )
 
 
 def is_some(count: AggregateItem, offset: int) -> Expr:
-    """Whether ``count`` is not 0, which it is as well where there is no group."""
+    """Return the condition that ``count`` is above 0; it is FALSE if the group is missing."""
     some = call(">", (Ref(field=count.field), literal(0, INT)), BOOLEAN, offset)
     return call("coalesce", (some, literal("FALSE", BOOLEAN)), BOOLEAN, offset)
 
@@ -85,14 +88,14 @@ def group_rows(
     offset: int,
     block: str,
 ) -> Aggregate:
-    """``relation`` grouped by ``keys``."""
+    """Group ``relation`` by ``keys``."""
     return Aggregate(
         input=relation, keys=keys, calls=calls, state=state, offset=offset, base=relation.base, block=block
     )
 
 
 def check_columns(context: Context, node: exp.Expr, found: int) -> None:
-    """Refuse a value of several columns, and IN of more or fewer than it asks for; EXISTS takes any."""
+    """Refuse a value with several columns, and IN with the wrong number of columns; EXISTS takes any number."""
     wanted = len(asked_values(node)) if isinstance(node, exp.In) else 1
     if isinstance(node, exp.Exists) or found == wanted:
         return
@@ -107,35 +110,35 @@ def check_columns(context: Context, node: exp.Expr, found: int) -> None:
 def only_value(
     context: Context, relation: Relation, keys: tuple[Field, ...], column: Field, state: StateInput, offset: int
 ) -> tuple[Relation, Field]:
-    """The one value that ``column`` has for each of the ``keys``, and the field that holds it.
+    """Return a relation with the single value of ``column`` per combination of ``keys``, and the value's field.
 
-    A run fails where there are several rows, even if they are equal, once a batch has computed them.
+    The run fails when a batch computes several rows for a key, even if they are equal.
     """
     function = "MAX" if result_type("MAX", column.type) is not None else "FIRST_VALUE"
-    found = result_type(function, column.type)
-    if found is None:
+    kind = result_type(function, column.type)
+    if kind is None:
         message = f"this scalar sub-query of type {column.type.as_nullable()} may have more than one row"
         raise context.source.error(message, offset, "convert its column with CAST, or join the tables")
     rows = row_count(context)
     value = AggregateItem(
-        field=context.field("", found), function=function, arguments=(column,), distinct=False, filter=None
+        field=context.field("", kind), function=function, arguments=(column,), distinct=False, filter=None
     )
     grouped = group_rows(relation, keys, (rows, value), state, offset, relation.block)
     of_tables = ", ".join(dict.fromkeys(relation.base))
     fault = f"the scalar sub-query (SELECT {column.name or '...'} FROM {of_tables} ...) has more than one row"
     failure = call("raise_error", (literal(fault, STRING, offset),), STRING, offset)
     several = call(">", (Ref(field=rows.field), literal(1, INT)), BOOLEAN, offset)
-    one = call("CASE", (several, call("CAST", (failure,), found, offset), Ref(field=value.field)), found, offset)
-    item = Item(field=context.field(column.name, found), expr=one)
+    checked = call("CASE", (several, call("CAST", (failure,), kind, offset), Ref(field=value.field)), kind, offset)
+    item = Item(field=context.field(column.name, kind), expr=checked)
     items = (*identity(keys), item)
     return Calc(input=grouped, filter=None, items=items, base=relation.base, block=relation.block), item.field
 
 
 def has_one_row(context: Context, relation: Relation, keys: frozenset[int]) -> bool:
-    """Whether at most one row of ``relation`` has given values of ``keys``."""
+    """Return True if ``relation`` has at most one row for each combination of ``keys``."""
     below = relation
     while isinstance(below, Calc):
         below = below.input
-    if isinstance(below, Join):  # what is a key of it is known only later
+    if isinstance(below, Join):  # later passes find its keys
         return False
     return any(key <= keys for key in unique_keys(relation, context.plan_tables()))
