@@ -1,4 +1,4 @@
-"""The upsert-kafka connector: a topic that has the row of each primary key, the last message of the key.
+"""The upsert-kafka connector: a topic in which the last message of each key is the row of that primary key.
 
 >>> from hintplan.plans.declarations.tables import TableColumn
 >>> options = {"connector": "upsert-kafka", "topic": "totals", "key.format": "json", "value.format": "json"}
