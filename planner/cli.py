@@ -1,7 +1,7 @@
-"""``hintplan compile``: a SQL script to a plan, with warnings and errors shown in the text they are about.
+"""The command ``hintplan compile``. It compiles a SQL script to a plan, and prints warnings and errors.
 
-Owns the command's options and how findings look on a terminal. The exit code of an error is the affair of the command
-line's root.
+This module owns the command's options and the display of findings with their source text. The root of the command line
+maps errors to exit codes.
 
 >>> compile_command.name
 'compile'
@@ -55,7 +55,7 @@ def compile_command(
     drop_orphans: bool,
     allow_fact_edits: bool,
 ) -> int:
-    """Compile ``script`` and write the plan; findings go to standard error."""
+    """Compile ``script`` and write the plan. Findings go to standard error."""
     if keep_edits is None and (as_json or moves or drop_orphans or allow_fact_edits):
         raise click.UsageError("--json, --map, --drop-orphans and --allow-fact-edits go with --keep-edits")
     if overwrite and output is None:
@@ -63,7 +63,7 @@ def compile_command(
     file = _STDIN if script == "-" else script
     text = read_text(script, file)
     texts = init_texts(init)
-    from hintplan.planner.compile import compile_script  # sqlglot takes a while to load; --help does not need it
+    from hintplan.planner.compile import compile_script  # sqlglot loads slowly, and --help does not need it
 
     try:
         done = compile_script(

@@ -1,9 +1,9 @@
-"""One statement of a session: what it changes there, and what it asks the client to do.
+"""Executes one statement of a session: changes the session, and returns the action for the client.
 
 >>> session = Session.open()
 >>> unit = next(session.feed("CREATE TABLE t (a INT) WITH ('connector' = 'print');"))
->>> execute_statement(session, unit).action
-Told(text='table t created')
+>>> execute_statement(session, unit).action.text
+'table t created'
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from hintplan.plans.settings.cached import ENABLED
 
 
 def execute_statement(session: Session, unit: Unit) -> Performed:
-    """Do what ``unit`` says in ``session``; SqlError, and nothing has changed, if it is wrong or unsupported."""
+    """Execute ``unit`` in ``session``. Raise SqlError, and change nothing, if it is wrong or unsupported."""
     session.begin_report()
     session.source.problems = Problems()
     catalog = session.context.catalog.copy()
@@ -185,10 +185,10 @@ def _cached(session: Session, unit: Unit, statement: CacheTable) -> Action:
 
 
 def _uncached(session: Session, unit: Unit, statement: UncacheTable) -> Action:
-    known = session.context.catalog.cached.get(statement.name)
+    previous = session.context.catalog.cached.get(statement.name)
     read = None
-    if known is not None and known.settings[ENABLED]:
-        # What is cached is what reading all of it would read.
+    if previous is not None and previous.settings[ENABLED]:
+        # The cached result is identified by the plan that reads all of it.
         read = _reading(session, unit, statement.name, statement.offset)
         session.begin_report()
     text = f"{statement.name} is not cached from here on"
@@ -198,7 +198,7 @@ def _uncached(session: Session, unit: Unit, statement: UncacheTable) -> Action:
 
 
 def _reading(session: Session, unit: Unit, name: str, place: int) -> Plan:
-    """The plan of ``SELECT * FROM name``."""
+    """Return the plan of ``SELECT * FROM name``."""
     words = ((TokenType.SELECT, "SELECT"), (TokenType.STAR, "*"), (TokenType.FROM, "FROM"))
     tokens = [Token(kind, text, 1, 1, place, place) for kind, text in words]
     tokens.append(Token(TokenType.IDENTIFIER, name, 1, 1, place, place))
