@@ -1,6 +1,6 @@
-"""ALTER TABLE: the declaration that a table has after it, which is declared as a whole anew.
+"""ALTER TABLE: computes the new declaration of a table, which then replaces the old one.
 
-What can be changed, and what cannot because something else depends on it, is Flink's (tests/flink/ddl.json).
+The rules about possible changes and dependencies are Flink's (tests/flink/ddl.json).
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ from hintplan.plans.text.names import did_you_mean
 
 
 def altered(source: Source, statement: AlterTable, table: CreateTable) -> CreateTable:
-    """The declaration of ``table`` after ``statement``; SqlError for what it has not, or what something depends on."""
+    """Return the declaration of ``table`` after ``statement``.
+
+    Raise SqlError if it refers to a missing part, or to a part on which another depends.
+    """
     match statement.action:
         case "SET":
             return _set(statement, table)
@@ -93,7 +96,7 @@ def _with_constraints(statement: AlterTable, table: CreateTable) -> CreateTable:
 
 
 def _put(source: Source, columns: list[ColumnDeclaration], place: ColumnPlace, at: int, table: str) -> None:
-    """Insert a column first, after another, or at ``at`` if nothing is said."""
+    """Insert a column at the front, after another column, or else at ``at``."""
     if place.first:
         at = 0
     elif place.after is not None:
@@ -152,7 +155,10 @@ def _refuse_used(
     *,
     keys: bool = True,
 ) -> None:
-    """SqlError if a computed column that stays, the watermark, a partition or the primary key depends on a column."""
+    """Raise SqlError if another part of the table depends on a column.
+
+    The parts are remaining computed columns, the watermark, partitions and the primary key.
+    """
     user = next((c.name for c in table.columns if c.name not in gone and c.name != name and _reads(c, name)), None)
     what = f"the computed column '{user}'" if user is not None else None
     if keys and name in table.primary_key:

@@ -101,7 +101,7 @@ def equalities(part: Expr, left: Side, right: Side) -> tuple[tuple[Expr, Expr], 
     if not isinstance(equality, Call) or equality.function != "=":
         return ()
     a, b = equality.args
-    maps = [whose_entries(each) for each in (a, b)]  # keys compare the entries of maps
+    maps = [whose_entries(each) for each in (a, b)]  # as keys, maps are compared without sorting their entries
     if maps[0] is not None and maps[1] is not None:
         a, b = maps[0], maps[1]
     if left.owns(b) and right.owns(a):

@@ -1,4 +1,4 @@
-"""The grammar of DROP, SHOW, DESCRIBE and USE. What they find is :mod:`hintplan.planner.describe`'s business.
+"""The grammar of DROP, SHOW, DESCRIBE and USE. :mod:`hintplan.planner.describe` answers SHOW and DESCRIBE.
 
 >>> from hintplan.planner.syntax.dialect import tokenize
 >>> from hintplan.planner.syntax.source import Source
@@ -29,7 +29,7 @@ _CAN_SHOW = "SHOW knows TABLES, VIEWS, [USER] FUNCTIONS, JOBS, CREATE TABLE name
 
 
 def read_drop(cursor: Cursor, offset: int) -> Drop:
-    """Read a DROP from after the word to the end of the statement."""
+    """Read a DROP statement from after its keyword to the end."""
     for what in ("CATALOG", "DATABASE"):
         if cursor.peek(what):
             raise cursor.source.error(f"DROP {what} is not supported", offset, ONE_DATABASE)
@@ -47,7 +47,7 @@ def read_drop(cursor: Cursor, offset: int) -> Drop:
 
 
 def read_show(cursor: Cursor, offset: int) -> Show:
-    """Read a SHOW from after the word to the end of the statement."""
+    """Read a SHOW statement from after its keyword to the end."""
     if cursor.take("CREATE"):
         kind = "TABLE" if cursor.take("TABLE") else "VIEW" if cursor.take("VIEW") else None
         if kind is None:
@@ -68,7 +68,7 @@ def read_show(cursor: Cursor, offset: int) -> Show:
 
 
 def read_describe(cursor: Cursor, offset: int) -> Describe:
-    """Read a DESCRIBE from after the word to the end of the statement."""
+    """Read a DESCRIBE statement from after its keyword to the end."""
     cursor.take("TABLE")
     cursor.take("EXTENDED")
     place = cursor.offset
@@ -78,7 +78,7 @@ def read_describe(cursor: Cursor, offset: int) -> Describe:
 
 
 def read_use(cursor: Cursor, offset: int) -> UseDefault:
-    """Read ``USE [CATALOG] name`` from after the word; SqlError for what is not the default."""
+    """Read ``USE [CATALOG] name`` from after its keyword. Raise SqlError unless it names the default."""
     if cursor.peek("MODULES"):
         message = "USE MODULES is not supported"
         raise cursor.source.error(message, offset, "leave it out: there are no modules to load")
@@ -93,7 +93,10 @@ def read_use(cursor: Cursor, offset: int) -> UseDefault:
 
 
 def read_create_database(cursor: Cursor, offset: int) -> UseDefault:
-    """Read ``CREATE DATABASE IF NOT EXISTS`` of the default one, from after DATABASE; SqlError for any other."""
+    """Read ``CREATE DATABASE IF NOT EXISTS`` from after DATABASE.
+
+    Raise SqlError unless it names the default database.
+    """
     if_not_exists = cursor.take("IF", "NOT", "EXISTS")
     path = cursor.path("the name of a database")
     if path not in (DEFAULT_PATH[1:], DEFAULT_PATH):

@@ -81,10 +81,10 @@ def _quantified(node: exp.Expr, is_aggregate: Callable[[exp.Expr], bool]) -> exp
 
     def select(at: int, item: exp.Expr) -> exp.Select:
         alias = exp.TableAlias(this=_quoted(rows), columns=[_quoted(column)])
-        found = select_at(at)
-        found.set("expressions", [item])
-        found.set("from_", exp.From(this=exp.Subquery(this=query.copy(), alias=alias)))
-        return found
+        select_over_rows = select_at(at)
+        select_over_rows.set("expressions", [item])
+        select_over_rows.set("from_", exp.From(this=exp.Subquery(this=query.copy(), alias=alias)))
+        return select_over_rows
 
     matching = select(place, exp.Literal.number(1))
     matching.set("where", exp.Where(this=compare(this=value.copy(), expression=of_rows())))

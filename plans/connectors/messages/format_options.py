@@ -156,9 +156,9 @@ _CERTIFICATES = "leave it out: certificates of a registry are checked by those t
 IDLE_OF_FORMATS = _of_parts(
     {
         **{
-            f"{name}.{way}.credentials-source": f"'{name}.{way}.{said}' says who logs in"
+            f"{name}.{way}.credentials-source": f"'{name}.{way}.{login_option}' says who logs in"
             for name in OF_REGISTRY
-            for way, said in (("basic-auth", "user-info"), ("bearer-auth", "token"))
+            for way, login_option in (("basic-auth", "user-info"), ("bearer-auth", "token"))
         },
         "json.decode.json-parser.enabled": _PARSED,
     }
