@@ -99,9 +99,9 @@ def _check_key(context: Context, statement: CreateTable) -> None:
     for name in statement.primary_key:
         if name not in declared or not declared[name].is_physical:
             of_metadata = name in declared and declared[name].metadata is not None
-            what = "is a METADATA column" if of_metadata else "is computed" if name in declared else "does not exist"
+            problem = "is a METADATA column" if of_metadata else "is computed" if name in declared else "does not exist"
             raise context.source.error(
-                f"primary key column '{name}' of table '{statement.name}' {what}",
+                f"primary key column '{name}' of table '{statement.name}' {problem}",
                 statement.key_offset,
                 did_you_mean(name, (c.name for c in statement.columns if c.is_physical), what="physical columns"),
             )
@@ -211,7 +211,7 @@ def _checked_options(
 
 
 def alter_table(context: Context, statement: AlterTable) -> bool:
-    """Declare a table anew, as ALTER TABLE changes it. Return False if it does not exist and IF EXISTS is set.
+    """Apply ALTER TABLE to a declaration. Return False if the table does not exist and IF EXISTS is set.
 
     Raise SqlError if the statement or the new declaration is invalid.
     """

@@ -66,13 +66,13 @@ def compile_command(
     from hintplan.planner.compile import compile_script  # sqlglot loads slowly, and --help does not need it
 
     try:
-        done = compile_script(
+        compilation = compile_script(
             text, config, name=name, file=file, strict_hints=strict_hints, allow_modules=allow_modules, init=texts
         )
     except SqlError as error:
         shown = errors_rendered(error.diagnostics, lambda name: texts.get(name or "", text))
         raise click.ClickException(shown) from error
-    for line in findings_rendered(done.findings, lambda name: texts.get(name or "", text), verbose=verbose):
+    for line in findings_rendered(compilation.findings, lambda name: texts.get(name or "", text), verbose=verbose):
         say(line)
     missing = keep_edits is not None and not os.path.exists(keep_edits)
     if missing and keep_edits != output:
@@ -81,7 +81,7 @@ def compile_command(
         refuse_overwrite(output)
     if keep_edits is not None and not missing:
         return write_rebased(
-            done.plan,
+            compilation.plan,
             keep_edits,
             output,
             moves=moves,
@@ -89,5 +89,5 @@ def compile_command(
             allow_fact_edits=allow_fact_edits,
             as_json=as_json,
         )
-    put_plan_bytes(dumps(done.plan), output)
+    put_plan_bytes(dumps(compilation.plan), output)
     return 0

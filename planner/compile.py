@@ -84,7 +84,7 @@ def compile_sql(
       DataFrame. Pass the rows to :func:`hintplan.execute`.
     - ``on_warning`` receives every warning and note.
     """
-    done = compile_script(
+    compilation = compile_script(
         text,
         config,
         name=name,
@@ -96,9 +96,9 @@ def compile_sql(
         tables=tables,
     )
     if on_warning is not None:
-        for finding in done.findings:
+        for finding in compilation.findings:
             on_warning(finding.diagnostic)
-    return done.plan
+    return compilation.plan
 
 
 def compile_script(
@@ -118,12 +118,12 @@ def compile_script(
         config, file=file, strict_hints=strict_hints, allow_modules=allow_modules, functions=functions
     )
     try:
-        done = _compiled(session, text, name, init or {}, tables or {})
-        _refuse_idle(session, done.plan)
+        compilation = _compiled(session, text, name, init or {}, tables or {})
+        _refuse_idle(session, compilation.plan)
     except SqlError as error:
         error.texts = dict([(session.source.file, text), *session.source.texts().items()])
         raise
-    return done
+    return compilation
 
 
 def _compiled(
@@ -134,13 +134,13 @@ def _compiled(
         with deep_recursion():
             _give(session, frames)
             read_init_files(session, init)
-            done = _compile(session, text, name)
+            compilation = _compile(session, text, name)
     except RecursionError:
         session.source.raise_problems(too_deep(session))
     except SqlError as error:
         session.source.raise_problems(error)
     session.source.raise_problems()
-    return done
+    return compilation
 
 
 def _give(session: Session, frames: Mapping[str, Any]) -> None:

@@ -149,33 +149,37 @@ def _configured(session: Session, statement: SetOption | ResetOption) -> Action:
     if isinstance(statement, SetOption) and not statement.key:
         values = session.configuration.values
         return actions.ShowRows(columns=("key", "value"), rows=tuple(values.items()))
-    done = session.apply(statement)
+    has_effect = session.apply(statement)
     if statement.key is None:
         return actions.Told(text="configuration reset")
-    if not done:
+    if not has_effect:
         return actions.Told(text=f"{statement.key} means nothing here, and stays as it is")
     return actions.Told(text=_setting(session, statement.key))
 
 
 def _created(session: Session, statement: CreateTable | CreateView | CreateFunction, what: str) -> Action:
-    done = "created" if session.apply(statement) else "is there already, and stays"
-    return actions.Told(text=f"{what} {statement.name} {done}")
+    outcome = "created" if session.apply(statement) else "is there already, and stays"
+    return actions.Told(text=f"{what} {statement.name} {outcome}")
 
 
 def _altered(session: Session, statement: AlterTable | AlterView, what: str) -> Action:
-    done = session.apply(statement)
-    return actions.Told(text=f"{what} {statement.name} altered" if done else f"there is no {what} {statement.name}")
+    is_altered = session.apply(statement)
+    return actions.Told(
+        text=f"{what} {statement.name} altered" if is_altered else f"there is no {what} {statement.name}"
+    )
 
 
 def _dropped(session: Session, statement: Drop) -> Action:
-    what, done = statement.kind.lower(), session.apply(statement)
-    return actions.Told(text=f"{what} {statement.name} dropped" if done else f"there is no {what} {statement.name}")
+    kind, is_dropped = statement.kind.lower(), session.apply(statement)
+    return actions.Told(
+        text=f"{kind} {statement.name} dropped" if is_dropped else f"there is no {kind} {statement.name}"
+    )
 
 
 def _cached(session: Session, unit: Unit, statement: CacheTable) -> Action:
-    done = session.apply(statement)
+    is_changed = session.apply(statement)
     text = f"{statement.name} is cached from here on"
-    if statement.lazy or not done:
+    if statement.lazy or not is_changed:
         return actions.Told(text=text)
     report = session.context.report
     session.begin_report()

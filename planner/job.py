@@ -239,9 +239,9 @@ class Job:
         reported: set[tuple[str, str]] = set()
         for outcome in outcomes:
             if outcome.status == "refused" and outcome.offset not in context.ledger.losers:
-                what = f"STATE_TTL key '{outcome.key}'" if outcome.hint == STATE_TTL else outcome.hint
-                if outcome.hint == STATE_TTL or (what, outcome.detail) not in reported:
-                    reported.add((what, outcome.detail))
+                subject = f"STATE_TTL key '{outcome.key}'" if outcome.hint == STATE_TTL else outcome.hint
+                if outcome.hint == STATE_TTL or (subject, outcome.detail) not in reported:
+                    reported.add((subject, outcome.detail))
                     context.report.warn_of_hint(
-                        f"{what} has no effect: {outcome.detail}", outcome.offset, "read the view, or remove it"
+                        f"{subject} has no effect: {outcome.detail}", outcome.offset, "read the view, or remove it"
                     )

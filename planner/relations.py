@@ -239,7 +239,7 @@ class Expand:
     @property
     def common(self) -> tuple[Item, ...]:
         """Return the keys that belong to all sets, which therefore never become NULL."""
-        return tuple(item for place, item in enumerate(self.keys) if all(place in each for each in self.sets))
+        return tuple(item for place, item in enumerate(self.keys) if all(place in positions for positions in self.sets))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -553,7 +553,7 @@ def map_inputs(relation: Relation, change: Callable[[Relation], Relation]) -> Re
         case Join():
             return replace(relation, left=change(relation.left), right=change(relation.right))
         case Union():
-            return replace(relation, inputs=tuple(change(each) for each in relation.inputs))
+            return replace(relation, inputs=tuple(change(input_) for input_ in relation.inputs))
         case _:
             assert_never(relation)
 

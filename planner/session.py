@@ -181,11 +181,11 @@ class Session:
             return
         text = self.source.text[unit.start : unit.end]
         declared = [match[1] for match in _DECLARES.finditer(text)]
-        catalog.failed |= {name for each in declared for name in (each, each.lower())}
+        catalog.failed |= {name for declared_name in declared for name in (declared_name, declared_name.lower())}
         altered = declared if text[:5].upper() == "ALTER" else []
         kinds: tuple[dict[str, Any], ...] = (catalog.tables, catalog.views)
         for kind in kinds:
-            for name in [n for n, each in kind.items() if unit.start <= each.offset < unit.end or n in altered]:
+            for name in [n for n, entry in kind.items() if unit.start <= entry.offset < unit.end or n in altered]:
                 del kind[name]
 
     def apply(self, statement: Declaration) -> bool:

@@ -46,12 +46,16 @@ def positions_of(
     source: Source, ledger: Ledger, config: Mapping[str, int], tables: Mapping[str, TableEntry], plan: Plan
 ) -> dict[tuple[str, str, str], Position]:
     """Return the positions of all settings of ``plan``. ``config`` has the offset of the last SET of each key."""
-    options = {(t, o): at for t in plan.tables for o, at in tables[t].option_offsets.items()}
+    options = {
+        (t, o): offset_of_option for t in plan.tables for o, offset_of_option in tables[t].option_offsets.items()
+    }
     hints = _hints(ledger, plan)
     offsets_of_settings = {
         ("", _config_path(key), "config"): offset for key, offset in config.items() if KEYS[key].in_plan
     }
-    offsets_of_settings |= {("", f"tables.{t}.options.{o}", "table"): at for (t, o), at in options.items()}
+    offsets_of_settings |= {
+        ("", f"tables.{t}.options.{o}", "table"): offset_of_option for (t, o), offset_of_option in options.items()
+    }
     for operator in plan.operators:
         table = table_of(operator) or ""
         for setting in operator_settings(operator):
@@ -89,8 +93,8 @@ def _hints(ledger: Ledger, plan: Plan) -> dict[tuple[str, str], int]:
     offsets: dict[tuple[str, str], int] = {}
     for offset in sorted(ledger.targets):
         for target in ledger.targets[offset]:
-            head, _, rest = target.partition(".")
-            for path in _paths(operators[head], rest) if head in operators else ():
+            head, _, path_below = target.partition(".")
+            for path in _paths(operators[head], path_below) if head in operators else ():
                 offsets.setdefault((head, path), offset)
     return offsets
 

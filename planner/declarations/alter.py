@@ -76,10 +76,10 @@ def _added(source: Source, statement: AlterTable, table: CreateTable) -> CreateT
 def _modified(source: Source, statement: AlterTable, table: CreateTable) -> CreateTable:
     columns = list(table.columns)
     for place in statement.columns:
-        at = _index(source, columns, place.column.name, place.column.offset, table.name)
-        before = columns.pop(at)
+        index = _index(source, columns, place.column.name, place.column.offset, table.name)
+        before = columns.pop(index)
         kept = place.column if place.column.comment is not None else replace(place.column, comment=before.comment)
-        _put(source, columns, replace(place, column=kept), at, table.name)
+        _put(source, columns, replace(place, column=kept), index, table.name)
     if statement.primary_key and not table.primary_key:
         message = f"table '{table.name}' has no primary key to modify"
         raise source.error(message, statement.key_offset, "write ADD PRIMARY KEY (...) NOT ENFORCED")
@@ -134,13 +134,13 @@ def _dropped(source: Source, statement: AlterTable, table: CreateTable) -> Creat
 def _renamed(source: Source, statement: AlterTable, table: CreateTable) -> CreateTable:
     old, new = statement.renamed
     place = statement.renamed_offset
-    at = _index(source, table.columns, old, place, table.name)
+    index = _index(source, table.columns, old, place, table.name)
     if any(column.name == new for column in table.columns):
         message = f"table '{table.name}' has a column '{new}' already"
         raise source.error(message, place, "choose another name")
     _refuse_used(source, table, old, place, (), "drop that first", keys=False)
     columns = list(table.columns)
-    columns[at] = replace(columns[at], name=new)
+    columns[index] = replace(columns[index], name=new)
     key = tuple(new if name == old else name for name in table.primary_key)
     return replace(table, columns=tuple(columns), primary_key=key)
 
@@ -160,15 +160,15 @@ def _refuse_used(
     The parts are remaining computed columns, the watermark, partitions and the primary key.
     """
     user = next((c.name for c in table.columns if c.name not in gone and c.name != name and _reads(c, name)), None)
-    what = f"the computed column '{user}'" if user is not None else None
+    dependent = f"the computed column '{user}'" if user is not None else None
     if keys and name in table.primary_key:
-        what = "the primary key"
+        dependent = "the primary key"
     elif table.watermark is not None and table.watermark[0] == name:
-        what = "the WATERMARK"
+        dependent = "the WATERMARK"
     elif name in table.partitioned_by:
-        what, advice = "PARTITIONED BY", "declare the table anew, with other partitions"
-    if what is not None:
-        raise source.error(f"{what} of table '{table.name}' depends on column '{name}'", place, advice)
+        dependent, advice = "PARTITIONED BY", "declare the table anew, with other partitions"
+    if dependent is not None:
+        raise source.error(f"{dependent} of table '{table.name}' depends on column '{name}'", place, advice)
 
 
 def _reads(column: ColumnDeclaration, name: str) -> bool:

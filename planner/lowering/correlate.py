@@ -42,7 +42,7 @@ def _apart(builder: Builder, operator: model.Correlate, offset: int) -> model.Co
     """Return the call of a random function under a numbered name, which distinguishes it from equal calls elsewhere."""
     names = (numbered(operator.function, number) for number in itertools.count(1))
     candidates = (replace(operator, function=name) for name in names)
-    return next(each for each in candidates if builder.is_written_at(each, offset))
+    return next(candidate for candidate in candidates if builder.is_written_at(candidate, offset))
 
 
 def _argument(argument: Expr, source: Lowered) -> model.Argument:

@@ -19,7 +19,7 @@ def lower_expand(builder: Builder, expand: Expand) -> Lowered:
         id="",
         inputs=(source.id,),
         keys=keys,
-        sets=tuple(tuple(keys[place] for place in sorted(each)) for each in expand.sets),
+        sets=tuple(tuple(keys[place] for place in sorted(positions)) for positions in expand.sets),
         group_id=group_id,
     )
     operator_id = builder.add(operator, "expand", name_above(expand.input, expand.block), expand.block)

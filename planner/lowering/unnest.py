@@ -14,7 +14,7 @@ def lower_unnest(builder: Builder, unnest: Unnest) -> Lowered:
     source = builder.lower(unnest.input)
     assert isinstance(unnest.collection, Ref)
     columns = unique_names(unnest.fields)
-    offered = tuple(each.name for each in model.element_columns(unnest.collection.type))
+    offered = tuple(column.name for column in model.element_columns(unnest.collection.type))
     operator = model.Unnest(
         id="",
         inputs=(source.id,),

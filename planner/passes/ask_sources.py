@@ -39,7 +39,7 @@ def ask_sources(context: Context, relation: Relation) -> Relation:
         return relation_above
     if not takes_conditions(context.table(relation_above.input.table).table):
         return relation_above
-    parts = tuple(part for each in conjuncts(relation_above.filter) if (part := _asked(each)) is not None)
+    parts = tuple(part for conjunct in conjuncts(relation_above.filter) if (part := _asked(conjunct)) is not None)
     return replace(relation_above, input=replace(relation_above.input, filter=conjunction(parts)))
 
 
@@ -48,11 +48,11 @@ def _asked(condition: Expr) -> Expr | None:
     if not isinstance(condition, Call):
         return None
     if condition.function in ("AND", "OR"):
-        parts = tuple(_asked(each) for each in condition.args)
-        there = tuple(part for part in parts if part is not None)
+        parts = tuple(_asked(operand) for operand in condition.args)
+        pushable = tuple(part for part in parts if part is not None)
         if condition.function == "AND":
-            return conjunction(there)
-        return call("OR", there, BOOLEAN, condition.offset) if len(there) == len(parts) else None
+            return conjunction(pushable)
+        return call("OR", pushable, BOOLEAN, condition.offset) if len(pushable) == len(parts) else None
     subject, *values = condition.args
     if condition.function in ("IS NULL", "IS NOT NULL"):
         return condition if isinstance(subject, Ref) and subject.type.root not in NESTED else None

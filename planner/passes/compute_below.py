@@ -101,11 +101,11 @@ class Side:
         return self.computed[-1].field
 
     def guarded(self, expression: Expr, guards: Guards) -> Expr:
-        own = conjunction(tuple(guard.condition for guard in guards if self.knows(guard)))
-        if own is None or not may_fail(expression):
+        guard_condition = conjunction(tuple(guard.condition for guard in guards if self.knows(guard)))
+        if guard_condition is None or not may_fail(expression):
             return expression
         nothing = literal(None, expression.type)
-        return call("CASE", (own, expression, nothing), expression.type, expression.offset)
+        return call("CASE", (guard_condition, expression, nothing), expression.type, expression.offset)
 
     def knows(self, guard: Guard) -> bool:
         """Return True if a calc above this side can evaluate the guard."""

@@ -101,7 +101,7 @@ def equalities(part: Expr, left: Side, right: Side) -> tuple[tuple[Expr, Expr], 
     if not isinstance(equality, Call) or equality.function != "=":
         return ()
     a, b = equality.args
-    maps = [whose_entries(each) for each in (a, b)]  # as keys, maps are compared without sorting their entries
+    maps = [whose_entries(operand) for operand in (a, b)]  # as keys, maps are compared without sorting their entries
     if maps[0] is not None and maps[1] is not None:
         a, b = maps[0], maps[1]
     if left.owns(b) and right.owns(a):
@@ -115,7 +115,9 @@ def equalities(part: Expr, left: Side, right: Side) -> tuple[tuple[Expr, Expr], 
     if not null_safe:
         return ((a, b),)
     if common.is_nested:  # in an ARRAY, NULL equals NULL
-        a, b = (call("array", (each,), DataType(root="ARRAY", children=(common,)), each.offset) for each in (a, b))
+        a, b = (
+            call("array", (operand,), DataType(root="ARRAY", children=(common,)), operand.offset) for operand in (a, b)
+        )
         return ((a, b),)
     null_value = "" if common.is_text else "0" if common.is_numeric else _ANY_VALUE.get(common.root)
     if null_value is None:
@@ -153,30 +155,30 @@ def has_one_row(relation: Relation) -> bool:
 
 def _warn_of_one_partition(context: Context, join: Join) -> None:
     if join.join_type in ("semi", "anti"):
-        what, advice = "this sub-query", "add an equality to its WHERE: inner.column = outer.column"
+        subject, advice = "this sub-query", "add an equality to its WHERE: inner.column = outer.column"
     else:
         sides = " and ".join("_".join(side.base) for side in (join.left, join.right))
-        what, advice = f"this join of {sides}", "add left.column = right.column"
-    message = f"{what} has no equality: every row is compared with every row of the other side, in one partition"
+        subject, advice = f"this join of {sides}", "add left.column = right.column"
+    message = f"{subject} has no equality: every row is compared with every row of the other side, in one partition"
     context.report.warn(message, join.offset, advice)
 
 
 def _refused(context: Context, bad: Expr, part: Expr, left: Side, right: Side) -> Exception:
-    what, offset = named(bad) if isinstance(bad, Call) else "this", bad.offset or part.offset
+    name, offset = named(bad) if isinstance(bad, Call) else "this", bad.offset or part.offset
     if may_fail(bad) and (left.owns(bad) or right.owns(bad)):
         return context.source.error(
-            f"{what} fails for some rows, and which rows it is for depends on both sides of this join",
+            f"{name} fails for some rows, and which rows it is for depends on both sides of this join",
             offset,
             "write TRY_CAST, or compute it in a sub-query first",
         )
-    if isinstance(bad, Call) and what in DRAWN:
-        message = f"{what}, which each row has its own of, cannot be part of the condition of this join"
+    if isinstance(bad, Call) and name in DRAWN:
+        message = f"{name}, which each row has its own of, cannot be part of the condition of this join"
         return context.source.error(message, offset, "compute it in a sub-query first")
     if not is_deterministic(bad):
-        message = f"the current time, as {what} takes it, cannot be part of the condition of this join"
+        message = f"the current time, as {name} takes it, cannot be part of the condition of this join"
         return context.source.error(message, offset, "compare with a column that holds a time")
     return context.source.error(
-        f"{what} over columns of both sides cannot be part of the condition of this join",
+        f"{name} over columns of both sides cannot be part of the condition of this join",
         offset,
         "compute it in a sub-query first, or compare columns directly",
     )

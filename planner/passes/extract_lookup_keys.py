@@ -56,12 +56,12 @@ def extract_lookup_keys(context: Context, relation: Relation) -> Relation:
 
 def _with_keys(context: Context, lookup: LookupJoin) -> Relation:
     left = Side(context, lookup.input)
-    own = {f.id: f for f in lookup.fetched}
+    fetched = {f.id: f for f in lookup.fetched}
     keys: dict[int, LookupKey] = {}
     remaining: list[tuple[Expr, Guards]] = []
     refused: list[tuple[Expr, Field, Expr]] = []
-    for part, guards in guards_before(lookup.on, lambda part: _equality(part, own) is None):
-        equality = _equality(part, own)
+    for part, guards in guards_before(lookup.on, lambda part: _equality(part, fetched) is None):
+        equality = _equality(part, fetched)
         value = _as_type_of(equality[0], equality[1]) if equality is not None else None
         if equality is not None and value is None:
             refused.append((part, *equality))
@@ -78,12 +78,12 @@ def _with_keys(context: Context, lookup: LookupJoin) -> Relation:
         parts, above = shared_out([p for p, _ in remaining], lambda p: not is_simple(p) or not fields_of(p))
     else:
         parts = [_simplified(context, p, left, guards) for p, guards in remaining]
-    sides = [({f.id in own for f in fields_of(p)}, p) for p in parts]
+    sides = [({f.id in fetched for f in fields_of(p)}, p) for p in parts]
     relation: Relation = replace(
         lookup,
         input=left.result(),
         on=(),
-        keys=tuple(keys[i] for i in own if i in keys),
+        keys=tuple(keys[i] for i in fetched if i in keys),
         pre_filter=conjunction(tuple(p for of_table, p in sides if True not in of_table)),
         filter=conjunction(tuple(p for of_table, p in sides if of_table == {True})),
         condition=conjunction(tuple(p for of_table, p in sides if of_table == {True, False})),
@@ -161,9 +161,9 @@ def _no_equality(context: Context, lookup: LookupJoin, refused: list[tuple[Expr,
     message = f"a lookup of '{lookup.name}' needs an equality with one of its columns"
     if refused:
         part, column, value = refused[0]
-        given, wanted = value.type.as_nullable(), column.type.as_nullable()
+        value_type, wanted = value.type.as_nullable(), column.type.as_nullable()
         return context.source.error(
-            f"{message}: column '{column.name}' is {wanted}, but the value is {given}",
+            f"{message}: column '{column.name}' is {wanted}, but the value is {value_type}",
             getattr(part, "offset", 0) or lookup.offset,
             f"convert the value: CAST(... AS {wanted})",
         )

@@ -43,17 +43,17 @@ def _takes(expression: Expr, fields: tuple[Field, ...], known: dict[int, Expr]) 
         return True
     types = {f.id: f.type.as_nullable() for f in fields}
     read = [e.field.id for e in walk(expression) if isinstance(e, Ref)]
-    return all(known[each].type.as_nullable() == types[each] for each in read)
+    return all(known[field_id].type.as_nullable() == types[field_id] for field_id in read)
 
 
 def _together(union: Union) -> Relation:
     inputs: list[Relation] = []
-    for each in union.inputs:
+    for relation in union.inputs:
         last = inputs[-1] if inputs else None
-        if isinstance(each, Values) and isinstance(last, Values) and _alike(last, each):
-            inputs[-1] = Values(fields=last.fields, rows=(*last.rows, *each.rows), base=last.base, block=last.block)
+        if isinstance(relation, Values) and isinstance(last, Values) and _alike(last, relation):
+            inputs[-1] = Values(fields=last.fields, rows=(*last.rows, *relation.rows), base=last.base, block=last.block)
         else:
-            inputs.append(each)
+            inputs.append(relation)
     if len(inputs) > 1 or not isinstance(inputs[0], Values):
         return Union(inputs=tuple(inputs), fields=union.fields, base=union.base, block=union.block)
     return Values(fields=union.fields, rows=inputs[0].rows, base=union.base, block=union.block)

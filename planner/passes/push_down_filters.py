@@ -116,9 +116,9 @@ def _through_calc(calc: Calc, parts: Parts) -> Relation:
     values = {i.field.id: i.expr for i in calc.items}
     movable = {i.field.id for i in calc.items if is_deterministic(i.expr)}
     below, above = _split(parts, lambda ids: ids <= movable)
-    own = conjuncts(calc.filter)
-    fixed = tuple(p for p in own if not is_deterministic(p))
-    moved = (*(p for p in own if p not in fixed), *(substitute(p, values) for p in below))
+    own_parts = conjuncts(calc.filter)
+    fixed = tuple(p for p in own_parts if not is_deterministic(p))
+    moved = (*(p for p in own_parts if p not in fixed), *(substitute(p, values) for p in below))
     pushed = replace(calc, input=_push(calc.input, moved), filter=conjunction(fixed))
     return _filtered(pushed, above)
 
@@ -135,11 +135,11 @@ def _through_join(join: Join, parts: Parts) -> Relation:
         return bool(ids) and ids <= right
 
     nothing: Parts = ()
-    from_above_left, rest = _split(parts, to_left) if "l" in above_to else (nothing, parts)
-    from_above_right, rest = _split(rest, to_right) if "r" in above_to else (nothing, rest)
+    from_above_left, remaining = _split(parts, to_left) if "l" in above_to else (nothing, parts)
+    from_above_right, remaining = _split(remaining, to_right) if "r" in above_to else (nothing, remaining)
     on = join.on
     if join.join_type == "inner":
-        both, rest = _split(rest, lambda ids: bool(ids & left) and bool(ids & right), everywhere=True)
+        both, remaining = _split(remaining, lambda ids: bool(ids & left) and bool(ids & right), everywhere=True)
         on = (*on, *both)
     from_on_left, on = _split(on, to_left) if "l" in on_to else (nothing, on)
     from_on_right, on = _split(on, to_right) if "r" in on_to else (nothing, on)
@@ -149,7 +149,7 @@ def _through_join(join: Join, parts: Parts) -> Relation:
         right=_push(join.right, (*from_on_right, *from_above_right)),
         on=on,
     )
-    return _filtered(pushed, rest)
+    return _filtered(pushed, remaining)
 
 
 def _through_union(union: Union, parts: Parts) -> Relation:
@@ -169,10 +169,10 @@ def _through_lookup(lookup: LookupJoin, parts: Parts) -> Relation:
     """
     left = {f.id for f in lookup.input.fields}
     values = {i.field.id: i.expr for i in lookup.items}
-    below, rest = _split(parts, lambda ids: bool(ids) and ids <= left)
+    below, remaining = _split(parts, lambda ids: bool(ids) and ids <= left)
     on = lookup.on
     if lookup.join_type == "inner":
-        joined, rest = _split(rest, bool, everywhere=True)
+        joined, remaining = _split(remaining, bool, everywhere=True)
         from_on, on = _split((*on, *(substitute(p, values) for p in joined)), lambda ids: bool(ids) and ids <= left)
         below = (*below, *from_on)
-    return _filtered(replace(lookup, input=_push(lookup.input, below), on=on), rest)
+    return _filtered(replace(lookup, input=_push(lookup.input, below), on=on), remaining)

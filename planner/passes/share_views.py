@@ -34,8 +34,8 @@ def share_views(context: Context, relation: Relation) -> Relation:
 
 def _is_worth_it(relation: Relation) -> bool:
     below = [relation]
-    for each in below:
-        if isinstance(each, RowNumber) and each.last is None and each.end is None:
+    for operator in below:
+        if isinstance(operator, RowNumber) and operator.last is None and operator.end is None:
             return False
-        below += inputs_of(each)
-    return any(isinstance(each, Join | Aggregate | RowNumber | LookupJoin | Correlate) for each in below)
+        below += inputs_of(operator)
+    return any(isinstance(operator, Join | Aggregate | RowNumber | LookupJoin | Correlate) for operator in below)

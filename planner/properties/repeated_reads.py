@@ -41,11 +41,13 @@ def warn_of_repeated_reads(report: Report, asked: Mapping[int, Sequence[Asked]],
     """Report each lookup and call that ``plan`` makes for several readers. The keys of ``asked`` are offsets."""
     computed = times_computed(plan)
     for offset, occurrences in asked.items():
-        operators = tuple(dict.fromkeys(each.operator for each in occurrences))
+        operators = tuple(dict.fromkeys(occurrence.operator for occurrence in occurrences))
         drawn = occurrences[0].target in DRAWN
         # A batch job draws random values once for all readers of an operator.
         times = len(operators) if drawn and plan.mode == "batch" else sum(computed[name] for name in operators)
-        second = next((reading for each in occurrences[1:] if (reading := _second(occurrences[0], each))), None)
+        second = next(
+            (reading for occurrence in occurrences[1:] if (reading := _second(occurrences[0], occurrence))), None
+        )
         if times > 1 and second is not None:
             _tell(report, occurrences[0], second, offset, operators, times, batch=plan.mode == "batch")
 

@@ -50,15 +50,15 @@ def with_query_columns(context: Context, statement: CreateTable) -> CreateTable:
             raise source.error(f"column '{name}' is NULL, which has no type", place, "write CAST(NULL AS STRING)")
         query_columns[name] = ColumnDeclaration(name=name, offset=place, type=field.type.as_nullable())
     listed = tuple((column.name, column.offset) for column in query_columns.values())
-    own = {column.name: column for column in statement.columns}
-    for name, column in own.items():
+    declared = {column.name: column for column in statement.columns}
+    for name, column in declared.items():
         if name in query_columns and not column.is_physical:
             message = f"the query has a column '{name}', which cannot be computed as well"
             raise source.error(message, column.offset, "rename one of them")
     ordered = _in_order(context, statement, query_columns) if statement.listed else query_columns
     columns = (
         *(c for c in statement.columns if c.name not in query_columns),
-        *(own.get(n, c) for n, c in ordered.items()),
+        *(declared.get(n, c) for n, c in ordered.items()),
     )
     return replace(statement, columns=columns, listed=listed)
 

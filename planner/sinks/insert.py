@@ -294,10 +294,10 @@ def _check_changes(context: Context, statement: Insert, entry: TableEntry, relat
         return
     table = entry.table
     if refused_kinds(("+I", "-U", "+U", "-D"), sink_kinds(table)):
-        what, offset = _first_updating(relation)
+        cause, offset = _first_updating(relation)
         place = f" at {context.source.where(offset)}" if offset else ""
         raise context.source.error(
-            f"sink '{statement.table}' ({table.options.get('connector')}) takes inserts only, but {what}{place} "
+            f"sink '{statement.table}' ({table.options.get('connector')}) takes inserts only, but {cause}{place} "
             "updates and deletes rows it has written",
             statement.table_offset,
             updates_hint(table),

@@ -41,14 +41,14 @@ def materialized_by(context: Context, statement: Insert, entry: TableEntry, rela
             message = f"ON CONFLICT has no meaning for sink '{statement.table}', which does not replace rows by a key"
             raise context.source.error(message, statement.conflict_offset, "remove it")
         return ()
-    how = context.compiler.get(UPSERT_MATERIALIZE, "AUTO")
-    if how == "FORCE":
+    mode = context.compiler.get(UPSERT_MATERIALIZE, "AUTO")
+    if mode == "FORCE":
         return table.primary_key
     if is_insert_only(relation) or _fits_key(context, entry, relation):
         return ()
     shown = _shown_keys(context, relation)
     known = f"identified by ({'), or by ('.join(shown)})" if shown else "not known to be identified by it"
-    if how == "NONE" and statement.conflict_offset is None:
+    if mode == "NONE" and statement.conflict_offset is None:
         context.report.warn(
             f"sink '{statement.table}' is written by its primary key ({key}), but rows of this query are {known}: rows "
             "that share it overwrite each other, and deleting one deletes it for all",

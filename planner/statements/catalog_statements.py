@@ -30,9 +30,9 @@ _CAN_SHOW = "SHOW knows TABLES, VIEWS, [USER] FUNCTIONS, JOBS, CREATE TABLE name
 
 def read_drop(cursor: Cursor, offset: int) -> Drop:
     """Read a DROP statement from after its keyword to the end."""
-    for what in ("CATALOG", "DATABASE"):
-        if cursor.peek(what):
-            raise cursor.source.error(f"DROP {what} is not supported", offset, ONE_DATABASE)
+    for unsupported in ("CATALOG", "DATABASE"):
+        if cursor.peek(unsupported):
+            raise cursor.source.error(f"DROP {unsupported} is not supported", offset, ONE_DATABASE)
     temporary = cursor.take("TEMPORARY")
     if cursor.take("SYSTEM") and not cursor.peek("FUNCTION"):
         raise cursor.unexpected("FUNCTION", "only functions can be SYSTEM")
@@ -56,14 +56,14 @@ def read_show(cursor: Cursor, offset: int) -> Show:
         name = table_name(cursor, f"the name of a {kind.lower()}")
         cursor.end()
         return Show(what="CREATE TABLE" if kind == "TABLE" else "CREATE VIEW", offset=place, name=name)
-    for what in _LISTED:
-        if cursor.take(*what.split()):
+    for listed in _LISTED:
+        if cursor.take(*listed.split()):
             negated = cursor.take("NOT")
             if negated and not cursor.peek("LIKE"):
                 raise cursor.unexpected("LIKE", "write SHOW ... NOT LIKE 'pattern'")
             like = cursor.string("a pattern") if cursor.take("LIKE") else None
             cursor.end()
-            return Show(what=what, offset=offset, like=like, negated=negated)
+            return Show(what=listed, offset=offset, like=like, negated=negated)
     raise cursor.unexpected("something to show", _CAN_SHOW)
 
 
@@ -83,12 +83,12 @@ def read_use(cursor: Cursor, offset: int) -> UseDefault:
         message = "USE MODULES is not supported"
         raise cursor.source.error(message, offset, "leave it out: there are no modules to load")
     catalog, database = DEFAULT_PATH
-    what = "catalog" if cursor.take("CATALOG") else "database"
+    kind = "catalog" if cursor.take("CATALOG") else "database"
     place = cursor.offset
-    path = cursor.path(f"the name of a {what}")
+    path = cursor.path(f"the name of a {kind}")
     cursor.end()
-    if path not in (((catalog,),) if what == "catalog" else ((database,), DEFAULT_PATH)):
-        raise cursor.source.error(f"there is no {what} '{'.'.join(path)}'", place, ONE_DATABASE)
+    if path not in (((catalog,),) if kind == "catalog" else ((database,), DEFAULT_PATH)):
+        raise cursor.source.error(f"there is no {kind} '{'.'.join(path)}'", place, ONE_DATABASE)
     return UseDefault(offset=offset)
 
 

@@ -128,9 +128,9 @@ def _statement(cursor: Cursor) -> Statement:
             return create_function(cursor, temporary=temporary)
         if cursor.take("DATABASE"):
             return read_create_database(cursor, offset)
-        for what, instead in _NOT_CREATED.items():
-            if cursor.peek(what):
-                raise source.error(f"CREATE {what} is not supported", offset, instead)
+        for unsupported, instead in _NOT_CREATED.items():
+            if cursor.peek(unsupported):
+                raise source.error(f"CREATE {unsupported} is not supported", offset, instead)
         raise cursor.unexpected("TABLE, VIEW or FUNCTION", "write CREATE TABLE, CREATE VIEW or CREATE FUNCTION")
     if cursor.take("ALTER", "TABLE"):
         return read_alter_table(cursor)

@@ -41,5 +41,5 @@ class Blanked:
         return index if index < 0 else start + index
 
     def _piece(self, offset: int) -> tuple[int, str]:
-        at = bisect_right(self._starts, offset) - 1
-        return (self._starts[at], self._texts[at]) if at >= 0 else (offset, "")
+        index = bisect_right(self._starts, offset) - 1
+        return (self._starts[index], self._texts[index]) if index >= 0 else (offset, "")

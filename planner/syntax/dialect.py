@@ -154,8 +154,8 @@ class Flink(Dialect):
         def _parse_window(self, this: Any, alias: bool = False) -> Any:
             """Read ``f(x) IGNORE NULLS``, which may precede FILTER, as ``f(x IGNORE NULLS)``."""
             if isinstance(this, exp.Anonymous) and this.expressions:
-                *others, last = this.expressions
-                this.set("expressions", [*others, self._parse_respect_or_ignore_nulls(last)])
+                *preceding, last = this.expressions
+                this.set("expressions", [*preceding, self._parse_respect_or_ignore_nulls(last)])
             return super()._parse_window(this, alias)
 
         def expression(self, instance: Any, token: Token | None = None, comments: list[str] | None = None) -> Any:
@@ -277,17 +277,17 @@ def _syntax_error(source: Source, query: list[Token], error: ParseError) -> Exce
         ends = (t for t in query if t.line == line and t.col == column)
         offset = next(ends, query[-1]).start
     near = source.text[offset:].split(maxsplit=1)[:1]
-    at = f" at '{near[0]}'" if near else ""
+    place = f" at '{near[0]}'" if near else ""
     hint = CHECK_HERE
     if (name := _name_to_quote(query, offset)) is not None:
         hint += f"; '{name}' is a word of the language: as the name of a column, write `{name}`"
-    return source.error(f"syntax error{at}: {_reason(str(detail.get('description') or error))}", offset, hint)
+    return source.error(f"syntax error{place}: {_reason(str(detail.get('description') or error))}", offset, hint)
 
 
 def _name_to_quote(query: list[Token], offset: int) -> str | None:
     """Return the reserved word at ``offset``, or just before it, that may be meant as a name, or None."""
-    at = next((i for i, token in enumerate(query) if token.start == offset), len(query) - 1)
-    for token in reversed(query[max(at - 1, 0) : at + 1]):
+    index = next((i for i, token in enumerate(query) if token.start == offset), len(query) - 1)
+    for token in reversed(query[max(index - 1, 0) : index + 1]):
         word = token.text.upper()
         if token.token_type not in (TokenType.STRING, TokenType.IDENTIFIER) and word in LIKE_NAMES:
             return token.text

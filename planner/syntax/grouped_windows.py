@@ -25,7 +25,7 @@ def above_groups(select: exp.Select, is_aggregate: Callable[[exp.Expr], bool]) -
     def column_of(node: exp.Expr, name: str) -> exp.Expr:
         """Return a column of the upper block for ``node``, which the lower block computes."""
         if node not in columns:
-            taken = {each.alias for each in columns.values()}
+            taken = {element.alias for element in columns.values()}
             while not name or name in taken or (name in shown and not isinstance(node, exp.Column)):
                 name = f"EXPR${len(taken)}" if not name else f"{name}$"
             columns[node] = exp.Alias(this=node.copy(), alias=exp.Identifier(this=name, quoted=True))
@@ -41,9 +41,11 @@ def above_groups(select: exp.Select, is_aggregate: Callable[[exp.Expr], bool]) -
             function, replacement = node.this, node.copy()
             replacement.set("this", _children(function, over))
             for part in ("partition_by", "order"):
-                given = node.args.get(part)
-                if given:
-                    replacement.set(part, [over(each) for each in given] if isinstance(given, list) else over(given))
+                clause = node.args.get(part)
+                if clause:
+                    replacement.set(
+                        part, [over(element) for element in clause] if isinstance(clause, list) else over(clause)
+                    )
             return replacement
         if is_aggregate(node) or (isinstance(node, exp.Filter) and is_aggregate(node.this)) or node in grouped:
             return column_of(node, node.name if isinstance(node, exp.Column) else "")
@@ -57,9 +59,9 @@ def above_groups(select: exp.Select, is_aggregate: Callable[[exp.Expr], bool]) -
     above = select_at(select_offset(select) + 1)
     above.set("expressions", [over(item) for item in select.expressions])
     for key in _ABOVE:
-        given = select.args.get(key)
-        if given:
-            above.set(key, _clause(key, given, over, shown))
+        clause = select.args.get(key)
+        if clause:
+            above.set(key, _clause(key, clause, over, shown))
     below = exp.Select(**{key: value for key, value in select.args.items() if key not in (*_ABOVE, "expressions")})
     below.set("expressions", list(columns.values()))
     source = exp.Subquery(this=below, alias=exp.TableAlias(this=exp.Identifier(this="grouped", quoted=True)))
@@ -104,11 +106,11 @@ def _children(node: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Exp
         if isinstance(value, exp.Expr):
             changed.set(key, change(value) if not isinstance(value, exp.Identifier) else value.copy())
         elif isinstance(value, list):
-            changed.set(key, [change(each) if isinstance(each, exp.Expr) else each for each in value])
+            changed.set(key, [change(item) if isinstance(item, exp.Expr) else item for item in value])
     return changed
 
 
 def _first(node: exp.Expr) -> exp.Expr:
     """Return the part of ``node`` at which its text begins."""
     place = offset_of(node)
-    return next((each for each in node.walk() if each.meta and offset_of(each) == place), node)
+    return next((part for part in node.walk() if part.meta and offset_of(part) == place), node)

@@ -120,8 +120,8 @@ def _quoted_end(source: Source, start: int, quote: str) -> int:
     while True:
         end = source.text.find(quote, position)
         if end < 0:
-            what = "string" if quote == "'" else "identifier"
-            raise source.error(f"this {what} is never closed", start, f"add the closing {quote}")
+            kind = "string" if quote == "'" else "identifier"
+            raise source.error(f"this {kind} is never closed", start, f"add the closing {quote}")
         if not source.text.startswith(quote * 2, end):
             return end + 1
         position = end + 2
@@ -133,6 +133,6 @@ def _comment_end(source: Source, start: int, mark: str) -> int:
         return len(source.text) if end < 0 else end
     end = source.text.find("*/", start + 2)
     if end < 0:
-        what = "hint" if source.text.startswith("/*+", start) else "comment"
-        raise source.error(f"this {what} is never closed", start, "add the closing */")
+        kind = "hint" if source.text.startswith("/*+", start) else "comment"
+        raise source.error(f"this {kind} is never closed", start, "add the closing */")
     return end + 2

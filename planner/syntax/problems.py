@@ -49,7 +49,7 @@ class Problems:
     never_sure: bool = False
 
     def add(self, error: SqlError, since: int, *, certain: bool = False) -> None:
-        """Record ``error``, unless doubts arose after ``since``, so that it may follow from another error.
+        """Record ``error``, unless it may follow from another one: ``doubts`` has grown since it was ``since``.
 
         A ``certain`` error does not depend on the configuration.
         """
@@ -67,8 +67,8 @@ class Problems:
 
     def has_one_at(self, error: SqlError) -> bool:
         """Return True if an error is recorded at the position of ``error``."""
-        places = {(each.file, each.line, each.column) for each in error.diagnostics}
-        return any((known.file, known.line, known.column) in places for known in self.found)
+        places = {(diagnostic.file, diagnostic.line, diagnostic.column) for diagnostic in error.diagnostics}
+        return any((recorded.file, recorded.line, recorded.column) in places for recorded in self.found)
 
     def _take(self, error: SqlError) -> None:
         self.found.update(dict.fromkeys(error.diagnostics))

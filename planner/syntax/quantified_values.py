@@ -41,9 +41,9 @@ def written_out(
     copied = node.copy()
     if isinstance(node, exp.In) and isinstance(node.args.get("query"), exp.Query):
         copied.meta[_ANSWERED] = not isinstance(node.this, exp.Tuple)
-    for child, own in zip(list(copied.iter_expressions()), list(node.iter_expressions()), strict=True):
-        changed = written_out(own, is_aggregate, is_known)
-        if changed is not own:
+    for child, original in zip(list(copied.iter_expressions()), list(node.iter_expressions()), strict=True):
+        changed = written_out(original, is_aggregate, is_known)
+        if changed is not original:
             child.replace(changed)
     return copied
 
@@ -73,7 +73,7 @@ def _quantified(node: exp.Expr, is_aggregate: Callable[[exp.Expr], bool]) -> exp
         return None  # Flink 2.3 finds no row equal to all, where SQL finds some
     compare = _OTHERWISE[compare] if every else compare
     place = offset_of(query)
-    names = {each.name for each in value.find_all(exp.Identifier)}
+    names = {name_node.name for name_node in value.find_all(exp.Identifier)}
     rows, column = _unlike("in_rows", names), _unlike("in_value", names)
 
     def of_rows() -> exp.Expr:

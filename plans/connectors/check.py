@@ -93,7 +93,7 @@ def _check(path: str, table: Table) -> Iterator[Diagnostic]:
         names = ", ".join(sorted(CONNECTORS))
         close = nearest(connector or "", CONNECTORS)
         hint = f"did you mean {close!r}? Known are {names}" if close else f"write 'connector' = one of {names}"
-        replacements = (each.stands_in.get((connector or "").lower()) for each in CONNECTORS.values())
+        replacements = (other.stands_in.get((connector or "").lower()) for other in CONNECTORS.values())
         instead = next((text for text in replacements if text), None)
         yield Diagnostic(
             message=f"there is no connector {connector!r}" if connector else "the table names no connector",
@@ -101,8 +101,8 @@ def _check(path: str, table: Table) -> Iterator[Diagnostic]:
             path=f"{path}.connector",
         )
         return
-    own = [each for each in spec.check(path, table) if not _is_idle(spec, _bare(path, each))]
-    reported = {problem.path for problem in own}
+    own_problems = [problem for problem in spec.check(path, table) if not _is_idle(spec, _bare(path, problem))]
+    reported = {problem.path for problem in own_problems}
     for problem in _check_given(path, table, spec):
         # Prefer the connector's own problem for an option of a family: it is more specific.
         if problem.path not in reported or not _bare(path, problem).startswith(spec.families):
@@ -115,7 +115,7 @@ def _check(path: str, table: Table) -> Iterator[Diagnostic]:
                 path=f"{path}.{wanted.name}",
             )
     unknown = _refused_formats(table, spec)
-    yield from (problem for problem in own if not _bare(path, problem).startswith(unknown))
+    yield from (problem for problem in own_problems if not _bare(path, problem).startswith(unknown))
 
 
 def _bare(path: str, problem: Diagnostic) -> str:
@@ -134,7 +134,11 @@ def _is_idle(spec: Connector, key: str) -> bool:
 def _refused_formats(table: Table, spec: Connector) -> tuple[str, ...]:
     """Return the option prefixes of unknown formats. The check reports the format only, not its options."""
     formats = {key: spec.settings[key] for key in ("format", "key.format", "value.format") if key in spec.settings}
-    wrong = (table.options[key] for key, each in formats.items() if bad_value(each, table.options.get(key, "json")))
+    wrong = (
+        table.options[key]
+        for key, format_option in formats.items()
+        if bad_value(format_option, table.options.get(key, "json"))
+    )
     return tuple(f"{before}{value.lower()}." for value in wrong for before in ("", "key.", "value."))
 
 
@@ -198,9 +202,9 @@ def _check_metadata(name: str, table: Table, connector: Connector) -> Iterator[D
 def _check_key(path: str, column: TableColumn, key: str, connector: Connector) -> Iterator[Diagnostic]:
     entry = _keys(connector).get(key)
     if entry is None:
-        there = [each.name for each in connector.metadata if not each.absent]
-        about = f"the {connector.name} connector has no METADATA" + (f" {key!r}" if there else "")
-        hint = did_you_mean(key, there, what="keys") if there else f"remove column '{column.name}'"
+        available = [metadata_key.name for metadata_key in connector.metadata if not metadata_key.absent]
+        about = f"the {connector.name} connector has no METADATA" + (f" {key!r}" if available else "")
+        hint = did_you_mean(key, available, what="keys") if available else f"remove column '{column.name}'"
         yield Diagnostic(message=about, hint=hint, path=path)
     elif entry.absent:
         message = f"METADATA {key!r} of the {connector.name} connector is not supported: {entry.absent}"
@@ -214,7 +218,7 @@ def _check_key(path: str, column: TableColumn, key: str, connector: Connector) -
 
 
 def _keys(connector: Connector | None) -> dict[str, MetadataKey]:
-    return {} if connector is None else {each.name: each for each in connector.metadata}
+    return {} if connector is None else {metadata_key.name: metadata_key for metadata_key in connector.metadata}
 
 
 def _fits(have: str, want: str) -> bool:

@@ -79,7 +79,7 @@ def _check(path: str, table: Table) -> Iterator[Diagnostic]:
     yield from _check_partitions(path, table)
     yield from _check_commits(path, table)
     if _source_kinds(table) == UPSERT_KINDS:
-        there = {column.name for column in physical(table)}
+        physical_names = {column.name for column in physical(table)}
         if not table.primary_key:
             yield Diagnostic(
                 message="'source.changelog' = 'upsert' replaces rows by their key, but the table has no primary key",
@@ -87,7 +87,7 @@ def _check(path: str, table: Table) -> Iterator[Diagnostic]:
                 path=f"{path}.source.changelog",
             )
         for name in table.primary_key:
-            if name not in there:
+            if name not in physical_names:
                 yield Diagnostic(
                     message=f"the primary key column {name!r} is computed, so upserts do not have it",
                     hint="use physical columns in PRIMARY KEY",

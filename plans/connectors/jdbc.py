@@ -260,21 +260,21 @@ def scan_parts(table: Table) -> tuple[ScanPart, ...]:
 
 def _check_parts(path: str, table: Table) -> Iterator[Diagnostic]:
     """Check the options that divide a scan. A table must have all of them or none."""
-    there = [name for name in _OF_PARTS if name in table.options]
-    if not there:
+    present = [name for name in _OF_PARTS if name in table.options]
+    if not present:
         return
     for name in _OF_PARTS:
-        if name not in there:
+        if name not in present:
             yield Diagnostic(
-                message=f"{there[0]!r} needs {name!r}, which the table does not have",
+                message=f"{present[0]!r} needs {name!r}, which the table does not have",
                 hint=f"add '{name}' = '...'",
-                path=f"{path}.{there[0]}",
+                path=f"{path}.{present[0]}",
             )
     column, _, low, high = (table.options.get(name, "") for name in _OF_PARTS)
     types = {
         physical_column.name: physical_column.type.removesuffix(" NOT NULL") for physical_column in physical(table)
     }
-    if _OF_PARTS[0] in there and types.get(column) not in _DIVIDED:
+    if _OF_PARTS[0] in present and types.get(column) not in _DIVIDED:
         reason = f"is {types[column]}" if column in types else "is no physical column of the table"
         yield Diagnostic(
             message=f"the scan cannot be divided by {column!r}, which {reason}",

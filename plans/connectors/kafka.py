@@ -109,11 +109,11 @@ def _check(path: str, table: Table) -> Iterator[Diagnostic]:
             path=f"{path}.format",
         )
     if ("key.fields" in options) != ("key.format" in options):
-        there, lacking = ("key.fields", "key.format") if "key.fields" in options else ("key.format", "key.fields")
+        present, lacking = ("key.fields", "key.format") if "key.fields" in options else ("key.format", "key.fields")
         yield Diagnostic(
-            message=f"{there!r} needs {lacking!r}, which the table does not have",
+            message=f"{present!r} needs {lacking!r}, which the table does not have",
             hint=f"add '{lacking}' = '...'",
-            path=f"{path}.{there}",
+            path=f"{path}.{present}",
         )
     elif "key.fields" in options and not key_columns(table):
         yield Diagnostic(message="'key.fields' is empty", hint="name a column", path=f"{path}.key.fields")

@@ -109,8 +109,8 @@ class Policy:
         if place.is_local:
             return not self.paths or any(is_below(place.local_path, path) for path in self.paths)
         if checkpoint is not None:
-            own = file_place("", checkpoint)
-            if (own.scheme, own.authority) == (place.scheme, place.authority):
+            checkpoint_place = file_place("", checkpoint)
+            if (checkpoint_place.scheme, checkpoint_place.authority) == (place.scheme, place.authority):
                 return True
         allowed = {str(file_place("", scheme if ":" in scheme else f"{scheme}:")) for scheme in self.schemes}
         return not allowed.isdisjoint((place.scheme, str(place)))
@@ -160,11 +160,11 @@ def links_out(folder: str, paths: Sequence[str]) -> Iterator[str]:
     """Yield the symbolic links at or below ``folder`` whose target is outside all ``paths``."""
     waiting, seen = [folder], set()
     while waiting:
-        at = waiting.pop()
-        if (real := os.path.realpath(at)) in seen or not os.path.isdir(at):
+        current = waiting.pop()
+        if (real := os.path.realpath(current)) in seen or not os.path.isdir(current):
             continue
         seen.add(real)
-        for entry in os.scandir(at):
+        for entry in os.scandir(current):
             if entry.is_symlink() and not any(is_below(entry.path, path) for path in paths):
                 yield entry.path
             elif entry.is_dir():

@@ -21,8 +21,8 @@ _CLASS_NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 
 def _check(path: str, table: Table) -> Iterator[Diagnostic]:
     """Require at least one class, each written as ``module.Class``. Refuse literal secrets in properties."""
-    given = {name: table.options[name] for name in CLASSES.values() if name in table.options}
-    if not given:
+    class_options = {name: table.options[name] for name in CLASSES.values() if name in table.options}
+    if not class_options:
         yield Diagnostic(
             message="the python connector needs one of the options 'class', 'async-class' and 'scan-class'",
             hint="write 'class' = 'module.Class', the name of a LookupFunction",
@@ -31,7 +31,7 @@ def _check(path: str, table: Table) -> Iterator[Diagnostic]:
     for key, value in table.options.items():
         if key.startswith(PROPERTY):
             yield from check_secret(f"{path}.{key}", f"the property {key.removeprefix(PROPERTY)}", value)
-    for name, value in given.items():
+    for name, value in class_options.items():
         if not _CLASS_NAME.fullmatch(value):
             yield Diagnostic(
                 message=f"{name!r} is {value!r}, expected the dotted name of a class",

@@ -88,12 +88,12 @@ def _document_of(found: Any, values: Sequence[Node]) -> Document | None:
     is_object = isinstance(found, _Object)
     if not is_object and not isinstance(found, list):
         return None
-    entries = found if is_object else [(None, each) for each in found]
-    members = [(name, _member(each, values)) for name, each in entries]
+    entries = found if is_object else [(None, element) for element in found]
+    members = [(name, _member(element, values)) for name, element in entries]
     complete = tuple(Member(name=name, value=value) for name, value in members if value is not None)
     if len(complete) != len(members):
         return None
-    has_null_clause = not is_object and any(isinstance(each, str) and each.startswith(_MARK) for each in found)
+    has_null_clause = not is_object and any(isinstance(element, str) and element.startswith(_MARK) for element in found)
     name = "JSON_OBJECT" if is_object else "JSON_ARRAY"
     return Document(function=name, members=complete, clause="NULL ON NULL" if has_null_clause else "")
 

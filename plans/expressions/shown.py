@@ -172,9 +172,9 @@ class _Writer:
         return ", ".join(map(self.text, nodes))
 
     def written(self, node: Node) -> Written:
-        made = document(node)
-        if made is not None:
-            return self.document(made), _PRIMARY
+        call = document(node)
+        if call is not None:
+            return self.document(call), _PRIMARY
         guarded, inside = _without_guard(node)
         for tests, tree in (((), node), (guarded, inside)) if guarded else (((), node),):
             for form in _forms(root_of(tree)):
@@ -262,9 +262,9 @@ def _like(writer: _Writer, node: Node) -> Written:
 def _chain(writer: _Writer, node: Node) -> Written:
     signs = node.text.split()
     strength = _CHAINS[signs[0]]
-    first, *others = node.parts
+    first, *following = node.parts
     written = [writer.text(first, strength)]
-    for sign, part in zip(signs, others, strict=True):
+    for sign, part in zip(signs, following, strict=True):
         written += ["/" if sign == "div" else sign, writer.text(part, strength + 1)]
     return " ".join(written), strength
 

@@ -57,7 +57,7 @@ _OTHERS = {
 
 def chosen_snapshot(options: Mapping[str, str]) -> tuple[str, ...]:
     """Return the options in ``options`` that select a snapshot."""
-    return tuple(each.name for each in SNAPSHOT_OPTIONS if each.name in options)
+    return tuple(snapshot_option.name for snapshot_option in SNAPSHOT_OPTIONS if snapshot_option.name in options)
 
 
 def root_option(table: Table) -> str:

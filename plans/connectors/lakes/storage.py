@@ -49,27 +49,27 @@ def reached(table: Table, option_name: str) -> tuple[Place, ...]:
 def check_place(path: str, table: Table, option_name: str) -> Iterator[Diagnostic]:
     """Yield the problems of the location in ``option_name``, and of its object store."""
     text = table.options.get(option_name, "")
-    place, at = place_of(option_name, text), f"{path}.{option_name}"
+    place, option_path = place_of(option_name, text), f"{path}.{option_name}"
     if not place.is_local and place.scheme not in _S3:
         yield Diagnostic(
             message=f"the path is of {place.scheme or text!r}, and only local directories and s3:// are supported",
             hint=f"write '{option_name}' = 's3://bucket/orders', or the path of a directory",
-            path=at,
+            path=option_path,
         )
     elif "@" in place.authority:
         yield Diagnostic(
             message="a user does not belong into the path, and a password must not stand in the text",
             hint="write 's3.access-key-id' and 's3.secret-access-key' = '${env:NAME}'",
-            path=at,
+            path=option_path,
         )
     elif any(character in text for character in "%#?"):
         yield Diagnostic(
             message="a path with %, # or ? means another one to some who read the table",
             hint="give the table a path without them",
-            path=at,
+            path=option_path,
         )
     elif place.is_local:
-        for name in (each.name for each in S3_OPTIONS if each.name in table.options):
+        for name in (s3_option.name for s3_option in S3_OPTIONS if s3_option.name in table.options):
             yield Diagnostic(message=f"{name!r} has no effect on local files", hint="remove it", path=f"{path}.{name}")
     yield from _check_store(path, table)
 
@@ -91,13 +91,13 @@ def _check_store(path: str, table: Table) -> Iterator[Diagnostic]:
             path=f"{path}.{_REGION}",
         )
     pair = ("s3.access-key-id", "s3.secret-access-key")
-    there = [name for name in pair if name in table.options]
-    if len(there) == 1:
-        (lacking,) = set(pair) - set(there)
+    present = [name for name in pair if name in table.options]
+    if len(present) == 1:
+        (lacking,) = set(pair) - set(present)
         yield Diagnostic(
-            message=f"{there[0]!r} needs {lacking!r}, which the table does not have",
+            message=f"{present[0]!r} needs {lacking!r}, which the table does not have",
             hint=f"add '{lacking}' = '${{env:NAME}}'",
-            path=f"{path}.{there[0]}",
+            path=f"{path}.{present[0]}",
         )
 
 

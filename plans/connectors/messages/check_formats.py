@@ -33,7 +33,7 @@ _RAW = ("BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", *B
 _URL = re.compile(r"https?://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?(/[A-Za-z0-9._/-]*)?")
 _PROTOBUF = (*_RAW, "CHAR", "VARCHAR", "STRING")
 _PATTERNS = ("canal-json.database.include", "canal-json.table.include")
-_OF_PARTS = ("key.fields", *(each.name for each in PART_OPTIONS))
+_OF_PARTS = ("key.fields", *(part_option.name for part_option in PART_OPTIONS))
 
 
 def check_formats(path: str, table: Table, values: Collection[str] = FORMATS) -> Iterator[Diagnostic]:
@@ -67,7 +67,7 @@ def _check_options(path: str, table: Table) -> Iterator[Diagnostic]:
             setting = SETTINGS.get(name)
             if setting is None:
                 message = f"{key!r} is no option of a format of messages"
-                candidates = [each for each in SETTINGS if f"{before}.{each}" not in table.options]
+                candidates = [candidate for candidate in SETTINGS if f"{before}.{candidate}" not in table.options]
                 hint = INSTEAD_OF_OPTIONS.get(key) or did_you_mean(name, candidates, what="options")
                 yield Diagnostic(message=message, hint=hint, path=f"{path}.{key}")
                 continue
@@ -111,10 +111,10 @@ def _check_options(path: str, table: Table) -> Iterator[Diagnostic]:
 
 
 def _check_key(path: str, table: Table) -> Iterator[Diagnostic]:
-    there = [column.name for column in physical(table)]
+    physical_names = [column.name for column in physical(table)]
     for name in key_columns(table):
-        if name not in there:
-            hint = f"the columns are {', '.join(there)}"
+        if name not in physical_names:
+            hint = f"the columns are {', '.join(physical_names)}"
             option_of = "key.fields" if "key.fields" in table.options else "key.format"
             message = f"the key column {name!r} is no physical column of the table"
             yield Diagnostic(message=message, hint=hint, path=f"{path}.{option_of}")
