@@ -15,7 +15,10 @@ from hintplan.plans.text.names import did_you_mean
 
 
 def cache_table(context: Context, statement: CacheTable) -> bool:
-    """Cache a table or view for the statements that follow. A statement with a query declares the view first."""
+    """Cache a table or view for the statements that follow. Return False if it is cached already.
+
+    A statement with a query declares the view first.
+    """
     only_in_batch(context, "CACHE TABLE", statement.statement_offset)
     name, catalog = statement.name, context.catalog
     if statement.query is not None:
@@ -49,7 +52,10 @@ def cache_table(context: Context, statement: CacheTable) -> bool:
 
 
 def uncache_table(context: Context, statement: UncacheTable) -> bool:
-    """Read a table or view without a cached result in the statements that follow, even if a hint requests one."""
+    """Read a table or view without a cached result in the statements that follow, even if a hint requests one.
+
+    Return False if it does not exist and IF EXISTS is set.
+    """
     only_in_batch(context, "UNCACHE TABLE", statement.statement_offset)
     name = statement.name
     if statement.if_exists and name not in context.catalog.names():

@@ -59,7 +59,7 @@ class TableEntry:
     def written(self) -> tuple[Field, ...]:
         """Return the fields of the columns that a sink writes."""
         names = {column.name for column in written_columns(self.table)}
-        return tuple(field for field in self.fields if field.name in names)
+        return tuple(own_field for own_field in self.fields if own_field.name in names)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,8 +175,8 @@ class Cte:
 class Environment:
     """The context that a query block inherits: the visible CTEs and the block's name.
 
-    ``set_operation`` is set if a UNION removes the block's duplicates. ``readings`` are the views and CTEs around the
-    block, outermost first, with the offset at which each is read.
+    ``set_operation`` is the set operation around the block, and empty for UNION ALL or none. ``readings`` are the views
+    and CTEs around the block, outermost first, with the offset at which each is read.
     """
 
     block: str

@@ -159,7 +159,7 @@ def _column(column: TableColumn) -> str:
 
 
 def _extras(column: TableColumn) -> str:
-    """Return the part of a column's declaration that makes it a computed or METADATA column, or an empty text."""
+    """Return the part of a column's declaration that makes it a computed or METADATA column, else an empty text."""
     if column.metadata is None:
         return "" if column.expression is None else f"AS {column.expression}"
     key = "" if column.metadata == column.name else f" FROM {_text(column.metadata)}"

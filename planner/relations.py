@@ -36,7 +36,7 @@ class Hinted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateInput:
-    """The name by which a hint refers to an input of a stateful operator, or None for an intermediate result."""
+    """An input of a stateful operator. Hints refer to it by ``name``, which is None for an intermediate result."""
 
     name: str | None = None
     hint: Hinted | None = None

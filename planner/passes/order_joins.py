@@ -57,7 +57,7 @@ def _is_connected(context: Context, left: Relation, right: Relation, parts: tupl
 
 
 def _chain(join: Join) -> tuple[list[_Input], list[Expr]]:
-    """Return the inputs of a chain of joins in the order of the query, and all their conditions."""
+    """Return the inputs of a chain of joins, in the order of the query, and all their conditions."""
     if isinstance(join.left, Join) and _is_link(join.left):
         inputs, parts = _chain(join.left)
     else:

@@ -43,7 +43,7 @@ def check_table(name: str, table: Table) -> tuple[Diagnostic, ...]:
 
 
 def check_given(name: str, table: Table) -> tuple[Diagnostic, ...]:
-    """Return the problems of the single options of table ``name``. The check ignores columns and missing options."""
+    """Check each option of table ``name`` on its own. Ignore columns and missing options."""
     spec = connector_of(table)
     path = f"tables.{name}.options"
     return () if spec is None else tuple(_check_given(path, table, spec))

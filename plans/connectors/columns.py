@@ -32,14 +32,14 @@ def refuse_types(path: str, table: Table, roots: tuple[str, ...], message: str, 
 
 
 def with_other_keys(data_type: DataType) -> str:
-    """Return MAP or MULTISET if ``data_type`` contains one with keys that are no text, or an empty text."""
+    """Return MAP or MULTISET if ``data_type`` contains one whose keys are not text, else an empty text."""
     if data_type.has_entries and not data_type.parts[0].is_text:
         return data_type.root
     return next(filter(None, map(with_other_keys, data_type.children)), "")
 
 
 def avro_misfit(data_type: DataType) -> str:
-    """Return the part of a type that Avro's legacy timestamp mapping cannot hold, or an empty text."""
+    """Return the part of a type that Avro's legacy timestamp mapping cannot hold, else an empty text."""
     if data_type.root == "TIMESTAMP_LTZ" or (data_type.root == "TIMESTAMP" and (data_type.precision or 0) > _MILLIS):
         return str(data_type.as_nullable())
     return next(filter(None, map(avro_misfit, data_type.children)), "")

@@ -73,8 +73,8 @@ class Writing:
     - ``writes_files``: ``place`` is a directory, in which Spark's file sink records the finished micro-batches.
     - ``overwrites``: a batch job can replace the rows of the table, or of partitions.
     - ``is_suggested``: hints suggest the connector where a sink is needed.
-    - ``takes_updates`` is the condition under which a sink takes updates, empty if it always does. If it is set, hints
-      suggest the connector where a sink for updates is needed.
+    - ``takes_updates`` is the condition under which a sink takes updates, and empty if it always does. Unless it is
+      None, hints suggest the connector where a sink for updates is needed.
     - ``updates_hint`` replaces that suggestion for a sink of this connector that takes inserts only.
     """
 

@@ -34,7 +34,7 @@ _COLUMN_OPTIONS = (
     option("start", description="The first value of a sequence."),
     option("end", description="The last value of a sequence."),
 )
-_SETTINGS = tuple(option.name for option in _COLUMN_OPTIONS)
+_SETTINGS = tuple(column_option.name for column_option in _COLUMN_OPTIONS)
 _DEFAULT_LENGTH = 100
 _LONGEST = 1_000_000
 _BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}

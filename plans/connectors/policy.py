@@ -1,4 +1,4 @@
-"""The files, hosts and modules that a run may use. Flags or a policy file set it, never the plan.
+"""The files, hosts and modules that a run may use. Flags or a policy file allow them, never the plan.
 
     [run]
     allow-scheme = ["s3a://lake"]           # other file systems: all of a scheme, or one bucket or server of it

@@ -134,7 +134,7 @@ def extras_of(tables: Iterable[Table]) -> tuple[str, ...]:
 
 
 def bounding_option(table: Table) -> str:
-    """Return the option that makes an unbounded scan of the table end, or an empty text."""
+    """Return the option that makes an unbounded scan of the table end, else an empty text."""
     reading = _reading(table)
     return reading.bounding_option if reading is not None else ""
 
@@ -197,7 +197,7 @@ def dropping_options() -> dict[str, str]:
 
 
 def sink_place(table: Table) -> str:
-    """Return the destination of the sink's rows, as the table's options name it, or an empty text."""
+    """Return the destination of the sink's rows, as the table's options name it, else an empty text."""
     writing = _writing(table)
     return table.options.get(writing.place, "") if writing is not None else ""
 
@@ -267,7 +267,7 @@ def in_order(options: Mapping[str, str]) -> dict[str, str]:
     The connector comes first, then its own options in the order of their declaration, then the others by name.
     """
     spec = CONNECTORS.get(options.get("connector", ""))
-    names = ("connector", *(option.name for option in spec.options)) if spec is not None else ("connector",)
+    names = ("connector", *(own_option.name for own_option in spec.options)) if spec is not None else ("connector",)
     return {**{name: options[name] for name in names if name in options}, **dict(sorted(options.items()))}
 
 

@@ -28,7 +28,7 @@ _NULL_TEXT, _BRACKETS = Node("string", "null"), Node("string", "[]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """A value of a document. In an object it has a name. A nested document is a Document."""
+    """A value of a document, which may be a nested document. A member of an object has a name."""
 
     name: str | None
     value: Node | Document

@@ -1,4 +1,4 @@
-"""Parses an expression of a plan, which is Spark SQL, into a tree. The compiler's own output and similar text parse.
+"""Parses an expression of a plan, which is Spark SQL, into a tree. It supports the compiler's output and similar text.
 
 This module has no list of functions and no types. For text that it cannot parse, :func:`read` returns None.
 

@@ -188,7 +188,7 @@ def _check_definition(path: str, part: Part) -> Iterator[Diagnostic]:
 
 
 def _not_in_protobuf(data_type: DataType) -> str:
-    """Return the part of a type that Protobuf cannot hold, or an empty text."""
+    """Return the part of a type that Protobuf cannot hold, else an empty text."""
     if data_type.children and data_type.root != "MULTISET":
         return next(filter(None, map(_not_in_protobuf, data_type.children)), "")
     return "" if data_type.root in _PROTOBUF else str(data_type.as_nullable())
