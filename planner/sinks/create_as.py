@@ -1,7 +1,8 @@
 """CREATE TABLE ... AS: the columns that a table gets from its query, and the INSERT that fills it.
 
-Names, types and order of the columns follow Flink (tests/flink/ddl.json). Columns of the declaration only come first,
-then the columns of the query. A declaration may change the type of a query's column, and a list of names the order.
+Names, types and order of the columns follow Flink (tests/flink/ddl.json). Columns that only the declaration has come
+first, then the columns of the query. A declaration may change the type of a query's column, and a list of names the
+order.
 """
 
 from __future__ import annotations

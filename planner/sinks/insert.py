@@ -282,7 +282,7 @@ def _check_repeatable(context: Context, relation: Relation, statement: Insert) -
 
 
 def _changes_in_source(relation: Relation) -> bool:
-    """Return True if no relation below ``relation`` is append-only."""
+    """Return True if every source below ``relation`` emits changes."""
     if isinstance(relation, Scan):
         return relation.changelog
     below = inputs_of(relation)

@@ -17,7 +17,8 @@ from hintplan.plans.text.names import did_you_mean
 def constants(context: Context, statement: Insert, entry: TableEntry) -> dict[str, Expr]:
     """Return the values of PARTITION by column, cast to the column's type. Raise SqlError for an invalid value.
 
-    As in Flink (tests/flink/files.json), a column must be in PARTITIONED BY, and a value must be a literal except NULL.
+    As in Flink (tests/flink/files.json), a column must be in PARTITIONED BY, and a value must be a literal other than
+    NULL.
     """
     values: dict[str, Expr] = {}
     types = {field.name: field.type for field in entry.written}

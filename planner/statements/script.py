@@ -1,9 +1,10 @@
 """Reads one statement from its tokens: selects the kind of statement, and parses SET and RESET.
 
-All other kinds raise an error that names the statement. :mod:`hintplan.planner.syntax.units` finds the start and end of
+An unsupported statement raises an error that names it. :mod:`hintplan.planner.syntax.units` finds the start and end of
 statements. :mod:`hintplan.planner.statements.ddl` reads declarations,
-:mod:`hintplan.planner.statements.query_statements` INSERT, and :mod:`hintplan.planner.statements.plan_statements` and
-:mod:`hintplan.planner.statements.catalog_statements` statements about plans and the catalog.
+:mod:`hintplan.planner.statements.query_statements` reads INSERT, :mod:`hintplan.planner.statements.plan_statements`
+reads statements about plans, and :mod:`hintplan.planner.statements.catalog_statements` reads statements about the
+catalog.
 
 >>> source = Source(text="SET 'pipeline.name' = 'x'")
 >>> read_statement(source, source.text, [tokenize(source.text)]).key
