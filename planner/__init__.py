@@ -1,1 +1,1 @@
-"""Hinted SQL text to a plan. Knows sqlglot and the plan document, never Spark."""
+"""Compiles hinted SQL text to a plan. Knows sqlglot and the plan document, never Spark."""

@@ -1,6 +1,6 @@
-"""CACHE TABLE and UNCACHE TABLE: what they do to the catalog.
+"""The effect of CACHE TABLE and UNCACHE TABLE on the catalog.
 
-The statements are Spark's. Both are about what follows in the script, and nothing runs before a job needs it.
+The statements are Spark's. Both affect only the statements that follow, and nothing runs before a job needs it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ from hintplan.plans.text.names import did_you_mean
 
 
 def cache_table(context: Context, statement: CacheTable) -> bool:
-    """Let what follows read a table or view as a cached result; a query declares the view first."""
+    """Cache a table or view for the statements that follow. Return False if it is cached already.
+
+    A statement with a query declares the view first.
+    """
     only_in_batch(context, "CACHE TABLE", statement.statement_offset)
     name, catalog = statement.name, context.catalog
     if statement.query is not None:
@@ -31,25 +34,28 @@ def cache_table(context: Context, statement: CacheTable) -> bool:
             ),
         )
     _check_declared(context, name, statement.offset)
-    said: dict[str, Value] = {ENABLED: True}
+    settings: dict[str, Value] = {ENABLED: True}
     places = {ENABLED: statement.statement_offset}
     if statement.storage_level is not None:
-        said[STORAGE_LEVEL] = statement.storage_level
+        settings[STORAGE_LEVEL] = statement.storage_level
         places[STORAGE_LEVEL] = statement.level_offset
-    known = catalog.cached.get(name)
-    if known is not None and known.settings[ENABLED]:
+    previous = catalog.cached.get(name)
+    if previous is not None and previous.settings[ENABLED]:
         context.report.warn(
             f"CACHE TABLE has no effect: '{name}' is cached already",
             statement.statement_offset,
             f"UNCACHE TABLE {name} first",
         )
         return False
-    catalog.cached[name] = CachedTable(settings=said, places=places)
+    catalog.cached[name] = CachedTable(settings=settings, places=places)
     return True
 
 
 def uncache_table(context: Context, statement: UncacheTable) -> bool:
-    """Let what follows read a table or view without a cached result, also where a hint asks for one."""
+    """Read a table or view without a cached result in the statements that follow, even if a hint requests one.
+
+    Return False if it does not exist and IF EXISTS is set.
+    """
     only_in_batch(context, "UNCACHE TABLE", statement.statement_offset)
     name = statement.name
     if statement.if_exists and name not in context.catalog.names():
@@ -60,7 +66,7 @@ def uncache_table(context: Context, statement: UncacheTable) -> bool:
 
 
 def _check_declared(context: Context, name: str, offset: int) -> None:
-    known = context.catalog.names()
-    if name not in known:
-        advice = did_you_mean(name, known, what="declared")
+    names = context.catalog.names()
+    if name not in names:
+        advice = did_you_mean(name, names, what="declared")
         raise context.source.error(f"unknown table or view '{name}'", offset, advice)

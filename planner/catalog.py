@@ -1,7 +1,7 @@
-"""Tables and views as the script declares them, checked and ready to be read.
+"""The tables and views of a script: checks their declarations and adds them to the catalog.
 
-Owns the meaning of a declaration: names, types of computed columns, keys, watermarks, options. Its form was checked by
-:mod:`hintplan.planner.statements.ddl`.
+This module owns the meaning of a declaration: names, types of computed columns, keys, watermarks, options.
+:mod:`hintplan.planner.statements.ddl` checks its syntax.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ from hintplan.plans.text.names import did_you_mean
 
 
 def declare_table(context: Context, statement: CreateTable) -> bool:
-    """Add a table to the catalog, False if IF NOT EXISTS kept it out; SqlError if its declaration makes no sense."""
+    """Add a table to the catalog. Return False if it exists and IF NOT EXISTS is set.
+
+    Raise SqlError if the declaration is invalid.
+    """
     if _exists(context, statement):
         return False
     if statement.like is not None:
@@ -42,7 +45,7 @@ def declare_table(context: Context, statement: CreateTable) -> bool:
 
 
 def _base(context: Context, like: Like) -> CreateTable:
-    """The declaration that LIKE takes over."""
+    """Return the declaration of the table in LIKE."""
     catalog = context.catalog
     if like.table in catalog.failed and like.table not in catalog.names():
         raise FollowUp
@@ -58,23 +61,25 @@ def _base(context: Context, like: Like) -> CreateTable:
 
 
 def _entry(context: Context, statement: CreateTable) -> TableEntry:
-    """The table that ``statement`` declares, which names every column; SqlError if that makes no sense.
+    """Return the table that ``statement`` declares, with all its columns. Raise SqlError if the declaration is invalid.
 
-    What is wrong with its options, and leaves its columns as they are, is taken down.
+    Option errors that do not affect the columns are recorded, not raised.
     """
     problems = context.source.problems
     since = problems.doubts
     if since != problems.before:  # a column could not be read
-        given = Table(columns=(), options=_with_effect(context, statement))
-        _checked_options(context, statement, given, check_given(statement.name, given))
+        known_options = Table(columns=(), options=_with_effect(context, statement))
+        _checked_options(context, statement, known_options, check_given(statement.name, known_options))
         raise FollowUp
     with problems.whole():
         for check in (_check_columns, _check_key, _check_partitions):
             with problems.going_on():
                 check(context, statement)
         table, fields, computed = _table(context, statement)
-        found = check_table(statement.name, table) if problems.doubts == since else check_given(statement.name, table)
-        unsure, missing = _checked_options(context, statement, table, found)
+        diagnostics = (
+            check_table(statement.name, table) if problems.doubts == since else check_given(statement.name, table)
+        )
+        unsure, missing = _checked_options(context, statement, table, diagnostics)
     return TableEntry(
         table=table,
         offset=statement.offset,
@@ -89,14 +94,14 @@ def _entry(context: Context, statement: CreateTable) -> TableEntry:
 
 
 def _check_key(context: Context, statement: CreateTable) -> None:
-    """SqlError for a column of the primary key that is not physical, or listed twice."""
+    """Raise SqlError for a primary key column that is not physical, or that is listed twice."""
     declared = {c.name: c for c in statement.columns}
     for name in statement.primary_key:
         if name not in declared or not declared[name].is_physical:
             of_metadata = name in declared and declared[name].metadata is not None
-            what = "is a METADATA column" if of_metadata else "is computed" if name in declared else "does not exist"
+            problem = "is a METADATA column" if of_metadata else "is computed" if name in declared else "does not exist"
             raise context.source.error(
-                f"primary key column '{name}' of table '{statement.name}' {what}",
+                f"primary key column '{name}' of table '{statement.name}' {problem}",
                 statement.key_offset,
                 did_you_mean(name, (c.name for c in statement.columns if c.is_physical), what="physical columns"),
             )
@@ -106,7 +111,7 @@ def _check_key(context: Context, statement: CreateTable) -> None:
 
 
 def _table(context: Context, statement: CreateTable) -> tuple[Table, tuple[Field, ...], tuple[ComputedColumn, ...]]:
-    """The table in its plan form, and its columns: those that are read, and those that are computed."""
+    """Return the table in its plan form, its fields that a scan reads, and its computed columns."""
     fields = tuple(context.field(c.name, c.type) for c in statement.columns if c.type is not None)
     scope = Scope(inputs=(Input(name=statement.name, kind="table", fields=fields, offset=statement.offset),))
     translator = clause_translator(context, scope, "a computed column")
@@ -146,7 +151,7 @@ def _table(context: Context, statement: CreateTable) -> tuple[Table, tuple[Field
 
 
 def _with_effect(context: Context, statement: CreateTable) -> dict[str, str]:
-    """The options without those of Flink that change nothing here, which are noted."""
+    """Return the options without Flink's options that have no effect here. Report each of those with a note."""
     connector = CONNECTORS.get(statement.options.get("connector", ""))
     reasons = {} if connector is None else {key: connector.why_idle(key) for key in statement.options}
     idle = {key: reason for key, reason in reasons.items() if reason is not None}
@@ -157,7 +162,7 @@ def _with_effect(context: Context, statement: CreateTable) -> dict[str, str]:
 
 
 def _check_partitions(context: Context, statement: CreateTable) -> None:
-    """SqlError for a partition that is no physical column, or listed twice."""
+    """Raise SqlError for a partition column that is not physical, or that is listed twice."""
     physical = [column.name for column in statement.columns if column.is_physical]
     for name in statement.partitioned_by:
         if name not in physical:
@@ -170,7 +175,7 @@ def _check_partitions(context: Context, statement: CreateTable) -> None:
 
 
 def _computed(context: Context, name: str, expr: Expr) -> ComputedColumn:
-    """The column ``name``, with the functions as they are declared now."""
+    """Return the computed column ``name``, with the current declarations of its functions."""
     called = {named(call) for call in walk(expr) if isinstance(call, Call) and is_user_call(call)}
     functions = {function: context.catalog.function(function) for function in sorted(called)}
     return ComputedColumn(name=name, expr=expr, functions=functions)
@@ -179,25 +184,26 @@ def _computed(context: Context, name: str, expr: Expr) -> ComputedColumn:
 def _checked_options(
     context: Context, statement: CreateTable, table: Table, problems: Iterable[Diagnostic]
 ) -> tuple[bool, SqlError | None]:
-    """Take down the ``problems`` of options that are there, and say whether there are any; also the error to raise
-    where the table is used, for options that are missing.
+    """Record the ``problems`` of options in the statement.
+
+    Return True if there are any, and the error for missing options. Statements that use the table raise this error.
     """
     lacking: list[Diagnostic] = []
     unsure = False
     places = {c.name: c.offset for c in statement.columns}
-    for found in problems:
-        column = (found.path or "").removeprefix(f"tables.{statement.name}.columns.")
-        of_partitions = (found.path or "") == f"tables.{statement.name}.partitioned-by"
+    for problem in problems:
+        column = (problem.path or "").removeprefix(f"tables.{statement.name}.columns.")
+        of_partitions = (problem.path or "") == f"tables.{statement.name}.partitioned-by"
         place = statement.partitioned_offset if of_partitions else places.get(column, statement.offset)
-        error = context.source.error(f"table '{statement.name}': {found.message}", place, found.hint)
-        option = (found.path or "").rpartition(f"tables.{statement.name}.options.")[2]
-        # What a connector says of a whole table has the path of its name.
+        error = context.source.error(f"table '{statement.name}': {problem.message}", place, problem.hint)
+        option = (problem.path or "").rpartition(f"tables.{statement.name}.options.")[2]
+        # A connector's problem with the whole table has the path of the option 'connector'.
         if option in statement.option_offsets and (option != "connector" or connector_of(table) is None):
             place = statement.option_offsets[option]
-            error = context.source.error(f"table '{statement.name}': {found.message}", place, found.hint)
+            error = context.source.error(f"table '{statement.name}': {problem.message}", place, problem.hint)
         if option in table.options or of_partitions:
             unsure = True
-            if not context.source.problems.has_one_at(error):  # LIKE takes wrong options over
+            if not context.source.problems.has_one_at(error):  # LIKE copies wrong options
                 context.source.problems.add_known(error)
         else:
             lacking += error.diagnostics
@@ -205,7 +211,10 @@ def _checked_options(
 
 
 def alter_table(context: Context, statement: AlterTable) -> bool:
-    """Declare a table anew as ALTER TABLE says, False if IF EXISTS found none; SqlError if that makes no sense."""
+    """Apply ALTER TABLE to a declaration. Return False if the table does not exist and IF EXISTS is set.
+
+    Raise SqlError if the statement or the new declaration is invalid.
+    """
     catalog, name = context.catalog, statement.name
     if name in catalog.views:
         raise context.source.error(f"'{name}' is a view", statement.offset, f"write ALTER VIEW {name} AS SELECT ...")
@@ -216,17 +225,17 @@ def alter_table(context: Context, statement: AlterTable) -> bool:
         advice = did_you_mean(name, catalog.tables, what="declared")
         raise context.source.error(f"there is no table '{name}'", statement.offset, advice)
     _check_permanent(context, "table", name, entry.temporary, statement.offset)
-    found = altered(context.source, statement, entry.declaration)
+    new_declaration = altered(context.source, statement, entry.declaration)
     if statement.action == "RENAME":
-        _check_free(context, found.name, statement.renamed_offset)
+        _check_free(context, new_declaration.name, statement.renamed_offset)
         del catalog.tables[name]
         catalog.cached.pop(name, None)
-    catalog.tables[found.name] = _entry(context, found)
+    catalog.tables[new_declaration.name] = _entry(context, new_declaration)
     return True
 
 
 def alter_view(context: Context, statement: AlterView) -> None:
-    """Give a view another query, or another name; SqlError if that makes no sense."""
+    """Change the query or the name of a view. Raise SqlError if the statement is invalid."""
     catalog, name = context.catalog, statement.name
     if name in catalog.tables:
         raise context.source.error(f"'{name}' is a table", statement.offset, f"write ALTER TABLE {name} ...")
@@ -241,13 +250,13 @@ def alter_view(context: Context, statement: AlterView) -> None:
         catalog.cached.pop(name, None)
         catalog.views[statement.renamed] = replace(view, name=statement.renamed)
     else:
-        found = replace(view, query=statement.query, columns=(), offset=statement.offset)
-        _try_view(context, found)
-        catalog.views[name] = found
+        new_view = replace(view, query=statement.query, columns=(), offset=statement.offset)
+        _try_view(context, new_view)
+        catalog.views[name] = new_view
 
 
 def _check_permanent(context: Context, what: str, name: str, temporary: bool, offset: int) -> None:
-    """SqlError for what is temporary, which Flink does not alter."""
+    """Raise SqlError for a temporary table or view, which Flink does not alter."""
     if temporary:
         advice = f"DROP TEMPORARY {what.upper()} {name}, then CREATE it again"
         raise context.source.error(f"'{name}' is a temporary {what}, which cannot be altered", offset, advice)
@@ -259,9 +268,9 @@ def _check_free(context: Context, name: str, offset: int) -> None:
 
 
 def declare_view(context: Context, statement: CreateView) -> bool:
-    """Add a view to the catalog, False if IF NOT EXISTS kept it out.
+    """Add a view to the catalog. Return False if it exists and IF NOT EXISTS is set.
 
-    Its query is compiled once here, so that its errors show even if nothing reads it.
+    Compile the query once, so that its errors appear even if nothing reads the view.
     """
     if statement.name in context.catalog.views and statement.replace:
         if context.catalog.views[statement.name].temporary != statement.temporary:
@@ -274,14 +283,14 @@ def declare_view(context: Context, statement: CreateView) -> bool:
 
 
 def _try_view(context: Context, view: CreateView) -> None:
-    """Compile the query of a view, from which the view itself is out of reach; SqlError for what is wrong with it."""
+    """Compile the query of a view. Raise SqlError for an error in it, or for a reference to the view itself."""
     before = context.catalog.views.pop(view.name, None)
     context.taken = set()
     try:
         with context.on_trial():
-            known = dict(context.dynamic)
+            dynamic = dict(context.dynamic)
             relation = build_view(context, view)
-            if context.dynamic == known:
+            if context.dynamic == dynamic:
                 within = frozenset((view.name, *context.taken))
                 unsure = context.source.problems.unsure
                 context.tried[view.name] = Tried(view=view, relation=relation, within=within, unsure=unsure)
@@ -297,16 +306,17 @@ def _try_view(context: Context, view: CreateView) -> None:
 
 
 def drop(context: Context, statement: Drop) -> bool:
-    """Remove a table or view, False if IF EXISTS found none; SqlError if it is none, or of another kind.
+    """Remove a table, view or function. Return False if it does not exist and IF EXISTS is set.
 
-    As in Flink, views that read it stay, and fail when they are used.
+    Raise SqlError if it does not exist, or is of another kind. As in Flink, views that read it remain, and fail when
+    they are used.
     """
     catalog, name = context.catalog, statement.name
     if statement.kind == "FUNCTION":
         return _drop_function(context, statement)
     kinds: dict[str, Mapping[str, TableEntry | CreateView]] = {"TABLE": catalog.tables, "VIEW": catalog.views}
     if name not in kinds[statement.kind]:
-        other = next((kind for kind, found in kinds.items() if name in found), None)
+        other = next((kind for kind, declared in kinds.items() if name in declared), None)
         if other is not None:
             message, advice = f"'{name}' is a {other.lower()}", f"write DROP {other} {name}"
             raise context.source.error(message, statement.offset, advice)
@@ -344,7 +354,7 @@ def _refuse_kind(context: Context, kind: str, name: str, offset: int, *, tempora
 
 
 def give_table(context: Context, name: str, table: Table) -> None:
-    """Add a ``table`` that no statement declares; one that does so takes its place."""
+    """Add a ``table`` that no statement declares. A statement may still declare the name, and replaces the table."""
     fields = tuple(context.field(column.name, parse_type(column.type)) for column in table.columns)
     context.catalog.given.add(name)
     context.catalog.tables[name] = TableEntry(
@@ -388,10 +398,10 @@ def _check_watermark(context: Context, column: str, types: Mapping[str, DataType
         raise context.source.error(
             f"WATERMARK FOR unknown column '{column}'", offset, did_you_mean(column, types, what="columns")
         )
-    found = types[column]
-    if found.root not in ("TIMESTAMP", "TIMESTAMP_LTZ"):
+    data_type = types[column]
+    if data_type.root not in ("TIMESTAMP", "TIMESTAMP_LTZ"):
         raise context.source.error(
-            f"WATERMARK needs a TIMESTAMP column, '{column}' is {found.as_nullable()}",
+            f"WATERMARK needs a TIMESTAMP column, '{column}' is {data_type.as_nullable()}",
             offset,
             "use a TIMESTAMP(3) column",
         )

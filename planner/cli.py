@@ -1,7 +1,7 @@
-"""``hintplan compile``: a SQL script to a plan, with warnings and errors shown in the text they are about.
+"""The command ``hintplan compile``. It compiles a SQL script to a plan, and prints warnings and errors.
 
-Owns the command's options and how findings look on a terminal. The exit code of an error is the affair of the command
-line's root.
+This module owns the command's options and the display of findings with their source text. The root of the command line
+maps errors to exit codes.
 
 >>> compile_command.name
 'compile'
@@ -55,7 +55,7 @@ def compile_command(
     drop_orphans: bool,
     allow_fact_edits: bool,
 ) -> int:
-    """Compile ``script`` and write the plan; findings go to standard error."""
+    """Compile ``script`` and write the plan. Findings go to standard error."""
     if keep_edits is None and (as_json or moves or drop_orphans or allow_fact_edits):
         raise click.UsageError("--json, --map, --drop-orphans and --allow-fact-edits go with --keep-edits")
     if overwrite and output is None:
@@ -63,16 +63,16 @@ def compile_command(
     file = _STDIN if script == "-" else script
     text = read_text(script, file)
     texts = init_texts(init)
-    from hintplan.planner.compile import compile_script  # sqlglot takes a while to load; --help does not need it
+    from hintplan.planner.compile import compile_script  # sqlglot loads slowly, and --help does not need it
 
     try:
-        done = compile_script(
+        compilation = compile_script(
             text, config, name=name, file=file, strict_hints=strict_hints, allow_modules=allow_modules, init=texts
         )
     except SqlError as error:
         shown = errors_rendered(error.diagnostics, lambda name: texts.get(name or "", text))
         raise click.ClickException(shown) from error
-    for line in findings_rendered(done.findings, lambda name: texts.get(name or "", text), verbose=verbose):
+    for line in findings_rendered(compilation.findings, lambda name: texts.get(name or "", text), verbose=verbose):
         say(line)
     missing = keep_edits is not None and not os.path.exists(keep_edits)
     if missing and keep_edits != output:
@@ -81,7 +81,7 @@ def compile_command(
         refuse_overwrite(output)
     if keep_edits is not None and not missing:
         return write_rebased(
-            done.plan,
+            compilation.plan,
             keep_edits,
             output,
             moves=moves,
@@ -89,5 +89,5 @@ def compile_command(
             allow_fact_edits=allow_fact_edits,
             as_json=as_json,
         )
-    put_plan_bytes(dumps(done.plan), output)
+    put_plan_bytes(dumps(compilation.plan), output)
     return 0

@@ -1,4 +1,4 @@
-"""From a script to a plan: a session is fed the script, and all its INSERTs become one plan.
+"""Compiles a script to a plan: feeds the script to a session, and combines all its INSERTs into one plan.
 
 >>> script = '''
 ... CREATE TABLE t (a INT) WITH ('connector' = 'datagen');
@@ -69,16 +69,22 @@ def compile_sql(
     tables: Mapping[str, Any] | None = None,
     on_warning: Callable[[Diagnostic], None] | None = None,
 ) -> Plan:
-    """Compile a SQL script to a plan; SqlError, with file, line and column, for everything wrong or unsupported.
+    """Compile a SQL script to a plan.
 
-    ``config`` overrides the script's SET. ``name`` is used if the script does not set ``pipeline.name``; else the
-    stem of ``file``, else the names of the sinks. ``on_warning`` gets every warning and note; with ``strict_hints``
-    a hint that does not do what it says is an error. CREATE FUNCTION loads classes from ``allow_modules``; functions
-    may be declared by ``functions`` too, by name: a class, or ``module.Class``. ``init`` are texts of init files, by
-    their names, which come before the script. ``tables`` are DataFrames, by name: a table that the script reads and
-    does not declare has the columns of the DataFrame, and :func:`hintplan.execute` is handed the rows.
+    Raise SqlError, with file, line and column, for any error or unsupported construct.
+
+    - ``config`` overrides the script's SET.
+    - ``name`` is the plan's name, unless the script sets ``pipeline.name``. The default is the stem of ``file``, or the
+      names of the sinks.
+    - ``strict_hints`` makes a hint without its intended effect an error.
+    - ``allow_modules`` are the modules from which CREATE FUNCTION may load classes.
+    - ``functions`` are declared by name. Each is a class, or ``module.Class``.
+    - ``init`` has the texts of init files, by file name. They precede the script.
+    - ``tables`` has DataFrames, by name. A table that the script reads and does not declare gets the columns of its
+      DataFrame. Pass the rows to :func:`hintplan.execute`.
+    - ``on_warning`` receives every warning and note.
     """
-    done = compile_script(
+    compilation = compile_script(
         text,
         config,
         name=name,
@@ -90,9 +96,9 @@ def compile_sql(
         tables=tables,
     )
     if on_warning is not None:
-        for finding in done.findings:
+        for finding in compilation.findings:
             on_warning(finding.diagnostic)
-    return done.plan
+    return compilation.plan
 
 
 def compile_script(
@@ -107,38 +113,41 @@ def compile_script(
     init: Mapping[str, str] | None = None,
     tables: Mapping[str, Any] | None = None,
 ) -> Compilation:
-    """Like :func:`compile_sql`, with the account of all hints and the severity of each finding."""
+    """Compile like :func:`compile_sql`, and return also the outcome of all hints and the severity of each finding."""
     session = Session.open(
         config, file=file, strict_hints=strict_hints, allow_modules=allow_modules, functions=functions
     )
     try:
-        done = _compiled(session, text, name, init or {}, tables or {})
-        _refuse_idle(session, done.plan)
+        compilation = _compiled(session, text, name, init or {}, tables or {})
+        _refuse_idle(session, compilation.plan)
     except SqlError as error:
         error.texts = dict([(session.source.file, text), *session.source.texts().items()])
         raise
-    return done
+    return compilation
 
 
 def _compiled(
     session: Session, text: str, name: str | None, init: Mapping[str, str], frames: Mapping[str, Any]
 ) -> Compilation:
-    """What the script is compiled to; SqlError with all that is wrong in it."""
+    """Return the compiled script. Raise SqlError with all its errors."""
     try:
         with deep_recursion():
             _give(session, frames)
             read_init_files(session, init)
-            done = _compile(session, text, name)
+            compilation = _compile(session, text, name)
     except RecursionError:
         session.source.raise_problems(too_deep(session))
     except SqlError as error:
         session.source.raise_problems(error)
     session.source.raise_problems()
-    return done
+    return compilation
 
 
 def _give(session: Session, frames: Mapping[str, Any]) -> None:
-    """Add a table for each of ``frames``, with its columns; SqlError for one that no table can have."""
+    """Add a table with the columns of each DataFrame in ``frames``.
+
+    Raise SqlError if a table cannot have its columns.
+    """
     for name, frame in frames.items():
         try:
             columns = table_columns(schema_json(frame))
@@ -150,7 +159,7 @@ def _give(session: Session, frames: Mapping[str, Any]) -> None:
 
 
 def _refuse_idle(session: Session, plan: Plan) -> None:
-    """SqlError for a DataFrame that no INSERT reads."""
+    """Raise SqlError for a DataFrame that no INSERT reads."""
     for name in sorted(session.context.catalog.given - {scan.table for scan in plan.scans}):
         raise SqlError(
             f"no INSERT reads a table '{name}', of which there is a DataFrame",
@@ -162,7 +171,7 @@ def _refuse_idle(session: Session, plan: Plan) -> None:
 def _compile(session: Session, text: str, name: str | None) -> Compilation:
     source = session.source
     job: Job | None = None
-    said: list[SetOption] = []
+    set_statements: list[SetOption] = []
     empty = True
     source.spend("characters", len(source.text) + len(text), source.begin)
     for unit in session.feed(text):
@@ -180,7 +189,7 @@ def _compile(session: Session, text: str, name: str | None) -> Compilation:
             else:
                 _declare(session, statement, compiled=job is not None)
                 if isinstance(statement, SetOption):
-                    said.append(statement)
+                    set_statements.append(statement)
             session.check_options(unit)
     _refuse_incomplete(session)
     if source.problems.found or source.problems.doubts:
@@ -189,8 +198,8 @@ def _compile(session: Session, text: str, name: str | None) -> Compilation:
         message = "the script is empty" if empty else "the script has no INSERT INTO"
         advice = "write INSERT INTO <sink table> SELECT ...: a plan needs a sink"
         raise source.error(message, max(len(source.text.rstrip()), source.begin), advice)
-    _warn_of_idle_settings(session, said, job)
-    _warn_of_idle_cached(session, said, job)
+    _warn_of_idle_settings(session, set_statements, job)
+    _warn_of_idle_cached(session, set_statements, job)
     file = os.path.basename(source.file) if source.file and not source.file.startswith("<") else None
     if name is None and file is not None:
         name = os.path.splitext(file)[0]
@@ -210,7 +219,10 @@ def _declare(session: Session, statement: Statement, *, compiled: bool) -> None:
 
 
 def _refuse_incomplete(session: Session) -> None:
-    """Take down that a table of the script lacks an option, if neither LIKE took it over nor a hint completes it."""
+    """Record an error for each table of the script that lacks an option.
+
+    Ignore tables that LIKE copies or that a hint completes.
+    """
     catalog = session.context.catalog
     for name, entry in catalog.tables.items():
         if entry.missing is not None and name not in catalog.bases and entry.offset >= session.source.begin:
@@ -218,7 +230,10 @@ def _refuse_incomplete(session: Session) -> None:
 
 
 def _warn_of_idle_settings(session: Session, said: list[SetOption], job: Job) -> None:
-    """Settings of operators that none of the job heeds: there is none, or each says otherwise."""
+    """Warn of each SET for operators that has no effect.
+
+    The job has no such operator, or a stronger layer overrides the value in all of them.
+    """
     mode: Mode = "batch" if session.context.batch else "streaming"
     plan = with_config_layers(Plan(name="", mode=mode, config=session.context.config, operators=job.operators))
     heeded = {
@@ -242,7 +257,7 @@ def _warn_of_idle_settings(session: Session, said: list[SetOption], job: Job) ->
 
 
 def _called(job: Job, operator: Operator) -> str:
-    """What a message calls the operator."""
+    """Return the operator's name for messages."""
     kind = kind_of(operator)
     if kind.asks is not None and (functions := functions_of(operator)):
         return f"{CALL_KINDS.get(job.kind_of(functions[0])) or ''} function"
@@ -250,7 +265,7 @@ def _called(job: Job, operator: Operator) -> str:
 
 
 def _warn_of_idle_cached(session: Session, said: list[SetOption], job: Job) -> None:
-    """Settings of cached results that no operator heeds, and statements for what no INSERT reads."""
+    """Warn of settings for cached results that no operator uses, and of CACHE TABLE if no INSERT reads the table."""
     context = session.context
     mode: Mode = "batch" if context.batch else "streaming"
     plan = with_config_layers(Plan(name="", mode=mode, config=context.config, operators=job.operators))
@@ -259,7 +274,7 @@ def _warn_of_idle_cached(session: Session, said: list[SetOption], job: Job) -> N
     heeded = {name for origin in origins for name in origin.get("config", {})}
     for statement in said:
         for name, spec in CACHED.settings.items():
-            # False says what is the case anyway, or was said over this statement, with -c.
+            # 'false' is the default, or -c overrides this statement.
             is_off = name == ENABLED and context.config.get(statement.key) == "false"
             if statement.key == spec.config and name not in heeded and not is_off:
                 reason = "no result of this job is read more than once" if name == ENABLED else "no result is cached"

@@ -1,6 +1,6 @@
-"""What all parts of a compilation share: the text, the tables and views, the hints, warnings, and a supply of fields.
+"""The shared data of a compilation: text, tables, views, hints, warnings, and a supply of fields.
 
-One object per compilation; nothing here outlives it.
+Each compilation has one object of its own.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ from hintplan.plans.settings.setting import Value
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComputedColumn:
-    """A computed column: ``expr`` over the others, and the user's ``functions`` that it was declared with."""
+    """A computed column, whose ``expr`` reads the other columns.
+
+    ``functions`` are the declarations of its user-defined functions at the time of its own declaration.
+    """
 
     name: str
     expr: Expr
@@ -35,11 +38,11 @@ class ComputedColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableEntry:
-    """A declared table: its plan form, the fields of the columns that it reads, and what its computed ones compute.
+    """A declared table: its plan form, the fields of the columns that a scan reads, and its computed columns.
 
-    ``declaration`` is what LIKE and ALTER go by; None for a table that no statement declared. ``missing`` is the error
-    for whoever reads or writes the table, which lacks options: LIKE may add them. A table that is ``unsure`` has wrong
-    options, so that nobody knows what its connector would do.
+    ``declaration`` is the statement for LIKE and ALTER, or None for a table that no statement declared. ``missing`` is
+    the error about missing options, raised where the table is read or written; LIKE may still add them. An ``unsure``
+    table has wrong options, so the properties of its connector are unknown.
     """
 
     table: Table
@@ -54,14 +57,17 @@ class TableEntry:
 
     @property
     def written(self) -> tuple[Field, ...]:
-        """The fields of the columns that a sink writes."""
+        """Return the fields of the columns that a sink writes."""
         names = {column.name for column in written_columns(self.table)}
-        return tuple(field for field in self.fields if field.name in names)
+        return tuple(own_field for own_field in self.fields if own_field.name in names)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DynamicTable:
-    """The ``declared`` table called ``name`` with the options of a hint; ``places`` are keys and where they stand."""
+    """The ``declared`` table ``name`` with the options of an OPTIONS hint.
+
+    ``places`` has the keys of the hint and their offsets.
+    """
 
     name: str
     declared: TableEntry
@@ -71,7 +77,7 @@ class DynamicTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CachedTable:
-    """What CACHE TABLE or UNCACHE TABLE said last of a table or view, and where."""
+    """The settings of the last CACHE TABLE or UNCACHE TABLE for a table or view, and their offsets."""
 
     settings: Mapping[str, Value]
     places: Mapping[str, int]
@@ -79,7 +85,7 @@ class CachedTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionEntry:
-    """A declared function: its plan form, and the types of its arguments and of its columns."""
+    """A declared function: its plan form, and the types of its arguments and columns."""
 
     function: Function
     offset: int
@@ -89,12 +95,12 @@ class FunctionEntry:
 
     @property
     def is_scalar(self) -> bool:
-        """Whether a call gives one value for each row."""
+        """Return True if a call returns one value per row."""
         return self.function.kind in ("scalar", "async-scalar")
 
     @property
     def is_aggregate(self) -> bool:
-        """Whether a call gives one value for a group of rows."""
+        """Return True if a call returns one value per group."""
         return self.function.kind == "aggregate"
 
 
@@ -112,7 +118,7 @@ _BUILT_IN: Mapping[str, FunctionEntry] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassAccess:
-    """Where classes of functions may come from: ``modules`` that are allowed, looked for in ``directories`` too."""
+    """The allowed ``modules`` for classes of functions, and additional ``directories`` to search."""
 
     modules: tuple[str, ...] = ()
     directories: tuple[str, ...] = ()
@@ -120,11 +126,11 @@ class ClassAccess:
 
 @dataclass(slots=True)
 class Catalog:
-    """Tables and views by name, in the order of declaration, one namespace; some of them are read as cached results.
+    """Tables and views by name, in the order of declaration. They share a namespace; some are read as cached results.
 
-    Functions have a namespace of their own, and names in lower case. ``bases`` are tables that LIKE took over or
-    a hint completed; ``given`` are those that no statement has declared, which one may still do, and ``failed`` the
-    names of tables, views and functions whose declarations have errors.
+    Functions have a namespace of their own, with names in lower case. ``bases`` are tables that LIKE copied or a hint
+    completed. ``given`` are tables that no statement has declared yet. ``failed`` are the names of tables, views and
+    functions with errors in their declarations.
     """
 
     tables: dict[str, TableEntry] = field(default_factory=dict)
@@ -139,12 +145,12 @@ class Catalog:
         return (*self.tables, *self.views)
 
     def function(self, name: str) -> FunctionEntry:
-        """The declared function ``name``, or the built-in one that a plan calls like one."""
-        found = built_in(name)
-        return self.functions[name] if found is None else _BUILT_IN[found.class_name]
+        """Return the declared function ``name``, or the built-in function that plans call like a declared one."""
+        declared = built_in(name)
+        return self.functions[name] if declared is None else _BUILT_IN[declared.class_name]
 
     def copy(self) -> Catalog:
-        """What the catalog holds now, which later declarations do not change."""
+        """Return a snapshot that later declarations do not change."""
         return Catalog(
             tables=dict(self.tables),
             views=dict(self.views),
@@ -158,7 +164,7 @@ class Catalog:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cte:
-    """A common table expression and the environment its query sees."""
+    """A common table expression and the environment of its query."""
 
     query: exp.Query
     columns: tuple[str, ...]
@@ -167,9 +173,10 @@ class Cte:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
-    """What a query block inherits: the CTEs in reach, the block's name, and whether a UNION removes its duplicates.
+    """The context that a query block inherits: the visible CTEs and the block's name.
 
-    ``readings`` are the views and CTEs that the block is in, from the outside in, and where each of them is read.
+    ``set_operation`` is the set operation around the block, and empty for UNION ALL or none. ``readings`` are the views
+    and CTEs around the block, outermost first, with the offset at which each is read.
     """
 
     block: str
@@ -180,9 +187,9 @@ class Environment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
-    """The ``relation`` of a view that was compiled when it was declared; it holds those of the views ``within``.
+    """The ``relation`` of a view, compiled at its declaration. It includes the relations of the views ``within``.
 
-    It is ``unsure`` if a table that it reads is.
+    It is ``unsure`` if a table that it reads is unsure.
     """
 
     view: CreateView
@@ -193,16 +200,19 @@ class Tried:
 
 @dataclass(slots=True)
 class Context:
-    """One compilation. ``text`` is the source with comments and hints blanked out; ``used_ctes`` are places of CTEs.
+    """The state of one compilation.
 
-    ``config`` is the configuration of the job, as it stands in the plan; ``compiler`` what else is set, that decides
-    which operators there are; ``batch`` its mode.
-    ``blocks`` is the number of blocks of queries that were parsed, and ``blocks_read`` are those that were compiled.
-    ``place`` is where the statement begins, ``view`` the view or CTE whose query is being compiled.
-    ``shared_views`` are read in several places and computed once for all of them, each with the columns that these
-    read, or None for all; ``view_reads`` are the columns that have been read of them. ``dynamic`` are the tables of the
-    job with options of hints, by what the plan calls them. ``tried`` are views as they were compiled when declared, and
-    ``taken`` those that the declaration in work holds already; None unless a view is being declared.
+    - ``text`` is the source with comments and hints blanked out.
+    - ``config`` is the job's configuration in the plan. ``compiler`` has the settings that only affect which operators
+      the plan has. ``batch`` is the mode.
+    - ``used_ctes`` has the offsets of the CTEs that were read.
+    - ``blocks`` is the number of query blocks that were parsed. ``blocks_read`` are the blocks that were compiled.
+    - ``place`` is the offset of the current statement, ``view`` the view or CTE that is being compiled.
+    - ``shared_views`` are views that several places read and that are computed once. The value has the columns that
+      these places read, or None for all. ``view_reads`` collects the columns read so far.
+    - ``dynamic`` has the job's tables with options of hints, by their names in the plan.
+    - ``tried`` has the views as compiled at their declaration.
+    - ``taken`` has the views inside the declaration that is being compiled, or is None outside a view declaration.
     """
 
     source: Source
@@ -228,7 +238,7 @@ class Context:
 
     @contextmanager
     def on_trial(self) -> Iterator[None]:
-        """Compile something only to see whether it is right: its findings and its hints do not count."""
+        """Compile in the ``with`` block for validation only. Discard its findings and its use of hints."""
         report, ledger, dynamic = self.report, self.ledger, self.dynamic
         self.dynamic = dict(dynamic)
         self.report, self.ledger = Report(source=self.source), Ledger(ledger.hints, at_tables=ledger.at_tables)
@@ -238,30 +248,30 @@ class Context:
             self.report, self.ledger, self.dynamic = report, ledger, dynamic
 
     def take_tried(self, view: CreateView) -> Relation | None:
-        """Return the relation of ``view`` from when it was declared; None if it cannot stand for the view here.
+        """Return the relation of ``view`` from its declaration, or None if it cannot be reused here.
 
-        Only the declaration of another view takes it, which is discarded. As fields are unique within a relation, it
-        can stand in one place only.
+        Only the declaration of another view reuses it, because that result is discarded. The fields of a relation are
+        unique, so one declaration can include it only once.
         """
-        found = self.tried.get(view.name)
-        if self.taken is None or found is None or found.view is not view or self.taken & found.within:
+        tried = self.tried.get(view.name)
+        if self.taken is None or tried is None or tried.view is not view or self.taken & tried.within:
             return None
-        self.taken |= found.within
-        self.source.problems.unsure |= found.unsure
-        return found.relation
+        self.taken |= tried.within
+        self.source.problems.unsure |= tried.unsure
+        return tried.relation
 
     def table(self, name: str) -> TableEntry:
-        """The table that a relation calls ``name``."""
-        found = self.dynamic.get(name)
-        return self.catalog.tables[name] if found is None else found.entry
+        """Return the table that a relation refers to as ``name``."""
+        dynamic = self.dynamic.get(name)
+        return self.catalog.tables[name] if dynamic is None else dynamic.entry
 
     def plan_tables(self) -> dict[str, Table]:
-        """All tables in their plan form, by the names that relations have for them."""
+        """Return all tables in their plan form, by the names that relations use."""
         return {name: self.table(name).table for name in (*self.catalog.tables, *self.dynamic)}
 
     @contextmanager
     def within_view(self, name: str) -> Iterator[None]:
-        """Compile the query of the view or CTE ``name``."""
+        """Compile the query of the view or CTE ``name`` in the ``with`` block."""
         around, self.view = self.view, name
         try:
             yield
@@ -269,17 +279,20 @@ class Context:
             self.view = around
 
     def count_operator(self) -> None:
-        """Stop before views and CTEs that read each other twice have multiplied beyond reason."""
+        """Count an operator against the budget.
+
+        Nested views and CTEs that are read twice multiply the operators of a query.
+        """
         self.source.spend("operators", 1, self.place)
 
     def field(self, name: str, data_type: DataType) -> Field:
-        """A new field, different from all others."""
+        """Return a new, unique field."""
         self._fields += 1
         self.source.spend("columns", 1, self.place)
         return Field(id=self._fields, name=name, type=data_type.as_nullable())
 
     def field_for(self, expression: Expr, name: str) -> Field:
-        """The field of ``expression`` under ``name``: its own if it is a column of that name, else a new one."""
+        """Return the field of ``expression`` as ``name``: its own if it is a column of that name, else a new one."""
         if isinstance(expression, Ref) and expression.field.name == name:
             return expression.field
         return self.field(name, expression.type)

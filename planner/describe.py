@@ -1,4 +1,4 @@
-"""SHOW and DESCRIBE: what the catalog of a session holds, as rows and as the statements that would declare it.
+"""SHOW and DESCRIBE: the contents of a session's catalog, as rows and as the statements that declare them.
 
 >>> sql_like("a%") .fullmatch("abc") is not None
 True
@@ -26,7 +26,7 @@ _DESCRIBED = ("name", "type", "null", "key", "extras", "watermark")
 
 
 def listed(context: Context, statement: Show) -> ShowRows:
-    """The names that SHOW TABLES, VIEWS or FUNCTIONS lists, sorted; views are tables too."""
+    """Return the sorted names for SHOW TABLES, VIEWS or FUNCTIONS. Tables include views."""
     catalog = context.catalog
     names = {
         "TABLES": ("table name", catalog.names()),
@@ -34,37 +34,40 @@ def listed(context: Context, statement: Show) -> ShowRows:
         "FUNCTIONS": ("function name", (*known_functions(), *NAMES, *catalog.functions)),
         "USER FUNCTIONS": ("function name", tuple(catalog.functions)),
     }
-    heading, found = names[statement.what]
+    heading, matches = names[statement.what]
     if statement.like is not None:
-        # Names of functions are the same in any case.
+        # Names of functions are case-insensitive.
         pattern = sql_like(statement.like, re.IGNORECASE if "FUNCTIONS" in statement.what else 0)
-        found = tuple(name for name in found if (pattern.fullmatch(name) is None) == statement.negated)
-    return ShowRows(columns=(heading,), rows=tuple((name,) for name in sorted(set(found))))
+        matches = tuple(name for name in matches if (pattern.fullmatch(name) is None) == statement.negated)
+    return ShowRows(columns=(heading,), rows=tuple((name,) for name in sorted(set(matches))))
 
 
 def known_names(session: Session) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
-    """The columns of each table and view, as far as the view still makes sense, and the names of functions."""
+    """Return the columns of each table and view, and the names of functions.
+
+    A view that no longer compiles has no columns.
+    """
     context = session.context
-    found = {name: tuple(c.name for c in entry.table.columns) for name, entry in context.catalog.tables.items()}
+    columns = {name: tuple(c.name for c in entry.table.columns) for name, entry in context.catalog.tables.items()}
     for name, view in context.catalog.views.items():
         try:
             with context.on_trial():
-                found[name] = tuple(f.name for f in build_view(context, view).fields)
+                columns[name] = tuple(f.name for f in build_view(context, view).fields)
         except SqlError:
-            found[name] = ()
+            columns[name] = ()
     context.source.problems = Problems()
-    return found, (*known_functions(), *NAMES)
+    return columns, (*known_functions(), *NAMES)
 
 
 def sql_like(pattern: str, flags: int = 0) -> re.Pattern[str]:
-    """A LIKE pattern as a regular expression: ``%`` is any text, ``_`` any character, a backslash escapes."""
+    """Return a LIKE pattern as a regular expression: ``%`` is any text, ``_`` any character, a backslash escapes."""
     parts = re.findall(r"\\.|.", pattern, re.DOTALL)
     words = {"%": ".*", "_": "."}
     return re.compile("".join(words.get(part) or re.escape(part[-1]) for part in parts), re.DOTALL | flags)
 
 
 def described(context: Context, statement: Describe) -> ShowRows:
-    """The columns of a table or view, as Flink describes them."""
+    """Return the columns of a table or view, in the format of Flink's DESCRIBE."""
     name = statement.name
     if name in context.catalog.tables:
         return ShowRows(columns=_DESCRIBED, rows=_table_rows(context.catalog.tables[name]))
@@ -73,8 +76,8 @@ def described(context: Context, statement: Describe) -> ShowRows:
             fields = build_view(context, context.catalog.views[name]).fields
         rows = tuple((f.name, str(f.type.as_nullable()), "TRUE", None, None, None) for f in fields)
         return ShowRows(columns=_DESCRIBED, rows=rows)
-    known = context.catalog.names()
-    advice = did_you_mean(name, known, what="declared")
+    declared = context.catalog.names()
+    advice = did_you_mean(name, declared, what="declared")
     raise context.source.error(f"there is no table or view '{name}'", statement.offset, advice)
 
 
@@ -96,7 +99,10 @@ def _table_rows(entry: TableEntry) -> tuple[tuple[str | None, ...], ...]:
 
 
 def shown_table(context: Context, statement: Show) -> ShowText:
-    """The CREATE TABLE that declares a table; SqlError if it is a view, or not there."""
+    """Return the CREATE TABLE statement of a table.
+
+    Raise SqlError for a view or an unknown name.
+    """
     entry = context.catalog.tables.get(statement.name)
     if entry is None:
         raise _missing(context, statement, "view", tuple(context.catalog.views), tuple(context.catalog.tables))
@@ -116,7 +122,10 @@ def shown_table(context: Context, statement: Show) -> ShowText:
 
 
 def shown_view(context: Context, statement: Show) -> ShowText:
-    """The CREATE VIEW that declares a view, its query as it was written; SqlError if it is a table, or not there."""
+    """Return the CREATE VIEW statement of a view, with its original query.
+
+    Raise SqlError for a table or an unknown name.
+    """
     view = context.catalog.views.get(statement.name)
     if view is None:
         raise _missing(context, statement, "table", tuple(context.catalog.tables), tuple(context.catalog.views))
@@ -127,7 +136,7 @@ def shown_view(context: Context, statement: Show) -> ShowText:
 
 
 def _written(source: Source, start: int, end: int) -> str:
-    # The end of a quoted token is that of what stands between the quotes.
+    # The end of a quoted token excludes the closing quote.
     closing = source.text[end : end + 1]
     return source.text[start : end + (closing in ("'", "`") and bool(closing))]
 
@@ -145,12 +154,12 @@ def _missing(
 
 def _column(column: TableColumn) -> str:
     comment = "" if column.comment is None else f" COMMENT {_text(column.comment)}"
-    what = " ".join(part for part in ("" if column.expression else column.type, _extras(column)) if part)
-    return f"{_name(column.name)} {what}{comment}"
+    declaration = " ".join(part for part in ("" if column.expression else column.type, _extras(column)) if part)
+    return f"{_name(column.name)} {declaration}{comment}"
 
 
 def _extras(column: TableColumn) -> str:
-    """What makes a column another one than a physical one, as it is declared."""
+    """Return the part of a column's declaration that makes it a computed or METADATA column, else an empty text."""
     if column.metadata is None:
         return "" if column.expression is None else f"AS {column.expression}"
     key = "" if column.metadata == column.name else f" FROM {_text(column.metadata)}"

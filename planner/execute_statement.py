@@ -1,9 +1,9 @@
-"""One statement of a session: what it changes there, and what it asks the client to do.
+"""Executes one statement of a session: changes the session, and returns the action for the client.
 
 >>> session = Session.open()
 >>> unit = next(session.feed("CREATE TABLE t (a INT) WITH ('connector' = 'print');"))
->>> execute_statement(session, unit).action
-Told(text='table t created')
+>>> execute_statement(session, unit).action.text
+'table t created'
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from hintplan.plans.settings.cached import ENABLED
 
 
 def execute_statement(session: Session, unit: Unit) -> Performed:
-    """Do what ``unit`` says in ``session``; SqlError, and nothing has changed, if it is wrong or unsupported."""
+    """Execute ``unit`` in ``session``. Raise SqlError, and change nothing, if it is wrong or unsupported."""
     session.begin_report()
     session.source.problems = Problems()
     catalog = session.context.catalog.copy()
@@ -149,33 +149,37 @@ def _configured(session: Session, statement: SetOption | ResetOption) -> Action:
     if isinstance(statement, SetOption) and not statement.key:
         values = session.configuration.values
         return actions.ShowRows(columns=("key", "value"), rows=tuple(values.items()))
-    done = session.apply(statement)
+    has_effect = session.apply(statement)
     if statement.key is None:
         return actions.Told(text="configuration reset")
-    if not done:
+    if not has_effect:
         return actions.Told(text=f"{statement.key} means nothing here, and stays as it is")
     return actions.Told(text=_setting(session, statement.key))
 
 
 def _created(session: Session, statement: CreateTable | CreateView | CreateFunction, what: str) -> Action:
-    done = "created" if session.apply(statement) else "is there already, and stays"
-    return actions.Told(text=f"{what} {statement.name} {done}")
+    outcome = "created" if session.apply(statement) else "is there already, and stays"
+    return actions.Told(text=f"{what} {statement.name} {outcome}")
 
 
 def _altered(session: Session, statement: AlterTable | AlterView, what: str) -> Action:
-    done = session.apply(statement)
-    return actions.Told(text=f"{what} {statement.name} altered" if done else f"there is no {what} {statement.name}")
+    is_altered = session.apply(statement)
+    return actions.Told(
+        text=f"{what} {statement.name} altered" if is_altered else f"there is no {what} {statement.name}"
+    )
 
 
 def _dropped(session: Session, statement: Drop) -> Action:
-    what, done = statement.kind.lower(), session.apply(statement)
-    return actions.Told(text=f"{what} {statement.name} dropped" if done else f"there is no {what} {statement.name}")
+    kind, is_dropped = statement.kind.lower(), session.apply(statement)
+    return actions.Told(
+        text=f"{kind} {statement.name} dropped" if is_dropped else f"there is no {kind} {statement.name}"
+    )
 
 
 def _cached(session: Session, unit: Unit, statement: CacheTable) -> Action:
-    done = session.apply(statement)
+    is_changed = session.apply(statement)
     text = f"{statement.name} is cached from here on"
-    if statement.lazy or not done:
+    if statement.lazy or not is_changed:
         return actions.Told(text=text)
     report = session.context.report
     session.begin_report()
@@ -185,10 +189,10 @@ def _cached(session: Session, unit: Unit, statement: CacheTable) -> Action:
 
 
 def _uncached(session: Session, unit: Unit, statement: UncacheTable) -> Action:
-    known = session.context.catalog.cached.get(statement.name)
+    previous = session.context.catalog.cached.get(statement.name)
     read = None
-    if known is not None and known.settings[ENABLED]:
-        # What is cached is what reading all of it would read.
+    if previous is not None and previous.settings[ENABLED]:
+        # The cached result is identified by the plan that reads all of it.
         read = _reading(session, unit, statement.name, statement.offset)
         session.begin_report()
     text = f"{statement.name} is not cached from here on"
@@ -198,7 +202,7 @@ def _uncached(session: Session, unit: Unit, statement: UncacheTable) -> Action:
 
 
 def _reading(session: Session, unit: Unit, name: str, place: int) -> Plan:
-    """The plan of ``SELECT * FROM name``."""
+    """Return the plan of ``SELECT * FROM name``."""
     words = ((TokenType.SELECT, "SELECT"), (TokenType.STAR, "*"), (TokenType.FROM, "FROM"))
     tokens = [Token(kind, text, 1, 1, place, place) for kind, text in words]
     tokens.append(Token(TokenType.IDENTIFIER, name, 1, 1, place, place))

@@ -1,4 +1,4 @@
-"""Operator ids: derived from the names in the query, so that unrelated changes to a script rename nothing.
+"""Operator ids: derived from the names in the query, so unrelated changes to a script rename no operator.
 
 >>> supply = IdSupply()
 >>> supply.take("join", ("o", "Order Lines"), "result"), supply.take("join", ("o", "Order Lines"), "result")
@@ -14,7 +14,7 @@ _MAX_LENGTH = 64
 
 
 class IdSupply:
-    """Hands out each id once: the plain name first, then with the block's name, then numbered in query order."""
+    """Creates unique ids: the plain name, then the name with its block, then numbers in the order of the query."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
@@ -24,11 +24,11 @@ class IdSupply:
         plain = "_".join((kind, *map(_clean, names)))
         inside = f"{plain}_in_{_clean(block)}"
         number = self._next.get((plain, inside), 0)
-        while (found := _shortened((plain, inside)[number] if number < 2 else f"{inside}_{number}")) in self._taken:
+        while (candidate := _shortened((plain, inside)[number] if number < 2 else f"{inside}_{number}")) in self._taken:
             number += 1
         self._next[plain, inside] = number + 1
-        self._taken.add(found)
-        return found
+        self._taken.add(candidate)
+        return candidate
 
 
 def _clean(name: str) -> str:

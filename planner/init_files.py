@@ -1,7 +1,7 @@
-"""Init files: declarations and settings that several scripts share, read before the first statement of a script.
+"""Init files: declarations and settings that several scripts share. The compiler reads them before a script.
 
-Owns what may stand in them, as Flink's SQL client has it after ``-i``. Where they are found is the affair of the
-commands: here are texts by the names of their files.
+This module decides which statements an init file may contain, like ``-i`` of Flink's SQL client. The commands find the
+files; this module receives their texts, by file name.
 
 >>> session = Session.open()
 >>> read_init_files(session, {"tables.sql": "CREATE TABLE t (a INT) WITH ('connector' = 'print')"})
@@ -22,11 +22,11 @@ _ELSEWHERE = "write it in a script that is compiled with this file: --init is fo
 
 
 def read_init_files(session: Session, files: Mapping[str, str]) -> None:
-    """Read ``files`` in their order, before anything else; whatever is wrong is taken down, with file and place."""
+    """Read ``files`` in order, before any other text. Record all errors, with file and position."""
     for file, text in files.items():
         classes = session.context.classes
-        found = tuple(dict.fromkeys((*classes.directories, *directories_of(file))))
-        session.context.classes = replace(classes, directories=found)
+        directories = tuple(dict.fromkeys((*classes.directories, *directories_of(file))))
+        session.context.classes = replace(classes, directories=directories)
         try:
             for unit in session.include(file, text):
                 with session.attempt(unit):
@@ -47,7 +47,7 @@ def _read(session: Session, unit: Unit) -> None:
 
 
 def _called(statement: Statement) -> str:
-    """The words of a statement, as a message has them."""
+    """Return the name of a statement for messages."""
     if isinstance(statement, CreateTable):
         return "CREATE TABLE ... AS"
     if isinstance(statement, SetOption):

@@ -1,7 +1,7 @@
-"""A job: the INSERTs that become one plan, each compiled as the session stands at its statement.
+"""A job: the INSERTs that become one plan. Each is compiled with the state of the session at its statement.
 
-Owns the plan's operators, the account of hints, and the findings. What the statements mean for the session is
-:mod:`hintplan.planner.session`'s business.
+This module owns the plan's operators, the outcomes of hints, and the findings. :mod:`hintplan.planner.session` owns the
+effects of statements on the session.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from hintplan.plans.text.findings import Finding
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compilation:
-    """A plan, what became of each hint key, what the user should know, and where each setting was asked for.
+    """A plan, the outcome of each hint key, the findings for the user, and the position of each setting.
 
-    ``source`` knows the files, lines and columns of offsets.
+    ``source`` maps offsets to files, lines and columns.
     """
 
     plan: Plan
@@ -51,7 +51,7 @@ class Compilation:
 
 
 class Job:
-    """Collects INSERTs; ``context`` must be the session's, and ``settings`` its configuration at this moment."""
+    """Collects INSERTs. ``context`` is the session's, and ``settings`` is its current configuration."""
 
     def __init__(self, context: Context, settings: Settings) -> None:
         self._context = context
@@ -74,11 +74,11 @@ class Job:
         return tuple(self._builder.operators)
 
     def kind_of(self, function: str) -> FunctionKind:
-        """The kind of a function that the job calls."""
+        """Return the kind of a function that the job calls."""
         return self._functions[function].function.kind
 
     def insert(self, statement: Insert) -> None:
-        """Compile an INSERT into the job; SqlError for everything wrong or unsupported."""
+        """Compile an INSERT into the job. Raise SqlError for any error or unsupported construct."""
         self._inserts.append((statement, self._context.catalog.copy()))
         problems = self._context.source.problems
         with problems.whole():
@@ -87,7 +87,7 @@ class Job:
             self._share_views()
 
     def _share_views(self) -> None:
-        """Compile all INSERTs again if some view turns out to be read in several places, so that these share it."""
+        """Compile all INSERTs again if several places read a view, so that they share its result."""
         context = self._context
         reads = Counter(name for name, _ in context.ledger.view_sites)
         shared = {name for name, number in reads.items() if number > 1} | context.shared_views.keys()
@@ -97,9 +97,9 @@ class Job:
         self._compile_again()
 
     def _narrow_views(self) -> None:
-        """Compile all INSERTs again until the views that they share have just the columns that some of them read.
+        """Compile all INSERTs again until each shared view has only the columns that are read.
 
-        What is read of a view within another is known when that has its columns.
+        The columns read from a nested view depend on the columns of the view around it, hence the repetition.
         """
         context = self._context
         for _ in range(len(context.shared_views) + 1):
@@ -110,7 +110,7 @@ class Job:
             self._compile_again()
 
     def _compile_again(self) -> None:
-        """Compile all INSERTs as the context stands now, each with the catalog that it had."""
+        """Compile all INSERTs with the current context, each with its original catalog."""
         context = self._context
         context.view_reads = {}
         self._start()
@@ -125,15 +125,15 @@ class Job:
     def _compile(self, statement: Insert) -> None:
         context = self._context
         context.place = statement.offset
-        found = build_insert(context, statement)
+        sink_input = build_insert(context, statement)
         overwrite = None if statement.overwrites is None else overwritten_of(context.table(statement.table).table)
-        lower_sink(self._builder, statement.table, *found, overwrite=overwrite)
+        lower_sink(self._builder, statement.table, *sink_input, overwrite=overwrite)
         self._sinks.append(statement.table)
         for operator in self._feeding(self._builder.operators[-1]):
             self._check_declared_once(operator, statement)
 
     def _check_declared_once(self, operator: Operator, statement: Insert) -> None:
-        """SqlError if another INSERT used another table or function of the name that ``operator`` uses."""
+        """Raise SqlError if another INSERT used a different table or function under a name that ``operator`` uses."""
         table = table_of(operator)
         if table is not None:
             entry = self._context.table(table)
@@ -152,7 +152,7 @@ class Job:
         )
 
     def select(self, statement: Select) -> None:
-        """Compile a query of its own, whose sink takes every change and has the columns of the query."""
+        """Compile a query without INSERT. Its sink has the columns of the query and accepts all changes."""
         context = self._context
         name, entry = result_table(context, statement)
         context.catalog.tables[name] = entry
@@ -171,7 +171,7 @@ class Job:
             del context.catalog.tables[name]
 
     def _feeding(self, sink: Operator) -> tuple[Operator, ...]:
-        """``sink``, and the operators that feed it."""
+        """Return ``sink`` and the operators upstream of it."""
         operators, places = self._builder.operators, self._builder.places
         reached, waiting = {sink.id}, [sink]
         while waiting:
@@ -181,10 +181,10 @@ class Job:
         return tuple(operators[place] for place in sorted(places[name] for name in reached))
 
     def finish(self, name: str | None, *, within: tuple[int, int], file: str | None = None) -> Compilation:
-        """The plan of all INSERTs, called ``name`` if the configuration does not name it; else after its sinks.
+        """Return the plan of all INSERTs. Its name comes from the configuration, ``name``, or its sinks, in this order.
 
-        ``file`` is the name of the script that the plan is all of.
-        Hints that nobody heeded are reported if they stand ``within`` these offsets, or if the job came across them.
+        ``file`` is the name of the script if the plan contains all of it. Report unused hints whose offsets are
+        ``within`` this range, or that affected the job.
         """
         if shares_views(self._context) and not self._context.source.problems.found:
             self._share_views()
@@ -218,7 +218,7 @@ class Job:
         )
 
     def _with_final_names(self) -> tuple[tuple[Operator, ...], dict[str, TableEntry]]:
-        """The operators and the tables they use, each under its name in the plan; what OPTIONS set is accounted for."""
+        """Return the operators and their tables under the tables' final names. Record the targets of OPTIONS hints."""
         context, operators = self._context, self.operators
         used = {table for o in operators if (table := table_of(o)) is not None}
         names = final_names(context, used)
@@ -233,17 +233,17 @@ class Job:
 
     def _concerns(self, outcome: Outcome, within: tuple[int, int]) -> bool:
         start, end = within
-        known = self._context.ledger
-        return start <= outcome.offset < end or outcome.offset in known.targets or outcome.offset in known.losers
+        ledger = self._context.ledger
+        return start <= outcome.offset < end or outcome.offset in ledger.targets or outcome.offset in ledger.losers
 
     def _warn_of_unused(self, outcomes: tuple[Outcome, ...]) -> None:
         context = self._context
-        told: set[tuple[str, str]] = set()
+        reported: set[tuple[str, str]] = set()
         for outcome in outcomes:
             if outcome.status == "refused" and outcome.offset not in context.ledger.losers:
-                what = f"STATE_TTL key '{outcome.key}'" if outcome.hint == STATE_TTL else outcome.hint
-                if outcome.hint == STATE_TTL or (what, outcome.detail) not in told:
-                    told.add((what, outcome.detail))
+                subject = f"STATE_TTL key '{outcome.key}'" if outcome.hint == STATE_TTL else outcome.hint
+                if outcome.hint == STATE_TTL or (subject, outcome.detail) not in reported:
+                    reported.add((subject, outcome.detail))
                     context.report.warn_of_hint(
-                        f"{what} has no effect: {outcome.detail}", outcome.offset, "read the view, or remove it"
+                        f"{subject} has no effect: {outcome.detail}", outcome.offset, "read the view, or remove it"
                     )

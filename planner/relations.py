@@ -1,8 +1,7 @@
-"""The logical plan: relational operators over :class:`hintplan.planner.expressions.typed.Field`, before they get ids
-and column names.
+"""The logical plan: relational operators over :class:`hintplan.planner.expressions.typed.Field`, without ids.
 
-Every node has ``fields`` (its output), ``base`` (the name under which the query block knows it, from which ids are
-made) and ``block`` (the name of the block it was written in). Nodes are immutable; passes build new ones.
+Each node has ``fields`` (its output), ``base`` (its name in the query block, from which ids are made) and ``block``
+(the name of its query block). Nodes are immutable; passes build new ones.
 
 >>> Scan(table="t", declared="t", fields=(), offset=0, base=("t",), block="result").table
 't'
@@ -29,7 +28,7 @@ from hintplan.plans.settings.setting import Layers
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hinted:
-    """A TTL that a hint asks for; ``offset`` is the place of the key in the hint."""
+    """A TTL from a hint. ``offset`` is the position of the key in the hint."""
 
     ttl: str
     offset: int
@@ -37,7 +36,7 @@ class Hinted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateInput:
-    """How a hint would address an input of a stateful operator: ``name`` is None for an intermediate result."""
+    """An input of a stateful operator. Hints refer to it by ``name``, which is None for an intermediate result."""
 
     name: str | None = None
     hint: Hinted | None = None
@@ -48,7 +47,7 @@ UnnamedInput = StateInput()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """An output field and what it is computed from."""
+    """An output field and the expression that computes it."""
 
     field: Field
     expr: Expr
@@ -56,14 +55,14 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scan:
-    """``table`` is what the plan calls the table that is ``declared`` so, for which a hint may have other options.
+    """A scan of a table. ``table`` is its name in the plan, ``declared`` its name in the catalog.
 
-    ``options`` is the OPTIONS hint after the table's name, of whose cache only a lookup takes note.
-
-    ``changelog`` says that the source emits updates and deletes, too. ``normalized`` are the columns by which its
-    rows replace each other, if that is not yet a whole changelog. ``readings`` are the views and CTEs through which
-    the table is read, from the outside in, and where each of them is. ``filter`` is what its source is asked for; the
-    calc above has it, too.
+    - The names differ if an OPTIONS hint changes the table's options.
+    - ``options`` is the OPTIONS hint after the table's name. Only a lookup uses its cache options.
+    - ``changelog``: the source emits updates and deletes, too.
+    - ``normalized`` are the columns of the upsert key, if the source emits upserts that still need normalisation.
+    - ``readings`` are the views and CTEs through which the query reads the table, outermost first, with their offsets.
+    - ``filter`` is the predicate pushed down to the source. The calc above evaluates it, too.
     """
 
     table: str
@@ -81,7 +80,7 @@ class Scan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Values:
-    """Rows that are written in the query; their values read no column."""
+    """Literal rows of the query. Their values read no column."""
 
     fields: tuple[Field, ...]
     rows: tuple[tuple[Expr, ...], ...]
@@ -91,7 +90,7 @@ class Values:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calc:
-    """Rows of ``input`` for which ``filter`` is true, projected to ``items``."""
+    """The rows of ``input`` for which ``filter`` is true, projected to ``items``."""
 
     input: Relation
     filter: Expr | None
@@ -106,9 +105,9 @@ class Calc:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Join:
-    """``on`` holds conjuncts until the equalities among them become ``keys``; the rest then is ``condition``.
+    """A join. Equalities among the conjuncts in ``on`` become ``keys``, and the rest becomes ``condition``.
 
-    ``keyless`` says that the join may do without an equality, whatever its inputs are.
+    ``keyless`` allows a join without an equality, whatever its inputs are.
     """
 
     left: Relation
@@ -131,7 +130,7 @@ class Join:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookupKey:
-    """``column`` of the table equals a field of the input, or a constant."""
+    """An equality of ``column`` of the table with a field of the input, or with a constant."""
 
     column: Field
     value: Field | Literal
@@ -139,10 +138,10 @@ class LookupKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookupJoin:
-    """Rows of ``input`` with what is found in ``table``; ``fetched`` are fields of the table's physical columns.
+    """The rows of ``input`` joined with lookups in ``table``. ``fetched`` are fields of the table's physical columns.
 
-    ``on`` holds conjuncts over the input and ``fetched`` until they become ``keys`` and conditions. ``settings`` are
-    resolved; ``hinted`` are the offsets of the hint options that were heeded, and the settings that they set.
+    ``on`` has conjuncts over the input and ``fetched``, until they become ``keys`` and conditions. ``settings`` are
+    resolved. ``hinted`` has the offsets of the hint options in effect, with the settings that they set.
     """
 
     input: Relation
@@ -169,9 +168,10 @@ class LookupJoin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Correlate:
-    """Rows of ``input`` with what ``function`` returns for each; ``returned`` are fields of its declared columns.
+    """The rows of ``input`` joined with the rows that ``function`` returns for each.
 
-    ``arguments`` are fields or literals once :mod:`hintplan.planner.passes.split_calls` has been here.
+    ``returned`` are fields of the function's columns. ``arguments`` are fields or literals after
+    :mod:`hintplan.planner.passes.split_calls`.
     """
 
     input: Relation
@@ -187,7 +187,7 @@ class Correlate:
 
     @property
     def scalar(self) -> bool:
-        """Whether a call returns exactly one row."""
+        """Return True if a call returns exactly one row."""
         return self.kind in ("scalar", "async-scalar")
 
     @property
@@ -197,10 +197,10 @@ class Correlate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unnest:
-    """Rows of ``input`` with each element of ``collection``, an ARRAY or a MAP.
+    """The rows of ``input`` joined with the elements of ``collection``, an ARRAY or a MAP.
 
-    ``returned`` are fields of its :func:`~hintplan.plans.operators.element_columns`, of which the last is the element's
-    place. ``collection`` is a field once :mod:`hintplan.planner.passes.split_calls` has been here.
+    ``returned`` are fields of its :func:`~hintplan.plans.operators.element_columns`; the last is the element's
+    position. ``collection`` is a field after :mod:`hintplan.planner.passes.split_calls`.
     """
 
     input: Relation
@@ -218,10 +218,10 @@ class Unnest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expand:
-    """Rows of ``input`` once for each of ``sets``; a set is the places of its ``keys``.
+    """The rows of ``input``, once for each of ``sets``. A set contains positions in ``keys``.
 
-    A key is a field of its own, which takes its value from one of the input's that is not among ``passed``.
-    ``group_id`` holds the id of the set, see :mod:`hintplan.planner.translation.grouping_sets`.
+    Each key is a new field with a value from a field of the input, which is not among ``passed``. ``group_id`` holds
+    the id of the set, see :mod:`hintplan.planner.translation.grouping_sets`.
     """
 
     input: Relation
@@ -238,13 +238,13 @@ class Expand:
 
     @property
     def common(self) -> tuple[Item, ...]:
-        """The keys that are in all sets, so that nothing becomes NULL."""
-        return tuple(item for place, item in enumerate(self.keys) if all(place in each for each in self.sets))
+        """Return the keys that belong to all sets, which therefore never become NULL."""
+        return tuple(item for place, item in enumerate(self.keys) if all(place in positions for positions in self.sets))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AggregateItem:
-    """One aggregate call; ``arguments`` and ``filter`` are fields of the input. COUNT(*) has no arguments."""
+    """One aggregate call. ``arguments`` and ``filter`` are fields of the input. COUNT(*) has no arguments."""
 
     field: Field
     function: str
@@ -256,7 +256,7 @@ class AggregateItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aggregate:
-    """``keys`` are fields of the input and of the output."""
+    """An aggregate. Its ``keys`` are fields of the input and of the output."""
 
     input: Relation
     keys: tuple[Field, ...]
@@ -283,7 +283,7 @@ class Union:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SortItem:
-    """A field to sort by; ``nulls_first`` says where NULLs go, whatever the direction."""
+    """A field to sort by. ``nulls_first`` sets the position of NULLs, whatever the direction."""
 
     field: Field
     descending: bool
@@ -292,9 +292,9 @@ class SortItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passing(ABC):
-    """Passes rows of ``input`` on as they are, all or some: what analyses and passes ask of every such relation.
+    """A relation that passes rows of ``input`` on unchanged, all or some of them.
 
-    ``title`` is what a message calls the rows that it gives.
+    Analyses and passes use this interface. ``title`` is the name of the rows in messages.
     """
 
     title: typing.ClassVar[str]
@@ -310,36 +310,36 @@ class Passing(ABC):
     @property
     @abstractmethod
     def reads(self) -> tuple[Field, ...]:
-        """The fields that it needs itself, whoever reads it."""
+        """Return the fields that the relation itself reads."""
 
     @property
     def unique_keys(self) -> frozenset[frozenset[int]]:
-        """The keys that rows have for having passed, by ids of fields."""
+        """Return the unique keys that the relation adds, as sets of field ids."""
         return frozenset()
 
     @property
     def takes_back(self) -> bool:
-        """Whether it may take back a row that it has passed on, though its input takes back none."""
+        """Return True if the relation may retract a row even if its input is append-only."""
         return False
 
     def offered(self, conditions: tuple[Expr, ...]) -> tuple[Relation, tuple[Expr, ...]] | None:
-        """What it becomes by taking those of ``conditions`` that say which rows pass, and the others; None without."""
+        """Absorb the row-filtering ``conditions``. Return the new relation and the rest, or None if none apply."""
         return None
 
     def without_unread(self, needed: set[int]) -> typing.Self:
-        """As it is if only fields of the ids ``needed`` are read above it."""
+        """Return the relation for readers that only need the fields with the ids ``needed``."""
         return self
 
     @abstractmethod
     def lets_through(self, ids: set[int]) -> bool:
-        """Whether it makes no difference if a condition that reads fields of these ``ids`` is checked below it."""
+        """Return True if a filter on the fields ``ids`` gives the same result below the relation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sort(Passing):
-    """The rows of ``input`` in ``order``, without the first ``offset``, and up to ``limit`` of them; None for all.
+    """The rows of ``input`` in ``order``, without the first ``offset``, and at most ``limit`` of them. None: no limit.
 
-    ``place`` is where the first of its clauses stands.
+    ``place`` is the offset of its first clause.
     """
 
     title: typing.ClassVar[str] = "a sorted query"
@@ -358,16 +358,16 @@ class Sort(Passing):
         return frozenset({frozenset[int]()} if self.limit in (0, 1) else ())
 
     def lets_through(self, ids: set[int]) -> bool:
-        # LIMIT counts rows before they are filtered.
+        # LIMIT counts rows before the filter.
         return bool(ids) and self.limit is None and not self.offset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cached(Passing):
-    """``input`` as a result that is kept: what is above it changes nothing below, so that all readers share it.
+    """A cached result of ``input``, which all readers share. Therefore no relation above it changes anything below.
 
-    ``asked`` is what the layers ``hint`` and ``statement`` say; ``places`` has the offsets of what said it. Of a view
-    that is shared only the ``columns`` that some reader reads are kept, and ``noted`` collects those of this one.
+    ``asked`` has the settings of the layers ``hint`` and ``statement``, and ``places`` their offsets. A shared view
+    keeps only the ``columns`` that some reader needs; ``noted`` collects the columns that the readers here need.
     """
 
     title: typing.ClassVar[str] = "a cached result"
@@ -379,11 +379,11 @@ class Cached(Passing):
 
     @property
     def reads(self) -> tuple[Field, ...]:
-        # Whoever reads it, it is the same.
+        # All readers share the result, so its fields do not depend on them.
         return tuple(f for f in self.fields if self.columns is None or f.name in self.columns)
 
     def without_unread(self, needed: set[int]) -> typing.Self:
-        """As it is; that these fields are read is noted."""
+        """Return the relation unchanged, but record its needed columns."""
         if self.noted is not None:
             self.noted.update(f.name for f in self.fields if f.id in needed)
         return self
@@ -394,14 +394,15 @@ class Cached(Passing):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowNumber(Passing):
-    """The rows of ``input`` with their ``number`` by ``order`` in each ``partition``, those from ``first`` to ``last``.
+    """The rows of ``input`` with their ``number`` by ``order`` in each ``partition``, from ``first`` to ``last``.
 
-    ``end`` is a column of ``partition`` with the last number, if ``last`` is not known. ``partition`` is empty for all
-    rows, ``order`` for that of arrival, which is also that of equals, and which ``latest`` turns around. ``by_time``
-    says that rows are only added and that the order is one of time, so that a first row is known without the others.
-    ``unlimited`` is what is wrong if no condition above says which is the last number, ``unordered`` if the rows have
-    no order of arrival to be turned around. ``view`` is the view or CTE that it was written in, after which its state
-    is called; two views of the same query share it.
+    - ``end`` is a column of ``partition`` with the last number, if ``last`` is unknown.
+    - ``partition`` is empty for a single partition.
+    - ``order`` is empty for the order of arrival, which also decides between equal rows. ``latest`` reverses it.
+    - ``by_time``: the rows are only added and the order is by time, so the first row is final.
+    - ``unlimited`` is the error to raise if no condition above limits the number.
+    - ``unordered`` is the error to raise if the rows have no order of arrival that could be reversed.
+    - ``view`` is the view or CTE of the query, from which the state gets its name. Equal queries of two views share it.
     """
 
     title: typing.ClassVar[str] = "a query with ROW_NUMBER()"
@@ -421,7 +422,7 @@ class RowNumber(Passing):
 
     @property
     def is_first_only(self) -> bool:
-        """Whether it keeps the first or last row by time."""
+        """Return True if it keeps the first or last row by time."""
         return self.by_time and self.first == self.last == 1
 
     @property
@@ -446,21 +447,21 @@ class RowNumber(Passing):
     def offered(self, conditions: tuple[Expr, ...]) -> tuple[Relation, tuple[Expr, ...]] | None:
         if self.end is not None:
             return None
-        first, last, others = bounds_of(self.number, conditions)
+        first, last, remaining = bounds_of(self.number, conditions)
         if last is None and self.last is None:
-            end, others = last_column(self.number, self.partition, others)
-            return None if end is None else (replace(self, first=max(first, self.first), end=end), others)
-        if len(others) == len(conditions):
+            end, remaining = last_column(self.number, self.partition, remaining)
+            return None if end is None else (replace(self, first=max(first, self.first), end=end), remaining)
+        if len(remaining) == len(conditions):
             return None
         lasts = [end for end in (last, self.last) if end is not None]
         kept = replace(self, first=max(first, self.first), last=min(lasts))
         if kept.first != kept.last:
-            return kept, others
-        # The number is known: nobody has to count it.
+            return kept, remaining
+        # The number is constant, so no operator has to compute it.
         kept = replace(kept, is_shown=False)
         number = Item(field=self.number, expr=Literal(text=str(kept.last), type=self.number.type))
         items = (*identity(kept.fields), number)
-        return Calc(input=kept, filter=None, items=items, base=self.base, block=self.block), others
+        return Calc(input=kept, filter=None, items=items, base=self.base, block=self.block), remaining
 
     def without_unread(self, needed: set[int]) -> typing.Self:
         return replace(self, is_shown=self.is_shown and self.number.id in needed)
@@ -471,7 +472,7 @@ class RowNumber(Passing):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverItem:
-    """One function of the rows around a row; ``argument`` and ``default`` are fields of the input."""
+    """One window function. ``argument`` and ``default`` are fields of the input."""
 
     field: Field
     function: str
@@ -482,7 +483,7 @@ class OverItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Over(Passing):
-    """The rows of ``input`` with what ``calls`` make of the rows of their ``partition`` around them, by ``order``."""
+    """The rows of ``input`` with the window functions ``calls``, over each ``partition`` in ``order``."""
 
     title: typing.ClassVar[str] = "a query with OVER"
 
@@ -499,8 +500,8 @@ class Over(Passing):
     def reads(self) -> tuple[Field, ...]:
         if not self.calls:
             return ()
-        given = (field for call in self.calls for field in (call.argument, call.default) if field is not None)
-        return (*self.partition, *(key.field for key in self.order), *given)
+        arguments = (field for call in self.calls for field in (call.argument, call.default) if field is not None)
+        return (*self.partition, *(key.field for key in self.order), *arguments)
 
     def without_unread(self, needed: set[int]) -> typing.Self:
         return replace(self, calls=tuple(call for call in self.calls if call.field.id in needed))
@@ -528,7 +529,7 @@ Relation = (
 
 
 def inputs_of(relation: Relation) -> tuple[Relation, ...]:
-    """What ``relation`` reads, from left to right."""
+    """Return the inputs of ``relation``, from left to right."""
     match relation:
         case Scan() | Values():
             return ()
@@ -543,7 +544,7 @@ def inputs_of(relation: Relation) -> tuple[Relation, ...]:
 
 
 def map_inputs(relation: Relation, change: Callable[[Relation], Relation]) -> Relation:
-    """``relation`` over what ``change`` makes of each of its inputs."""
+    """Return ``relation`` with ``change`` applied to each of its inputs."""
     match relation:
         case Scan() | Values():
             return relation
@@ -552,11 +553,11 @@ def map_inputs(relation: Relation, change: Callable[[Relation], Relation]) -> Re
         case Join():
             return replace(relation, left=change(relation.left), right=change(relation.right))
         case Union():
-            return replace(relation, inputs=tuple(change(each) for each in relation.inputs))
+            return replace(relation, inputs=tuple(change(input_) for input_ in relation.inputs))
         case _:
             assert_never(relation)
 
 
 def identity(fields: tuple[Field, ...]) -> tuple[Item, ...]:
-    """Items that pass ``fields`` through."""
+    """Return items that pass ``fields`` through."""
     return tuple(Item(field=f, expr=Ref(field=f)) for f in fields)

@@ -1,8 +1,7 @@
-"""A session: a catalog and a configuration that grow statement by statement, and the text they were told in.
+"""A session: a catalog and a configuration that grow with each statement, and the text of these statements.
 
-Compiling a script is a session that is fed the whole of it (:mod:`hintplan.planner.compile`); the SQL client feeds one
-as its user types. Owns what statements do to the session. Running anything, reading and writing files is not known
-here.
+The compiler feeds a whole script to a session (:mod:`hintplan.planner.compile`); the SQL client feeds the user's input.
+This module owns the effects of statements on the session. It runs nothing, and reads and writes no files.
 
 >>> session = Session.open()
 >>> text = "CREATE TABLE t (a INT) WITH ('connector' = 'print'); SET 'parallelism.default' = '2';"
@@ -74,19 +73,19 @@ Declaration = (
     | UseDefault
     | AddJar
 )
-"""The statements that change the session and do nothing else."""
+"""The statements whose only effect is to change the session."""
 
 _DECLARES = re.compile(
     r"\b(?=(?:CREATE\s+(?:OR\s+REPLACE\s+)?(?:TEMPORARY\s+)?(?:SYSTEM\s+)?\w+|TABLE|VIEW|FUNCTION)\s+"
     r"(?:IF\s+(?:NOT\s+)?EXISTS\s+)?(?:`?\w+`?\s*\.\s*){0,2}`?(\w+)`?)",
     re.IGNORECASE,
 )
-"""The names that a statement which cannot be read may declare."""
+"""The names that a statement with a syntax error may declare."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Session:
-    """One session; ``context`` is what its compilations share, ``position`` how far its text has been read."""
+    """One session. Its compilations share ``context``; ``position`` is the end of the text that was read."""
 
     context: Context
     configuration: Configuration
@@ -102,10 +101,11 @@ class Session:
         allow_modules: Sequence[str] = (),
         functions: Mapping[str, type | str] | None = None,
     ) -> Session:
-        """An empty session, in which ``config`` wins over SET; SqlError for a wrong ``config``.
+        """Return an empty session. ``config`` overrides SET. Raise SqlError for a wrong ``config``.
 
-        Functions may be declared by classes in ``allow_modules``, which are looked for beside ``file`` and in the
-        current directory too. ``functions`` are declared at once, by classes or their names, which are allowed.
+        CREATE FUNCTION may load classes from ``allow_modules``. Python searches these next to ``file`` and in the
+        current directory, too. ``functions`` are declared at once, by class or class name, without a check of
+        ``allow_modules``.
         """
         source = Source(text="", file=file)
         report = Report(source=source, strict_hints=strict_hints)
@@ -129,25 +129,25 @@ class Session:
         return self.context.source
 
     def feed(self, text: str) -> Iterator[Unit]:
-        """Add ``text`` to the session's; its statements, each to be read before the next is asked for."""
+        """Add ``text`` to the session's text, and yield its statements. Read each before requesting the next."""
         self.source.text += text
         while (unit := next_unit(self.source, self.position)) is not None:
-            # A unit that cannot be read is skipped like one that can.
+            # Advance first: a statement with an error is skipped, too.
             self.position = unit.end
             yield unit
 
     def include(self, file: str, text: str) -> Iterator[Unit]:
-        """The statements of an init file, before those of the script."""
+        """Yield the statements of an init file, before the statements of the script."""
         self.source.include(file, text)
         yield from self.feed("")
         self.skip()
 
     def skip(self) -> None:
-        """Pass over what has been fed and not read."""
+        """Skip the text that was added and not read."""
         self.position = len(self.source.text)
 
     def read(self, unit: Unit) -> Statement:
-        """The statement of ``unit``, its hints added to the session's; SqlError if it is none."""
+        """Parse the statement of ``unit``, and add its hints to the session. Raise SqlError for a syntax error."""
         context = self.context
         context.place = unit.start
         pieces: list[list[Token]] = []
@@ -168,7 +168,10 @@ class Session:
 
     @contextmanager
     def attempt(self, unit: Unit) -> Iterator[None]:
-        """Take down the errors of ``unit``, which is read inside; what it declares is not there then, but known."""
+        """Record the errors of ``unit``, which the caller processes in the ``with`` block.
+
+        After an error, remove the unit's declarations, but remember their names as failed.
+        """
         problems, catalog = self.source.problems, self.context.catalog
         since = problems.before = problems.doubts
         problems.unsure = False
@@ -178,15 +181,15 @@ class Session:
             return
         text = self.source.text[unit.start : unit.end]
         declared = [match[1] for match in _DECLARES.finditer(text)]
-        catalog.failed |= {name for each in declared for name in (each, each.lower())}
+        catalog.failed |= {name for declared_name in declared for name in (declared_name, declared_name.lower())}
         altered = declared if text[:5].upper() == "ALTER" else []
         kinds: tuple[dict[str, Any], ...] = (catalog.tables, catalog.views)
         for kind in kinds:
-            for name in [n for n, each in kind.items() if unit.start <= each.offset < unit.end or n in altered]:
+            for name in [n for n, entry in kind.items() if unit.start <= entry.offset < unit.end or n in altered]:
                 del kind[name]
 
     def apply(self, statement: Declaration) -> bool:
-        """What a declaration does to the session; whether it did anything. SqlError if it makes no sense."""
+        """Apply a declaration to the session. Return True if it changed anything. Raise SqlError if it is invalid."""
         context = self.context
         context.place = statement.offset
         if not isinstance(statement, CreateTable | CreateView | UseDefault | AddJar) or _replaces(statement):
@@ -226,17 +229,20 @@ class Session:
                 assert_never(statement)
 
     def create_and_fill(self, statement: CreateTable) -> Insert:
-        """Declare the table of CREATE TABLE ... AS, unless IF NOT EXISTS finds it; the INSERT of its query."""
+        """Declare the table of CREATE TABLE ... AS, and return the INSERT of its query.
+
+        If the table exists and IF NOT EXISTS is set, the INSERT writes to the existing table.
+        """
         declared = self.apply(statement)
         return filled_by(statement, self.context.catalog.tables[statement.name].declaration if declared else None)
 
     def _configure(self, statement: SetOption | ResetOption) -> bool:
-        """Change the configuration; False for a key that means nothing here."""
+        """Change the configuration. Return False for a key that has no effect here."""
         context = self.context
-        if isinstance(statement, SetOption) and (found := _no_effect(statement.key, statement.value)) is not None:
-            if isinstance(found, RefusedKey):
-                raise self.source.error(_not_supported(statement.key, found), statement.offset, found.instead)
-            context.report.note_idle(found, statement.offset)
+        if isinstance(statement, SetOption) and (no_effect := _no_effect(statement.key, statement.value)) is not None:
+            if isinstance(no_effect, RefusedKey):
+                raise self.source.error(_not_supported(statement.key, no_effect), statement.offset, no_effect.instead)
+            context.report.note_idle(no_effect, statement.offset)
             return False
         if statement.key and (why_idle(statement.key) is not None or refused_key(statement.key) is not None):
             return False
@@ -252,20 +258,20 @@ class Session:
         return True
 
     def job(self) -> Job:
-        """A new job, with the configuration as it stands."""
+        """Return a new job with the current configuration."""
         return Job(self.context, self.configuration.settings())
 
     def begin_report(self) -> None:
-        """Forget the findings of earlier statements, and what compiling them has cost."""
+        """Discard the findings of earlier statements, and reset the compilation budget."""
         self.source.budget = Budget(limits=self.source.budget.limits)
         self.context.report = Report(source=self.source, strict_hints=self.context.report.strict_hints)
 
     def check_options(self, unit: Unit) -> None:
-        """SqlError unless every OPTIONS hint in ``unit`` follows the name of a table that is read."""
+        """Raise SqlError unless each OPTIONS hint in ``unit`` follows the name of a table that is read or written."""
         ledger = self.context.ledger
         hints = ledger.hints.after_name
-        here = list(itertools.takewhile(lambda place: place >= unit.start, reversed(hints)))
-        for place in reversed(here):
+        places = list(itertools.takewhile(lambda place: place >= unit.start, reversed(hints)))
+        for place in reversed(places):
             if place < unit.end and place not in ledger.at_tables:
                 raise self.source.error(
                     "OPTIONS must follow the name of a table in FROM, JOIN or INSERT INTO",
@@ -275,32 +281,38 @@ class Session:
 
 
 def directories_of(file: str | None) -> tuple[str, ...]:
-    """Where a user expects to put a module: beside the script, or where he stands."""
+    """Return the directories in which a user may put a module: the script's directory and the current one."""
     beside = (os.path.dirname(os.path.abspath(file)),) if file and not file.startswith("<") else ()
     return tuple(dict.fromkeys((*beside, os.getcwd())))
 
 
 def _replaces(statement: Declaration) -> bool:
-    """True for a statement that gives a name another meaning."""
+    """Return True for a statement that gives a name another meaning."""
     return isinstance(statement, CreateView) and statement.replace
 
 
 def _heeded(config: Mapping[str, str], report: Report) -> dict[str, str]:
-    """``config`` without the keys of Flink that mean nothing here, each with a note; SqlError for one not supported."""
-    found: dict[str, str] = {}
+    """Return ``config`` without Flink's keys that have no effect here. Note each such key.
+
+    Raise SqlError for an unsupported key.
+    """
+    effective: dict[str, str] = {}
     for key, value in config.items():
         idle = _no_effect(key, value)
         if isinstance(idle, RefusedKey):
             raise SqlError(_not_supported(key, idle), hint=idle.instead)
         if idle is None:
-            found[key] = value
+            effective[key] = value
         else:
             report.note_idle(idle)
-    return found
+    return effective
 
 
 def _no_effect(key: str, value: str) -> str | RefusedKey | None:
-    """What to say of a key of Flink that has no effect set to ``value``, or why it cannot be; None if it has one."""
+    """Return a message if a key of Flink has no effect when set to ``value``.
+
+    Return the refused key if hintplan does not support it, and None if it has an effect.
+    """
     idle = why_idle(key)
     if idle is not None:
         return f"'{key}' has no effect: {idle}"
@@ -315,7 +327,7 @@ def _not_supported(key: str, refused: RefusedKey) -> str:
 
 
 def too_deep(session: Session) -> SqlError:
-    """The error to raise for a RecursionError of a compilation."""
+    """Return the error to raise for a RecursionError of a compilation."""
     return session.source.error(
         "the statement is nested too deeply",
         session.context.place,

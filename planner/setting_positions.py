@@ -1,6 +1,6 @@
-"""Where in a script each setting of its plan was asked for: the key of a hint, an option of a table, a SET.
+"""The position in a script that set each setting of its plan: a hint's key, a table option, or a SET.
 
-What the command line sets with ``-c`` has no position, nor has a built-in default.
+Values of ``-c`` on the command line and built-in defaults have no position.
 
 >>> from hintplan.planner.compile import compile_script
 >>> tables = "CREATE TABLE {} (a INT) WITH ('connector' = '{}');"
@@ -26,7 +26,7 @@ from hintplan.plans.operators import Operator, kind_of, state_of, table_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Position:
-    """A position in the script, or in the init ``file``; line and column are counted from 1."""
+    """A position in the script, or in the init ``file``. Lines and columns start at 1."""
 
     offset: int
     line: int
@@ -35,21 +35,27 @@ class Position:
 
 
 Positions = Mapping[tuple[str, str, str], Position]
-"""By operator id, path of the setting below it, and layer (config, table, hint or statement): what set it.
+"""The position of each setting, by operator id, path below the operator, and layer (config, table, hint, statement).
 
-Config and options of tables have positions of their own: ``("", "config.<key>", "config")`` and
-``("", "tables.<table>.options.<option>", "table")``; so has the name, ``("", "name", "config")``.
+Some keys belong to no operator: ``("", "config.<key>", "config")`` for the configuration, ``("",
+"tables.<table>.options.<option>", "table")`` for options of tables, and ``("", "name", "config")`` for the plan's name.
 """
 
 
 def positions_of(
     source: Source, ledger: Ledger, config: Mapping[str, int], tables: Mapping[str, TableEntry], plan: Plan
 ) -> dict[tuple[str, str, str], Position]:
-    """The positions of all settings of ``plan``; ``config`` are the offsets of the SETs in force, by key."""
-    options = {(t, o): at for t in plan.tables for o, at in tables[t].option_offsets.items()}
+    """Return the positions of all settings of ``plan``. ``config`` has the offset of the last SET of each key."""
+    options = {
+        (t, o): offset_of_option for t in plan.tables for o, offset_of_option in tables[t].option_offsets.items()
+    }
     hints = _hints(ledger, plan)
-    found = {("", _config_path(key), "config"): offset for key, offset in config.items() if KEYS[key].in_plan}
-    found |= {("", f"tables.{t}.options.{o}", "table"): at for (t, o), at in options.items()}
+    offsets_of_settings = {
+        ("", _config_path(key), "config"): offset for key, offset in config.items() if KEYS[key].in_plan
+    }
+    offsets_of_settings |= {
+        ("", f"tables.{t}.options.{o}", "table"): offset_of_option for (t, o), offset_of_option in options.items()
+    }
     for operator in plan.operators:
         table = table_of(operator) or ""
         for setting in operator_settings(operator):
@@ -63,8 +69,8 @@ def positions_of(
             for layer in setting.layers:
                 offset = offsets.get(layer)
                 if offset is not None:
-                    found[operator.id, path, layer] = offset
-    return {key: _position(source, offset) for key, offset in found.items()}
+                    offsets_of_settings[operator.id, path, layer] = offset
+    return {key: _position(source, offset) for key, offset in offsets_of_settings.items()}
 
 
 def _config_path(key: str) -> str:
@@ -73,7 +79,7 @@ def _config_path(key: str) -> str:
 
 
 def _config_key(setting: PlanSetting, operator: Operator, plan: Plan) -> str:
-    """The configuration key that sets this setting where nothing else does; empty if there is none."""
+    """Return the configuration key that sets this setting by default, or an empty text if there is none."""
     asks = kind_of(operator).asks
     keys = asks.keys(operator, plan) if asks is not None else {}
     if setting.group in keys:
@@ -82,15 +88,15 @@ def _config_key(setting: PlanSetting, operator: Operator, plan: Plan) -> str:
 
 
 def _hints(ledger: Ledger, plan: Plan) -> dict[tuple[str, str], int]:
-    """Operator id and path of what each key of a hint set; of several that set the same, the first."""
+    """Return the offset of the hint's key by operator id and path. If several keys set a path, the first counts."""
     operators = plan.by_id
-    found: dict[tuple[str, str], int] = {}
+    offsets: dict[tuple[str, str], int] = {}
     for offset in sorted(ledger.targets):
         for target in ledger.targets[offset]:
-            head, _, rest = target.partition(".")
-            for path in _paths(operators[head], rest) if head in operators else ():
-                found.setdefault((head, path), offset)
-    return found
+            head, _, path_below = target.partition(".")
+            for path in _paths(operators[head], path_below) if head in operators else ():
+                offsets.setdefault((head, path), offset)
+    return offsets
 
 
 def _paths(operator: Operator, target: str) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """The configuration of a session: ``SET`` and ``RESET``, overridden by ``-c`` on the command line.
 
-Which keys there are and what they take is data in :mod:`hintplan.plans.model.config`.
+:mod:`hintplan.plans.model.config` lists the keys and their values.
 
 >>> configuration = Configuration.of({"parallelism.default": "4"})
 >>> configuration.settings().config
@@ -23,9 +23,9 @@ from hintplan.plans.text.names import nearest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """``config`` as it stands in the plan; ``mode`` and ``name`` have places of their own there, ``compiler`` none.
+    """The settings of a plan: ``config`` and the separate fields ``mode`` and ``name``. The plan omits ``compiler``.
 
-    ``offsets`` says where each key that is in force was set, if that was in the script.
+    ``offsets`` has the offset of the SET for each key that the script set.
     """
 
     config: Mapping[str, str]
@@ -37,9 +37,9 @@ class Settings:
 
 @dataclass(slots=True, kw_only=True)
 class Configuration:
-    """What was set so far, under canonical names and spellings; ``overrides`` come from outside and win.
+    """The current settings, under canonical names and with normalised values. ``overrides`` come from outside and win.
 
-    ``spelled`` holds the name by which each key was set: of two names for one key, one at a time can be used.
+    ``spelled`` has the name that set each key. A key with two names accepts only one of them at a time.
     """
 
     overrides: Mapping[str, str]
@@ -49,29 +49,29 @@ class Configuration:
 
     @classmethod
     def of(cls, overrides: Mapping[str, str]) -> Configuration:
-        """A configuration in which nothing is set; SqlError for an override that is unknown or wrong."""
-        found: dict[str, str] = {}
+        """Return a configuration with overrides only. Raise SqlError for an unknown or wrong override."""
+        normalised: dict[str, str] = {}
         for name, value in overrides.items():
             key = canonical_key(name)
             if key not in KEYS:
                 raise SqlError(f"unknown configuration key '{key}'", hint=_meant(key))
-            if key in found:
+            if key in normalised:
                 other = next(n for n in overrides if n != name and canonical_key(n) == key)
                 raise SqlError(_two_names(other, name), hint="keep one of them")
             try:
-                found[key] = normalise(key, value)
+                normalised[key] = normalise(key, value)
             except ValueError as error:
                 raise SqlError(f"'{name}': {error}", hint=getattr(error, "hint", None)) from None
-        return cls(overrides=found)
+        return cls(overrides=normalised)
 
     @property
     def values(self) -> dict[str, str]:
-        """Everything that is set, sorted by key."""
-        found = {**self.said, **self.overrides}
-        return {key: found[key] for key in sorted(found)}
+        """Return all current settings, sorted by key."""
+        current = {**self.said, **self.overrides}
+        return {key: current[key] for key in sorted(current)}
 
     def set(self, source: Source, statement: SetOption) -> None:
-        """Take a SET; SqlError, with its place, for an unknown key or a wrong value."""
+        """Apply a SET. Raise SqlError, with its position, for an unknown key or a wrong value."""
         key = _known_key(source, statement.key, statement.offset)
         other = self.spelled.get(key, statement.key)
         if other != statement.key:
@@ -86,7 +86,7 @@ class Configuration:
         self.offsets[key] = statement.offset
 
     def reset(self, source: Source, statement: ResetOption) -> None:
-        """Take a RESET of one key, or of all; SqlError, with its place, for an unknown key."""
+        """Apply a RESET of one key or of all. Raise SqlError, with its position, for an unknown key."""
         if statement.key is None:
             self.said.clear()
             self.spelled.clear()
@@ -98,12 +98,12 @@ class Configuration:
         self.offsets.pop(key, None)
 
     def is_on(self, key: str, *, default: bool) -> bool:
-        """Whether a key that is true or false is true."""
-        found = self.values.get(key)
-        return default if found is None else found == "true"
+        """Return the value of a boolean key."""
+        value = self.values.get(key)
+        return default if value is None else value == "true"
 
     def settings(self) -> Settings:
-        """The settings of a plan that is compiled now."""
+        """Return the settings for a plan that is compiled now."""
         values = self.values
         fields = {KEYS[k].plan_field: v for k, v in values.items() if KEYS[k].plan_field}
         config = {k: v for k, v in values.items() if KEYS[k].in_config}
@@ -114,7 +114,7 @@ class Configuration:
 
 
 def _known_key(source: Source, name: str, offset: int) -> str:
-    """The key that ``name`` means; SqlError if there is none."""
+    """Return the canonical key of ``name``. Raise SqlError if it is unknown."""
     key = canonical_key(name)
     if key not in KEYS:
         raise source.error(f"unknown configuration key '{key}'", offset, _meant(key))

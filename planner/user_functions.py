@@ -1,8 +1,8 @@
-"""User-defined functions: CREATE FUNCTION, and what a class says of itself.
+"""User-defined functions: CREATE FUNCTION, and the declarations of a Python class.
 
-A class declares ``function_kind`` (which its base class sets), ``arguments`` (types in Flink's spelling) and ``result``
-(``ROW<...>``, or one type, which becomes one column). Whether it can be called as it is declared is looked at, too
-(:mod:`hintplan.plans.declarations.class_shape`); it is not called. Does not know what base classes there are.
+A class declares ``function_kind`` (its base class sets it), ``arguments`` (types in Flink's spelling) and ``result``
+(``ROW<...>``, or one type, which becomes one column). :mod:`hintplan.plans.declarations.class_shape` checks that its
+methods have the declared shape; nothing calls them here. This module does not know the base classes.
 
 >>> class Locate:
 ...     function_kind, arguments, result = "async-table", ("STRING",), "ROW<lat DOUBLE, lon DOUBLE>"
@@ -28,7 +28,7 @@ from hintplan.plans.declarations.types import DataType, parse_type
 from hintplan.plans.errors import SqlError
 
 ONE_COLUMN = "f0"
-"""The column of a function whose result is one type, as Flink calls it."""
+"""Flink's name for the column of a function whose result is a single type."""
 
 _WITH_SYNTAX = (
     *("CASE", "CAST", "TRY_CAST", "EXTRACT", "POSITION", "SUBSTRING", "TRIM"),
@@ -37,11 +37,14 @@ _WITH_SYNTAX = (
 _KINDS = get_args(FunctionKind)
 _BASES = "ScalarFunction, TableFunction, AggregateFunction or one that is asynchronous, of hintplan.runtime.functions"
 _OPTIONAL = ("merge", "retract")
-"""The methods that an aggregate function may lack."""
+"""The methods that an aggregate function may omit."""
 
 
 def declare_function(context: Context, statement: CreateFunction) -> bool:
-    """Add a function to the catalog, False if IF NOT EXISTS kept it out; SqlError if its class is not to be had."""
+    """Add a function to the catalog. Return False if it exists and IF NOT EXISTS is set.
+
+    Raise SqlError if the class cannot be loaded or declares no function.
+    """
     source, name = context.source, statement.name.lower()
     if name in context.catalog.functions:
         if statement.if_not_exists:
@@ -64,7 +67,10 @@ def declare_function(context: Context, statement: CreateFunction) -> bool:
 
 
 def register_function(context: Context, name: str, declared: type | str) -> None:
-    """Add a function by its class, or by the name of its class, which needs no leave; SqlError if it is none."""
+    """Add a function by its class, or by the name of its class, without a check of allowed modules.
+
+    Raise SqlError if the class declares no function.
+    """
     key = name.lower()
     try:
         _check_name(key)
@@ -78,7 +84,10 @@ def register_function(context: Context, name: str, declared: type | str) -> None
 
 
 def read_declaration(found: type[Any], name: str) -> Function:
-    """What the class ``found``, called ``name``, declares; ClassRefusal if that is no function."""
+    """Return the function that the class ``found`` declares. Raise ClassRefusal if it declares none.
+
+    ``name`` is the name of the class.
+    """
     kind: Any = getattr(found, "function_kind", None)
     if kind not in _KINDS:
         raise ClassRefusal(f"{name} is no function", hint=f"let it extend {_BASES}")
@@ -97,7 +106,7 @@ def read_declaration(found: type[Any], name: str) -> Function:
         raise ClassRefusal(f"{name} does not declare its result", hint=hint)
     returned = _type(result, f"the result of {name}")
     columns: tuple[Column, ...] = (Column(name=ONE_COLUMN, type=str(returned)),)
-    # The value of a scalar function may be a ROW; the rows of a table function are its columns.
+    # The value of a scalar function may be a ROW. For a table function, the fields of the ROW are the columns.
     if returned.root == "ROW" and kind in ("table", "async-table"):
         named = zip(returned.names, returned.children, strict=True)
         columns = tuple(Column(name=field, type=str(child)) for field, child in named)
@@ -111,7 +120,7 @@ def read_declaration(found: type[Any], name: str) -> Function:
 
 
 def _accumulator(found: type[Any], name: str) -> DataType:
-    """The type of what an aggregate function keeps of a group, which must be the same however its rows come."""
+    """Return the type of an aggregate function's accumulator, whose value must not depend on how rows arrive."""
     declared = getattr(found, "accumulator", None)
     if not isinstance(declared, str):
         hint = "write accumulator = 'BIGINT', or accumulator = 'ROW<total DOUBLE, rows BIGINT>'"
@@ -140,10 +149,10 @@ def _type(text: Any, what: str) -> DataType:
     try:
         if not isinstance(text, str):
             raise ValueError(f"expected a type as text, found {text!r}")
-        found = parse_type(text)
-        if found.contains("TIME"):
+        data_type = parse_type(text)
+        if data_type.contains("TIME"):
             raise ValueError("functions neither take nor return a TIME; use STRING, and CAST in the query")
-        return found
+        return data_type
     except ValueError as error:
         raise ClassRefusal(f"{what}: {error}", hint="use a type such as STRING, BIGINT or DECIMAL(10, 2)") from None
 
@@ -161,12 +170,12 @@ def _loaded(context: Context, class_name: str, modules: tuple[str, ...]) -> Func
     directories = context.classes.directories
     needed = f"install the module, or put it into {' or '.join(directories)}"
     with importable_from(directories):
-        found = load_named_class(class_name, modules, group=FUNCTIONS, needed=needed)
-    return read_declaration(found, class_name)
+        loaded_class = load_named_class(class_name, modules, group=FUNCTIONS, needed=needed)
+    return read_declaration(loaded_class, class_name)
 
 
 def _name_of(found: type[Any]) -> str:
-    """The name under which a run can load the class."""
+    """Return the name by which a run can load the class. Raise ClassRefusal if there is none."""
     module, name = found.__module__, found.__qualname__
     if module == "__main__" or "." in name:
         raise ClassRefusal(

@@ -1,1 +1,1 @@
-"""Declarations made of other declarations: what LIKE takes over from a table, and what ALTER makes of one."""
+"""Declarations that derive from another declaration: CREATE TABLE ... LIKE, and ALTER TABLE."""

@@ -1,6 +1,6 @@
-"""ALTER TABLE: the declaration that a table has after it, which is declared as a whole anew.
+"""ALTER TABLE: computes the new declaration of a table, which then replaces the old one.
 
-What can be changed, and what cannot because something else depends on it, is Flink's (tests/flink/ddl.json).
+The rules about possible changes and dependencies are Flink's (tests/flink/ddl.json).
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ from hintplan.plans.text.names import did_you_mean
 
 
 def altered(source: Source, statement: AlterTable, table: CreateTable) -> CreateTable:
-    """The declaration of ``table`` after ``statement``; SqlError for what it has not, or what something depends on."""
+    """Return the declaration of ``table`` after ``statement``.
+
+    Raise SqlError if it refers to a missing part, or to a part on which another depends.
+    """
     match statement.action:
         case "SET":
             return _set(statement, table)
@@ -73,10 +76,10 @@ def _added(source: Source, statement: AlterTable, table: CreateTable) -> CreateT
 def _modified(source: Source, statement: AlterTable, table: CreateTable) -> CreateTable:
     columns = list(table.columns)
     for place in statement.columns:
-        at = _index(source, columns, place.column.name, place.column.offset, table.name)
-        before = columns.pop(at)
+        index = _index(source, columns, place.column.name, place.column.offset, table.name)
+        before = columns.pop(index)
         kept = place.column if place.column.comment is not None else replace(place.column, comment=before.comment)
-        _put(source, columns, replace(place, column=kept), at, table.name)
+        _put(source, columns, replace(place, column=kept), index, table.name)
     if statement.primary_key and not table.primary_key:
         message = f"table '{table.name}' has no primary key to modify"
         raise source.error(message, statement.key_offset, "write ADD PRIMARY KEY (...) NOT ENFORCED")
@@ -93,7 +96,7 @@ def _with_constraints(statement: AlterTable, table: CreateTable) -> CreateTable:
 
 
 def _put(source: Source, columns: list[ColumnDeclaration], place: ColumnPlace, at: int, table: str) -> None:
-    """Insert a column first, after another, or at ``at`` if nothing is said."""
+    """Insert a column at the front, after another column, or else at ``at``."""
     if place.first:
         at = 0
     elif place.after is not None:
@@ -131,13 +134,13 @@ def _dropped(source: Source, statement: AlterTable, table: CreateTable) -> Creat
 def _renamed(source: Source, statement: AlterTable, table: CreateTable) -> CreateTable:
     old, new = statement.renamed
     place = statement.renamed_offset
-    at = _index(source, table.columns, old, place, table.name)
+    index = _index(source, table.columns, old, place, table.name)
     if any(column.name == new for column in table.columns):
         message = f"table '{table.name}' has a column '{new}' already"
         raise source.error(message, place, "choose another name")
     _refuse_used(source, table, old, place, (), "drop that first", keys=False)
     columns = list(table.columns)
-    columns[at] = replace(columns[at], name=new)
+    columns[index] = replace(columns[index], name=new)
     key = tuple(new if name == old else name for name in table.primary_key)
     return replace(table, columns=tuple(columns), primary_key=key)
 
@@ -152,17 +155,20 @@ def _refuse_used(
     *,
     keys: bool = True,
 ) -> None:
-    """SqlError if a computed column that stays, the watermark, a partition or the primary key depends on a column."""
+    """Raise SqlError if another part of the table depends on a column.
+
+    The parts are remaining computed columns, the watermark, partitions and the primary key.
+    """
     user = next((c.name for c in table.columns if c.name not in gone and c.name != name and _reads(c, name)), None)
-    what = f"the computed column '{user}'" if user is not None else None
+    dependent = f"the computed column '{user}'" if user is not None else None
     if keys and name in table.primary_key:
-        what = "the primary key"
+        dependent = "the primary key"
     elif table.watermark is not None and table.watermark[0] == name:
-        what = "the WATERMARK"
+        dependent = "the WATERMARK"
     elif name in table.partitioned_by:
-        what, advice = "PARTITIONED BY", "declare the table anew, with other partitions"
-    if what is not None:
-        raise source.error(f"{what} of table '{table.name}' depends on column '{name}'", place, advice)
+        dependent, advice = "PARTITIONED BY", "declare the table anew, with other partitions"
+    if dependent is not None:
+        raise source.error(f"{dependent} of table '{table.name}' depends on column '{name}'", place, advice)
 
 
 def _reads(column: ColumnDeclaration, name: str) -> bool:

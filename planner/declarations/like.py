@@ -1,7 +1,7 @@
-"""CREATE TABLE ... LIKE: a declaration put together from that of another table and from what is said anew.
+"""CREATE TABLE ... LIKE: combines the declaration of another table with a new one.
 
-What is taken over, in which order it stands, and what cannot be said again, is Flink's (tests/flink/ddl.json): options
-of the other table are overridden, computed columns, watermarks and keys are not, unless LIKE says so.
+The rules about copied parts, their order, and conflicts are Flink's (tests/flink/ddl.json). By default, new options
+override the other table's options; computed columns, watermarks and keys do not, unless LIKE specifies it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _DEFAULTS: dict[LikeFeature, LikeStrategy] = {"OPTIONS": "OVERWRITING"}
 
 
 def derived(source: Source, statement: CreateTable, like: Like, base: CreateTable) -> CreateTable:
-    """The whole declaration that ``statement``, which is LIKE ``base``, stands for; SqlError for what is said twice."""
+    """Return the whole declaration of ``statement``, which is LIKE ``base``. Raise SqlError for a conflict."""
     watermark = statement.watermark
     if base.watermark is not None and _strategy(like, "WATERMARKS") != "EXCLUDING":
         if watermark is not None and watermark[0] == base.watermark[0] and not _overwrites(like, "WATERMARKS"):
@@ -33,7 +33,10 @@ def derived(source: Source, statement: CreateTable, like: Like, base: CreateTabl
         key, key_offset = base.primary_key, like.offset
     partitioned, partitioned_offset = statement.partitioned_by, statement.partitioned_offset
     if base.partitioned_by and not partitioned:
-        partitioned, partitioned_offset = base.partitioned_by, like.offset  # EXCLUDING only lets others be said
+        partitioned, partitioned_offset = (
+            base.partitioned_by,
+            like.offset,
+        )  # EXCLUDING PARTITIONS only allows other partitions
     elif base.partitioned_by and _strategy(like, "PARTITIONS") != "EXCLUDING":
         message = f"'{like.table}' has partitions already"
         raise source.error(message, partitioned_offset, "write EXCLUDING PARTITIONS after LIKE")
@@ -79,11 +82,11 @@ def _options(
 
 
 def _columns(source: Source, statement: CreateTable, like: Like, base: CreateTable) -> tuple[ColumnDeclaration, ...]:
-    """The columns of the base that are taken over, in their order, and after them those of the statement."""
-    found = {c.name: c for c in base.columns if c.is_physical or _strategy(like, _feature(c)) != "EXCLUDING"}
+    """Return the copied columns of the base, in their order, and after them the new columns of the statement."""
+    copied = {c.name: c for c in base.columns if c.is_physical or _strategy(like, _feature(c)) != "EXCLUDING"}
     fresh: list[ColumnDeclaration] = []
     for column in statement.columns:
-        before = found.get(column.name)
+        before = copied.get(column.name)
         if before is None:
             fresh.append(column)
         elif column.is_physical or before.is_physical or _feature(column) != _feature(before):
@@ -93,10 +96,10 @@ def _columns(source: Source, statement: CreateTable, like: Like, base: CreateTab
             kind = "computed" if column.metadata is None else "METADATA"
             raise _twice(source, f"a {kind} column '{column.name}'", like, _feature(column), column.offset)
         else:
-            found[column.name] = column
-    return (*found.values(), *fresh)
+            copied[column.name] = column
+    return (*copied.values(), *fresh)
 
 
 def _feature(column: ColumnDeclaration) -> LikeFeature:
-    """What LIKE calls such columns that are not physical."""
+    """Return the feature of LIKE that includes a column that is not physical."""
     return "GENERATED" if column.metadata is None else "METADATA"

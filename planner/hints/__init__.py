@@ -1,1 +1,1 @@
-"""Hints as they are written, and the account of what became of each."""
+"""Parses hints, and records the outcome of each."""

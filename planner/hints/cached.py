@@ -1,7 +1,7 @@
-"""The hint ``CACHED`` as written: ``/*+ CACHED */`` or ``/*+ CACHED('storage-level'='DISK_ONLY') */`` after SELECT.
+"""The syntax of the hint ``CACHED``: ``/*+ CACHED */`` or ``/*+ CACHED('storage-level'='DISK_ONLY') */`` after SELECT.
 
-Which operator it means is decided where the block is compiled, by :mod:`hintplan.planner.caching`. Unlike Spark's
-hints, an unknown option is an error.
+:mod:`hintplan.planner.query.cached_results` finds the operator that it applies to. Unlike in Spark, an unknown option
+is an error.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ _FORM = "write /*+ CACHED */, or /*+ CACHED('storage-level'='DISK_ONLY') */"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CachedHint:
-    """What the hint asks for, by setting; ``options`` are all it says, the bare name as 'enabled'.
+    """The settings of the hint. ``options`` has all its options, and 'enabled' for the bare name.
 
-    ``places`` are the offsets of what said each setting, ``overridden`` those of options that are given again later.
+    ``places`` has the offset of each setting. ``overridden`` maps an option's offset to the later option with the same
+    key.
     """
 
     offset: int
@@ -36,7 +37,7 @@ class CachedHint:
 
 
 def read_cached_hint(tokens: HintTokens, offset: int, report: Report) -> CachedHint:
-    """The CACHED hint whose name was just read; SqlError at what is unknown or wrong."""
+    """Read the CACHED hint after its name. Raise SqlError for an unknown or wrong option."""
     written: tuple[HintOption, ...] = ()
     if tokens.kind == "mark" and tokens.text == "(":
         written = read_arguments(tokens, CACHED, _FORM, offset)

@@ -1,8 +1,8 @@
-"""Hints as written: their grammar, and where they may stand: directly after SELECT, OPTIONS after a table.
+"""The grammar of hints and their allowed positions: directly after SELECT, and OPTIONS after a table.
 
-Owns ``/*+ STATE_TTL('key'='value', ...), ... */`` and every complaint about its form; LOOKUP and OPTIONS are read by
-:mod:`hintplan.planner.hints.lookup`. Whether a key names an input is decided by
-:mod:`hintplan.planner.query.hint_scope`. Grammar: FLIP-373; names of hints are case-insensitive, keys are not.
+This module parses ``/*+ STATE_TTL('key'='value', ...), ... */`` and reports all syntax errors.
+:mod:`hintplan.planner.hints.lookup` reads LOOKUP and OPTIONS. :mod:`hintplan.planner.query.hint_scope` checks that a
+key names an input. Grammar: FLIP-373. Names of hints are case-insensitive, keys are case-sensitive.
 
 >>> source = Source(text="SELECT /*+ STATE_TTL('o'='36000s') */ 1")
 >>> hint = parse_block(source, scan(source).hints[0], Report(source=source))[0]
@@ -40,7 +40,7 @@ _WITHOUT_EFFECT = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HintEntry:
-    """``'key'='value'`` of a STATE_TTL hint; ``ttl`` is the value in canonical spelling."""
+    """A pair ``'key'='value'`` of a STATE_TTL hint. ``ttl`` is the value in canonical form."""
 
     key: str
     offset: int
@@ -49,7 +49,7 @@ class HintEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hint:
-    """One hint of a block: STATE_TTL has entries, LOOKUP and OPTIONS ``lookup``, CACHED ``cached``; others nothing."""
+    """One hint of a block. STATE_TTL has ``entries``, LOOKUP and OPTIONS have ``lookup``, and CACHED has ``cached``."""
 
     name: str
     offset: int
@@ -60,54 +60,54 @@ class Hint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hints:
-    """All hints of a script: by the offset of the SELECT they follow, and OPTIONS by that of the name they follow."""
+    """All hints of a script, by the offset of the preceding SELECT, or of the preceding name for OPTIONS."""
 
     after_select: dict[int, tuple[Hint, ...]]
     after_name: dict[int, LookupHint]
 
 
 def read_hints(source: Source, scanned: Scanned, tokens: list[Token], report: Report) -> Hints:
-    """All hints of the script; SqlError for hints in places where none may stand."""
+    """Return all hints of the script. Raise SqlError for a hint in a wrong position."""
     for comment in scanned.near_hints:
         report.warn_of_hint(
             "this is a comment, not a hint: '/*' and '+' are apart", comment.start, "write /*+ without a blank"
         )
-    found = Hints(after_select={}, after_name={})
+    all_hints = Hints(after_select={}, after_name={})
     for block in scanned.hints:
         before = [t for t in tokens if t.end < block.start]
         word = word_of(before[-1]) if before else ""
         name = re.match(r"\s*(\w*)", block.body)
         if word == "SELECT":
             select = before[-1].start
-            if select in found.after_select:
+            if select in all_hints.after_select:
                 raise source.error(
                     "two hint blocks follow one SELECT", block.start, "put all hints into one /*+ ..., ... */"
                 )
-            found.after_select[select] = parse_block(source, block, report)
-            for hint in found.after_select[select]:
+            all_hints.after_select[select] = parse_block(source, block, report)
+            for hint in all_hints.after_select[select]:
                 if hint.name in _WITHOUT_EFFECT:
                     report.warn_of_hint(
                         f"{hint.name} has no effect: {_WITHOUT_EFFECT[hint.name]}", hint.offset, "remove it"
                     )
         elif name and name[1].upper() == OPTIONS and before:
-            if before[-1].start in found.after_name:
+            if before[-1].start in all_hints.after_name:
                 raise source.error("two OPTIONS hints follow one table", block.start, "put all options into one")
             (hint,) = parse_block(source, block, report, of_table=True)
             assert hint.lookup is not None
-            found.after_name[before[-1].start] = hint.lookup
+            all_hints.after_name[before[-1].start] = hint.lookup
         else:
             advice = "put it before DISTINCT" if word == "DISTINCT" else "move it: SELECT /*+ ... */ ..."
             raise source.error("a hint must stand directly after SELECT", block.start, advice)
-    return found
+    return all_hints
 
 
 _FORM = "write /*+ STATE_TTL('table or alias'='1 d', ...) */"
 
 
 def parse_block(source: Source, block: HintBlock, report: Report, *, of_table: bool = False) -> tuple[Hint, ...]:
-    """The hints of one block; SqlError at the exact place for anything else than their grammar.
+    """Return the hints of one block. Raise SqlError, with the exact position, for a syntax error.
 
-    After a table stands one OPTIONS hint, after SELECT any number of others.
+    A block after a table has one OPTIONS hint, and a block after SELECT any number of other hints.
     """
     tokens = HintTokens(source, block)
     hints = [_hint(tokens, report, of_table=of_table)]
@@ -134,9 +134,9 @@ def _hint(tokens: HintTokens, report: Report, *, of_table: bool = False) -> Hint
         tokens.index += 1
         return Hint(name=name, offset=offset, cached=read_cached_hint(tokens, offset, report))
     if name != STATE_TTL and name not in _WITHOUT_EFFECT:
-        known = (STATE_TTL, LOOKUP, CACHED, *_WITHOUT_EFFECT)
+        names = (STATE_TTL, LOOKUP, CACHED, *_WITHOUT_EFFECT)
         raise tokens.source.error(
-            f"unknown hint '{tokens.text}'", offset, did_you_mean(name, known, what="known hints")
+            f"unknown hint '{tokens.text}'", offset, did_you_mean(name, names, what="known hints")
         )
     tokens.index += 1
     if name != STATE_TTL:

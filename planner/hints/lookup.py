@@ -1,8 +1,8 @@
-"""LOOKUP and OPTIONS hints as written: their options, checked one by one and in their combination.
+"""Parses LOOKUP and OPTIONS hints, and checks their options one by one and in combination.
 
-Owns every complaint about a name or value in ``/*+ LOOKUP('table'='rates', ...) */`` after SELECT (FLIP-234) and
-``/*+ OPTIONS('lookup.cache'='PARTIAL', ...) */`` after a table. Which lookup a LOOKUP hint means is decided by
-:mod:`hintplan.planner.query.hint_scope.lookup`. Unlike in Flink, an unknown option is an error.
+This module reports all errors in names and values of ``/*+ LOOKUP('table'='rates', ...) */`` after SELECT (FLIP-234)
+and of ``/*+ OPTIONS('lookup.cache'='PARTIAL', ...) */`` after a table. :mod:`hintplan.planner.query.hint_scope.lookup`
+finds the lookup that a LOOKUP hint applies to. Unlike in Flink, an unknown option is an error.
 """
 
 from __future__ import annotations
@@ -33,10 +33,11 @@ _RETRY = tuple(spec.hint for spec in SETTINGS["retry"].values() if spec.hint is 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookupHint:
-    """What one hint asks for, by group and setting; ``places`` are the offsets of the options by group and setting.
+    """The settings of one hint, by group and setting. ``places`` has the offsets of the options by group and setting.
 
-    ``table`` is None in an OPTIONS hint, which stands at its table. ``overridden`` are the offsets of options that are
-    given again later in the hint, with where that is; ``idle`` are options that never have an effect, with the reason.
+    - ``table`` is None in an OPTIONS hint, which follows its table.
+    - ``overridden`` maps the offset of an option to the offset of a later option with the same key.
+    - ``idle`` has the offsets of options that never have an effect, with the reason.
     """
 
     name: str
@@ -50,11 +51,11 @@ class LookupHint:
 
 
 def read_lookup(tokens: HintTokens, offset: int, report: Report) -> LookupHint:
-    """The LOOKUP hint whose name was just read; SqlError at what is unknown, wrong or missing."""
+    """Read the LOOKUP hint after its name. Raise SqlError for an unknown, wrong or missing option."""
     source = tokens.source
     written = read_arguments(tokens, LOOKUP, _FORMS[LOOKUP], offset)
     options, overridden = last_ones(written, LOOKUP, report)
-    known = (_TABLE, *_BY_OPTION)
+    names = (_TABLE, *_BY_OPTION)
     settings: dict[str, dict[str, Value]] = {}
     places: dict[tuple[str, str], int] = {}
     idle: dict[int, str] = {}
@@ -68,7 +69,7 @@ def read_lookup(tokens: HintTokens, offset: int, report: Report) -> LookupHint:
             settings.setdefault(group, {})[spec.name] = value_of(report, LOOKUP, spec, option)
             places[group, spec.name] = option.offset
         elif option.key != _TABLE:
-            advice = did_you_mean(option.key, known, what="known options")
+            advice = did_you_mean(option.key, names, what="known options")
             raise source.error(f"unknown LOOKUP option '{option.key}'", option.offset, advice)
     table = next((o for o in options if o.key == _TABLE), None)
     if table is None:
@@ -93,9 +94,9 @@ def read_lookup(tokens: HintTokens, offset: int, report: Report) -> LookupHint:
 
 
 def read_options(tokens: HintTokens, offset: int, report: Report) -> LookupHint:
-    """The OPTIONS hint whose name was just read; only those of a lookup's cache are its ``settings``.
+    """Read the OPTIONS hint after its name. Only the options of a lookup's cache become its ``settings``.
 
-    Whether the table takes the others is decided by :mod:`hintplan.planner.query.sources.dynamic`.
+    :mod:`hintplan.planner.query.sources.dynamic` checks the other options against the table.
     """
     source = tokens.source
     written = read_arguments(tokens, OPTIONS, _FORMS[OPTIONS], offset)

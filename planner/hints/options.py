@@ -1,7 +1,6 @@
-"""The options of a hint, ``('key'='value', ...)``: their grammar, and which of equal keys wins.
+"""The options of a hint, ``('key'='value', ...)``: their grammar, and the precedence of equal keys.
 
-Which options a hint has, and what they do, is the affair of :mod:`hintplan.planner.hints.lookup` and
-:mod:`hintplan.planner.caching`.
+:mod:`hintplan.planner.hints.lookup` and :mod:`hintplan.planner.hints.cached` define the options of their hints.
 
 >>> from hintplan.planner.syntax.lexer import scan
 >>> from hintplan.planner.syntax.source import Source
@@ -24,7 +23,7 @@ from hintplan.plans.settings.setting import Setting, SettingError, Value, parse_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HintOption:
-    """``'key'='value'`` as it stands in a hint."""
+    """A pair ``'key'='value'`` of a hint."""
 
     key: str
     offset: int
@@ -33,19 +32,19 @@ class HintOption:
 
 
 def read_arguments(tokens: HintTokens, name: str, form: str, offset: int) -> tuple[HintOption, ...]:
-    """The options in parentheses of the hint ``name`` at ``offset``; ``form`` shows what is right."""
+    """Read the options of the hint ``name`` at ``offset``. ``form`` is the advice for a syntax error."""
     if not tokens.take("("):
         if tokens.kind in ("end", "mark"):
             raise tokens.source.error(f"{name} needs at least one key and value", offset, form)
         raise tokens.fail("'('", form)
     if tokens.take(")"):
         raise tokens.source.error(f"{name} needs at least one key and value", offset, form)
-    found = [_option(tokens, name, form)]
+    options = [_option(tokens, name, form)]
     while tokens.take(","):
-        found.append(_option(tokens, name, form))
+        options.append(_option(tokens, name, form))
     if not tokens.take(")"):
         raise tokens.fail("',' or ')'", form)
-    return tuple(found)
+    return tuple(options)
 
 
 def _option(tokens: HintTokens, name: str, form: str) -> HintOption:
@@ -67,9 +66,9 @@ def _option(tokens: HintTokens, name: str, form: str) -> HintOption:
 def last_ones(
     options: tuple[HintOption, ...], name: str, report: Report, shows: Callable[[str], bool] = lambda key: True
 ) -> tuple[tuple[HintOption, ...], dict[int, int]]:
-    """Within one hint the last of equal keys wins, as in Flink; that it does is a warning.
+    """Return the last option of each key, which wins as in Flink, and the overridden options. Warn of these.
 
-    That says the value too if ``shows`` is true of the key.
+    The warning repeats the overridden value if ``shows`` is true for the key.
     """
     chosen: dict[str, HintOption] = {}
     overridden: dict[int, int] = {}
@@ -79,7 +78,7 @@ def last_ones(
             overridden[before.offset] = option.offset
             if before.value != option.value:
                 place = report.source.where(option.offset)
-                # What is no setting of ours may be a secret.
+                # The value of an unknown option may be a secret.
                 shown = f"'{before.value}'" if shows(option.key) else "the first"
                 message = f"{name} option '{option.key}' is given twice: {shown} is overridden at {place}"
                 report.warn_of_hint(message, before.offset, "remove one of them")
@@ -88,7 +87,7 @@ def last_ones(
 
 
 def value_of(report: Report, name: str, spec: Setting, option: HintOption) -> Value:
-    """The value of ``option``, in canonical form; SqlError, with its place, if it is none of its setting."""
+    """Return the value of ``option`` in canonical form. Raise SqlError, with its position, for a wrong value."""
     if spec.kind == "duration":
         report.note_bare(option.value, option.value_offset)
     try:

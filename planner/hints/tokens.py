@@ -1,4 +1,4 @@
-"""The tokens of one hint block, each with its place in the script.
+"""The tokens of one hint block, each with its offset in the script.
 
 >>> from hintplan.planner.syntax.lexer import scan
 >>> source = Source(text="SELECT /*+ STATE_TTL('o'='1 d') */ 1")
@@ -21,7 +21,7 @@ _TOKEN = re.compile(
 
 
 class HintTokens:
-    """Steps through the tokens of ``block`` from left to right."""
+    """Reads the tokens of ``block`` from left to right."""
 
     def __init__(self, source: Source, block: HintBlock) -> None:
         self.source = source
@@ -34,12 +34,12 @@ class HintTokens:
 
     @property
     def offset(self) -> int:
-        """Where the next token starts; at the end, where the hint is closed."""
+        """Return the offset of the next token, or of the end of the hint."""
         return self.tokens[self.index][2] if self.index < len(self.tokens) else self.end
 
     @property
     def kind(self) -> str:
-        """``string``, ``name``, ``number``, ``mark``, ``other`` or ``end``."""
+        """Return ``string``, ``name``, ``number``, ``mark``, ``other`` or ``end``."""
         return self.tokens[self.index][0] if self.index < len(self.tokens) else "end"
 
     @property
@@ -47,31 +47,31 @@ class HintTokens:
         return self.tokens[self.index][1] if self.index < len(self.tokens) else "the end of the hint"
 
     def take(self, mark: str) -> bool:
-        """Step over ``mark`` if it comes next."""
-        found = self.kind == "mark" and self.text == mark
-        self.index += found
-        return found
+        """Advance past ``mark`` and return True, if it comes next."""
+        is_next = self.kind == "mark" and self.text == mark
+        self.index += is_next
+        return is_next
 
     def key(self) -> str | None:
-        """Step over a key, in quotes or not; None if no key comes next."""
+        """Advance past a key, quoted or not, and return it, or None if no key comes next."""
         if self.kind == "string":
             return self._string()
         if self.kind != "name":
             return None
-        found = re.sub(r"\s", "", self.text).strip("`")
+        key = re.sub(r"\s", "", self.text).strip("`")
         self.index += 1
-        return found
+        return key
 
     def string(self) -> str | None:
-        """Step over a string and return its value; None if none comes next."""
+        """Advance past a string and return its value, or None if no string comes next."""
         return self._string() if self.kind == "string" else None
 
     def _string(self) -> str:
-        found = self.text[1:-1].replace("''", "'")
+        value = self.text[1:-1].replace("''", "'")
         self.index += 1
-        return found
+        return value
 
     def fail(self, expected: str, hint: str) -> Exception:
-        """The error for a token that is not ``expected``."""
-        found = self.text if self.kind == "end" else f"'{self.text}'" if self.kind != "string" else self.text
-        return self.source.error(f"malformed hint: expected {expected}, found {found}", self.offset, hint)
+        """Return the error for a token that is not ``expected``."""
+        actual = self.text if self.kind == "end" else f"'{self.text}'" if self.kind != "string" else self.text
+        return self.source.error(f"malformed hint: expected {expected}, found {actual}", self.offset, hint)

@@ -1,4 +1,4 @@
-"""The logical plan written as the operators of a plan: ids, column names, expressions as text, TTLs with their origin.
+"""Converts the logical plan to the operators of a plan: ids, column names, expressions as text, and TTLs with origins.
 
-One kind of relation, one module, one function; :mod:`hintplan.planner.lowering.lower` lists them.
+Each kind of relation has one module and one function; :mod:`hintplan.planner.lowering.lower` lists them.
 """

@@ -1,4 +1,4 @@
-"""Aggregations, whose keys are called as in their input."""
+"""Aggregates. The keys have the names of the input's columns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hintplan.plans.operators import AggregateCall
 
 
 def lower_aggregate(builder: Builder, aggregate: Aggregate, *, exact: bool) -> Lowered:
-    """The aggregation, with a calc above it where its keys must have other names."""
+    """Add the aggregate, and a calc above it if its keys need other names."""
     source = builder.lower(aggregate.input)
     keys = tuple(source.names[k.id] for k in aggregate.keys)
     columns = unique_names(tuple(c.field for c in aggregate.calls), keys)
@@ -27,9 +27,9 @@ def lower_aggregate(builder: Builder, aggregate: Aggregate, *, exact: bool) -> L
         changelog=(),
         state=builder.states(state),
     )
-    found = builder.add(operator, "aggregate", name_above(aggregate.input, aggregate.block), aggregate.block)
-    builder.account(found, state)
-    result = lowered(found, aggregate.fields, columns)
+    operator_id = builder.add(operator, "aggregate", name_above(aggregate.input, aggregate.block), aggregate.block)
+    builder.account(operator_id, state)
+    result = lowered(operator_id, aggregate.fields, columns)
     wanted = unique_names(aggregate.fields)
     return renamed(builder, result, aggregate, wanted) if exact and wanted != columns else result
 

@@ -1,6 +1,6 @@
-"""The operators of a plan as they are collected: their ids, the TTLs of their states, and what became of hints.
+"""Collects the operators of a plan, with their ids, the TTLs of their states, and the outcomes of hints.
 
-Operators that are equal in everything but their id become one.
+Operators that are equal, except for their ids, become one.
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ from hintplan.plans.operators import Operator, kind_of, state_of, with_states
 from hintplan.plans.settings.state import DEFAULT_STATE_TTL, STATE_TTL, StateEntry
 
 Lower = Callable[["Builder", Relation, bool], Lowered]
-"""Adds the operators of a relation; the flag asks for columns named and ordered as its fields are."""
+"""A function that adds the operators of a relation. The flag requires the names and order of the relation's fields."""
 State = tuple[str, StateInput, Lowered]
-"""A state of an operator: its name, how a hint would address it, and the operator whose rows it keeps."""
+"""A state of an operator: its name, its name in a hint, and the operator whose rows it keeps."""
 
 
 class Builder:
-    """Collects the operators of all sinks of a script; ``config`` gives the TTL where no hint does.
+    """Collects the operators of all sinks of a script. ``config`` sets the TTL of each state without a hint.
 
-    A ``batch`` job keeps no state. ``asked`` has each lookup and call as often as the job comes to it, by its place.
-    ``places`` are the operators' places in ``operators``, by id; ``views`` the views that are computed once for all
-    their readers, by the ids of their operators.
+    - ``batch``: operators keep no state.
+    - ``asked`` has all occurrences of each lookup and call in the job, by offset.
+    - ``places`` has the positions of operators in ``operators``, by id.
+    - ``views`` has the shared views, by the ids of their operators.
     """
 
     def __init__(self, ledger: Ledger, config: Mapping[str, str], lower: Lower, *, batch: bool) -> None:
@@ -44,33 +45,33 @@ class Builder:
         self._written: dict[str, int] = {}
 
     def lower(self, relation: Relation, *, exact: bool = False) -> Lowered:
-        """Add the operators of ``relation``; ``exact`` asks for columns named and ordered as its fields are."""
+        """Add the operators of ``relation``. ``exact`` requires the names and order of its fields."""
         return self._lower(self, relation, exact)
 
     def add(
         self, operator: Operator, kind: str, names: tuple[str, ...], block: str, *, holds: str | None = None
     ) -> str:
-        """The id of ``operator``, made from its ``kind`` and ``names``, unless there is an equal one already.
+        """Add ``operator`` unless an equal one exists, and return its id. A new id comes from ``kind`` and ``names``.
 
-        ``holds`` is what its states call what they keep, in place of their inputs; operators are equal without it.
+        ``holds`` is the input name in the operator's states. The comparison of operators ignores it.
         """
         key = repr(operator)
         if kind_of(operator).is_sink or key not in self._known:
-            found = self._ids.take(kind, names, block)
-            operator = replace(operator, id=found)
+            operator_id = self._ids.take(kind, names, block)
+            operator = replace(operator, id=operator_id)
             if holds is not None:
                 operator = with_states(operator, (replace(entry, input=holds) for entry in state_of(operator)))
-            self.places[found] = len(self.operators)
+            self.places[operator_id] = len(self.operators)
             self.operators.append(operator)
-            self._known[key] = found
+            self._known[key] = operator_id
         return self._known[key]
 
     def is_written_at(self, operator: Operator, offset: int) -> bool:
-        """Whether ``offset`` is where the first operator was written that is equal to ``operator``."""
+        """Return True if the first operator that equals ``operator`` has this ``offset`` in the text."""
         return self._written.setdefault(repr(operator), offset) == offset
 
     def states(self, *wanted: State) -> tuple[StateEntry, ...]:
-        """The states of an operator, with their TTLs."""
+        """Return the states of an operator, with their TTLs."""
         if self.batch:
             return ()
         return tuple(self._state(i, name, state, source) for i, (name, state, source) in enumerate(wanted))
@@ -84,19 +85,19 @@ class Builder:
         return StateEntry(index=index, name=name, input=state.name or source.id, ttl=ttl, origin=origin)
 
     def account(self, operator: str, *states: State) -> None:
-        """Note that the hints for ``states`` were heeded by ``operator``."""
+        """Record that ``operator`` applies the hints for ``states``."""
         for name, state, _ in states:
             if state.hint is not None and not self.batch:
                 self.ledger.applied(state.hint.offset, f"{operator}.{name}")
 
     def ask(self, offset: int, asked: Asked) -> None:
-        """Note that the job comes to the lookup or call at ``offset``."""
+        """Record an occurrence of the lookup or call at ``offset``."""
         self.asked.setdefault(offset, []).append(asked)
 
 
 def name_above(source: Relation, block: str) -> tuple[str, ...]:
-    """What an operator that reads ``source`` is named after: the one input that it comes from, or else the block.
+    """Return the base for the name of an operator over ``source``: the single input of its rows, or else the block.
 
-    So a table that is joined as well renames joins at most, whose own rows it changes.
+    Thus another joined table changes the names of joins only, and not the names of operators above.
     """
     return source.base if len(source.base) == 1 else (block,)

@@ -1,4 +1,4 @@
-"""Filters and projections. Where the order and names of columns do not matter, what only renames needs no operator."""
+"""Filters and projections. A calc that only renames columns needs no operator, unless names and order matter."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hintplan.plans import operators as model
 
 
 def lower_calc(builder: Builder, calc: Calc, *, exact: bool) -> Lowered:
-    """The calc; without an operator of its own if it is a projection that nobody needs to see."""
+    """Add the calc. A projection whose names and order do not matter gets no operator."""
     source = builder.lower(calc.input)
     columns = unique_names(calc.fields)
     if is_projection(calc):
@@ -26,13 +26,13 @@ def lower_calc(builder: Builder, calc: Calc, *, exact: bool) -> Lowered:
         select=select_items(columns, calc.items, source),
         filter=optional_text(calc.filter, source.printed()),
     )
-    found = builder.add(operator, "calc", name_above(calc.input, calc.block), calc.block)
-    return lowered(found, calc.fields, columns)
+    operator_id = builder.add(operator, "calc", name_above(calc.input, calc.block), calc.block)
+    return lowered(operator_id, calc.fields, columns)
 
 
 def renamed(builder: Builder, source: Lowered, relation: Relation, columns: tuple[str, ...]) -> Lowered:
-    """``source``, which is ``relation``, with its fields in order and under the names ``columns``."""
+    """Add a calc over ``source``, the operator of ``relation``, with its fields in order and named ``columns``."""
     select = select_items(columns, identity(relation.fields), source)
     operator = model.Calc(id="", inputs=(source.id,), select=select, filter=None)
-    found = builder.add(operator, "calc", name_above(relation, relation.block), relation.block)
-    return lowered(found, relation.fields, columns)
+    operator_id = builder.add(operator, "calc", name_above(relation, relation.block), relation.block)
+    return lowered(operator_id, relation.fields, columns)

@@ -1,6 +1,6 @@
 """The columns of a lowered operator, and expressions over them as text.
 
-Names of columns are unique within an operator, also when case is ignored, because Spark ignores it.
+Column names are unique within an operator, regardless of case, because Spark ignores case.
 
 >>> from hintplan.planner.expressions.typed import INT
 >>> unique_names((Field(id=1, name="a", type=INT), Field(id=2, name="A", type=INT)))
@@ -21,24 +21,24 @@ from hintplan.plans.operators import JoinColumn, SelectItem
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lowered:
-    """An operator: its id, its columns in order, and which of them holds which field."""
+    """An operator: its id, its columns in order, and the column of each field."""
 
     id: str
     columns: tuple[str, ...]
     names: Mapping[int, str]
 
     def printed(self, prefix: str = "") -> dict[int, str]:
-        """The columns as they are written in an expression, by field."""
+        """Return the columns as an expression refers to them, by field."""
         return {field: prefix + identifier(name) for field, name in self.names.items()}
 
 
 def lowered(id: str, fields: tuple[Field, ...], columns: tuple[str, ...]) -> Lowered:
-    """The operator ``id``, whose ``columns`` hold ``fields``."""
+    """Return the operator ``id``, whose ``columns`` hold ``fields``."""
     return Lowered(id=id, columns=columns, names={f.id: n for f, n in zip(fields, columns, strict=True)})
 
 
 def unique_names(fields: tuple[Field, ...], before: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """``before`` and then a name for each field, none of them twice."""
+    """Return ``before`` and a name for each field, without duplicates."""
     names = list(before)
     taken = {n.lower() for n in before} | {f.name.lower() for f in fields}
     used = {n.lower() for n in before}
@@ -57,12 +57,12 @@ def unique_names(fields: tuple[Field, ...], before: tuple[str, ...] = ()) -> tup
 
 
 def optional_text(expression: Expr | None, names: Mapping[int, str]) -> str | None:
-    """The text of an expression, if there is one."""
+    """Return the text of an expression, or None."""
     return None if expression is None else spark_text(expression, names)
 
 
 def select_items(columns: tuple[str, ...], items: tuple[Item, ...], source: Lowered) -> tuple[SelectItem, ...]:
-    """``items`` computed of the columns of ``source``, under the names ``columns``."""
+    """Return ``items``, named ``columns``, as expressions over the columns of ``source``."""
     names = source.printed()
     return tuple(_select_item(name, item, source, names) for name, item in zip(columns, items, strict=True))
 
@@ -77,7 +77,7 @@ def _select_item(name: str, item: Item, source: Lowered, names: Mapping[int, str
 def join_columns(
     columns: tuple[str, ...], items: tuple[Item, ...], left: Lowered, right: Lowered
 ) -> tuple[JoinColumn, ...]:
-    """``items``, each a column of one of the sides, under the names ``columns``."""
+    """Return ``items``, named ``columns``, as columns of either side."""
     return tuple(_join_column(name, item, left, right) for name, item in zip(columns, items, strict=True))
 
 

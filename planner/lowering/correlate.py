@@ -17,7 +17,7 @@ from hintplan.plans.settings.calls import resolved_call
 
 
 def lower_correlate(builder: Builder, call: Correlate) -> Lowered:
-    """The call, with the settings that the configuration gives to calls of its kind."""
+    """Add the call, with the settings that the configuration has for this kind of call."""
     source = builder.lower(call.input)
     columns = unique_names(call.fields)
     returned = lowered("", call.returned, tuple(f.name for f in call.returned))
@@ -32,17 +32,17 @@ def lower_correlate(builder: Builder, call: Correlate) -> Lowered:
     )
     if call.function in DRAWN:
         operator = _apart(builder, operator, call.offset)
-    found = builder.add(operator, "correlate", (call.function,), call.block)
-    asked = Asked(operator=found, target=call.function, is_lookup=False, readings=readings_of(call))
+    operator_id = builder.add(operator, "correlate", (call.function,), call.block)
+    asked = Asked(operator=operator_id, target=call.function, is_lookup=False, readings=readings_of(call))
     builder.ask(call.offset, asked)
-    return lowered(found, call.fields, columns)
+    return lowered(operator_id, call.fields, columns)
 
 
 def _apart(builder: Builder, operator: model.Correlate, offset: int) -> model.Correlate:
-    """The call of a random value under a name that tells it from an equal one which is written elsewhere."""
+    """Return the call of a random function under a numbered name, which distinguishes it from equal calls elsewhere."""
     names = (numbered(operator.function, number) for number in itertools.count(1))
-    found = (replace(operator, function=name) for name in names)
-    return next(each for each in found if builder.is_written_at(each, offset))
+    candidates = (replace(operator, function=name) for name in names)
+    return next(candidate for candidate in candidates if builder.is_written_at(candidate, offset))
 
 
 def _argument(argument: Expr, source: Lowered) -> model.Argument:

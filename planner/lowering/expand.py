@@ -10,7 +10,7 @@ from hintplan.plans import operators as model
 
 
 def lower_expand(builder: Builder, expand: Expand) -> Lowered:
-    """The expansion; a key replaces the column that it takes its value from."""
+    """Add the expansion. Each key replaces the column of its value."""
     source = builder.lower(expand.input)
     keys = tuple(source.names[i.expr.field.id] for i in expand.keys if isinstance(i.expr, Ref))
     passed = tuple(source.names[f.id] for f in expand.passed)
@@ -19,9 +19,9 @@ def lower_expand(builder: Builder, expand: Expand) -> Lowered:
         id="",
         inputs=(source.id,),
         keys=keys,
-        sets=tuple(tuple(keys[place] for place in sorted(each)) for each in expand.sets),
+        sets=tuple(tuple(keys[place] for place in sorted(positions)) for positions in expand.sets),
         group_id=group_id,
     )
-    found = builder.add(operator, "expand", name_above(expand.input, expand.block), expand.block)
-    names = lowered(found, expand.fields, (*keys, *passed, group_id)).names
-    return Lowered(id=found, columns=(*source.columns, group_id), names=names)
+    operator_id = builder.add(operator, "expand", name_above(expand.input, expand.block), expand.block)
+    names = lowered(operator_id, expand.fields, (*keys, *passed, group_id)).names
+    return Lowered(id=operator_id, columns=(*source.columns, group_id), names=names)

@@ -10,7 +10,7 @@ from hintplan.plans.operators import JoinKey
 
 
 def lower_join(builder: Builder, join: Join) -> Lowered:
-    """The join, with a state for each side."""
+    """Add the join, with a state for each side."""
     left, right = builder.lower(join.left), builder.lower(join.right)
     columns = unique_names(join.fields)
     states = ("leftState", join.states[0], left), ("rightState", join.states[1], right)
@@ -24,6 +24,6 @@ def lower_join(builder: Builder, join: Join) -> Lowered:
         changelog=(),
         state=builder.states(*states),
     )
-    found = builder.add(operator, "join", (*join.left.base, *join.right.base), join.block)
-    builder.account(found, *states)
-    return lowered(found, join.fields, columns)
+    operator_id = builder.add(operator, "join", (*join.left.base, *join.right.base), join.block)
+    builder.account(operator_id, *states)
+    return lowered(operator_id, join.fields, columns)

@@ -12,7 +12,7 @@ from hintplan.plans import operators as model
 
 
 def lower_lookup_join(builder: Builder, lookup: LookupJoin) -> Lowered:
-    """The lookup join; the options of hints that it heeds are accounted for."""
+    """Add the lookup join, and record the hint options that it applies."""
     source = builder.lower(lookup.input)
     columns = unique_names(lookup.fields)
     table = lowered("", lookup.fetched, tuple(f.name for f in lookup.fetched))
@@ -29,12 +29,12 @@ def lower_lookup_join(builder: Builder, lookup: LookupJoin) -> Lowered:
         output=join_columns(columns, lookup.items, source, table),
         settings=lookup.settings,
     )
-    found = builder.add(operator, "lookup", (lookup.name,), lookup.block)
+    operator_id = builder.add(operator, "lookup", (lookup.name,), lookup.block)
     for offset, setting in lookup.hinted:
-        builder.ledger.applied(offset, f"{found}.{setting}".rstrip("."))
-    asked = Asked(operator=found, target=lookup.table, is_lookup=True, readings=readings_of(lookup))
+        builder.ledger.applied(offset, f"{operator_id}.{setting}".rstrip("."))
+    asked = Asked(operator=operator_id, target=lookup.table, is_lookup=True, readings=readings_of(lookup))
     builder.ask(lookup.offset, asked)
-    return lowered(found, lookup.fields, columns)
+    return lowered(operator_id, lookup.fields, columns)
 
 
 def _key(key: LookupKey, source: Lowered) -> model.LookupKey:

@@ -1,4 +1,4 @@
-"""Which function lowers which kind of relation."""
+"""The function that lowers each kind of relation."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from hintplan.planner.relations import (
 
 
 def new_builder(ledger: Ledger, config: Mapping[str, str], *, batch: bool) -> Builder:
-    """A builder without operators, which lowers all kinds of relations."""
+    """Return an empty builder that lowers all kinds of relations."""
     return Builder(ledger, config, _lower, batch=batch)
 
 

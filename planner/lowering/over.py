@@ -1,4 +1,4 @@
-"""Functions of the rows around a row, of a batch job."""
+"""Window functions of a batch job."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hintplan.plans import operators as model
 
 
 def lower_over(builder: Builder, over: Over, *, exact: bool) -> Lowered:
-    """The over aggregate, which adds columns to those of its input; the input alone if nobody reads one of them."""
+    """Add the over aggregate, which adds columns to its input. If no call is used, return the input."""
     source = builder.lower(over.input, exact=exact)
     if not over.calls:
         return source
@@ -34,6 +34,6 @@ def lower_over(builder: Builder, over: Over, *, exact: bool) -> Lowered:
             for name, call in zip(added, over.calls, strict=True)
         ),
     )
-    found = builder.add(operator, "over", name_above(over.input, over.block), over.block)
+    operator_id = builder.add(operator, "over", name_above(over.input, over.block), over.block)
     names = {**source.names, **{call.field.id: name for call, name in zip(over.calls, added, strict=True)}}
-    return Lowered(id=found, columns=columns, names=names)
+    return Lowered(id=operator_id, columns=columns, names=names)

@@ -1,4 +1,7 @@
-"""ROW_NUMBER(): a deduplicate if a condition keeps the first by time, a rank if it keeps others, else a batch job's."""
+"""ROW_NUMBER(): a deduplicate for the first row by time, a rank for other limits, an over aggregate without a limit.
+
+Only a batch job can compute the number without a limit.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from hintplan.plans import operators as model
 
 
 def lower_row_number(builder: Builder, numbered: RowNumber, *, exact: bool) -> Lowered:
-    """The operator, which passes on the columns of its input; SqlError if no condition says which rows are kept."""
+    """Add the operator, which keeps the columns of its input. Raise SqlError if no condition limits the number."""
     if numbered.last is None and numbered.end is None and builder.batch:
         return lower_over(builder, _all_numbers(numbered), exact=exact)
     if numbered.end is None and (numbered.last is None or numbered.last < numbered.first):
@@ -40,14 +43,16 @@ def lower_row_number(builder: Builder, numbered: RowNumber, *, exact: bool) -> L
         state=builder.states(("rankState", UnnamedInput, source)),
     )
     names = name_above(numbered.input, numbered.block)
-    found = builder.add(operator, "rank", names, numbered.block, holds=numbered.view)
+    operator_id = builder.add(operator, "rank", names, numbered.block, holds=numbered.view)
     if number is None:
-        return replace(source, id=found)
-    return Lowered(id=found, columns=(*source.columns, number), names={**source.names, numbered.number.id: number})
+        return replace(source, id=operator_id)
+    return Lowered(
+        id=operator_id, columns=(*source.columns, number), names={**source.names, numbered.number.id: number}
+    )
 
 
 def _all_numbers(numbered: RowNumber) -> Over:
-    """The numbers of all rows, which a batch job can have."""
+    """Return the window function that numbers all rows. Only a batch job supports it."""
     call = OverItem(field=numbered.number, function="ROW_NUMBER", argument=None)
     return Over(
         input=numbered.input,
@@ -72,5 +77,5 @@ def _deduplicate(builder: Builder, numbered: RowNumber, source: Lowered) -> Lowe
         state=builder.states(("deduplicateState", UnnamedInput, source)),
     )
     names = name_above(numbered.input, numbered.block)
-    found = builder.add(operator, "deduplicate", names, numbered.block, holds=numbered.view)
-    return replace(source, id=found)
+    operator_id = builder.add(operator, "deduplicate", names, numbered.block, holds=numbered.view)
+    return replace(source, id=operator_id)

@@ -1,4 +1,4 @@
-"""Reads of tables; rows that replace each other by a key become whole changes."""
+"""Scans of tables. A changelog normalization converts upserts to complete changes."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from hintplan.plans import operators as model
 
 
 def lower_scan(builder: Builder, scan: Scan) -> Lowered:
-    """The scan, with a changelog normalization above it if its source needs one."""
+    """Add the scan, and a changelog normalization above it if its source emits upserts."""
     columns = tuple(f.name for f in scan.fields)
-    asked = optional_text(scan.filter, lowered("", scan.fields, columns).printed())
-    operator = model.Scan(id="", table=scan.table, columns=columns, filter=asked)
-    found = lowered(builder.add(operator, "scan", (scan.declared,), scan.block), scan.fields, columns)
+    pushed_filter = optional_text(scan.filter, lowered("", scan.fields, columns).printed())
+    operator = model.Scan(id="", table=scan.table, columns=columns, filter=pushed_filter)
+    scanned = lowered(builder.add(operator, "scan", (scan.declared,), scan.block), scan.fields, columns)
     if not scan.normalized:
-        return found
+        return scanned
     whole = model.ChangelogNormalize(
         id="",
-        inputs=(found.id,),
+        inputs=(scanned.id,),
         key=scan.normalized,
-        state=builder.states(("changelogNormalizeState", StateInput(name=scan.declared), found)),
+        state=builder.states(("changelogNormalizeState", StateInput(name=scan.declared), scanned)),
         changelog=(),
     )
-    return replace(found, id=builder.add(whole, "normalize", (scan.declared,), scan.block))
+    return replace(scanned, id=builder.add(whole, "normalize", (scan.declared,), scan.block))

@@ -1,4 +1,4 @@
-"""Sinks, and what keeps all rows of a key for them."""
+"""Sinks, and the sink materialization, which keeps all rows of a key."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ def lower_sink(
     *,
     overwrite: Literal["table", "partitions"] | None = None,
 ) -> None:
-    """Add a sink for ``relation``, whose fields have the names of the table's columns; the query calls it ``name``.
+    """Add a sink for ``relation``, whose fields have the names of the table's columns.
 
-    ``materialized`` are the columns of the sink's key if all rows must be kept by it; ``overwrite`` is the sink's.
+    The query calls the table ``name``. ``materialized`` are the columns of the sink's key if a state must keep all rows
+    by it. ``overwrite`` is the sink's setting.
     """
     source = builder.lower(relation, exact=True)
     feed = source.id

@@ -12,7 +12,7 @@ from hintplan.plans.operators import SortKey
 
 
 def lower_sort(builder: Builder, sort: Sort, *, exact: bool) -> Lowered:
-    """The sort, which passes on the columns of its input."""
+    """Add the sort, which keeps the columns of its input."""
     source = builder.lower(sort.input, exact=exact)
     order = sort_keys(source, sort.order)
     operator = model.Sort(id="", inputs=(source.id,), order=order, offset=sort.offset, limit=sort.limit)
@@ -20,7 +20,7 @@ def lower_sort(builder: Builder, sort: Sort, *, exact: bool) -> Lowered:
 
 
 def sort_keys(source: Lowered, order: tuple[SortItem, ...]) -> tuple[SortKey, ...]:
-    """The sort keys of an operator that reads ``source``."""
+    """Return the sort keys of an operator that reads ``source``."""
     return tuple(
         SortKey(
             column=source.names[key.field.id],

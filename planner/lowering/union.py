@@ -1,4 +1,4 @@
-"""UNION ALL, each input of which shows its columns under the names of the union."""
+"""UNION ALL. Each input has its columns under the names of the union."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from hintplan.plans import operators as model
 
 
 def lower_union(builder: Builder, union: Union) -> Lowered:
-    """The union of inputs that have the same columns."""
+    """Add the union of inputs with equal columns."""
     columns = unique_names(union.fields)
     inputs = tuple(builder.lower(_named(branch, columns), exact=True).id for branch in union.inputs)
-    found = builder.add(model.Union(id="", inputs=inputs), "union", union.base, union.block)
-    return lowered(found, union.fields, columns)
+    operator_id = builder.add(model.Union(id="", inputs=inputs), "union", union.base, union.block)
+    return lowered(operator_id, union.fields, columns)
 
 
 def _named(branch: Relation, columns: tuple[str, ...]) -> Calc:
-    """``branch`` with its columns called ``columns``."""
+    """Return ``branch`` with its columns named ``columns``."""
     if isinstance(branch, Calc):
         named = zip(branch.items, columns, strict=True)
         return replace(branch, items=tuple(replace(i, field=replace(i.field, name=n)) for i, n in named))

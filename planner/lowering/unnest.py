@@ -10,11 +10,11 @@ from hintplan.plans import operators as model
 
 
 def lower_unnest(builder: Builder, unnest: Unnest) -> Lowered:
-    """The operator; the right columns of its output have the names that elements of the collection's type have."""
+    """Add the operator. The right columns of its output have the names of the collection's element columns."""
     source = builder.lower(unnest.input)
     assert isinstance(unnest.collection, Ref)
     columns = unique_names(unnest.fields)
-    offered = tuple(each.name for each in model.element_columns(unnest.collection.type))
+    offered = tuple(column.name for column in model.element_columns(unnest.collection.type))
     operator = model.Unnest(
         id="",
         inputs=(source.id,),
@@ -22,5 +22,5 @@ def lower_unnest(builder: Builder, unnest: Unnest) -> Lowered:
         join_type=unnest.join_type,
         output=join_columns(columns, unnest.items, source, lowered("", unnest.returned, offered)),
     )
-    found = builder.add(operator, "unnest", name_above(unnest.input, unnest.block), unnest.block)
-    return lowered(found, unnest.fields, columns)
+    operator_id = builder.add(operator, "unnest", name_above(unnest.input, unnest.block), unnest.block)
+    return lowered(operator_id, unnest.fields, columns)

@@ -1,4 +1,4 @@
-"""Rows that are written in the query."""
+"""Literal rows of the query."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from hintplan.plans import operators as model
 
 
 def lower_values(builder: Builder, values: Values) -> Lowered:
-    """The rows, each value of which becomes one of the type of its column."""
+    """Add the rows. The operator converts each value to the type of its column."""
     columns = unique_names(values.fields)
-    given = zip(columns, values.fields, strict=True)
+    named_fields = zip(columns, values.fields, strict=True)
     operator = model.Values(
         id="",
-        columns=tuple(model.GivenColumn(name=name, type=str(field.type)) for name, field in given),
+        columns=tuple(model.GivenColumn(name=name, type=str(field.type)) for name, field in named_fields),
         rows=tuple(tuple(_text(v, f) for v, f in zip(row, values.fields, strict=True)) for row in values.rows),
     )
     return lowered(builder.add(operator, "values", values.base, values.block), values.fields, columns)
 
 
 def _text(value: Expr, field: Field) -> str:
-    """A value as text; the operator itself makes it one of the type of ``field``."""
+    """Return a value as text. The operator converts it to the type of ``field``."""
     if isinstance(value, Literal) and value.text is None:
         return "NULL"
     if isinstance(value, Call) and value.function == "CAST" and value.type == field.type.as_nullable():

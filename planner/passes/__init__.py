@@ -1,7 +1,7 @@
-"""What is done to a logical plan between compiling a query and giving its operators ids.
+"""Rewrites a logical plan after its query is compiled, and before its operators get ids.
 
-One rule, one module, one function; ``PASSES`` is the order. Each takes the context and a relation and returns a
-relation with the same output.
+Each rule has one module and one function. It takes the context and a relation, and returns a relation with the same
+output. ``PASSES`` is the order of the rules.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ PASSES: tuple[Callable[[Context, Relation], Relation], ...] = (
 
 
 def optimise(context: Context, relation: Relation) -> Relation:
-    """Run all passes in order."""
+    """Apply all passes in order."""
     for rule in PASSES:
         relation = rule(context, relation)
     return relation

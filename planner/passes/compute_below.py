@@ -1,8 +1,9 @@
-"""What a join computes of its condition, and what is computed for it in calcs below its inputs.
+"""Splits the condition of a join: the part that the join evaluates, and the part that calcs below its inputs compute.
 
-A join evaluates comparisons, choices and arithmetic itself, on pairs of rows. What else concerns one side alone becomes
-a column of that side. What fails for some rows, such as CAST of a text, stays behind what guards it: where a CASE, AND
-or OR before it says that it is not needed, the column is NULL; where that depends on both sides, the join computes it.
+A join evaluates comparisons, CASE and arithmetic itself, on pairs of rows. Any other expression over one side becomes a
+column of that side. An expression that fails for some rows, such as CAST of a text, must stay behind its guards: if a
+CASE, AND or OR before it makes it unnecessary, the column is NULL. If the guards depend on both sides, the join
+computes the expression.
 
 >>> from hintplan.planner.expressions.typed import BIGINT, STRING, Field
 >>> may_fail(call("CAST", (Ref(field=Field(id=1, name="s", type=STRING)),), BIGINT, 0))
@@ -59,9 +60,9 @@ _DIVISIONS = frozenset(("div", "/", "%"))
 
 
 class Guard(NamedTuple):
-    """A condition, never NULL, without which an expression is not computed.
+    """A condition, never NULL, that must be true before an expression is computed.
 
-    ``binding`` says that SQL promises so, as it does of CASE and COALESCE; of AND and OR it is merely usual.
+    ``binding``: SQL guarantees this order of evaluation, as for CASE and COALESCE. For AND and OR it is only usual.
     """
 
     condition: Expr
@@ -72,7 +73,7 @@ Guards = tuple[Guard, ...]
 
 
 class Side:
-    """One input of a join, and the columns computed for the join in a calc above it."""
+    """One input of a join, and the columns that a calc above it computes for the join."""
 
     def __init__(self, context: Context, relation: Relation) -> None:
         self.context = context
@@ -81,12 +82,15 @@ class Side:
         self.computed: list[Item] = []
 
     def owns(self, expression: Expr) -> bool:
-        """Whether the expression reads columns of this side and of no other."""
+        """Return True if the expression reads columns of this side only, and at least one."""
         ids = {f.id for f in fields_of(expression)}
         return bool(ids) and ids <= self.ids
 
     def column(self, expression: Expr, guards: Guards = ()) -> Field:
-        """A column with the value of ``expression``, or NULL where it can fail and one of ``guards`` is not true."""
+        """Return a column with the value of ``expression``.
+
+        The column is NULL where the expression can fail and one of ``guards`` is not true.
+        """
         if isinstance(expression, Ref):
             return expression.field
         expression = self.guarded(expression, guards)
@@ -97,14 +101,14 @@ class Side:
         return self.computed[-1].field
 
     def guarded(self, expression: Expr, guards: Guards) -> Expr:
-        own = conjunction(tuple(guard.condition for guard in guards if self.knows(guard)))
-        if own is None or not may_fail(expression):
+        guard_condition = conjunction(tuple(guard.condition for guard in guards if self.knows(guard)))
+        if guard_condition is None or not may_fail(expression):
             return expression
         nothing = literal(None, expression.type)
-        return call("CASE", (own, expression, nothing), expression.type, expression.offset)
+        return call("CASE", (guard_condition, expression, nothing), expression.type, expression.offset)
 
     def knows(self, guard: Guard) -> bool:
-        """Whether the guard can be checked where columns of this side are computed."""
+        """Return True if a calc above this side can evaluate the guard."""
         condition = guard.condition
         plain = is_deterministic(condition) and not calls_user_code(condition)
         return plain and {f.id for f in fields_of(condition)} <= self.ids
@@ -117,9 +121,9 @@ class Side:
 
 
 def may_fail(expression: Expr) -> bool:
-    """Whether computing it raises an error for some values: of text that is no number, or by a division by zero.
+    """Return True if the expression raises an error for some values, such as a cast of text or a division by zero.
 
-    So does what says that it fails.
+    An expression that always raises an error counts, too.
     """
     return any(_fails(e) for e in walk(expression))
 
@@ -138,14 +142,14 @@ def _fails(e: Expr) -> bool:
 
 
 def _reads_text(source: DataType, target: DataType) -> bool:
-    """Whether a cast makes something else of text, anywhere in a value."""
+    """Return True if a cast parses text anywhere in a value."""
     if target.is_nested:
         return any(map(_reads_text, source.children, target.children))
     return source.is_text and not target.is_text
 
 
 def is_simple(expression: Expr) -> bool:
-    """Whether a join evaluates the condition itself, rather than having parts of it computed below."""
+    """Return True if a join evaluates the condition itself, with no part computed below."""
     return all(_is_simple_node(e) for e in walk(expression))
 
 
@@ -162,7 +166,7 @@ def _is_simple_node(e: Expr) -> bool:
 
 
 def _is_computed_node(e: Expr) -> bool:
-    """Whether a join can evaluate it, if it must not be computed below."""
+    """Return True if a join can evaluate the node where no calc below can."""
     if isinstance(e, Call) and e.function == "CAST" and e.args[0].type.is_text:
         return e.type.is_integer or e.type.root == "DECIMAL"
     if isinstance(e, Call) and e.function == "%":
@@ -171,9 +175,10 @@ def _is_computed_node(e: Expr) -> bool:
 
 
 def shared_out(parts: Sequence[Expr], follows: Callable[[Expr], bool]) -> tuple[list[Expr], list[Expr]]:
-    """What an inner join checks of its condition and what is checked above it: all that ``follows``, in order.
+    """Split the conjuncts of an inner join: the join checks the first list, and a calc above the second.
 
-    What can fail does not overtake what it stood behind.
+    ``follows`` selects conjuncts for the calc. The order remains, and a conjunct that can fail stays behind the
+    conjuncts that precede it.
     """
     within: list[Expr] = []
     above: list[Expr] = []
@@ -183,23 +188,23 @@ def shared_out(parts: Sequence[Expr], follows: Callable[[Expr], bool]) -> tuple[
 
 
 def first_refused(expression: Expr) -> Expr | None:
-    """The first part that a join cannot evaluate, if there is one."""
+    """Return the first part that a join cannot evaluate, or None."""
     return next((e for e in walk(expression) if not _is_computed_node(e)), None)
 
 
 def guards_before(parts: Sequence[Expr], guards: Callable[[Expr], bool]) -> list[tuple[Expr, Guards]]:
-    """Each conjunct of a condition with the conjuncts before it that guard it.
+    """Return each conjunct of a condition with the preceding conjuncts that guard it.
 
-    ``guards`` says which conjuncts guard those behind them. The keys of a join do not: nobody writes them as guards,
-    and what is computed below a join is computed for all rows.
+    ``guards`` selects the conjuncts that act as guards. Keys of a join do not: nobody writes them as guards, and a calc
+    below a join computes its columns for all rows.
     """
-    found: list[tuple[Expr, Guards]] = []
+    guarded_parts: list[tuple[Expr, Guards]] = []
     before: Guards = ()
     for part in parts:
-        found.append((part, before))
+        guarded_parts.append((part, before))
         if guards(part):
             before = (*before, Guard(_if_true(part), binding=False))
-    return found
+    return guarded_parts
 
 
 def _each_behind(conditions: Sequence[Expr]) -> list[Guards]:
@@ -208,9 +213,10 @@ def _each_behind(conditions: Sequence[Expr]) -> list[Guards]:
 
 
 def as_simple(part: Expr, sides: Sequence[Side], guards: Guards = ()) -> Expr:
-    """``part`` with what the join cannot evaluate computed below it, as far as it concerns one of ``sides`` only.
+    """Return ``part``, with columns from calcs below instead of expressions that the join cannot evaluate.
 
-    What can fail is computed there only where it is needed; where that depends on both sides, it remains as it is.
+    Such an expression must read one of ``sides`` only. If it can fail, the calc computes it only where its guards are
+    true. If the guards depend on both sides, the expression remains.
     """
     if not isinstance(part, Call) or is_simple(part):
         return part
@@ -230,26 +236,26 @@ def as_simple(part: Expr, sides: Sequence[Side], guards: Guards = ()) -> Expr:
 
 
 def _guards_of(expression: Call) -> list[Guards]:
-    """For each argument, what must hold for it to be computed."""
+    """Return for each argument the conditions under which it is computed."""
     args = expression.args
     if expression.function == "AND":
         return _each_behind([_unless_false(arg) for arg in args])
     if expression.function == "OR":
         return _each_behind([_unless_false(call("NOT", (arg,), BOOLEAN, 0)) for arg in args])
     guards: Guards = ()
-    found: list[Guards] = []
+    guards_of_arguments: list[Guards] = []
     if expression.function == "coalesce":
         for arg in args:
-            found.append(guards)
+            guards_of_arguments.append(guards)
             guards = (*guards, Guard(call("IS NULL", (arg,), BOOLEAN, 0), binding=True))
-        return found
+        return guards_of_arguments
     if expression.function != "CASE":
         return [()] * len(args)
     for condition in args[:-1:2]:
         holds = _if_true(condition)
-        found += [guards, (*guards, Guard(holds, binding=True))]
+        guards_of_arguments += [guards, (*guards, Guard(holds, binding=True))]
         guards = (*guards, Guard(call("NOT", (holds,), BOOLEAN, 0), binding=True))
-    return [*found, guards]
+    return [*guards_of_arguments, guards]
 
 
 def _if_true(condition: Expr) -> Expr:

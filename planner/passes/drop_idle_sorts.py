@@ -1,7 +1,7 @@
-"""Drops every ORDER BY that orders nothing anyone sees: without LIMIT or OFFSET, below a join, a grouping or the like.
+"""Removes ORDER BY where no reader keeps the order: without LIMIT or OFFSET, below a join, a grouping or similar.
 
-The order of the query's own result stays, also from a sub-query or view that it only filters and projects, and so does
-what LIMIT and OFFSET cut. A cached result keeps its order, so that it is the same whoever reads it.
+The order of the query's own result remains, also if it comes from a sub-query or view that the query only filters and
+projects. Sorts with LIMIT or OFFSET remain. A cached result keeps its order, because all readers share it.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from hintplan.planner.relations import Cached, Calc, Relation, Sort, map_inputs
 
 
 def drop_idle_sorts(context: Context, relation: Relation) -> Relation:
-    """Keep only sorts whose order shows, or that keep some rows and not others."""
+    """Keep only the sorts that affect the result: its order, or the choice of rows."""
     return _dropped(context, relation, seen=True)
 
 
 def _joined(cut: Sort) -> Relation:
-    """A LIMIT without an order as part of the sort that it reads, if nothing but a projection lies between."""
+    """Merge a LIMIT without an order into the sort that it reads, if only a projection lies between."""
     below = cut.input
     if cut.order:
         return cut
@@ -32,15 +32,15 @@ def _joined(cut: Sort) -> Relation:
 
 
 def _dropped(context: Context, relation: Relation, *, seen: bool) -> Relation:
-    """``seen`` tells whether the order of the rows of ``relation`` matters to anyone."""
+    """Remove sorts from ``relation``. ``seen`` is true if a reader depends on the order of its rows."""
     if isinstance(relation, Sort):
         cuts = relation.limit is not None or relation.offset > 0
         if cuts or seen:
-            # Without an order of its own, a LIMIT takes the first rows of what it reads.
+            # A LIMIT without an order takes the first rows of its input.
             return _joined(replace(relation, input=_dropped(context, relation.input, seen=not relation.order)))
         message = "ORDER BY has no effect: nothing above it keeps the order"
         context.report.note(message, relation.place or 0, "remove it, or add LIMIT")
         return _dropped(context, relation.input, seen=False)
-    # A cached result may be read in its order; of the others only a calc passes the order on.
+    # A reader of a cached result may depend on its order. Of the other relations, only a calc keeps the order.
     below = isinstance(relation, Cached) or (seen and isinstance(relation, Calc))
     return map_inputs(relation, lambda each: _dropped(context, each, seen=below))

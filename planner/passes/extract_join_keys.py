@@ -1,10 +1,10 @@
-"""Turns the condition of each join into key columns and what is left over.
+"""Splits the condition of each join into key columns and the remaining condition.
 
-Both columns of a key have the same type; expressions and conversions are computed in calcs below the join. ``IS NOT
-DISTINCT FROM`` becomes two keys: whether the value is NULL, and the value with a constant for NULL. A join without an
-equality gets a constant as its key: all its rows meet in one partition, as in Flink, with a warning unless a side has
-one row at most, or its meaning asks for it (``NOT IN``). What is left of the condition must be simple enough to be
-evaluated inside the join, except for an inner join, where it can follow.
+- Both columns of a key have the same type. Calcs below the join compute expressions and casts.
+- ``IS NOT DISTINCT FROM`` becomes two keys: a test for NULL, and the value with a constant instead of NULL.
+- A join without an equality gets a constant as its key, so all its rows meet in one partition, as in Flink. The pass
+  warns of it, unless a side has at most one row or the meaning of the join requires it (``NOT IN``).
+- The join must be able to evaluate the remaining condition. For an inner join, a calc above can evaluate it instead.
 """
 
 from __future__ import annotations
@@ -47,33 +47,33 @@ _ANY_VALUE = {
     "TIMESTAMP": "1970-01-01 00:00:00",
     "TIMESTAMP_LTZ": "1970-01-01 00:00:00",
 }
-"""A value of each type to stand for NULL beside a column that says so; numbers take 0, text is empty."""
+"""A value of each type that replaces NULL in a key. Numbers use 0, and texts the empty text."""
 
 
 def extract_join_keys(context: Context, relation: Relation) -> Relation:
-    """Give every join its keys; SqlError for one with a condition that it cannot evaluate."""
-    found = map_inputs(relation, lambda below: extract_join_keys(context, below))
-    return _with_keys(context, found) if isinstance(found, Join) else found
+    """Give each join its keys. Raise SqlError if the join cannot evaluate its condition."""
+    relation_above = map_inputs(relation, lambda below: extract_join_keys(context, below))
+    return _with_keys(context, relation_above) if isinstance(relation_above, Join) else relation_above
 
 
 def _with_keys(context: Context, join: Join) -> Relation:
     left, right = Side(context, join.left), Side(context, join.right)
     keys: list[tuple[Field, Field]] = []
-    rest: list[tuple[Expr, Guards]] = []
+    remaining: list[tuple[Expr, Guards]] = []
     for part, guards in guards_before(join.on, lambda part: not equalities(part, left, right)):
         pairs = equalities(part, left, right)
         keys += [key for a, b in pairs if (key := (left.column(a, guards), right.column(b, guards))) not in keys]
         if not pairs:
-            rest.append((part, guards))
+            remaining.append((part, guards))
     if not keys:
         if not (join.keyless or has_one_row(join.left) or has_one_row(join.right)):
             _warn_of_one_partition(context, join)
         keys.append((left.column(literal(1, INT)), right.column(literal(1, INT))))
     above: list[Expr] = []
     if join.join_type == "inner":
-        within, above = shared_out([part for part, _ in rest], lambda part: not is_simple(part))
+        within, above = shared_out([part for part, _ in remaining], lambda part: not is_simple(part))
     else:
-        within = [as_simple(part, (left, right), guards) for part, guards in rest]
+        within = [as_simple(part, (left, right), guards) for part, guards in remaining]
         for part in within:
             bad = first_refused(part)
             if bad is not None:
@@ -93,7 +93,7 @@ def _with_keys(context: Context, join: Join) -> Relation:
 
 
 def equalities(part: Expr, left: Side, right: Side) -> tuple[tuple[Expr, Expr], ...]:
-    """The pairs of a left and a right expression whose equality means the same as ``part``; none if it is no such."""
+    """Return pairs of a left and a right expression whose equality is equivalent to ``part``, or none."""
     if not isinstance(part, Call) or not is_deterministic(part):
         return ()
     null_safe = part.function == "coalesce" and _is_null_safe(part)
@@ -101,7 +101,7 @@ def equalities(part: Expr, left: Side, right: Side) -> tuple[tuple[Expr, Expr], 
     if not isinstance(equality, Call) or equality.function != "=":
         return ()
     a, b = equality.args
-    maps = [whose_entries(each) for each in (a, b)]  # as keys, they are compared as they are
+    maps = [whose_entries(operand) for operand in (a, b)]  # as keys, maps are compared without sorting their entries
     if maps[0] is not None and maps[1] is not None:
         a, b = maps[0], maps[1]
     if left.owns(b) and right.owns(a):
@@ -115,12 +115,14 @@ def equalities(part: Expr, left: Side, right: Side) -> tuple[tuple[Expr, Expr], 
     if not null_safe:
         return ((a, b),)
     if common.is_nested:  # in an ARRAY, NULL equals NULL
-        a, b = (call("array", (each,), DataType(root="ARRAY", children=(common,)), each.offset) for each in (a, b))
+        a, b = (
+            call("array", (operand,), DataType(root="ARRAY", children=(common,)), operand.offset) for operand in (a, b)
+        )
         return ((a, b),)
-    stands_in = "" if common.is_text else "0" if common.is_numeric else _ANY_VALUE.get(common.root)
-    if stands_in is None:
+    null_value = "" if common.is_text else "0" if common.is_numeric else _ANY_VALUE.get(common.root)
+    if null_value is None:
         return ()
-    value = literal(stands_in, common)
+    value = literal(null_value, common)
     return (
         (call("IS NULL", (a,), BOOLEAN, a.offset), call("IS NULL", (b,), BOOLEAN, b.offset)),
         (call("coalesce", (a, value), common, a.offset), call("coalesce", (b, value), common, b.offset)),
@@ -128,7 +130,7 @@ def equalities(part: Expr, left: Side, right: Side) -> tuple[tuple[Expr, Expr], 
 
 
 def _is_null_safe(part: Call) -> bool:
-    """Whether ``part`` is what IS NOT DISTINCT FROM is translated to."""
+    """Return True if ``part`` is the translation of IS NOT DISTINCT FROM."""
     same, both = part.args if len(part.args) == 2 else (part, part)
     if not (isinstance(same, Call) and same.function == "=" and isinstance(both, Call) and both.function == "AND"):
         return False
@@ -139,7 +141,7 @@ def _is_null_safe(part: Call) -> bool:
 
 
 def has_one_row(relation: Relation) -> bool:
-    """Whether the relation never has more than one row: it is an aggregate without GROUP BY."""
+    """Return True if the relation has at most one row, because it is an aggregate without GROUP BY."""
     match relation:
         case Calc():
             return has_one_row(relation.input)
@@ -153,30 +155,30 @@ def has_one_row(relation: Relation) -> bool:
 
 def _warn_of_one_partition(context: Context, join: Join) -> None:
     if join.join_type in ("semi", "anti"):
-        what, advice = "this sub-query", "add an equality to its WHERE: inner.column = outer.column"
+        subject, advice = "this sub-query", "add an equality to its WHERE: inner.column = outer.column"
     else:
         sides = " and ".join("_".join(side.base) for side in (join.left, join.right))
-        what, advice = f"this join of {sides}", "add left.column = right.column"
-    message = f"{what} has no equality: every row is compared with every row of the other side, in one partition"
+        subject, advice = f"this join of {sides}", "add left.column = right.column"
+    message = f"{subject} has no equality: every row is compared with every row of the other side, in one partition"
     context.report.warn(message, join.offset, advice)
 
 
 def _refused(context: Context, bad: Expr, part: Expr, left: Side, right: Side) -> Exception:
-    what, offset = named(bad) if isinstance(bad, Call) else "this", bad.offset or part.offset
+    name, offset = named(bad) if isinstance(bad, Call) else "this", bad.offset or part.offset
     if may_fail(bad) and (left.owns(bad) or right.owns(bad)):
         return context.source.error(
-            f"{what} fails for some rows, and which rows it is for depends on both sides of this join",
+            f"{name} fails for some rows, and which rows it is for depends on both sides of this join",
             offset,
             "write TRY_CAST, or compute it in a sub-query first",
         )
-    if isinstance(bad, Call) and what in DRAWN:
-        message = f"{what}, which each row has its own of, cannot be part of the condition of this join"
+    if isinstance(bad, Call) and name in DRAWN:
+        message = f"{name}, which each row has its own of, cannot be part of the condition of this join"
         return context.source.error(message, offset, "compute it in a sub-query first")
     if not is_deterministic(bad):
-        message = f"the current time, as {what} takes it, cannot be part of the condition of this join"
+        message = f"the current time, as {name} takes it, cannot be part of the condition of this join"
         return context.source.error(message, offset, "compare with a column that holds a time")
     return context.source.error(
-        f"{what} over columns of both sides cannot be part of the condition of this join",
+        f"{name} over columns of both sides cannot be part of the condition of this join",
         offset,
         "compute it in a sub-query first, or compare columns directly",
     )

@@ -1,9 +1,12 @@
-"""Turns the condition of each lookup join into lookup keys and the conditions around them.
+"""Splits the condition of each lookup join into lookup keys and conditions.
 
-``table column = value`` becomes a key if the column stands alone: what the value needs is computed in a calc below. Of
-the rest, what concerns the input alone decides whether a row of a left lookup is looked up (``pre_filter``), what
-concerns the table alone is its ``filter``, and what concerns both its ``condition``. What is more than comparisons and
-arithmetic follows an inner lookup in a calc; of a left one it stays a condition, as it decides what is padded.
+``table column = value`` becomes a key if the column stands alone. A calc below computes the value. For the remaining
+conjuncts:
+
+- A conjunct over the input only decides whether a row of a left lookup is looked up (``pre_filter``).
+- A conjunct over the table only becomes its ``filter``, and a conjunct over both its ``condition``.
+- For an inner lookup, a calc above evaluates anything except comparisons and arithmetic. For a left lookup it stays a
+  condition, because it decides which rows are padded.
 """
 
 from __future__ import annotations
@@ -46,41 +49,41 @@ from hintplan.plans.declarations.types import DataType
 
 
 def extract_lookup_keys(context: Context, relation: Relation) -> Relation:
-    """Give every lookup join its keys; SqlError for one without an equality, or with a condition it cannot use."""
-    found = map_inputs(relation, lambda below: extract_lookup_keys(context, below))
-    return _with_keys(context, found) if isinstance(found, LookupJoin) else found
+    """Give each lookup join its keys. Raise SqlError if it has no equality, or a condition that it cannot evaluate."""
+    relation_above = map_inputs(relation, lambda below: extract_lookup_keys(context, below))
+    return _with_keys(context, relation_above) if isinstance(relation_above, LookupJoin) else relation_above
 
 
 def _with_keys(context: Context, lookup: LookupJoin) -> Relation:
     left = Side(context, lookup.input)
-    own = {f.id: f for f in lookup.fetched}
+    fetched = {f.id: f for f in lookup.fetched}
     keys: dict[int, LookupKey] = {}
-    rest: list[tuple[Expr, Guards]] = []
+    remaining: list[tuple[Expr, Guards]] = []
     refused: list[tuple[Expr, Field, Expr]] = []
-    for part, guards in guards_before(lookup.on, lambda part: _equality(part, own) is None):
-        found = _equality(part, own)
-        value = _as_type_of(found[0], found[1]) if found is not None else None
-        if found is not None and value is None:
-            refused.append((part, *found))
-        if found is None or value is None or found[0].id in keys:
-            rest.append((part, guards))
+    for part, guards in guards_before(lookup.on, lambda part: _equality(part, fetched) is None):
+        equality = _equality(part, fetched)
+        value = _as_type_of(equality[0], equality[1]) if equality is not None else None
+        if equality is not None and value is None:
+            refused.append((part, *equality))
+        if equality is None or value is None or equality[0].id in keys:
+            remaining.append((part, guards))
         else:
-            keys[found[0].id] = LookupKey(
-                column=found[0], value=value if isinstance(value, Literal) else left.column(value, guards)
+            keys[equality[0].id] = LookupKey(
+                column=equality[0], value=value if isinstance(value, Literal) else left.column(value, guards)
             )
     if not keys:
         raise _no_equality(context, lookup, refused)
     above: list[Expr] = []
     if lookup.join_type == "inner":
-        parts, above = shared_out([p for p, _ in rest], lambda p: not is_simple(p) or not fields_of(p))
+        parts, above = shared_out([p for p, _ in remaining], lambda p: not is_simple(p) or not fields_of(p))
     else:
-        parts = [_simplified(context, p, left, guards) for p, guards in rest]
-    sides = [({f.id in own for f in fields_of(p)}, p) for p in parts]
+        parts = [_simplified(context, p, left, guards) for p, guards in remaining]
+    sides = [({f.id in fetched for f in fields_of(p)}, p) for p in parts]
     relation: Relation = replace(
         lookup,
         input=left.result(),
         on=(),
-        keys=tuple(keys[i] for i in own if i in keys),
+        keys=tuple(keys[i] for i in fetched if i in keys),
         pre_filter=conjunction(tuple(p for of_table, p in sides if True not in of_table)),
         filter=conjunction(tuple(p for of_table, p in sides if of_table == {True})),
         condition=conjunction(tuple(p for of_table, p in sides if of_table == {True, False})),
@@ -91,7 +94,10 @@ def _with_keys(context: Context, lookup: LookupJoin) -> Relation:
 
 
 def _above(lookup: LookupJoin, relation: Relation, parts: tuple[Expr, ...]) -> Relation:
-    """The rows of an inner lookup for which ``parts`` are true, with the columns of the table that they read."""
+    """Return a calc over an inner lookup that keeps the rows for which ``parts`` are true.
+
+    The lookup also returns the columns of the table that ``parts`` read.
+    """
     assert isinstance(relation, LookupJoin)
     shown = {i.expr.field.id: i.field for i in relation.items if isinstance(i.expr, Ref)}
     lacking = tuple(f for f in lookup.fetched if f.id not in shown and any(f in fields_of(p) for p in parts))
@@ -106,7 +112,10 @@ def _above(lookup: LookupJoin, relation: Relation, parts: tuple[Expr, ...]) -> R
 
 
 def _equality(part: Expr, own: dict[int, Field]) -> tuple[Field, Expr] | None:
-    """The column of the table that ``part`` equates with a value that is no other of its columns, and that value."""
+    """Return the table's column and the value that ``part`` equates, or None.
+
+    The value reads no other column of the table.
+    """
     if not isinstance(part, Call) or part.function != "=" or not is_deterministic(part):
         return None
     for column, value in (part.args, part.args[::-1]):
@@ -116,19 +125,19 @@ def _equality(part: Expr, own: dict[int, Field]) -> tuple[Field, Expr] | None:
 
 
 def _as_type_of(column: Field, value: Expr) -> Expr | None:
-    """``value`` in the type of the column, which itself cannot be converted: it is what the source is asked by."""
-    wanted, given = column.type.as_nullable(), value.type.as_nullable()
-    if wanted == given or (wanted.is_text and given.is_text):
+    """Return ``value`` in the type of ``column``, or None. The column cannot be cast: the source is queried by it."""
+    wanted, value_type = column.type.as_nullable(), value.type.as_nullable()
+    if wanted == value_type or (wanted.is_text and value_type.is_text):
         return value
     if isinstance(value, Literal) and value.text is not None:
         return _literal_as(value, wanted)
-    if common_type((wanted, given)) == wanted:
+    if common_type((wanted, value_type)) == wanted:
         return cast(value, wanted, value.offset)
     return None
 
 
 def _literal_as(value: Literal, wanted: DataType) -> Literal | None:
-    """A number as a literal of another numeric type, if that can hold it."""
+    """Return a number as a literal of another numeric type, or None if that type cannot hold it."""
     if wanted.is_numeric and common_type((wanted, value.type)) == wanted:
         return replace(value, type=wanted)
     if wanted.root == "DECIMAL" and (value.type.is_integer or value.type.root == "DECIMAL"):
@@ -152,9 +161,9 @@ def _no_equality(context: Context, lookup: LookupJoin, refused: list[tuple[Expr,
     message = f"a lookup of '{lookup.name}' needs an equality with one of its columns"
     if refused:
         part, column, value = refused[0]
-        given, wanted = value.type.as_nullable(), column.type.as_nullable()
+        value_type, wanted = value.type.as_nullable(), column.type.as_nullable()
         return context.source.error(
-            f"{message}: column '{column.name}' is {wanted}, but the value is {given}",
+            f"{message}: column '{column.name}' is {wanted}, but the value is {value_type}",
             getattr(part, "offset", 0) or lookup.offset,
             f"convert the value: CAST(... AS {wanted})",
         )
@@ -166,9 +175,9 @@ def _no_equality(context: Context, lookup: LookupJoin, refused: list[tuple[Expr,
 
 
 def _simplified(context: Context, part: Expr, left: Side, guards: Guards) -> Expr:
-    """``part`` with what is not simple computed below it, as far as it concerns the input alone.
+    """Return ``part``, with columns from calcs below instead of complex expressions over the input.
 
-    SqlError for a call of a user's function with what is found.
+    Raise SqlError if it calls a user-defined function with columns of the table.
     """
     simplified = as_simple(part, (left,), guards)
     asked = next((e for e in walk(simplified) if isinstance(e, Call) and e.function.startswith(USER)), None)

@@ -1,6 +1,6 @@
-"""Makes one list of rows of what is written in the query: SELECTs without FROM, and UNION ALL of such and of VALUES.
+"""Combines literal rows into one list: SELECTs without FROM, VALUES, and UNION ALL of both.
 
-So each of them is one operator, not a source of its own for each row.
+Without this pass, each row would be a source of its own.
 """
 
 from __future__ import annotations
@@ -11,46 +11,49 @@ from hintplan.planner.relations import Calc, Relation, Union, Values, map_inputs
 
 
 def fold_values(context: Context, relation: Relation) -> Relation:
-    """Fold from the bottom up."""
-    found = map_inputs(relation, lambda below: fold_values(context, below))
-    if isinstance(found, Calc) and isinstance(found.input, Values):
-        return _computed(found, found.input) or found
-    if isinstance(found, Union):
-        return _together(found)
-    return found
+    """Combine literal rows, bottom up."""
+    relation_above = map_inputs(relation, lambda below: fold_values(context, below))
+    if isinstance(relation_above, Calc) and isinstance(relation_above.input, Values):
+        return _computed(relation_above, relation_above.input) or relation_above
+    if isinstance(relation_above, Union):
+        return _together(relation_above)
+    return relation_above
 
 
 def _computed(calc: Calc, values: Values) -> Values | None:
-    """What ``calc`` makes of one row, if it makes no less of it and calls nobody."""
+    """Return the rows of ``values`` with the items of ``calc``, or None if the calc filters or calls user code."""
     if calc.filter is not None or any(calls_user_code(item.expr) for item in calc.items):
         return None
     rows = []
     for row in values.rows:
-        known = {f.id: value for f, value in zip(values.fields, row, strict=True)}
-        if not all(_takes(item.expr, values.fields, known) for item in calc.items):
+        values_of_fields = {f.id: value for f, value in zip(values.fields, row, strict=True)}
+        if not all(_takes(item.expr, values.fields, values_of_fields) for item in calc.items):
             return None
-        rows.append(tuple(substitute(item.expr, known) for item in calc.items))
+        rows.append(tuple(substitute(item.expr, values_of_fields) for item in calc.items))
     fields = tuple(item.field for item in calc.items)
     return Values(fields=fields, rows=tuple(rows), base=calc.base, block=calc.block)
 
 
 def _takes(expression: Expr, fields: tuple[Field, ...], known: dict[int, Expr]) -> bool:
-    """Whether a value can stand for its column in ``expression``: a column alone, or a value of the column's type."""
+    """Return True if values can replace the columns in ``expression``.
+
+    It must be a single column, or the values must have the columns' types.
+    """
     if isinstance(expression, Ref):
         return True
     types = {f.id: f.type.as_nullable() for f in fields}
     read = [e.field.id for e in walk(expression) if isinstance(e, Ref)]
-    return all(known[each].type.as_nullable() == types[each] for each in read)
+    return all(known[field_id].type.as_nullable() == types[field_id] for field_id in read)
 
 
 def _together(union: Union) -> Relation:
     inputs: list[Relation] = []
-    for each in union.inputs:
+    for relation in union.inputs:
         last = inputs[-1] if inputs else None
-        if isinstance(each, Values) and isinstance(last, Values) and _alike(last, each):
-            inputs[-1] = Values(fields=last.fields, rows=(*last.rows, *each.rows), base=last.base, block=last.block)
+        if isinstance(relation, Values) and isinstance(last, Values) and _alike(last, relation):
+            inputs[-1] = Values(fields=last.fields, rows=(*last.rows, *relation.rows), base=last.base, block=last.block)
         else:
-            inputs.append(each)
+            inputs.append(relation)
     if len(inputs) > 1 or not isinstance(inputs[0], Values):
         return Union(inputs=tuple(inputs), fields=union.fields, base=union.base, block=union.block)
     return Values(fields=union.fields, rows=inputs[0].rows, base=union.base, block=union.block)

@@ -1,7 +1,7 @@
-"""Leaves at most one calc between two other operators, and none where it would only rename.
+"""Leaves at most one calc between two other operators, and none that only renames columns.
 
-A calc over a calc becomes one, unless that would compute something twice that differs each time, or blow the text up. A
-projection over a join or an aggregation becomes that operator's own output where it can.
+Two calcs become one, unless this repeats a non-deterministic expression or makes the expressions too large. A
+projection over a join or an aggregate becomes the output of that operator where possible.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _MAX_SIZE = 500
 
 def merge_calcs(context: Context, relation: Relation) -> Relation:
     """Merge adjacent calcs, bottom up."""
-    found = map_inputs(relation, lambda below: merge_calcs(context, below))
-    return _merged(found) if isinstance(found, Calc) else found
+    merged = map_inputs(relation, lambda below: merge_calcs(context, below))
+    return _merged(merged) if isinstance(merged, Calc) else merged
 
 
 def is_projection(calc: Calc) -> bool:
-    """Whether the calc only drops, renames and reorders columns, without doubling one."""
+    """Return True if the calc only drops, renames and reorders columns, and repeats none."""
     refs = [i.expr.field.id for i in calc.items if isinstance(i.expr, Ref)]
     return calc.filter is None and len(refs) == len(calc.items) == len(set(refs))
 
@@ -74,7 +74,7 @@ def _over_calc(calc: Calc, below: Calc) -> Relation:
 
 
 def _reads_once(calc: Calc, below: Calc) -> bool:
-    """Whether each column of ``below`` that changes from call to call is only passed on, and once."""
+    """Return True if ``calc`` only passes on each non-deterministic column of ``below``, and at most once."""
     changing = {i.field.id for i in below.items if not is_deterministic(i.expr)}
     passed = [i.expr.field.id for i in calc.items if isinstance(i.expr, Ref) and i.expr.field.id in changing]
     read = [e for e in (calc.filter, *(i.expr for i in calc.items if not isinstance(i.expr, Ref))) if e is not None]
@@ -83,7 +83,7 @@ def _reads_once(calc: Calc, below: Calc) -> bool:
 
 
 def _over_aggregate(calc: Calc, below: Aggregate) -> Relation:
-    """Rename the results of the calls if the projection does no more than that."""
+    """Rename the results of the aggregate calls, if the projection does no more."""
     sources = tuple(i.expr.field for i in calc.items if isinstance(i.expr, Ref))
     keys = len(below.keys)
     if sources != below.fields or any(

@@ -1,8 +1,8 @@
-"""Puts inner joins into an order in which each has an equality, where the order that was written has none.
+"""Reorders inner joins so that each has an equality, if the order of the query has a join without one.
 
-``FROM part, supplier, partsupp`` joins two tables first that only the third connects. The first table stays first; of
-the others, the first in the order written that has an equality with those before it comes next. Joins that have their
-equalities stay as they are, and so do their ids.
+``FROM part, supplier, partsupp`` first joins two tables that only the third connects. The first table stays first. The
+next table is always the first, in the order of the query, that has an equality with the tables before it. If all joins
+have an equality, their order and ids remain.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from hintplan.planner.relations import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Input:
-    """An input of a chain of joins, the state that is kept of it, and where its join stands."""
+    """An input of a chain of joins, with its state and the offset of its join."""
 
     relation: Relation
     state: StateInput
@@ -33,7 +33,7 @@ class _Input:
 
 
 def order_joins(context: Context, relation: Relation) -> Relation:
-    """Reorder chains of inner joins of which one has no equality."""
+    """Reorder each chain of inner joins in which a join has no equality."""
     if isinstance(relation, Join) and not _all_connected(context, relation):
         relation = _in_order(context, relation)
     return map_inputs(relation, lambda below: order_joins(context, below))
@@ -44,7 +44,7 @@ def _is_link(relation: Relation) -> bool:
 
 
 def _all_connected(context: Context, relation: Relation) -> bool:
-    """Whether each join of the chain that ends in ``relation`` has what a join needs."""
+    """Return True if each join of the chain that ends in ``relation`` has an equality or needs none."""
     if not isinstance(relation, Join) or not _is_link(relation):
         return True
     connected = _is_connected(context, relation.left, relation.right, relation.on)
@@ -57,7 +57,7 @@ def _is_connected(context: Context, left: Relation, right: Relation, parts: tupl
 
 
 def _chain(join: Join) -> tuple[list[_Input], list[Expr]]:
-    """The inputs of a chain of joins, as written, and all their conditions."""
+    """Return the inputs of a chain of joins, in the order of the query, and all their conditions."""
     if isinstance(join.left, Join) and _is_link(join.left):
         inputs, parts = _chain(join.left)
     else:
@@ -67,26 +67,26 @@ def _chain(join: Join) -> tuple[list[_Input], list[Expr]]:
 
 def _in_order(context: Context, join: Join) -> Join:
     (first, *waiting), parts = _chain(join)
-    found: Relation = first.relation
+    joined: Relation = first.relation
     state = first.state
     while waiting:
-        chosen = next((i for i in waiting if _is_connected(context, found, i.relation, tuple(parts))), waiting[0])
+        chosen = next((i for i in waiting if _is_connected(context, joined, i.relation, tuple(parts))), waiting[0])
         waiting.remove(chosen)
-        fields = (*found.fields, *chosen.relation.fields)
+        fields = (*joined.fields, *chosen.relation.fields)
         ids = {f.id for f in fields}
         on = tuple(part for part in parts if {f.id for f in fields_of(part)} <= ids)
         parts = [part for part in parts if part not in on]
-        found = Join(
-            left=found,
+        joined = Join(
+            left=joined,
             right=chosen.relation,
             join_type="inner",
             on=on,
             items=identity(fields),
             states=(state, chosen.state),
             offset=chosen.offset,
-            base=(*found.base, *chosen.relation.base),
+            base=(*joined.base, *chosen.relation.base),
             block=join.block,
         )
         state = UnnamedInput
-    assert isinstance(found, Join)
-    return replace(found, base=join.base)
+    assert isinstance(joined, Join)
+    return replace(joined, base=join.base)

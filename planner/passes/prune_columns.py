@@ -1,6 +1,7 @@
-"""Drops every column that nothing above reads, so that scans read less and states hold less.
+"""Removes each column that nothing above reads, so that scans read less and states hold less.
 
-Group keys stay (they decide the groups); unused aggregate calls go. Every operator keeps at least one column.
+Group keys remain, because they determine the groups. Unused aggregate calls disappear. Each operator keeps at least one
+column.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from hintplan.planner.relations import (
 
 
 def prune_columns(context: Context, relation: Relation) -> Relation:
-    """Keep only columns that the output of ``relation`` depends on."""
+    """Keep only the columns on which the output of ``relation`` depends."""
     return _prune(relation, {f.id for f in relation.fields})
 
 
@@ -100,11 +101,11 @@ def _prune_union(union: Union, needed: set[int]) -> Union:
 
 
 def _prune_call(call: Correlate, needed: set[int]) -> Relation:
-    """Without the columns that nobody reads; the call itself stays, as it may return any number of rows or none."""
+    """Remove unread columns. The call of a table function remains, because it may return any number of rows."""
     returned = {f.id for f in call.returned}
     items = tuple(i for i in call.items if i.field.id in needed)
     if call.scalar and not _ids(i.expr for i in items) & returned:
-        # One row for each, and no column of it: as good as no call.
+        # The call returns exactly one row, and nothing reads it.
         passed = tuple(i for i in call.items if i in items or (not items and not _ids((i.expr,)) & returned))
         unused = Calc(input=call.input, filter=None, items=items or passed[:1], base=call.base, block=call.block)
         return _prune(unused, needed)

@@ -1,7 +1,7 @@
-"""Moves every condition as far down as its meaning allows, so that rows that cannot matter never enter a state.
+"""Predicate pushdown: moves each condition down to where its meaning allows, so irrelevant rows never enter a state.
 
-Which side of a join a condition may move to depends on the join: below the side whose rows are padded with NULL
-nothing from WHERE may pass, and a condition of ON may only move to the side whose rows are not kept.
+The join type determines the side to which a condition may move. A condition of WHERE never moves to a side whose rows
+are padded with NULL. A condition of ON moves only to a side whose rows are not preserved.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ from hintplan.planner.relations import (
 
 Parts = tuple[Expr, ...]
 Fits = Callable[[set[int]], bool]
-"""Whether a condition can be moved, by the ids of the fields that it reads."""
+"""Returns True if a condition can move. The argument has the ids of the fields that it reads."""
 
-# sides that conditions from above may move to, and sides that one-sided conditions of ON may move to
+# The sides to which conditions from above, and then one-sided conditions of ON, may move.
 _FROM_ABOVE = {"inner": "lr", "left": "l", "right": "r", "full": "", "semi": "l", "anti": "l"}
 _FROM_ON = {"inner": "lr", "left": "r", "right": "l", "full": "", "semi": "lr", "anti": "r"}
 
 
 def push_down_filters(context: Context, relation: Relation) -> Relation:
-    """Move conditions below projections, joins, aggregations and unions."""
+    """Move conditions below projections, joins, aggregates and unions."""
     return _push(relation, ())
 
 
@@ -62,7 +62,7 @@ def _push(relation: Relation, parts: Parts) -> Relation:
         case LookupJoin():
             return _through_lookup(relation, parts)
         case Correlate() | Unnest():
-            # What a call returned is known above it only; a row that is dropped below costs no call.
+            # Only the relation above has the results of a call. A row that is filtered below needs no call.
             below, above = _split(parts, _only_of(relation.input.fields))
         case Aggregate():
             below, above = _split(parts, _only_of(relation.keys))
@@ -85,15 +85,15 @@ def _push(relation: Relation, parts: Parts) -> Relation:
 
 
 def _only_of(fields: Iterable[Field]) -> Fits:
-    """Whether a condition reads some of ``fields`` and no others."""
-    known = {f.id for f in fields}
-    return lambda ids: bool(ids) and ids <= known
+    """Return a function that is true if a condition reads some of ``fields`` and no others."""
+    allowed = {f.id for f in fields}
+    return lambda ids: bool(ids) and ids <= allowed
 
 
 def _split(parts: Parts, fits: Fits, *, everywhere: bool = False) -> tuple[Parts, Parts]:
-    """Those deterministic parts whose field ids ``fits``, and the rest.
+    """Return the deterministic parts whose field ids satisfy ``fits``, and the remaining parts.
 
-    A user-defined function is called where it is written, unless ``everywhere``.
+    A condition with a call of user code stays where the query has it, unless ``everywhere`` is set.
     """
     movable = (p for p in parts if is_deterministic(p) and (everywhere or not calls_user_code(p)))
     chosen = tuple(p for p in movable if fits({f.id for f in fields_of(p)}))
@@ -116,9 +116,9 @@ def _through_calc(calc: Calc, parts: Parts) -> Relation:
     values = {i.field.id: i.expr for i in calc.items}
     movable = {i.field.id for i in calc.items if is_deterministic(i.expr)}
     below, above = _split(parts, lambda ids: ids <= movable)
-    own = conjuncts(calc.filter)
-    fixed = tuple(p for p in own if not is_deterministic(p))
-    moved = (*(p for p in own if p not in fixed), *(substitute(p, values) for p in below))
+    own_parts = conjuncts(calc.filter)
+    fixed = tuple(p for p in own_parts if not is_deterministic(p))
+    moved = (*(p for p in own_parts if p not in fixed), *(substitute(p, values) for p in below))
     pushed = replace(calc, input=_push(calc.input, moved), filter=conjunction(fixed))
     return _filtered(pushed, above)
 
@@ -135,11 +135,11 @@ def _through_join(join: Join, parts: Parts) -> Relation:
         return bool(ids) and ids <= right
 
     nothing: Parts = ()
-    from_above_left, rest = _split(parts, to_left) if "l" in above_to else (nothing, parts)
-    from_above_right, rest = _split(rest, to_right) if "r" in above_to else (nothing, rest)
+    from_above_left, remaining = _split(parts, to_left) if "l" in above_to else (nothing, parts)
+    from_above_right, remaining = _split(remaining, to_right) if "r" in above_to else (nothing, remaining)
     on = join.on
     if join.join_type == "inner":
-        both, rest = _split(rest, lambda ids: bool(ids & left) and bool(ids & right), everywhere=True)
+        both, remaining = _split(remaining, lambda ids: bool(ids & left) and bool(ids & right), everywhere=True)
         on = (*on, *both)
     from_on_left, on = _split(on, to_left) if "l" in on_to else (nothing, on)
     from_on_right, on = _split(on, to_right) if "r" in on_to else (nothing, on)
@@ -149,7 +149,7 @@ def _through_join(join: Join, parts: Parts) -> Relation:
         right=_push(join.right, (*from_on_right, *from_above_right)),
         on=on,
     )
-    return _filtered(pushed, rest)
+    return _filtered(pushed, remaining)
 
 
 def _through_union(union: Union, parts: Parts) -> Relation:
@@ -163,13 +163,16 @@ def _through_union(union: Union, parts: Parts) -> Relation:
 
 
 def _through_lookup(lookup: LookupJoin, parts: Parts) -> Relation:
-    """Conditions on the input move below; of an inner one, those on the table become part of its condition."""
+    """Move conditions on the input below the lookup.
+
+    Conditions on the table join the condition of an inner lookup.
+    """
     left = {f.id for f in lookup.input.fields}
     values = {i.field.id: i.expr for i in lookup.items}
-    below, rest = _split(parts, lambda ids: bool(ids) and ids <= left)
+    below, remaining = _split(parts, lambda ids: bool(ids) and ids <= left)
     on = lookup.on
     if lookup.join_type == "inner":
-        joined, rest = _split(rest, bool, everywhere=True)
+        joined, remaining = _split(remaining, bool, everywhere=True)
         from_on, on = _split((*on, *(substitute(p, values) for p in joined)), lambda ids: bool(ids) and ids <= left)
         below = (*below, *from_on)
-    return _filtered(replace(lookup, input=_push(lookup.input, below), on=on), rest)
+    return _filtered(replace(lookup, input=_push(lookup.input, below), on=on), remaining)

@@ -1,7 +1,7 @@
-"""Leaves a view that several places read whole, for all of them, if that spares a state or somebody who is asked.
+"""Keeps a view that several places read as one shared result, if this saves a state, a lookup or a call.
 
-What readers select and filter then changes nothing below. A view that is cheap to compute is left to each of them, and
-so is one with a ROW_NUMBER() whose last number only a reader says.
+Then the columns and filters of its readers change nothing below. Each reader computes a cheap view on its own, and also
+a view with a ROW_NUMBER() whose last number only the reader limits.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hintplan.planner.relations import (
 
 
 def share_views(context: Context, relation: Relation) -> Relation:
-    """Keep the views that are to be shared as they are for all, or take away that they are."""
+    """Keep the shared views that are worth it, and inline the others."""
     relation = map_inputs(relation, lambda each: share_views(context, each))
     if not isinstance(relation, Cached) or relation.noted is None:
         return relation
@@ -34,8 +34,8 @@ def share_views(context: Context, relation: Relation) -> Relation:
 
 def _is_worth_it(relation: Relation) -> bool:
     below = [relation]
-    for each in below:
-        if isinstance(each, RowNumber) and each.last is None and each.end is None:
+    for operator in below:
+        if isinstance(operator, RowNumber) and operator.last is None and operator.end is None:
             return False
-        below += inputs_of(each)
-    return any(isinstance(each, Join | Aggregate | RowNumber | LookupJoin | Correlate) for each in below)
+        below += inputs_of(operator)
+    return any(isinstance(operator, Join | Aggregate | RowNumber | LookupJoin | Correlate) for operator in below)

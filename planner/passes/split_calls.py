@@ -1,10 +1,10 @@
-"""Gives every call of a user-defined function an operator of its own, so that an operator makes one call.
+"""Gives each call of a user-defined function an operator of its own.
 
-What a call needs is computed below it: columns and literals are passed as they are, anything else comes from a calc
-(FLIP-498, as ``asyncTable(scalarFunction(x))`` there). Of a WHERE clause, what needs no call is decided first, then one
-condition after the other, then what SELECT computes; equal calls above the same rows are one call, also of RAND and
-UUID, as in Flink. A call in a branch of CASE, or behind AND and OR inside one condition, is made for every row that
-comes so far.
+Columns and literals are arguments directly; a calc below computes any other argument (FLIP-498, as in
+``asyncTable(scalarFunction(x))``). The order is: the conditions of WHERE without calls, then each condition with a
+call, then the expressions of SELECT. Equal calls over the same rows become one call, also of RAND and UUID, as in
+Flink. A call in a branch of CASE, or after AND or OR within one condition, is made for each row that reaches its
+operator.
 """
 
 from __future__ import annotations
@@ -47,37 +47,44 @@ from hintplan.planner.relations import (
 
 
 def split_calls(context: Context, relation: Relation) -> Relation:
-    """Make operators of all calls in ``relation``; its output stays the same."""
-    found = map_inputs(relation, lambda below: split_calls(context, below))
-    match found:
+    """Replace all calls in ``relation`` by operators. The output remains the same."""
+    relation_above = map_inputs(relation, lambda below: split_calls(context, below))
+    match relation_above:
         case Join():
-            _refuse(context, found.offset, "join", found.condition)
+            _refuse(context, relation_above.offset, "join", relation_above.condition)
         case LookupJoin():
-            _refuse(context, found.offset, "lookup join", found.pre_filter, found.filter, found.condition)
+            _refuse(
+                context,
+                relation_above.offset,
+                "lookup join",
+                relation_above.pre_filter,
+                relation_above.filter,
+                relation_above.condition,
+            )
         case Correlate():
-            calls = _Calls(context, found.input, found.block)
-            arguments = calls.arguments(found.arguments)
-            return replace(found, input=calls.relation, arguments=arguments)
+            calls = _Calls(context, relation_above.input, relation_above.block)
+            arguments = calls.arguments(relation_above.arguments)
+            return replace(relation_above, input=calls.relation, arguments=arguments)
         case Unnest():
-            calls = _Calls(context, found.input, found.block)
-            return replace(found, collection=calls.column(found.collection), input=calls.relation)
+            calls = _Calls(context, relation_above.input, relation_above.block)
+            return replace(relation_above, collection=calls.column(relation_above.collection), input=calls.relation)
         case Calc():
-            return _calc(context, found)
+            return _calc(context, relation_above)
         case Scan() | Values() | Union() | Aggregate() | Expand() | Passing():
-            pass  # they have columns, no expressions
+            pass  # these have columns, and no expressions
         case _:
-            assert_never(found)
-    return found
+            assert_never(relation_above)
+    return relation_above
 
 
 def _refuse(context: Context, offset: int, what: str, *conditions: Expr | None) -> None:
-    found = next((c for c in conditions if c is not None and calls_user_code(c)), None)
-    if found is not None:
-        calls = [e for e in walk(found) if isinstance(e, Call) and is_user_call(e)]
+    condition = next((c for c in conditions if c is not None and calls_user_code(c)), None)
+    if condition is not None:
+        calls = [e for e in walk(condition) if isinstance(e, Call) and is_user_call(e)]
         name = "RAND or UUID" if any(map(is_drawn, calls)) else "a user-defined function"
         raise context.source.error(
             f"{name} cannot be part of this condition of a {what}",
-            getattr(found, "offset", 0) or offset,
+            getattr(condition, "offset", 0) or offset,
             "call it in a sub-query, and compare the column that it gives",
         )
 
@@ -96,7 +103,7 @@ def _calc(context: Context, calc: Calc) -> Relation:
 
 
 class _Calls:
-    """A relation, and the calls made on top of it so far, by what was called with what."""
+    """A relation, and the calls added on top of it, by function and arguments."""
 
     def __init__(self, context: Context, relation: Relation, block: str) -> None:
         self.context = context
@@ -105,40 +112,40 @@ class _Calls:
         self.known: dict[Expr, Field] = {}
 
     def keep(self, parts: tuple[Expr, ...]) -> None:
-        """Go on with the rows for which ``parts`` are true."""
+        """Continue with the rows for which ``parts`` are true."""
         condition = conjunction(parts)
         if condition is not None:
             self._calc(condition, ())
 
     def extracted(self, expression: Expr) -> Expr:
-        """``expression`` with the results of calls for the calls, innermost first."""
+        """Return ``expression`` with fields instead of its calls, innermost call first."""
         if not isinstance(expression, Call):
             return expression
-        found = replace(expression, args=tuple(self.extracted(a) for a in expression.args))
-        if not found.function.startswith(USER):
-            return found
-        if found not in self.known:
-            self._call(found)
-        return Ref(field=self.known[found], offset=expression.offset)
+        call = replace(expression, args=tuple(self.extracted(a) for a in expression.args))
+        if not call.function.startswith(USER):
+            return call
+        if call not in self.known:
+            self._call(call)
+        return Ref(field=self.known[call], offset=expression.offset)
 
     def arguments(self, expressions: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        """Fields and literals for ``expressions``, whose calls and computations are made below."""
-        found = [self.extracted(e) for e in expressions]
+        """Return fields and literals for ``expressions``. Relations below compute their calls and other expressions."""
+        extracted = [self.extracted(e) for e in expressions]
         computed: dict[Expr, Field] = {}
-        for e in found:
+        for e in extracted:
             if not isinstance(e, Ref | Literal) and e not in computed:
                 computed[e] = self.context.field("", e.type)
         if computed:
             self._calc(None, tuple(Item(field=f, expr=e) for e, f in computed.items()))
-        return tuple(Ref(field=computed[e]) if e in computed else e for e in found)
+        return tuple(Ref(field=computed[e]) if e in computed else e for e in extracted)
 
     def column(self, expression: Expr) -> Ref:
-        """A field for ``expression``."""
-        (found,) = self.arguments((expression,))
-        if isinstance(found, Ref):
-            return found
-        field = self.context.field("", found.type)
-        self._calc(None, (Item(field=field, expr=found),))
+        """Return a field for ``expression``."""
+        (argument,) = self.arguments((expression,))
+        if isinstance(argument, Ref):
+            return argument
+        field = self.context.field("", argument.type)
+        self._calc(None, (Item(field=field, expr=argument),))
         return Ref(field=field)
 
     def _calc(self, condition: Expr | None, computed: tuple[Item, ...]) -> None:

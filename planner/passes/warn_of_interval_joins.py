@@ -1,8 +1,8 @@
-"""Warns of joins that are interval joins in Flink: ``a.ts BETWEEN b.ts - INTERVAL '1' HOUR AND b.ts``.
+"""Warns of joins that Flink executes as interval joins: ``a.ts BETWEEN b.ts - INTERVAL '1' HOUR AND b.ts``.
 
-There, both columns have a WATERMARK, and a row is kept until event time has passed what it could meet. Here, event time
-does not exist: such a join is a regular one, whose state expires by its TTL only. Looks at the conditions of a join
-before they are taken apart, in whichever way they are written; changes nothing.
+In Flink, both columns have a WATERMARK, and event time limits how long the state keeps a row. hintplan has no event
+time: the join is a regular join, and its state expires by TTL only. The pass inspects the conditions of a join before
+other passes split them, and changes nothing.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _MS = {"SECOND": 1000, "MINUTE": 60_000, "HOUR": 3_600_000, "DAY": 86_400_000}
 _MS |= {"MONTH": 31 * _MS["DAY"], "YEAR": 366 * _MS["DAY"]}
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 Point = tuple[Field, int]
-"""A time column and how many milliseconds are added to it."""
+"""A time column, and the milliseconds added to it."""
 
 
 def warn_of_interval_joins(context: Context, relation: Relation) -> Relation:
-    """``relation`` as it is; a warning at each join that Flink would make an interval join."""
+    """Warn of each join that Flink would execute as an interval join. Return ``relation`` unchanged."""
     if not context.batch:
         _visit(context, relation)
     return relation
@@ -42,7 +42,7 @@ def _check(context: Context, join: Join) -> None:
     lower: dict[tuple[int, int], int] = {}
     upper: dict[tuple[int, int], int] = {}
     times: dict[tuple[int, int], tuple[Field, Field]] = {}
-    for operator, a, b in (found for part in join.on for found in _comparisons(part)):
+    for operator, a, b in (comparison for part in join.on for comparison in _comparisons(part)):
         sides = [is_row_time(context, side, a[0]) for side in (join.left, join.right)]
         if sides == [False, True]:
             operator, a, b = _MIRRORED[operator], b, a

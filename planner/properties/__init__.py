@@ -1,1 +1,1 @@
-"""What is known of the rows of a relation: its keys, what can be NULL, and what is read more than once."""
+"""Properties of the rows of a relation: keys, nullability, time attributes, and repeated reads."""

@@ -1,6 +1,6 @@
-"""Whether an expression over a relation can be NULL, as far as declarations and conditions tell.
+"""Determines from declarations and conditions if an expression over a relation may be NULL.
 
-Columns declared NOT NULL are trusted, as in Flink. What is not known not to be NULL may be NULL.
+Columns declared NOT NULL are trusted, as in Flink. Any expression may be NULL unless this module can exclude it.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ _NEVER_NULL_OVER = frozenset((*NUMBERS, *SHARES, "COUNT", "NTILE"))
 
 
 def may_be_null(context: Context, relation: Relation, expression: Expr) -> bool:
-    """Whether ``expression``, over the fields of ``relation``, can be NULL."""
+    """Return False if ``expression``, over the fields of ``relation``, is never NULL."""
     if isinstance(expression, Literal):
         return expression.text is None
     if isinstance(expression, Call):
         if expression.function == "coalesce":
             return all(may_be_null(context, relation, a) for a in expression.args)
-        known = expression.function in _NULL_ONLY_FROM_NULL
-        return not known or any(may_be_null(context, relation, a) for a in expression.args)
+        is_certain = expression.function in _NULL_ONLY_FROM_NULL
+        return not is_certain or any(may_be_null(context, relation, a) for a in expression.args)
     if not isinstance(expression, Ref):
         return True
-    # A column of the block around a sub-query is none of its own.
-    known = any(f.id == expression.field.id for f in relation.fields)
-    return not known or _column_may_be_null(context, relation, expression.field.id)
+    # A column of an outer query block may be NULL.
+    is_certain = any(f.id == expression.field.id for f in relation.fields)
+    return not is_certain or _column_may_be_null(context, relation, expression.field.id)
 
 
 def _column_may_be_null(context: Context, relation: Relation, field: int) -> bool:
@@ -53,7 +53,7 @@ def _column_may_be_null(context: Context, relation: Relation, field: int) -> boo
             return _of_scan(context, relation, field)
         case Values():
             place = next(place for place, f in enumerate(relation.fields) if f.id == field)
-            # Without rows, it stands for others.
+            # A Values relation without rows is a placeholder for another relation.
             return not relation.rows or any(may_be_null(context, relation, row[place]) for row in relation.rows)
         case Calc():
             return _of_calc(context, relation, field)

@@ -1,8 +1,8 @@
-"""Says of each lookup and call that is written once, and made again for each reader of the view or CTE it stands in.
+"""Reports each lookup and call that the query has once, but that runs once for each reader of its view or CTE.
 
-Readers select and filter otherwise, and may be queries of their own, so nothing makes them share one answer. A lookup
-is warned of, since its source changes, and so is a random value; a call is a note, since a function may well return the
-same again.
+Readers select and filter in different ways, and may be separate queries, so they cannot share one result. A lookup gets
+a warning, because its source changes, and so does a random value. A call gets a note, because a function usually
+returns the same value again.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from hintplan.plans.model.plan import Plan
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """One time that a job comes to a lookup or call: its operator, the table or function, and through what it is read.
+    """One occurrence of a lookup or call in a job: its operator, the table or function, and the views that read it.
 
-    ``readings`` are views and CTEs, from the outside in, and where each of them is read.
+    ``readings`` are the views and CTEs around it, outermost first, with the offset at which each is read.
     """
 
     operator: str
@@ -32,7 +32,7 @@ class Asked:
 
 
 def readings_of(relation: Relation) -> tuple[tuple[str, int], ...]:
-    """Through which views and CTEs the first of the tables below ``relation`` is read."""
+    """Return the views and CTEs through which the first table below ``relation`` is read."""
     while not isinstance(relation, Scan | Values):
         relation = inputs_of(relation)[0]
     return relation.readings if isinstance(relation, Scan) else ()
@@ -41,23 +41,34 @@ def readings_of(relation: Relation) -> tuple[tuple[str, int], ...]:
 def warn_of_repeated_reads(
     report: Report, asked: Mapping[int, Sequence[Asked]], plan: Plan, sharable: Container[str]
 ) -> None:
-    """Report each lookup and call, by its place in ``asked``, that ``plan`` makes for several readers.
+    """Report each lookup and call that ``plan`` makes for several readers. The keys of ``asked`` are offsets.
 
     ``sharable`` are the views that a setting would compute once for all readers.
     """
     computed = times_computed(plan)
-    for offset, found in asked.items():
-        operators = tuple(dict.fromkeys(each.operator for each in found))
-        drawn = found[0].target in DRAWN
-        # A batch job draws once for all readers of an operator.
+    for offset, occurrences in asked.items():
+        operators = tuple(dict.fromkeys(occurrence.operator for occurrence in occurrences))
+        drawn = occurrences[0].target in DRAWN
+        # A batch job draws random values once for all readers of an operator.
         times = len(operators) if drawn and plan.mode == "batch" else sum(computed[name] for name in operators)
-        second = next((reading for each in found[1:] if (reading := _second(found[0], each))), None)
+        second = next(
+            (reading for occurrence in occurrences[1:] if (reading := _second(occurrences[0], occurrence))), None
+        )
         if times > 1 and second is not None:
-            _tell(report, found[0], second, offset, operators, times, batch=plan.mode == "batch", sharable=sharable)
+            _tell(
+                report,
+                occurrences[0],
+                second,
+                offset,
+                operators,
+                times,
+                batch=plan.mode == "batch",
+                sharable=sharable,
+            )
 
 
 def _second(first: Asked, other: Asked) -> tuple[str, int] | None:
-    """The innermost view or CTE that both are read through, at the place where ``other`` alone reads it."""
+    """Return the innermost view or CTE through which both are read, with the offset at which only ``other`` is read."""
     names = {name for name, _ in first.readings}
     apart = (r for r in reversed(other.readings) if r not in first.readings and r[0] in names)
     return next(apart, None)

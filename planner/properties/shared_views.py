@@ -1,4 +1,4 @@
-"""Notes on views that are computed once for all that read them: where that may cost more than it saves."""
+"""Notes on shared views, which are computed once for all readers: cases where this may cost more than it saves."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from hintplan.plans.operators import Calc
 
 
 def note_dear_views(report: Report, views: Mapping[str, str], places: Mapping[str, int], plan: Plan) -> None:
-    """Note each of ``views``, by its operator, of which every reader takes some rows only, at its place in the text.
+    """Note each of ``views`` whose readers all filter its rows.
 
-    Below its state these conditions would have left out rows, for each reader for itself.
+    If the view were not shared, each reader's filter would move below the state. ``views`` is by operator. ``places``
+    has the offsets of the views.
     """
     for operator, view in views.items():
         readers = [reader for reader in plan.readers[operator] if isinstance(reader, Calc)]

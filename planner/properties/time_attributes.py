@@ -1,4 +1,4 @@
-"""Which fields are Flink's time attributes: the processing time, and columns of tables that a WATERMARK is for."""
+"""Finds Flink's time attributes: the processing time, and table columns with a WATERMARK."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from hintplan.planner.syntax.source import Source
 
 
 def is_processing_time(relation: Relation, field: int) -> bool:
-    """Whether the field is, wherever it comes from, the time at which its row is processed."""
+    """Return True if the field is the processing time of its row, whatever its origin."""
     match relation:
         case Calc() | Join() | LookupJoin() | Correlate() | Unnest():
-            found = next((i.expr for i in relation.items if i.field.id == field), None)
-            if not isinstance(found, Ref):
-                return found is not None and found == scalars.translate(Source(text=""), "PROCTIME", (), 0)
-            below = (r for r in inputs_of(relation) if found.field in r.fields)
-            return any(is_processing_time(r, found.field.id) for r in below)
+            expression = next((i.expr for i in relation.items if i.field.id == field), None)
+            if not isinstance(expression, Ref):
+                return expression is not None and expression == scalars.translate(Source(text=""), "PROCTIME", (), 0)
+            below = (r for r in inputs_of(relation) if expression.field in r.fields)
+            return any(is_processing_time(r, expression.field.id) for r in below)
         case Union():
             position = next((i for i, f in enumerate(relation.fields) if f.id == field), None)
             return position is not None and all(is_processing_time(r, r.fields[position].id) for r in relation.inputs)
@@ -46,7 +46,7 @@ def is_processing_time(relation: Relation, field: int) -> bool:
 
 
 def is_row_time(context: Context, relation: Relation, field: Field) -> bool:
-    """Whether ``field`` of ``relation`` is the column of a table that its WATERMARK is for."""
+    """Return True if ``field`` of ``relation`` is a table's column with a WATERMARK."""
     if all(f.id != field.id for f in relation.fields):
         return False
     match relation:

@@ -1,7 +1,7 @@
-"""Which columns of a query identify a row of its result: the keys a sink can upsert by.
+"""Finds the unique keys of a query's result, by which a sink can upsert.
 
-Derived from declared primary keys (trusted, as in Flink), group keys and joins. A set of keys is a set of sets of
-field ids; any superset of a key identifies rows as well.
+They follow from declared primary keys (trusted, as in Flink), group keys and joins. A set of keys is a set of sets of
+field ids. Any superset of a key is unique, too.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NONE: Keys = frozenset()
 
 
 def unique_keys(relation: Relation, tables: Mapping[str, Table]) -> Keys:
-    """The known unique keys of ``relation``; the empty key means at most one row."""
+    """Return the known unique keys of ``relation``. The empty key means at most one row."""
     match relation:
         case Scan():
             return _of_scan(relation, tables)
@@ -46,7 +46,7 @@ def unique_keys(relation: Relation, tables: Mapping[str, Table]) -> Keys:
         case LookupJoin():
             return _of_lookup(relation, tables)
         case Correlate():
-            # A table function may return several rows for one.
+            # A table function may return several rows for one input row.
             return _shown(unique_keys(relation.input, tables), relation.items) if relation.scalar else _NONE
         case Aggregate():
             return frozenset({frozenset(f.id for f in relation.keys)})
@@ -67,14 +67,14 @@ def _of_scan(scan: Scan, tables: Mapping[str, Table]) -> Keys:
 def _of_values(values: Values) -> Keys:
     if len(values.rows) == 1:
         return frozenset({frozenset[int]()})
-    if not values.rows:  # it stands for others
+    if not values.rows:  # a placeholder for another relation
         return _NONE
     columns = zip(values.fields, zip(*values.rows, strict=True), strict=True)
     return frozenset(frozenset({field.id}) for field, column in columns if _all_different(column))
 
 
 def _all_different(values: tuple[Expr, ...]) -> bool:
-    """Whether these are certainly different values: literals that are spelt in one way."""
+    """Return True if the values certainly differ: they are distinct literals of integers or of texts."""
     texts = {v.text for v in values if isinstance(v, Literal) and (v.type.is_integer or v.type.is_text)}
     return len(texts - {None}) == len(values) and len({v.type.is_text for v in values}) == 1
 
@@ -85,15 +85,15 @@ def _of_join(join: Join, tables: Mapping[str, Table]) -> Keys:
         return left
     right = unique_keys(join.right, tables)
     left_columns, right_columns = {f.id for f, _ in join.keys}, {f.id for _, f in join.keys}
-    # a row meets at most one row of the other side if the join's columns contain a key of that side
+    # A row meets at most one row of the other side if the join's columns contain a key of that side.
     one_right = any(key <= right_columns for key in right)
     one_left = any(key <= left_columns for key in left)
-    found = {a | b for a in left for b in right}
+    keys = {a | b for a in left for b in right}
     if one_right and join.join_type in ("inner", "left"):
-        found |= left
+        keys |= left
     if one_left and join.join_type in ("inner", "right"):
-        found |= right
-    return _shown(found, join.items)
+        keys |= right
+    return _shown(keys, join.items)
 
 
 def _of_lookup(lookup: LookupJoin, tables: Mapping[str, Table]) -> Keys:
@@ -103,14 +103,14 @@ def _of_lookup(lookup: LookupJoin, tables: Mapping[str, Table]) -> Keys:
         return _NONE
     if set(primary) <= {key.column.name for key in lookup.keys}:
         return _shown(left, lookup.items)
-    # a primary key that is not fetched is not shown either, and drops the keys
+    # If the primary key is not fetched, the output lacks it, and so has no keys.
     ids = {f.name: f.id for f in lookup.fetched}
     right = frozenset(ids.get(name, -1) for name in primary)
     return _shown({key | right for key in left}, lookup.items)
 
 
 def _shown(keys: Iterable[frozenset[int]], items: tuple[Item, ...]) -> Keys:
-    """The keys that ``items`` pass through, under their output fields."""
+    """Return the keys that ``items`` pass through, under their output fields."""
     shown: dict[int, int] = {}
     for item in items:
         if isinstance(item.expr, Ref):
@@ -119,7 +119,7 @@ def _shown(keys: Iterable[frozenset[int]], items: tuple[Item, ...]) -> Keys:
 
 
 def is_insert_only(relation: Relation) -> bool:
-    """Whether the relation only ever gains rows."""
+    """Return True if the relation is append-only."""
     match relation:
         case Scan():
             itself = not relation.changelog

@@ -1,1 +1,1 @@
-"""INSERT INTO: queries fitted to the columns and the key of their sink."""
+"""INSERT INTO: fits queries to the columns and the key of their sink."""

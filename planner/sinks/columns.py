@@ -1,10 +1,15 @@
-"""The columns of a query as the types that a sink declares, converted as Flink's sinks convert them.
+"""Converts the columns of a query to the types of its sink, as Flink's sinks do.
 
-What Flink converts by itself is converted here too: numbers to DECIMAL (too many digits are NULL), text to VARCHAR and
-bytes to VARBINARY (what is longer is cut), CHAR to CHAR and BINARY to BINARY, a TIMESTAMP to its DATE, timestamps to
-each other. Where that may lose something, or goes by the time zone of the session, a note says so. All else needs a
-CAST in the query. ``table.exec.sink.type-length-enforcer`` says whether text and bytes that are declared to have the
-length of their column are made to have it.
+The planner adds the conversions that Flink adds implicitly:
+
+- numbers to DECIMAL, where too many digits give NULL
+- text to VARCHAR, and bytes to VARBINARY, which cuts longer values
+- CHAR to CHAR, and BINARY to BINARY
+- a TIMESTAMP to its DATE, and timestamps to each other
+
+A note reports a conversion that may lose data, or that depends on the time zone of the session. Any other conversion
+needs a CAST in the query. ``table.exec.sink.type-length-enforcer`` decides if text and bytes are cut or padded to the
+declared length of their column.
 """
 
 from __future__ import annotations
@@ -22,9 +27,9 @@ _SIZED = ("CHAR", "VARCHAR", "BINARY", "VARBINARY")
 
 
 def fitted(context: Context, statement: Insert, target: Field, source: Field, place: int) -> Expr:
-    """The column ``source`` of the query as column ``target`` of the sink; SqlError if it needs a CAST.
+    """Return the query's column ``source`` as the sink's column ``target``. Raise SqlError if it needs a CAST.
 
-    ``place`` is where the query says the column. The source is what Flink 2.3 does (tests/flink/sinks.json).
+    ``place`` is the offset of the column in the query. The rules follow Flink 2.3 (tests/flink/sinks.json).
     """
     value, wanted = Ref(field=source), target.type.as_nullable()
     if source.type == NULL:
@@ -35,12 +40,12 @@ def fitted(context: Context, statement: Insert, target: Field, source: Field, pl
         return Literal(text=None, type=wanted)
     lossless = implicitly_assignable(source.type, wanted)
     if not lossless and not _converted_by_sinks(source.type, wanted):
-        what = f"'{source.name}'" if source.name else "a value"
+        shown_source = f"'{source.name}'" if source.name else "a value"
         advice = f"write CAST({source.name or '...'} AS {wanted})"
         if not castable(value, wanted):
             advice = f"select a {wanted}, or declare the column as {source.type.as_nullable()}"
         raise context.source.error(
-            f"column '{target.name}' of sink '{statement.table}' is {wanted}, but {what} is "
+            f"column '{target.name}' of sink '{statement.table}' is {wanted}, but {shown_source} is "
             f"{source.type.as_nullable()}",
             place,
             advice,
@@ -55,7 +60,10 @@ def fitted(context: Context, statement: Insert, target: Field, source: Field, pl
 
 
 def _converted_by_sinks(source: DataType, target: DataType) -> bool:
-    """Whether a sink of Flink 2.3 takes ``source`` for ``target``, as measured, though a value may not fit."""
+    """Return True if a sink of Flink 2.3 accepts ``source`` for ``target``, even if a value may not fit.
+
+    The rules follow measurements of Flink.
+    """
     if target.root == "VARCHAR":
         return source.is_text
     if target.root == "VARBINARY":

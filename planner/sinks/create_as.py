@@ -1,7 +1,8 @@
-"""CREATE TABLE ... AS: the columns that a table has from its query, and the INSERT that fills it.
+"""CREATE TABLE ... AS: the columns that a table gets from its query, and the INSERT that fills it.
 
-Names, types and order of the columns are Flink's (tests/flink/ddl.json): columns that are only declared come first,
-then those of the query, of which a declaration may say another type, or a list of names another order.
+Names, types and order of the columns follow Flink (tests/flink/ddl.json). Columns that only the declaration has come
+first, then the columns of the query. A declaration may change the type of a query's column, and a list of names the
+order.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from hintplan.plans.text.names import did_you_mean
 
 
 def filled_by(statement: CreateTable, declared: CreateTable | None) -> Insert:
-    """The INSERT of ``statement``, into the table as it was ``declared`` now; None if it was there before."""
+    """Return the INSERT of ``statement``. ``declared`` is the new declaration, or None if the table existed before."""
     columns = () if declared is None else tuple(name for name, _ in declared.listed)
     return Insert(
         table=statement.name,
@@ -32,9 +33,9 @@ def filled_by(statement: CreateTable, declared: CreateTable | None) -> Insert:
 
 
 def with_query_columns(context: Context, statement: CreateTable) -> CreateTable:
-    """The declaration with the columns of its query; ``listed`` are these, in the order of the query.
+    """Return the declaration with the columns of its query. ``listed`` has these columns, in the order of the query.
 
-    SqlError for what cannot be declared beside a query.
+    Raise SqlError for a declaration that conflicts with the query.
     """
     source = context.source
     if statement.temporary:
@@ -44,26 +45,29 @@ def with_query_columns(context: Context, statement: CreateTable) -> CreateTable:
     with context.on_trial():
         relation = build_query(context, Environment(block=statement.name), query)
     places = places_of(query, len(relation.fields))
-    found: dict[str, ColumnDeclaration] = {}
+    query_columns: dict[str, ColumnDeclaration] = {}
     for name, field, place in zip(column_names(context, relation, query), relation.fields, places, strict=True):
         if field.type == NULL:
             raise source.error(f"column '{name}' is NULL, which has no type", place, "write CAST(NULL AS STRING)")
-        found[name] = ColumnDeclaration(name=name, offset=place, type=field.type.as_nullable())
-    listed = tuple((column.name, column.offset) for column in found.values())
-    own = {column.name: column for column in statement.columns}
-    for name, column in own.items():
-        if name in found and not column.is_physical:
+        query_columns[name] = ColumnDeclaration(name=name, offset=place, type=field.type.as_nullable())
+    listed = tuple((column.name, column.offset) for column in query_columns.values())
+    declared = {column.name: column for column in statement.columns}
+    for name, column in declared.items():
+        if name in query_columns and not column.is_physical:
             message = f"the query has a column '{name}', which cannot be computed as well"
             raise source.error(message, column.offset, "rename one of them")
-    ordered = _in_order(context, statement, found) if statement.listed else found
-    columns = (*(c for c in statement.columns if c.name not in found), *(own.get(n, c) for n, c in ordered.items()))
+    ordered = _in_order(context, statement, query_columns) if statement.listed else query_columns
+    columns = (
+        *(c for c in statement.columns if c.name not in query_columns),
+        *(declared.get(n, c) for n, c in ordered.items()),
+    )
     return replace(statement, columns=columns, listed=listed)
 
 
 def _in_order(
     context: Context, statement: CreateTable, found: Mapping[str, ColumnDeclaration]
 ) -> dict[str, ColumnDeclaration]:
-    """The columns of the query in the order in which the statement lists them."""
+    """Return the columns of the query in the order in which the statement lists them."""
     for name, place in statement.listed:
         if name not in found:
             advice = did_you_mean(name, found, what="columns of the query")

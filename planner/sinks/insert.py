@@ -1,7 +1,7 @@
-"""INSERT INTO: the query's columns are fitted to the sink's, and its changes to what the sink can take.
+"""INSERT INTO: fits the columns of a query to the sink, and its changes to the row kinds that the sink accepts.
 
-Columns go by position. Rows that share a key of the sink are all kept for it, unless that is switched off; in batch
-mode, what would leave wrong rows in the sink is refused.
+Columns match by position. If rows share a key of the sink, a state keeps them all, unless the configuration disables
+this. Batch mode refuses a query that would leave wrong rows in the sink.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ from hintplan.plans.text.names import did_you_mean
 
 
 def build_insert(context: Context, statement: Insert) -> tuple[str, Relation, tuple[str, ...]]:
-    """The sink's table, and the optimised relation that feeds it: its fields are the columns that it writes, in order.
+    """Return the sink's table, and the optimised relation that feeds it, with the written columns in order.
 
-    Also the columns of the sink's primary key, if all rows must be kept by it.
+    The third value has the columns of the sink's primary key if a state must keep all rows by it.
     """
     problems = context.source.problems
     sink = None
@@ -114,9 +114,9 @@ def build_insert(context: Context, statement: Insert) -> tuple[str, Relation, tu
 
 
 def result_table(context: Context, statement: Select) -> tuple[str, TableEntry]:
-    """A sink, under a name that is free, for what a query returns: its columns, each under a name of its own.
+    """Return a sink for the result of a query, under an unused name, with a unique name for each column.
 
-    A column without a name is called EXPR$n, one whose name is taken gets a number, as in Flink.
+    As in Flink, a column without a name is called EXPR$n, and a duplicate name gets a number.
     """
     query = read_query(context, statement.query)
     with context.on_trial():
@@ -124,7 +124,7 @@ def result_table(context: Context, statement: Select) -> tuple[str, TableEntry]:
     names = column_names(context, relation, query)
     types = ["STRING" if f.type == NULL else str(f.type) for f in relation.fields]
     columns = tuple(TableColumn(name=n, type=t) for n, t in zip(names, types, strict=True))
-    # What takes every change and writes nothing: the run hands the rows to whoever asked.
+    # The sink accepts every change and writes nothing. The run returns the rows to its caller.
     table = Table(columns=columns, options=dropping_options())
     fields = tuple(context.field(c.name, parse_type(c.type)) for c in columns)
     free = (f"query_result{n or ''}" for n in itertools.count())
@@ -135,7 +135,10 @@ def result_table(context: Context, statement: Select) -> tuple[str, TableEntry]:
 
 
 def column_names(context: Context, relation: Relation, query: exp.Query) -> list[str]:
-    """A name of its own for each column of a query: EXPR$n for one without, and a number where it is taken."""
+    """Return a unique name for each column of a query.
+
+    A column without a name is called EXPR$n, and a duplicate name gets a number.
+    """
     names: list[str] = []
     taken: set[str] = set()
     next_number: Counter[str] = Counter()
@@ -164,9 +167,9 @@ def _sink(context: Context, statement: Insert) -> tuple[str, TableEntry]:
     if entry is None and name in context.catalog.failed:
         raise FollowUp
     if entry is None:
-        known = tuple(context.catalog.tables)
+        declared = tuple(context.catalog.tables)
         raise source.error(
-            f"unknown sink table '{name}'", statement.table_offset, did_you_mean(name, known, what="declared")
+            f"unknown sink table '{name}'", statement.table_offset, did_you_mean(name, declared, what="declared")
         )
     check_name(context, name, statement.table_offset)
     hint = None if statement.hinted is None else context.ledger.hints.after_name.get(statement.hinted)
@@ -227,7 +230,7 @@ def _targets(context: Context, statement: Insert, entry: TableEntry) -> tuple[Fi
 
 
 def places_of(query: exp.Query, width: int) -> list[int]:
-    """Where each output column stands, as far as the first SELECT spells it out."""
+    """Return the offset of each output column, or the offset of the first SELECT if it does not list all columns."""
     first: exp.Expr = query
     while not isinstance(first, exp.Select):
         first = first.this
@@ -238,7 +241,7 @@ def places_of(query: exp.Query, width: int) -> list[int]:
 
 
 def _check_scans(context: Context, relation: Relation) -> None:
-    """Refuse to read what only lookup joins can use."""
+    """Raise SqlError for a scan of a table that this job cannot scan."""
     if isinstance(relation, Scan):
         table = context.table(relation.table).table
         if not can_read(table):
@@ -274,7 +277,7 @@ _AT_SOURCE = (
 
 
 def _check_repeatable(context: Context, relation: Relation, statement: Insert) -> None:
-    """Refuse expressions that give other values when a row is taken back than when it was added."""
+    """Refuse expressions whose value differs between the addition of a row and its retraction."""
     if isinstance(relation, Calc) and not is_insert_only(relation.input):
         expressions = (*(i.expr for i in relation.items), *([relation.filter] if relation.filter is not None else []))
         bad = next((e for e in expressions if not is_deterministic(e)), None)
@@ -315,10 +318,10 @@ def _check_changes(context: Context, statement: Insert, entry: TableEntry, relat
         return
     table = entry.table
     if refused_kinds(("+I", "-U", "+U", "-D"), sink_kinds(table)):
-        what, offset = _first_updating(relation)
+        cause, offset = _first_updating(relation)
         place = f" at {context.source.where(offset)}" if offset else ""
         raise context.source.error(
-            f"sink '{statement.table}' ({table.options.get('connector')}) takes inserts only, but {what}{place} "
+            f"sink '{statement.table}' ({table.options.get('connector')}) takes inserts only, but {cause}{place} "
             "updates and deletes rows it has written",
             statement.table_offset,
             updates_hint(table),
@@ -326,7 +329,7 @@ def _check_changes(context: Context, statement: Insert, entry: TableEntry, relat
 
 
 def _first_updating(relation: Relation) -> tuple[str, int]:
-    """The topmost operator that makes an insert-only stream change, and its place."""
+    """Return the topmost operator that turns an append-only input into changes, and its offset."""
     match relation:
         case Aggregate() if relation.calls:
             return "the aggregation", relation.offset

@@ -1,8 +1,8 @@
-"""Queries whose rows do not go by the primary key of their sink: whether all are kept by it, or some are lost.
+"""Queries whose upsert key differs from the primary key of their sink: a state keeps all rows, or some rows get lost.
 
-In a stream, ``table.exec.sink.upsert-materialize`` decides, as in Flink: AUTO keeps them where nothing says that the
-sink's key identifies a row of the query, FORCE always, NONE never; ``ON CONFLICT DO DEDUPLICATE`` asks for AUTO in one
-statement. Batch mode keeps no state.
+In a stream, ``table.exec.sink.upsert-materialize`` decides, as in Flink. AUTO keeps all rows unless the sink's key is
+known to identify a row of the query; FORCE always keeps them, and NONE never. ``ON CONFLICT DO DEDUPLICATE`` selects
+AUTO for one statement. Batch mode keeps no state.
 """
 
 from __future__ import annotations
@@ -31,21 +31,24 @@ from hintplan.plans.model.config import UPSERT_MATERIALIZE
 
 
 def materialized_by(context: Context, statement: Insert, entry: TableEntry, relation: Relation) -> tuple[str, ...]:
-    """The primary key of the sink if all rows must be kept by it, else nothing; a note or a warning says why."""
+    """Return the sink's primary key if a state must keep all rows by it, else nothing.
+
+    A note or a warning states the reason.
+    """
     table, key = entry.table, ", ".join(entry.table.primary_key)
     if not is_upsert_sink(table):
         if statement.conflict_offset is not None:
             message = f"ON CONFLICT has no meaning for sink '{statement.table}', which does not replace rows by a key"
             raise context.source.error(message, statement.conflict_offset, "remove it")
         return ()
-    how = context.compiler.get(UPSERT_MATERIALIZE, "AUTO")
-    if how == "FORCE":
+    mode = context.compiler.get(UPSERT_MATERIALIZE, "AUTO")
+    if mode == "FORCE":
         return table.primary_key
     if is_insert_only(relation) or _fits_key(context, entry, relation):
         return ()
     shown = _shown_keys(context, relation)
     known = f"identified by ({'), or by ('.join(shown)})" if shown else "not known to be identified by it"
-    if how == "NONE" and statement.conflict_offset is None:
+    if mode == "NONE" and statement.conflict_offset is None:
         context.report.warn(
             f"sink '{statement.table}' is written by its primary key ({key}), but rows of this query are {known}: rows "
             "that share it overwrite each other, and deleting one deletes it for all",
@@ -64,7 +67,7 @@ def materialized_by(context: Context, statement: Insert, entry: TableEntry, rela
 
 
 def check_key_in_batch(context: Context, statement: Insert, entry: TableEntry, relation: Relation) -> None:
-    """Refuse rows that share a key of the sink, or warn of them: any of them may be the one that stays."""
+    """Refuse rows that share a key of the sink, or warn of them: it is unknown which of them remains."""
     if statement.conflict_offset is not None:
         message = "ON CONFLICT has no meaning in batch mode, which keeps no state"
         raise context.source.error(message, statement.conflict_offset, "aggregate by the sink's key")
@@ -96,7 +99,7 @@ def check_key_in_batch(context: Context, statement: Insert, entry: TableEntry, r
 
 
 def _ends_in_join(relation: Relation) -> bool:
-    """Whether the rows come from a join, a lookup or a call, below filters, projections and sorts."""
+    """Return True if the rows come from a join, a lookup or a call, below filters, projections and sorts."""
     match relation:
         case Calc() | Passing():
             return _ends_in_join(relation.input)
@@ -109,14 +112,14 @@ def _ends_in_join(relation: Relation) -> bool:
 
 
 def _fits_key(context: Context, entry: TableEntry, relation: Relation) -> bool:
-    """Whether the sink's primary key identifies a row of the query."""
+    """Return True if the sink's primary key identifies a row of the query."""
     names = {f.id: f.name for f in relation.fields}
     keys = unique_keys(relation, context.plan_tables())
     return any({names[i] for i in key} <= set(entry.table.primary_key) for key in keys)
 
 
 def _shown_keys(context: Context, relation: Relation) -> list[str]:
-    """The keys of the query's rows in words, sorted."""
+    """Return the keys of the query's rows as texts, sorted."""
     names = {f.id: f.name for f in relation.fields}
     keys = unique_keys(relation, context.plan_tables())
     return sorted(", ".join(sorted(names[i] for i in key)) or "nothing: it has one row" for key in keys)

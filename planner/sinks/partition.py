@@ -1,4 +1,4 @@
-"""``INSERT INTO table PARTITION (column = value)``: partition columns that are the same in all rows of an INSERT."""
+"""``INSERT INTO table PARTITION (column = value)``: constant values of partition columns for one INSERT."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from hintplan.plans.text.names import did_you_mean
 
 
 def constants(context: Context, statement: Insert, entry: TableEntry) -> dict[str, Expr]:
-    """The values of PARTITION by column, converted to its type as a CAST does; SqlError for what is no constant of it.
+    """Return the values of PARTITION by column, cast to the column's type. Raise SqlError for an invalid value.
 
-    What may stand there is Flink's (tests/flink/files.json): columns of PARTITIONED BY, and literals but NULL.
+    As in Flink (tests/flink/files.json), a column must be in PARTITIONED BY, and a value must be a literal other than
+    NULL.
     """
-    found: dict[str, Expr] = {}
+    values: dict[str, Expr] = {}
     types = {field.name: field.type for field in entry.written}
     for value in statement.partition:
         if value.column not in entry.table.partitioned_by:
@@ -35,8 +36,8 @@ def constants(context: Context, statement: Insert, entry: TableEntry) -> dict[st
         if not castable(literal, target):
             message = f"partition column '{value.column}' is {target.as_nullable()}, and the value is {literal.type}"
             raise context.source.error(message, value.value[0].start, "write a value of the column's type")
-        found[value.column] = flink_cast(literal, target, value.value[0].start)
-    return found
+        values[value.column] = flink_cast(literal, target, value.value[0].start)
+    return values
 
 
 def _literal(context: Context, value: PartitionValue) -> Literal:

@@ -1,1 +1,1 @@
-"""The statements of a script: their grammar, and what they say as data."""
+"""The statements of a script: their grammar, and their representation as data."""

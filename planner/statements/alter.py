@@ -1,5 +1,4 @@
-"""The grammar of ALTER TABLE and ALTER VIEW. What becomes of a declaration is
-:mod:`hintplan.planner.declarations.alter`'s.
+"""The grammar of ALTER TABLE and ALTER VIEW. :mod:`hintplan.planner.declarations.alter` changes the declaration.
 
 >>> from hintplan.planner.syntax.dialect import tokenize
 >>> from hintplan.planner.syntax.source import Source
@@ -26,7 +25,7 @@ def read_alter_table(cursor: Cursor) -> AlterTable:
     name = table_name(cursor, "the name of a table")
     if cursor.take("SET"):
         options, places = read_options(cursor)
-        found = AlterTable(
+        statement = AlterTable(
             name=name,
             offset=offset,
             if_exists=if_exists,
@@ -35,29 +34,29 @@ def read_alter_table(cursor: Cursor) -> AlterTable:
             option_offsets=places,
         )
     elif cursor.take("RESET"):
-        found = AlterTable(name=name, offset=offset, if_exists=if_exists, action="RESET", dropped=_reset(cursor))
+        statement = AlterTable(name=name, offset=offset, if_exists=if_exists, action="RESET", dropped=_reset(cursor))
     elif cursor.take("RENAME"):
-        found = _rename(cursor, name, offset, if_exists=if_exists)
+        statement = _rename(cursor, name, offset, if_exists=if_exists)
     elif (word := "ADD" if cursor.take("ADD") else "MODIFY" if cursor.take("MODIFY") else None) is not None:
-        found = _columns(cursor, name, offset, "ADD" if word == "ADD" else "MODIFY", if_exists=if_exists)
+        statement = _columns(cursor, name, offset, "ADD" if word == "ADD" else "MODIFY", if_exists=if_exists)
     elif cursor.take("DROP"):
-        found = _drop(cursor, name, offset, if_exists=if_exists)
+        statement = _drop(cursor, name, offset, if_exists=if_exists)
     else:
         raise cursor.unexpected("SET, RESET, ADD, MODIFY, DROP or RENAME", _FORM)
     cursor.end()
-    return found
+    return statement
 
 
 def _reset(cursor: Cursor) -> tuple[tuple[str, int], ...]:
     cursor.expect("(", "write RESET ('key', ...)")
-    found: list[tuple[str, int]] = []
+    keys: list[tuple[str, int]] = []
     while True:
         place = cursor.offset
-        found.append((cursor.string("an option name"), place))
+        keys.append((cursor.string("an option name"), place))
         if not cursor.take(","):
             break
     cursor.expect(")")
-    return tuple(found)
+    return tuple(keys)
 
 
 def _rename(cursor: Cursor, name: str, offset: int, *, if_exists: bool) -> AlterTable:
@@ -120,15 +119,15 @@ def _drop(cursor: Cursor, name: str, offset: int, *, if_exists: bool) -> AlterTa
             name=name, offset=offset, if_exists=if_exists, action="DROP", drops="WATERMARK", dropped=dropped
         )
     in_parentheses = cursor.take("(")
-    found: list[tuple[str, int]] = []
+    columns: list[tuple[str, int]] = []
     while True:
         place = cursor.offset
-        found.append((cursor.name("a column name"), place))
+        columns.append((cursor.name("a column name"), place))
         if not in_parentheses or not cursor.take(","):
             break
     if in_parentheses:
         cursor.expect(")")
-    return AlterTable(name=name, offset=offset, if_exists=if_exists, action="DROP", dropped=tuple(found))
+    return AlterTable(name=name, offset=offset, if_exists=if_exists, action="DROP", dropped=tuple(columns))
 
 
 def _refuse_partition(cursor: Cursor) -> None:

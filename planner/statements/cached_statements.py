@@ -1,5 +1,4 @@
-"""The grammar of CACHE TABLE and UNCACHE TABLE, as Spark has it. What they do is :mod:`hintplan.planner.caching`'s
-business.
+"""The grammar of CACHE TABLE and UNCACHE TABLE, as in Spark. :mod:`hintplan.planner.caching` applies them.
 
 >>> from hintplan.planner.syntax.dialect import tokenize
 >>> from hintplan.planner.syntax.source import Source
@@ -52,7 +51,7 @@ def _storage_level(cursor: Cursor) -> str:
     cursor.expect("(", _FORM)
     place = cursor.offset
     key = cursor.string("an option") if cursor.next_is_string else cursor.name("an option")
-    # Spark's options ignore case; the plan's own name of the setting is taken as well.
+    # Spark's options ignore case. The name of the setting in plans is accepted, too.
     if key.lower() not in (_OPTION.lower(), STORAGE_LEVEL):
         advice = did_you_mean(key, (_OPTION,), what="known options")
         raise cursor.source.error(f"CACHE TABLE has no option '{key}'", place, advice)

@@ -1,4 +1,4 @@
-"""The grammar of DROP, SHOW, DESCRIBE and USE. What they find is :mod:`hintplan.planner.describe`'s business.
+"""The grammar of DROP, SHOW, DESCRIBE and USE. :mod:`hintplan.planner.describe` answers SHOW and DESCRIBE.
 
 >>> from hintplan.planner.syntax.dialect import tokenize
 >>> from hintplan.planner.syntax.source import Source
@@ -29,10 +29,10 @@ _CAN_SHOW = "SHOW knows TABLES, VIEWS, [USER] FUNCTIONS, JOBS, CREATE TABLE name
 
 
 def read_drop(cursor: Cursor, offset: int) -> Drop:
-    """Read a DROP from after the word to the end of the statement."""
-    for what in ("CATALOG", "DATABASE"):
-        if cursor.peek(what):
-            raise cursor.source.error(f"DROP {what} is not supported", offset, ONE_DATABASE)
+    """Read a DROP statement from after its keyword to the end."""
+    for unsupported in ("CATALOG", "DATABASE"):
+        if cursor.peek(unsupported):
+            raise cursor.source.error(f"DROP {unsupported} is not supported", offset, ONE_DATABASE)
     temporary = cursor.take("TEMPORARY")
     if cursor.take("SYSTEM") and not cursor.peek("FUNCTION"):
         raise cursor.unexpected("FUNCTION", "only functions can be SYSTEM")
@@ -47,7 +47,7 @@ def read_drop(cursor: Cursor, offset: int) -> Drop:
 
 
 def read_show(cursor: Cursor, offset: int) -> Show:
-    """Read a SHOW from after the word to the end of the statement."""
+    """Read a SHOW statement from after its keyword to the end."""
     if cursor.take("CREATE"):
         kind = "TABLE" if cursor.take("TABLE") else "VIEW" if cursor.take("VIEW") else None
         if kind is None:
@@ -56,19 +56,19 @@ def read_show(cursor: Cursor, offset: int) -> Show:
         name = table_name(cursor, f"the name of a {kind.lower()}")
         cursor.end()
         return Show(what="CREATE TABLE" if kind == "TABLE" else "CREATE VIEW", offset=place, name=name)
-    for what in _LISTED:
-        if cursor.take(*what.split()):
+    for listed in _LISTED:
+        if cursor.take(*listed.split()):
             negated = cursor.take("NOT")
             if negated and not cursor.peek("LIKE"):
                 raise cursor.unexpected("LIKE", "write SHOW ... NOT LIKE 'pattern'")
             like = cursor.string("a pattern") if cursor.take("LIKE") else None
             cursor.end()
-            return Show(what=what, offset=offset, like=like, negated=negated)
+            return Show(what=listed, offset=offset, like=like, negated=negated)
     raise cursor.unexpected("something to show", _CAN_SHOW)
 
 
 def read_describe(cursor: Cursor, offset: int) -> Describe:
-    """Read a DESCRIBE from after the word to the end of the statement."""
+    """Read a DESCRIBE statement from after its keyword to the end."""
     cursor.take("TABLE")
     cursor.take("EXTENDED")
     place = cursor.offset
@@ -78,22 +78,25 @@ def read_describe(cursor: Cursor, offset: int) -> Describe:
 
 
 def read_use(cursor: Cursor, offset: int) -> UseDefault:
-    """Read ``USE [CATALOG] name`` from after the word; SqlError for what is not the default."""
+    """Read ``USE [CATALOG] name`` from after its keyword. Raise SqlError unless it names the default."""
     if cursor.peek("MODULES"):
         message = "USE MODULES is not supported"
         raise cursor.source.error(message, offset, "leave it out: there are no modules to load")
     catalog, database = DEFAULT_PATH
-    what = "catalog" if cursor.take("CATALOG") else "database"
+    kind = "catalog" if cursor.take("CATALOG") else "database"
     place = cursor.offset
-    path = cursor.path(f"the name of a {what}")
+    path = cursor.path(f"the name of a {kind}")
     cursor.end()
-    if path not in (((catalog,),) if what == "catalog" else ((database,), DEFAULT_PATH)):
-        raise cursor.source.error(f"there is no {what} '{'.'.join(path)}'", place, ONE_DATABASE)
+    if path not in (((catalog,),) if kind == "catalog" else ((database,), DEFAULT_PATH)):
+        raise cursor.source.error(f"there is no {kind} '{'.'.join(path)}'", place, ONE_DATABASE)
     return UseDefault(offset=offset)
 
 
 def read_create_database(cursor: Cursor, offset: int) -> UseDefault:
-    """Read ``CREATE DATABASE IF NOT EXISTS`` of the default one, from after DATABASE; SqlError for any other."""
+    """Read ``CREATE DATABASE IF NOT EXISTS`` from after DATABASE.
+
+    Raise SqlError unless it names the default database.
+    """
     if_not_exists = cursor.take("IF", "NOT", "EXISTS")
     path = cursor.path("the name of a database")
     if path not in (DEFAULT_PATH[1:], DEFAULT_PATH):

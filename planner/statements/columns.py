@@ -1,6 +1,6 @@
-"""The grammar of what stands between the parentheses of CREATE TABLE and ALTER TABLE: columns, keys and watermarks.
+"""The grammar of column declarations, keys and watermarks in CREATE TABLE and ALTER TABLE.
 
-Owns the forms only. What a computed column computes is not known here.
+This module owns the syntax only. It does not interpret the expressions of computed columns.
 
 >>> from hintplan.planner.syntax.dialect import tokenize
 >>> from hintplan.planner.syntax.source import Source
@@ -19,18 +19,18 @@ from hintplan.planner.syntax.problems import FollowUp
 from hintplan.plans.declarations.types import DataType, parse_type
 
 Key = tuple[tuple[str, ...], int]
-"""The columns of a primary key, and where it stands."""
+"""The columns of a primary key, and its offset."""
 Watermark = tuple[str, str, int]
-"""The column of a watermark, its expression, and where it stands."""
+"""The column of a watermark, its expression, and its offset."""
 
 _NOT_ENFORCED = "keys of external tables are not enforced"
 _ANY = DataType(root="STRING")
-"""What stands for a type that is none, after the error was taken down."""
+"""The type that replaces an invalid type after its error is recorded."""
 _AFTER_TYPE = ("PRIMARY", "CONSTRAINT", "COMMENT", "METADATA", "FIRST", "AFTER")
 
 
 def read_column(cursor: Cursor) -> tuple[ColumnDeclaration, Key | None]:
-    """One column, and the primary key if it says that it is one."""
+    """Read one column, and return it with its primary key, if it declares one."""
     offset = cursor.offset
     name = cursor.name("a column name")
     if name.startswith("__"):
@@ -89,7 +89,7 @@ def _type(cursor: Cursor) -> DataType:
 
 
 def _at_table_key(cursor: Cursor) -> bool:
-    """Whether a constraint of the table comes next."""
+    """Return True if a constraint of the table comes next."""
     if cursor.peek("UNIQUE") or cursor.peek("PERIOD"):
         place = cursor.offset
         word = cursor.next().text
@@ -102,13 +102,13 @@ def _at_table_key(cursor: Cursor) -> bool:
 
 
 def _read_table_key(cursor: Cursor) -> Key:
-    """``[CONSTRAINT name] PRIMARY KEY (a, b) NOT ENFORCED``."""
+    """Read ``[CONSTRAINT name] PRIMARY KEY (a, b) NOT ENFORCED``."""
     place = cursor.offset
     _constraint_name(cursor)
     cursor.expect("PRIMARY KEY", "only PRIMARY KEY constraints are supported")
-    found = cursor.names("a column name")
+    columns = cursor.names("a column name")
     cursor.expect("NOT ENFORCED", f"write PRIMARY KEY (...) NOT ENFORCED: {_NOT_ENFORCED}")
-    return found, place
+    return columns, place
 
 
 def _constraint_name(cursor: Cursor) -> None:
@@ -119,25 +119,28 @@ def _constraint_name(cursor: Cursor) -> None:
 def read_declarations(
     cursor: Cursor, read_one: Callable[[], Key | None], *, in_parentheses: bool
 ) -> tuple[Key | None, Watermark | None]:
-    """The primary key and the watermark among columns that ``read_one`` reads; in parentheses, to where they close."""
+    """Read declarations, and return the primary key and the watermark.
+
+    ``read_one`` reads a column, and may return a key. With ``in_parentheses``, read up to the closing parenthesis.
+    """
     key: Key | None = None
     watermark: Watermark | None = None
     in_doubt = False
     while True:
-        place, found, is_read = cursor.offset, None, False
+        place, new_key, is_read = cursor.offset, None, False
         with cursor.source.problems.going_on():
             if cursor.take("WATERMARK", "FOR"):
                 if watermark:
                     raise cursor.source.error("a table has at most one WATERMARK", place, "keep one of them")
                 watermark = _read_watermark(cursor, place)
             elif _at_table_key(cursor):
-                found = _read_table_key(cursor)
+                new_key = _read_table_key(cursor)
             else:
-                found = read_one()
-            if key is not None and found is not None:
+                new_key = read_one()
+            if key is not None and new_key is not None:
                 advice = "list its columns in one PRIMARY KEY"
                 raise cursor.source.error("a table has at most one primary key", place, advice)
-            key, is_read = found or key, True
+            key, is_read = new_key or key, True
         if not is_read:
             in_doubt = True
             cursor.until(",", ")")
@@ -151,7 +154,7 @@ def read_declarations(
 
 
 def _read_watermark(cursor: Cursor, offset: int) -> Watermark:
-    """A watermark from after ``WATERMARK FOR``: its column, its expression, and ``offset``, where it stands."""
+    """Read a watermark from after ``WATERMARK FOR``, and return its column, its expression, and ``offset``."""
     place = cursor.offset
     column = cursor.name("a column name")
     if cursor.peek("."):
@@ -164,7 +167,7 @@ def _read_watermark(cursor: Cursor, offset: int) -> Watermark:
 
 
 def read_options(cursor: Cursor) -> tuple[dict[str, str], dict[str, int]]:
-    """``('key' = 'value', ...)``: the options, ``connector`` first, and where each of them stands."""
+    """Read ``('key' = 'value', ...)``, and return the options, ``connector`` first, and the offset of each."""
     cursor.expect("(")
     options: dict[str, str] = {}
     places: dict[str, int] = {}
@@ -183,6 +186,6 @@ def read_options(cursor: Cursor) -> tuple[dict[str, str], dict[str, int]]:
 
 
 def connector_first(options: dict[str, str]) -> dict[str, str]:
-    """``options`` with the connector before all others."""
+    """Return ``options`` with the connector before all others."""
     first = {"connector": options["connector"]} if "connector" in options else {}
     return {**first, **options}

@@ -1,8 +1,7 @@
-"""CREATE TABLE, VIEW and FUNCTION: token by token, so that every complaint has an exact place.
+"""CREATE TABLE, VIEW and FUNCTION, parsed token by token, so that each error has an exact position.
 
-Owns the order of their clauses and the grammar of LIKE; what stands in parentheses is read by
-:mod:`hintplan.planner.statements.columns`. Does not know whether a connector exists, nor what a computed column's
-expression means.
+This module owns the order of the clauses and the grammar of LIKE. :mod:`hintplan.planner.statements.columns` reads the
+declarations in parentheses. It does not check connectors or the meaning of a computed column's expression.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _LIKE_FORM = "write LIKE table (INCLUDING ALL EXCLUDING OPTIONS), or name other 
 
 
 def table_name(cursor: Cursor, what: str) -> str:
-    """Step over a table's name; a path is accepted if it leads to the default database."""
+    """Advance past a table's name, and return it. A path must lead to the default database."""
     offset = cursor.offset
     path = cursor.path(what)
     if path[:-1] != DEFAULT_PATH[3 - len(path) :][: len(path) - 1] or len(path) > 3:
@@ -53,8 +52,8 @@ def create_table(cursor: Cursor, *, temporary: bool) -> CreateTable:
     listed: list[tuple[str, int]] = []
 
     def read_one() -> Key | None:
-        if (found := _bare_name(cursor)) is not None:
-            listed.append(found)
+        if (bare_name := _bare_name(cursor)) is not None:
+            listed.append(bare_name)
             return None
         column, key = read_column(cursor)
         columns.append(column)
@@ -102,7 +101,7 @@ def create_table(cursor: Cursor, *, temporary: bool) -> CreateTable:
 
 
 def _bare_name(cursor: Cursor) -> tuple[str, int] | None:
-    """A column's name if nothing follows it: with AS, a table may list the columns of its query."""
+    """Return a column's name if nothing follows it, else None. With AS, a table may list the columns of its query."""
     start, place = cursor.index, cursor.offset
     name = cursor.name("a column name")
     if cursor.peek(",") or cursor.peek(")"):
@@ -112,28 +111,28 @@ def _bare_name(cursor: Cursor) -> tuple[str, int] | None:
 
 
 def _like(cursor: Cursor) -> Like:
-    """What is taken over from another table, from after LIKE."""
+    """Read the clause LIKE from after its keyword."""
     offset = cursor.offset
     table = table_name(cursor, "the name of a table")
-    said: dict[LikeFeature, LikeStrategy] = {}
+    strategies: dict[LikeFeature, LikeStrategy] = {}
     if cursor.take("("):
-        while not said or not cursor.take(")"):
+        while not strategies or not cursor.take(")"):
             place = cursor.offset
             strategy = next((word for word in get_args(LikeStrategy) if cursor.take(word)), None)
             feature = next((word for word in get_args(LikeFeature) if strategy and cursor.take(word)), None)
             if strategy is None or feature is None:
                 raise cursor.unexpected("a feature" if strategy else "INCLUDING, EXCLUDING or OVERWRITING", _LIKE_FORM)
-            if feature in said:
+            if feature in strategies:
                 raise cursor.source.error(f"LIKE says twice what becomes of {feature}", place, "keep one of them")
             if strategy == "OVERWRITING" and feature in _NEVER_OVERWRITTEN:
                 advice = f"write INCLUDING {feature}, or EXCLUDING {feature} and declare it anew"
                 raise cursor.source.error(f"LIKE cannot overwrite {feature}", place, advice)
-            said[feature] = strategy
-    return Like(table=table, offset=offset, said=said)
+            strategies[feature] = strategy
+    return Like(table=table, offset=offset, said=strategies)
 
 
 def _query(cursor: Cursor, name: str) -> tuple[Token, ...]:
-    """The query of CREATE TABLE ... AS."""
+    """Read the query of CREATE TABLE ... AS."""
     cursor.expect("AS")
     if cursor.at_end:
         raise cursor.unexpected("a query", f"write CREATE TABLE {name} WITH (...) AS SELECT ...")
@@ -176,9 +175,13 @@ def create_function(cursor: Cursor, *, temporary: bool) -> CreateFunction:
     place = cursor.offset
     language = "PYTHON" if cursor.take("LANGUAGE", "PYTHON") else "JAVA"
     if language == "JAVA":
-        named = cursor.take("LANGUAGE")
-        language = cursor.name("a language").upper() if named else language
-        about = f"functions in {language} are not supported" if named else "a function without LANGUAGE is one in JAVA"
+        has_language = cursor.take("LANGUAGE")
+        language = cursor.name("a language").upper() if has_language else language
+        about = (
+            f"functions in {language} are not supported"
+            if has_language
+            else "a function without LANGUAGE is one in JAVA"
+        )
         raise cursor.source.error(
             about, place, "write the function as a Python class, and LANGUAGE PYTHON after its name"
         )

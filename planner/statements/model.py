@@ -1,7 +1,7 @@
-"""What a script can say, as data: the statements that the planner understands, with their places.
+"""The statements that the planner supports, as data, with their offsets.
 
-Queries stay tokens until the compiler needs them; table declarations are complete except for the types of computed
-columns, which need expressions.
+Queries stay tokens until the compiler needs them. Table declarations are complete, except for the types of computed
+columns, which require their expressions.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hintplan.plans.declarations.types import DataType
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetOption:
-    """``SET 'key' = 'value'``; without a key, ``SET``, which lists the configuration."""
+    """``SET 'key' = 'value'``. Without a key, ``SET`` lists the configuration."""
 
     key: str
     value: str
@@ -26,7 +26,7 @@ class SetOption:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResetOption:
-    """``RESET ['key']``; without a key all of them."""
+    """``RESET ['key']``. Without a key, it resets all of them."""
 
     key: str | None
     offset: int
@@ -34,9 +34,9 @@ class ResetOption:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnDeclaration:
-    """A column of CREATE TABLE: computed from the tokens of ``expression``, or physical, or of a ``metadata`` key.
+    """A column of CREATE TABLE: a physical column, a column of a ``metadata`` key, or a computed column.
 
-    What is ``virtual`` is not written.
+    The tokens of ``expression`` compute it. A sink does not write a ``virtual`` column.
     """
 
     name: str
@@ -50,7 +50,7 @@ class ColumnDeclaration:
 
     @property
     def is_physical(self) -> bool:
-        """Whether the connector's rows have it."""
+        """Return True if the connector's rows contain the column."""
         return self.type is not None and self.metadata is None
 
 
@@ -62,7 +62,7 @@ LikeFeature = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Like:
-    """``LIKE table (INCLUDING GENERATED ...)``: what is said of each feature, and where."""
+    """``LIKE table (INCLUDING GENERATED ...)``: ``said`` has the strategy of each feature in the statement."""
 
     table: str
     offset: int
@@ -73,8 +73,8 @@ class Like:
 class CreateTable:
     """``CREATE [TEMPORARY] TABLE [IF NOT EXISTS] name (...) [PARTITIONED BY (...)] WITH (...) [LIKE ... | AS ...]``.
 
-    ``key_offset`` is that of the primary key, ``partitioned_offset`` that of PARTITIONED BY. ``listed`` are names of
-    columns without types, as AS takes them, with their places.
+    ``key_offset`` belongs to the primary key, and ``partitioned_offset`` to PARTITIONED BY. ``listed`` has the names of
+    columns without types, which AS allows, with their offsets.
     """
 
     name: str
@@ -100,7 +100,7 @@ AlterAction = Literal["SET", "RESET", "ADD", "MODIFY", "DROP", "RENAME COLUMN", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnPlace:
-    """A column of ADD or MODIFY, and where it goes: ``FIRST``, ``AFTER`` another, or, with neither, where it is."""
+    """A column of ADD or MODIFY, and its position: ``FIRST``, ``AFTER`` another column, or by default unchanged."""
 
     column: ColumnDeclaration
     first: bool = False
@@ -110,9 +110,9 @@ class ColumnPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterTable:
-    """``ALTER TABLE [IF EXISTS] name action``; ``dropped`` are columns, or PRIMARY KEY, CONSTRAINT or WATERMARK.
+    """``ALTER TABLE [IF EXISTS] name action``. ``dropped`` has columns, option keys, or the primary key or watermark.
 
-    Names come with their places. ``renamed`` is the column and its new name, or the new name of the table.
+    Names come with their offsets. ``renamed`` has the column and its new name, or the new name of the table.
     """
 
     name: str
@@ -133,7 +133,7 @@ class AlterTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterView:
-    """``ALTER VIEW name AS query``, or with ``renamed`` the new name, ``RENAME TO``."""
+    """``ALTER VIEW name AS query``, or ``RENAME TO`` if ``renamed`` has the new name."""
 
     name: str
     offset: int
@@ -157,7 +157,7 @@ class CreateView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheTable:
-    """``CACHE [LAZY] TABLE name [OPTIONS('storageLevel' = '...')] [[AS] query]``; ``offset`` is that of the name."""
+    """``CACHE [LAZY] TABLE name [OPTIONS('storageLevel' = '...')] [[AS] query]``. ``offset`` belongs to the name."""
 
     name: str
     offset: int
@@ -170,7 +170,7 @@ class CacheTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UncacheTable:
-    """``UNCACHE TABLE [IF EXISTS] name``; ``offset`` is that of the name."""
+    """``UNCACHE TABLE [IF EXISTS] name``. ``offset`` belongs to the name."""
 
     name: str
     offset: int
@@ -192,7 +192,7 @@ class CreateFunction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionValue:
-    """``column = value`` of PARTITION, with the places of both."""
+    """``column = value`` of PARTITION, with the offset of the column."""
 
     column: str
     offset: int
@@ -203,9 +203,10 @@ class PartitionValue:
 class Insert:
     """``INSERT INTO table [PARTITION (column = value, ...)] [(columns)] query [ON CONFLICT DO DEDUPLICATE]``.
 
-    ``overwrites`` is the place of OVERWRITE, which may stand for INTO. ``partition`` are the columns with a constant
-    value, ``conflict_offset`` is the place of ``ON``. ``hinted`` is that of the name after which an OPTIONS hint would
-    stand.
+    - ``overwrites`` is the offset of OVERWRITE, which may replace INTO.
+    - ``partition`` has the columns with a constant value.
+    - ``conflict_offset`` is the offset of ``ON``.
+    - ``hinted`` is the offset of the name that an OPTIONS hint would follow.
     """
 
     table: str
@@ -222,7 +223,7 @@ class Insert:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatementSet:
-    """``EXECUTE STATEMENT SET BEGIN ...; END``: INSERTs that make up one plan."""
+    """``EXECUTE STATEMENT SET BEGIN ...; END``: INSERTs that form one plan."""
 
     inserts: tuple[Insert, ...]
     offset: int
@@ -230,7 +231,7 @@ class StatementSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Select:
-    """A query of its own, whose rows are shown."""
+    """A query without INSERT, whose rows are displayed."""
 
     query: tuple[Token, ...]
     offset: int
@@ -260,14 +261,14 @@ class Show:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UseDefault:
-    """``USE`` of the default catalog or database, in which all tables are anyway."""
+    """``USE`` of the default catalog or database, which contains all tables in any case."""
 
     offset: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddJar:
-    """``ADD JAR 'path'``, which Flink's scripts begin with."""
+    """``ADD JAR 'path'``, with which many scripts for Flink begin."""
 
     offset: int
 
@@ -282,7 +283,10 @@ class Describe:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explain:
-    """``EXPLAIN [PLAN FOR] job``, or ``EXPLAIN PLAN FOR 'file'`` with a path as ``job``; ``as_json`` shows the plan."""
+    """``EXPLAIN [PLAN FOR] job``, or ``EXPLAIN PLAN FOR 'file'`` with a path as ``job``.
+
+    ``as_json`` displays the plan as JSON.
+    """
 
     job: Select | Insert | StatementSet | str
     offset: int
@@ -291,7 +295,7 @@ class Explain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompilePlan:
-    """``COMPILE [AND EXECUTE] PLAN 'path' [IF NOT EXISTS] FOR job``; ``path_offset`` is that of the literal."""
+    """``COMPILE [AND EXECUTE] PLAN 'path' [IF NOT EXISTS] FOR job``. ``path_offset`` belongs to the path."""
 
     path: str
     path_offset: int
@@ -319,7 +323,7 @@ class StopJob:
 
 
 def inserts_of(statement: Insert | StatementSet) -> tuple[Insert, ...]:
-    """The INSERTs of a statement that stands for one job."""
+    """Return the INSERTs of a statement that makes one job."""
     return statement.inserts if isinstance(statement, StatementSet) else (statement,)
 
 

@@ -1,6 +1,6 @@
-"""The grammar of statements about plans: COMPILE PLAN, EXECUTE PLAN, EXPLAIN, and the statement sets they take.
+"""The grammar of statements about plans: COMPILE PLAN, EXECUTE PLAN, EXPLAIN, and their statement sets.
 
-What becomes of a plan file that is there already is decided where files are read and written, not here.
+Other modules read and write files, and decide about an existing plan file.
 
 >>> from hintplan.planner.syntax.dialect import tokenize
 >>> from hintplan.planner.syntax.source import Source
@@ -21,7 +21,7 @@ _DETAILS = ("ESTIMATED_COST", "CHANGELOG_MODE", "PLAN_ADVICE")
 
 
 def read_set(cursors: list[Cursor], offset: int, *, opened_by: str) -> StatementSet:
-    """Read a statement set from after STATEMENT SET; each of ``cursors`` is the text up to a semicolon."""
+    """Read a statement set from after STATEMENT SET. Each of ``cursors`` has the text up to a semicolon."""
     cursor, *following = cursors
     source = cursor.source
     if opened_by != "BEGIN":

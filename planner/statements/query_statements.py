@@ -1,6 +1,6 @@
-"""The grammar around queries: INSERT INTO and OVERWRITE, and queries of their own. The queries themselves stay tokens.
+"""The grammar around queries: INSERT INTO, INSERT OVERWRITE, and queries without INSERT. The queries stay tokens.
 
-Owns the complaints about forms that the query parser would forgive, or not recognise as what they are.
+This module reports errors that the query parser would accept, or report with a misleading message.
 
 >>> from hintplan.planner.syntax.dialect import tokenize
 >>> from hintplan.planner.syntax.source import Source
@@ -23,7 +23,7 @@ _GROUP_INSTEAD = "group by a computed column, such as FLOOR(ts TO HOUR), and giv
 
 
 def check_form(cursor: Cursor) -> None:
-    """Refuse what the query parser would forgive, or not recognise as what it is."""
+    """Raise SqlError for errors that the query parser would accept, or report with a misleading message."""
     _check_one_statement(cursor)
     _check_commas(cursor)
 
@@ -59,7 +59,7 @@ def _check_commas(cursor: Cursor) -> None:
     words = ["", *map(word_of, cursor.tokens)]
     for previous, token, after in zip(words, cursor.tokens, cursor.tokens[1:], strict=False):
         if word_of(token) in _WINDOWS and after.text == "(" and previous != "AS":
-            # Below TABLE and in GROUP BY alike; SESSION is a word of its own to the parser.
+            # This applies after TABLE and in GROUP BY. The parser has a token of its own for SESSION.
             message = f"{word_of(token)} is not supported: there are no windows of event time"
             raise cursor.source.error(message, token.start, _GROUP_INSTEAD)
         if word_of(token) in ("FROM", "JOIN") and word_of(after) == "VALUES":
@@ -73,7 +73,7 @@ def _check_commas(cursor: Cursor) -> None:
 
 
 def read_query(cursor: Cursor) -> Select | None:
-    """Read a query to the end of the statement; None if none starts here."""
+    """Read a query up to the end of the statement, or return None if none starts here."""
     if not (cursor.peek("SELECT") or cursor.peek("WITH") or cursor.peek("VALUES") or cursor.peek("(")):
         return None
     check_form(cursor)
@@ -81,7 +81,7 @@ def read_query(cursor: Cursor) -> Select | None:
 
 
 def read_insert(cursor: Cursor) -> Insert:
-    """Read an INSERT INTO or INSERT OVERWRITE to the end of the statement."""
+    """Read an INSERT INTO or INSERT OVERWRITE up to the end of the statement."""
     offset = cursor.offset
     check_form(cursor)
     cursor.expect("INSERT", "write INSERT INTO table SELECT ...")
@@ -115,29 +115,29 @@ def read_insert(cursor: Cursor) -> Insert:
 
 
 def _partition(cursor: Cursor) -> tuple[PartitionValue, ...]:
-    """The columns with a constant value, from after PARTITION."""
+    """Read the columns with constant values from after PARTITION."""
     cursor.expect("(", "write PARTITION (column = value, ...)")
-    found: list[PartitionValue] = []
+    values: list[PartitionValue] = []
     while True:
         offset = cursor.offset
         name = cursor.name("a column name")
-        if any(value.column == name for value in found):
+        if any(value.column == name for value in values):
             raise cursor.source.error(f"column '{name}' is listed twice", offset, "list it once")
         cursor.expect("=", "write PARTITION (column = value, ...); a column without a value is selected by the query")
         value = tuple(cursor.until(",", ")"))
         if not value:
             raise cursor.unexpected("a value")
-        found.append(PartitionValue(column=name, offset=offset, value=value))
+        values.append(PartitionValue(column=name, offset=offset, value=value))
         if not cursor.take(","):
             break
     cursor.expect(")", "separate values with commas and close the list with ')'")
-    return tuple(found)
+    return tuple(values)
 
 
 def _without_conflict(cursor: Cursor, tokens: tuple[Token, ...]) -> tuple[tuple[Token, ...], int | None]:
-    """The query without ``ON CONFLICT DO ...`` at its end, and where that stands; of the ways Flink has, one is known.
+    """Split off ``ON CONFLICT DO DEDUPLICATE`` at the end of a query, and return its offset.
 
-    What the others do depends on watermarks.
+    Raise SqlError for Flink's other strategies, which depend on watermarks.
     """
     *clause, way = [word_of(token) for token in tokens[-4:]] or [""]
     if clause != ["ON", "CONFLICT", "DO"]:

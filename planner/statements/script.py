@@ -1,9 +1,10 @@
-"""One statement out of its tokens: which kinds there are, and the grammar of SET, RESET and INSERT.
+"""Reads one statement from its tokens: selects the kind of statement, and parses SET and RESET.
 
-Everything else than the known kinds is refused here by name. Where statements start and end is
-:mod:`hintplan.planner.syntax.units`'s business; declarations are read by :mod:`hintplan.planner.statements.ddl`,
-statements about plans and about the catalog by :mod:`hintplan.planner.statements.plan_statements` and
-:mod:`hintplan.planner.statements.catalog_statements`.
+An unsupported statement raises an error that names it. :mod:`hintplan.planner.syntax.units` finds the start and end of
+statements. :mod:`hintplan.planner.statements.ddl` reads declarations,
+:mod:`hintplan.planner.statements.query_statements` reads INSERT, :mod:`hintplan.planner.statements.plan_statements`
+reads statements about plans, and :mod:`hintplan.planner.statements.catalog_statements` reads statements about the
+catalog.
 
 >>> source = Source(text="SET 'pipeline.name' = 'x'")
 >>> read_statement(source, source.text, [tokenize(source.text)]).key
@@ -79,9 +80,10 @@ _KNOWN = (
 
 
 def read_statement(source: Source, text: str | Blanked, pieces: list[list[Token]]) -> Statement:
-    """The statement whose tokens are ``pieces``, one list between two semicolons; only statement sets have several.
+    """Read the statement with the tokens ``pieces``, one list per semicolon. Only statement sets have several pieces.
 
-    ``text`` is the blanked-out text that the tokens were cut from. SqlError for anything that is no statement.
+    The tokens were cut from ``text``, in which comments and hints are blanked out. Raise SqlError for an unknown
+    statement.
     """
     cursors = [Cursor(source, text, tokens) for tokens in pieces]
     cursor = cursors[0]
@@ -95,7 +97,7 @@ def read_statement(source: Source, text: str | Blanked, pieces: list[list[Token]
     if cursor.take("EXPLAIN"):
         return read_explain(cursors, offset)
     if cursor.take("END"):
-        if source.problems.doubts:  # what opened the set may not have been read
+        if source.problems.doubts:  # the start of the set may not have been read
             raise FollowUp
         raise source.error("END closes nothing", offset, "open the statement set with EXECUTE STATEMENT SET BEGIN")
     return _statement(cursor)
@@ -127,9 +129,9 @@ def _statement(cursor: Cursor) -> Statement:
             return create_function(cursor, temporary=temporary)
         if cursor.take("DATABASE"):
             return read_create_database(cursor, offset)
-        for what, instead in _NOT_CREATED.items():
-            if cursor.peek(what):
-                raise source.error(f"CREATE {what} is not supported", offset, instead)
+        for unsupported, instead in _NOT_CREATED.items():
+            if cursor.peek(unsupported):
+                raise source.error(f"CREATE {unsupported} is not supported", offset, instead)
         raise cursor.unexpected("TABLE, VIEW or FUNCTION", "write CREATE TABLE, CREATE VIEW or CREATE FUNCTION")
     if cursor.take("ALTER", "TABLE"):
         return read_alter_table(cursor)
@@ -176,7 +178,7 @@ def _set(cursor: Cursor) -> SetOption:
 
 
 def _key(cursor: Cursor) -> str:
-    """``'key'``, or the key without quotes, to the end of the statement."""
+    """Read ``'key'``, or a key without quotes, up to the end of the statement."""
     first = cursor.tokens[cursor.index]
     if first.token_type == TokenType.STRING:
         return cursor.last_string("a configuration key")

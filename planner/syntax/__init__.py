@@ -1,1 +1,1 @@
-"""The text of a script: places, tokens, ends of statements, and queries as syntax trees."""
+"""The text of a script: positions, tokens, ends of statements, and queries as syntax trees."""

@@ -1,6 +1,6 @@
-"""The text of a session with comments and hints blanked out: the pieces that were read, each at its offset.
+"""The text of a session with comments and hints blanked out, as pieces with their offsets.
 
-A piece is found by binary search, so that reading a statement costs what the statement is long, not the session.
+A binary search finds the piece at an offset, so the cost of reading a statement depends on its own length only.
 
 >>> text = Blanked()
 >>> text.add(9, "SELECT 1")
@@ -14,14 +14,14 @@ from bisect import bisect_right
 
 
 class Blanked:
-    """Pieces of text by the offsets at which they start, in their order."""
+    """Pieces of text, ordered by the offsets at which they start."""
 
     def __init__(self) -> None:
         self._starts: list[int] = []
         self._texts: list[str] = []
 
     def add(self, start: int, text: str) -> None:
-        """Add the piece at ``start``, behind all others."""
+        """Append the piece at ``start``."""
         self._starts.append(start)
         self._texts.append(text)
 
@@ -31,15 +31,15 @@ class Blanked:
         return text[place.start - start : max(place.stop - start, 0)]
 
     def __len__(self) -> int:
-        """Return where the last piece ends."""
+        """Return the offset at which the last piece ends."""
         return self._starts[-1] + len(self._texts[-1]) if self._starts else 0
 
     def find(self, mark: str, offset: int) -> int:
-        """Return where ``mark`` stands in the piece at ``offset``, at or after that; -1 if it does not."""
+        """Return the offset of ``mark`` at or after ``offset``, within the piece there, or -1."""
         start, text = self._piece(offset)
-        found = text.find(mark, offset - start)
-        return found if found < 0 else start + found
+        index = text.find(mark, offset - start)
+        return index if index < 0 else start + index
 
     def _piece(self, offset: int) -> tuple[int, str]:
-        at = bisect_right(self._starts, offset) - 1
-        return (self._starts[at], self._texts[at]) if at >= 0 else (offset, "")
+        index = bisect_right(self._starts, offset) - 1
+        return (self._starts[index], self._texts[index]) if index >= 0 else (offset, "")

@@ -1,7 +1,7 @@
-"""How much one compilation takes on at most: a small script can name work that grows without bound.
+"""The limits of one compilation. Without them, a small script could cause work without bound.
 
-Whoever compiles can allow more, by the environment variable ``HINTPLAN_LIMITS``; no script, plan or file beside them
-can. Owns the limits and their names, not where they are counted.
+The environment variable ``HINTPLAN_LIMITS`` raises them. Scripts, plans and files cannot. This module owns the limits
+and their names; the callers count.
 
 >>> limits({"HINTPLAN_LIMITS": "statements=20000, columns=1000000"})["statements"]
 20000
@@ -26,12 +26,12 @@ LIMITS: Mapping[str, int] = {
     "columns": 200_000,
     "expressions": 300_000,
 }
-"""The defaults. A view counts each time it is read."""
+"""The default limits. A view counts each time it is read."""
 
 
 def limits(environment: Mapping[str, str]) -> dict[str, int]:
-    """Return the limits, with those that the variable of ``environment`` names; SqlError for a wrong value."""
-    found = dict(LIMITS)
+    """Return the limits, overridden by the variable in ``environment``. Raise SqlError for a wrong value."""
+    values = dict(LIMITS)
     for part in environment.get(VARIABLE, "").split(","):
         name, _, number = (word.strip() for word in part.partition("="))
         if not part.strip():
@@ -42,19 +42,19 @@ def limits(environment: Mapping[str, str]) -> dict[str, int]:
             raise SqlError(
                 f"{VARIABLE}: '{name}' needs a number, found '{number}'", hint=f"write {name}={LIMITS[name]}"
             )
-        found[name] = int(number)
-    return found
+        values[name] = int(number)
+    return values
 
 
 @dataclass(slots=True, kw_only=True)
 class Budget:
-    """The limits of one compilation, and what it has spent of each."""
+    """The limits of one compilation, and the amount spent of each."""
 
     limits: Mapping[str, int] = field(default_factory=lambda: limits(os.environ))
     spent: Counter[str] = field(default_factory=Counter)
 
     def exceeded(self, name: str, number: int) -> tuple[str, str] | None:
-        """Spend ``number`` of the limit ``name``; the message and the hint if there is not as much left."""
+        """Spend ``number`` of the limit ``name``. Return a message and a hint if it is exceeded, else None."""
         self.spent[name] += number
         limit = self.limits[name]
         if self.spent[name] <= limit:

@@ -1,9 +1,9 @@
-"""Flink SQL queries for sqlglot: its tokens, and a parser that keeps what was written and where.
+"""Flink SQL queries for sqlglot: a tokenizer, and a parser that keeps the original calls and their offsets.
 
-sqlglot rewrites many function calls while parsing; here every call stays as written (``exp.Anonymous``), so that
-only :mod:`planner.functions` decides what a name means. Each SELECT remembers the offset of its keyword, each CAST the
-text of its type. VALUES is read as a SELECT of its rows, and remembers that it is none. Hints and comments never reach
-this module: :mod:`hintplan.planner.syntax.lexer` has blanked them out.
+While parsing, sqlglot rewrites many function calls. Here each call stays as written (``exp.Anonymous``), so that only
+:mod:`hintplan.planner.translation` interprets names. Each SELECT keeps the offset of its keyword, and each CAST the
+text of its type. The parser reads VALUES as a SELECT of its rows, and marks it. Hints and comments never reach this
+module, because :mod:`hintplan.planner.syntax.lexer` blanks them out.
 
 >>> tokenize("SELECT `a b` FROM t")[1].text
 'a b'
@@ -50,7 +50,7 @@ _IDLE = "idle"
 
 
 def _placed(parse: Any) -> Any:
-    """A parser of a clause such as WHERE that keeps the offset of the clause's keyword."""
+    """Return a parser of a clause such as WHERE that keeps the offset of the clause's keyword."""
 
     def parse_clause(self: Any) -> Any:
         first = self._curr
@@ -66,11 +66,11 @@ _WITHOUT_PLACE = (
     *(exp.Null, exp.Boolean, exp.CurrentDate, exp.CurrentTime, exp.CurrentTimestamp),
     *(exp.Localtime, exp.Localtimestamp, exp.RawString),
 )
-"""Nodes of a single token, whose place sqlglot does not keep."""
+"""Nodes of a single token, whose offset sqlglot does not keep."""
 
 
 class Flink(Dialect):
-    """Flink SQL as far as queries go; DDL is parsed by :mod:`hintplan.planner.statements.ddl`."""
+    """The part of Flink SQL for queries. :mod:`hintplan.planner.statements.ddl` parses DDL."""
 
     class Tokenizer(tokens.Tokenizer):
         IDENTIFIERS: ClassVar[list[str | tuple[str, str]]] = ["`"]
@@ -79,7 +79,7 @@ class Flink(Dialect):
             for word, kind in tokens.Tokenizer.KEYWORDS.items()
             if not word.startswith(("/*", "--", "{")) and kind != TokenType.COMMAND
         }
-        # Octets; sqlglot's own kind of them would make numbers of 0xFF as well, which Flink has not.
+        # Binary literals. sqlglot's own kind would also accept numbers like 0xFF, which Flink does not have.
         RAW_STRINGS: ClassVar[list[str | tuple[str, str]]] = [("X'", "'"), ("x'", "'")]
         COMMENTS: ClassVar[list[str | tuple[str, str]]] = []
         COMMANDS: ClassVar[set[TokenType]] = set()
@@ -116,14 +116,14 @@ class Flink(Dialect):
         }
 
         def _parse_hint(self) -> exp.Hint | None:
-            """Stands in for the hint: sqlglot calls it right after SELECT, whose offset it keeps."""
+            """Record the offset of SELECT instead of a hint. sqlglot calls this method right after SELECT."""
             place = exp.Hint(expressions=[])
             place.meta[_START] = self._prev.start
             place.meta[_VALUES] = self._prev.text.upper() == "VALUES"
             return place
 
         def _parse_derived_table_values(self, *args: Any, **kwargs: Any) -> None:
-            """VALUES is a query, see :func:`_selecting`."""
+            """Return None: VALUES is a query, see :func:`_selecting`."""
             return
 
         def _parse_join(self, *args: Any, **kwargs: Any) -> exp.Join | None:
@@ -136,26 +136,26 @@ class Flink(Dialect):
 
         def _parse_unnest(self, *args: Any, **kwargs: Any) -> exp.Unnest | None:
             start = self._index
-            found = super()._parse_unnest(*args, **kwargs)
+            unnest = super()._parse_unnest(*args, **kwargs)
             words = [token.text.upper() for token in self._tokens[start : self._index]]
-            if found is not None:
-                found.meta[_START] = self._tokens[start].start
+            if unnest is not None:
+                unnest.meta[_START] = self._tokens[start].start
                 if ("WITH", "OFFSET") in pairwise(words):
                     self.raise_error("Expected WITH ORDINALITY")
-            return found
+            return unnest
 
         def _parse_function_call(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
             first = self._curr
-            found = super()._parse_function_call(*args, **kwargs)
-            if found is not None:
-                found.meta.setdefault(_START, first.start)
-            return found
+            call = super()._parse_function_call(*args, **kwargs)
+            if call is not None:
+                call.meta.setdefault(_START, first.start)
+            return call
 
         def _parse_window(self, this: Any, alias: bool = False) -> Any:
-            """``f(x) IGNORE NULLS``, which may stand before FILTER, is read as ``f(x IGNORE NULLS)``."""
+            """Read ``f(x) IGNORE NULLS``, which may precede FILTER, as ``f(x IGNORE NULLS)``."""
             if isinstance(this, exp.Anonymous) and this.expressions:
-                *others, last = this.expressions
-                this.set("expressions", [*others, self._parse_respect_or_ignore_nulls(last)])
+                *preceding, last = this.expressions
+                this.set("expressions", [*preceding, self._parse_respect_or_ignore_nulls(last)])
             return super()._parse_window(this, alias)
 
         def expression(self, instance: Any, token: Token | None = None, comments: list[str] | None = None) -> Any:
@@ -165,10 +165,10 @@ class Flink(Dialect):
             return result
 
         def _parse_bracket(self, *args: Any, **kwargs: Any) -> Any:
-            found = super()._parse_bracket(*args, **kwargs)
-            if isinstance(found, exp.Array):  # of no elements, which would have their places
-                found.meta.setdefault(_START, self._prev.start)
-            return found
+            node = super()._parse_bracket(*args, **kwargs)
+            if isinstance(node, exp.Array):  # an array without elements, which would have offsets
+                node.meta.setdefault(_START, self._prev.start)
+            return node
 
         def _parse_cube_or_rollup(self, *args: Any, **kwargs: Any) -> Any:
             return self._placed_at(self._curr, super()._parse_cube_or_rollup(*args, **kwargs))
@@ -196,7 +196,7 @@ class Flink(Dialect):
             return exp.Anonymous(this=name, expressions=[value, target])
 
         def _parse_rounding(self, name: str) -> exp.Expr:
-            """FLOOR and CEIL of a number, or ``x TO unit`` of a time, as a call of ``FLOOR TO`` with the unit."""
+            """Read FLOOR or CEIL of a number, or ``x TO unit`` of a time as a call of ``FLOOR TO`` with the unit."""
             arguments = self._parse_csv(self._parse_disjunction)
             if not self._match_text_seq("TO"):
                 return exp.Anonymous(this=name, expressions=arguments)
@@ -206,7 +206,7 @@ class Flink(Dialect):
             return exp.Anonymous(this="FLOOR TO" if name == "FLOOR" else "CEIL TO", expressions=[unit, *arguments])
 
         def _parse_flink_overlay(self) -> exp.Expr:
-            """``OVERLAY(text PLACING other FROM start [FOR length])``."""
+            """Read ``OVERLAY(text PLACING other FROM start [FOR length])``."""
             arguments = [self._parse_bitwise()]
             for word in ("PLACING", "FROM"):
                 if not self._match_text_seq(word):
@@ -221,18 +221,18 @@ _FLINK = Flink()
 
 
 def tokenize(text: str, offset: int = 0) -> list[Token]:
-    """The tokens of ``text``, whose comments are already blanked out; TokenError if there is no such token.
+    """Return the tokens of ``text``, which has no comments. Raise TokenError if a token is invalid.
 
-    ``offset`` is where ``text`` starts in what offsets count in; lines and columns are those in ``text``.
+    ``offset`` is added to the offsets of tokens. Lines and columns count from the beginning of ``text``.
     """
-    found = _FLINK.tokenize(text)
+    tokens_of_text = _FLINK.tokenize(text)
     if not offset:
-        return list(found)
-    return [Token(t.token_type, t.text, t.line, t.col, t.start + offset, t.end + offset) for t in found]
+        return list(tokens_of_text)
+    return [Token(t.token_type, t.text, t.line, t.col, t.start + offset, t.end + offset) for t in tokens_of_text]
 
 
 def refuse_long_numbers(source: Source, found: list[Token]) -> None:
-    """SqlError for a number that is longer than any that fits a type; Python itself does not read all of them."""
+    """Raise SqlError for a number longer than any type allows. Python itself cannot convert every such number."""
     for token in found:
         if token.token_type == TokenType.NUMBER and len(token.text) > _LONGEST_NUMBER:
             message = f"a number has at most {_LONGEST_NUMBER} characters, found {len(token.text):,}"
@@ -240,16 +240,16 @@ def refuse_long_numbers(source: Source, found: list[Token]) -> None:
 
 
 def parse_query(source: Source, text: str | Blanked, query: list[Token]) -> exp.Query:
-    """Parse the tokens of one query; ``text`` is what they were cut from. SqlError at the token that does not fit."""
+    """Parse the tokens of one query, which were cut from ``text``. Raise SqlError at the first unexpected token."""
     source.spend("tokens", len(query), query[0].start)
     try:
-        # Of the text, sqlglot takes slices only.
-        found = _FLINK.parser().parse([_selecting(token) for token in query], typing.cast(str, text))
+        # sqlglot only takes slices of the text.
+        trees = _FLINK.parser().parse([_selecting(token) for token in query], typing.cast(str, text))
     except TokenError as error:
         raise source.error("the query cannot be read", query[0].start, str(error)) from error
     except ParseError as error:
         raise _syntax_error(source, query, error) from None
-    root = found[0] if found else None
+    root = trees[0] if trees else None
     if not isinstance(root, exp.Query) or isinstance(root, exp.Table):
         raise source.error("expected a query", query[0].start, "write SELECT ... FROM ...")
     for select in root.find_all(exp.Select):
@@ -262,7 +262,7 @@ def parse_query(source: Source, text: str | Blanked, query: list[Token]) -> exp.
 
 
 def _selecting(token: Token) -> Token:
-    """``VALUES row, row`` has the grammar of ``SELECT row, row``, wherever a query can stand."""
+    """Replace VALUES by SELECT: ``VALUES row, row`` has the grammar of ``SELECT row, row``."""
     if token.token_type != TokenType.VALUES:
         return token
     return Token(TokenType.SELECT, token.text, token.line, token.col, token.start, token.end)
@@ -273,21 +273,21 @@ def _syntax_error(source: Source, query: list[Token], error: ParseError) -> Exce
     line, column = detail.get("line"), detail.get("col")
     offset = query[-1].start
     if line is not None and column is not None:
-        # sqlglot gives the column of the last character of the token
+        # sqlglot reports the column of the last character of the token.
         ends = (t for t in query if t.line == line and t.col == column)
         offset = next(ends, query[-1]).start
     near = source.text[offset:].split(maxsplit=1)[:1]
-    at = f" at '{near[0]}'" if near else ""
+    place = f" at '{near[0]}'" if near else ""
     hint = CHECK_HERE
     if (name := _name_to_quote(query, offset)) is not None:
         hint += f"; '{name}' is a word of the language: as the name of a column, write `{name}`"
-    return source.error(f"syntax error{at}: {_reason(str(detail.get('description') or error))}", offset, hint)
+    return source.error(f"syntax error{place}: {_reason(str(detail.get('description') or error))}", offset, hint)
 
 
 def _name_to_quote(query: list[Token], offset: int) -> str | None:
-    """The reserved word at ``offset`` or just before it that may be meant for a name, as it begins no clause."""
-    at = next((i for i, token in enumerate(query) if token.start == offset), len(query) - 1)
-    for token in reversed(query[max(at - 1, 0) : at + 1]):
+    """Return the reserved word at ``offset``, or just before it, that may be meant as a name, or None."""
+    index = next((i for i, token in enumerate(query) if token.start == offset), len(query) - 1)
+    for token in reversed(query[max(index - 1, 0) : index + 1]):
         word = token.text.upper()
         if token.token_type not in (TokenType.STRING, TokenType.IDENTIFIER) and word in LIKE_NAMES:
             return token.text
@@ -295,7 +295,7 @@ def _name_to_quote(query: list[Token], offset: int) -> str | None:
 
 
 def _reason(description: str) -> str:
-    """sqlglot's description without the names of its classes."""
+    """Return sqlglot's description without the names of its classes."""
     if description.startswith("Required keyword"):
         return "something is missing"
     text = description.split(" but got <Token")[0].split("<")[0].rstrip(". ")
@@ -303,76 +303,76 @@ def _reason(description: str) -> str:
 
 
 def parse_expression(source: Source, text: str | Blanked, tokens_: list[Token]) -> exp.Expr:
-    """Parse the tokens of one expression, such as that of a computed column."""
+    """Parse the tokens of one expression, such as the expression of a computed column."""
     first = tokens_[0]
     select = Token(TokenType.SELECT, "SELECT", first.line, first.col, first.start, first.start)
     query = parse_query(source, text, [select, *tokens_])
     clauses = {key for key, value in query.args.items() if value}
     if not isinstance(query, exp.Select) or len(query.expressions) != 1 or clauses > {"hint", "expressions"}:
         raise source.error("expected one expression", first.start, "write an expression over the table's columns")
-    found: exp.Expr = query.expressions[0]
-    return found
+    expression: exp.Expr = query.expressions[0]
+    return expression
 
 
 def is_comma_join(join: exp.Join) -> bool:
-    """Whether the join was written as ``a, b``."""
+    """Return True if the query has the join as ``a, b``."""
     return bool(join.meta[_COMMA])
 
 
 def is_values(node: exp.Expr) -> bool:
-    """Whether ``node`` is ``VALUES row, row``, whose expressions are the rows."""
+    """Return True if ``node`` is ``VALUES row, row``. Its expressions are the rows."""
     return isinstance(node, exp.Select) and bool(node.args["hint"].meta[_VALUES])
 
 
 def cells_of(row: exp.Expr) -> list[exp.Expr]:
-    """The values of a row of VALUES: ``(1, 'a')``, ``ROW(1, 'a')``, or one value alone."""
+    """Return the values of a row of VALUES: ``(1, 'a')``, ``ROW(1, 'a')``, or a single value."""
     if isinstance(row, exp.Tuple) or (isinstance(row, exp.Anonymous) and row.name.upper() == "ROW"):
         return list(row.expressions)
     return [row.this] if isinstance(row, exp.Paren) else [row]
 
 
 def place_at(node: exp.Expr, offset: int) -> exp.Expr:
-    """``node``, made by us, with the place that it stands for."""
+    """Set the offset of ``node``, a generated node, and return it."""
     node.meta[_START] = offset
     return node
 
 
 def with_idle(node: exp.Expr, idle: list[exp.Expr]) -> exp.Expr:
-    """``node``, made by us, of something that had ``idle`` expressions as well, which only have to be right."""
+    """Attach ``idle`` expressions to ``node``, a generated node, and return it. The compiler only validates them."""
     node.meta[_IDLE] = idle
     return node
 
 
 def idle_of(node: exp.Expr) -> list[exp.Expr]:
-    """The expressions that ``node`` does not need, and that have to be right nevertheless."""
+    """Return the expressions that ``node`` does not need, but that must be valid."""
     return list(node.meta.get(_IDLE, ()))
 
 
 def offset_of(node: exp.Expr) -> int:
-    """The offset of the first character of ``node`` that left a trace in the syntax tree."""
-    found = [n.meta[_START] for n in node.walk() if _START in n.meta]
-    return min(found, default=0)
+    """Return the smallest offset that the syntax tree of ``node`` keeps."""
+    offsets = [n.meta[_START] for n in node.walk() if _START in n.meta]
+    return min(offsets, default=0)
 
 
 def starts_at(node: exp.Expr, *clauses: str) -> int | None:
-    """The offset of the keyword that ``node`` itself starts with, or the first of its ``clauses``; None if not written.
+    """Return the offset of the keyword of ``node``, or of the first of its ``clauses``, or None if the text has none.
 
     >>> query = parse_query(Source(text=""), "SELECT a FROM t LIMIT 1", tokenize("SELECT a FROM t LIMIT 1"))
     >>> starts_at(query, "order", "limit")
     16
     """
     parts = [node.args.get(clause) for clause in clauses] if clauses else [node]
-    found = [part.meta[_START] for part in parts if isinstance(part, exp.Expr) and _START in part.meta]
-    return min(found, default=None)
+    offsets = [part.meta[_START] for part in parts if isinstance(part, exp.Expr) and _START in part.meta]
+    return min(offsets, default=None)
 
 
 def select_at(place: int) -> exp.Select:
-    """An empty SELECT that was not written, but stands for what was at the offset ``place``."""
+    """Return an empty generated SELECT for the text at the offset ``place``."""
     hint = place_at(exp.Hint(), place)
     hint.meta[_VALUES] = False
     return exp.Select(hint=hint)
 
 
 def select_offset(select: exp.Select) -> int:
-    """The offset of the SELECT keyword."""
+    """Return the offset of the SELECT keyword."""
     return int(select.args["hint"].meta[_START])

@@ -1,7 +1,7 @@
-"""OVER in a block that groups, which is of the groups: the block becomes one above a sub-query that groups.
+"""OVER in a block with GROUP BY: rewrites it as a block over a sub-query that groups.
 
 ``SELECT k, RANK() OVER (ORDER BY SUM(v)) FROM t GROUP BY k`` means ``SELECT k, RANK() OVER (ORDER BY s) FROM (SELECT k,
-SUM(v) AS s FROM t GROUP BY k)``. Knows syntax trees only.
+SUM(v) AS s FROM t GROUP BY k)``. This module knows syntax trees only.
 """
 
 from __future__ import annotations
@@ -13,53 +13,55 @@ from sqlglot import exp
 from hintplan.planner.syntax.dialect import offset_of, select_at, select_offset
 
 _ABOVE = ("qualify", "order", "limit", "offset", "distinct", "windows")
-"""The clauses that are of what OVER computes; all others are of what is grouped."""
+"""The clauses that belong to the block with OVER. All others belong to the block that groups."""
 
 
 def above_groups(select: exp.Select, is_aggregate: Callable[[exp.Expr], bool]) -> exp.Select:
-    """``select``, which groups and has OVER, as a block above one that only groups."""
+    """Return ``select``, which has GROUP BY and OVER, as a block over a block that only groups."""
     grouped = list(_grouped_by(select))
     columns: dict[exp.Expr, exp.Alias] = {}
     shown = {item.args["alias"].name for item in select.expressions if isinstance(item, exp.Alias)}
 
     def column_of(node: exp.Expr, name: str) -> exp.Expr:
-        """A column that stands for ``node``, which is computed below."""
+        """Return a column of the upper block for ``node``, which the lower block computes."""
         if node not in columns:
-            taken = {each.alias for each in columns.values()}
+            taken = {element.alias for element in columns.values()}
             while not name or name in taken or (name in shown and not isinstance(node, exp.Column)):
                 name = f"EXPR${len(taken)}" if not name else f"{name}$"
             columns[node] = exp.Alias(this=node.copy(), alias=exp.Identifier(this=name, quoted=True))
-        found = exp.Column(this=exp.Identifier(this=columns[node].alias, quoted=True))
-        found.this.meta.update(_first(node).meta)
-        return found
+        replacement = exp.Column(this=exp.Identifier(this=columns[node].alias, quoted=True))
+        replacement.this.meta.update(_first(node).meta)
+        return replacement
 
     def over(node: exp.Expr) -> exp.Expr:
-        """``node`` over the columns of the groups."""
+        """Return ``node`` rewritten over the columns of the groups."""
         if isinstance(node, exp.Query):
             return node
         if isinstance(node, exp.Window):
-            function, found = node.this, node.copy()
-            found.set("this", _children(function, over))
+            function, replacement = node.this, node.copy()
+            replacement.set("this", _children(function, over))
             for part in ("partition_by", "order"):
-                given = node.args.get(part)
-                if given:
-                    found.set(part, [over(each) for each in given] if isinstance(given, list) else over(given))
-            return found
+                clause = node.args.get(part)
+                if clause:
+                    replacement.set(
+                        part, [over(element) for element in clause] if isinstance(clause, list) else over(clause)
+                    )
+            return replacement
         if is_aggregate(node) or (isinstance(node, exp.Filter) and is_aggregate(node.this)) or node in grouped:
             return column_of(node, node.name if isinstance(node, exp.Column) else "")
         if isinstance(node, exp.Anonymous) and node.name.upper() in ("GROUPING", "GROUPING_ID", "GROUP_ID"):
             return column_of(node, "")
         if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star):
-            return column_of(node, node.name)  # if it is no column of the groups, that is said where it is computed
+            return column_of(node, node.name)  # the lower block reports a column that is not grouped
         return _children(node, over)
 
-    # Hints are found by the place of SELECT, and are of what is grouped.
+    # The offset of SELECT identifies its hints, and these belong to the block that groups.
     above = select_at(select_offset(select) + 1)
     above.set("expressions", [over(item) for item in select.expressions])
     for key in _ABOVE:
-        given = select.args.get(key)
-        if given:
-            above.set(key, _clause(key, given, over, shown))
+        clause = select.args.get(key)
+        if clause:
+            above.set(key, _clause(key, clause, over, shown))
     below = exp.Select(**{key: value for key, value in select.args.items() if key not in (*_ABOVE, "expressions")})
     below.set("expressions", list(columns.values()))
     source = exp.Subquery(this=below, alias=exp.TableAlias(this=exp.Identifier(this="grouped", quoted=True)))
@@ -68,7 +70,7 @@ def above_groups(select: exp.Select, is_aggregate: Callable[[exp.Expr], bool]) -
 
 
 def _grouped_by(select: exp.Select) -> Iterator[exp.Expr]:
-    """What GROUP BY lists, down to the elements of its sets."""
+    """Yield the expressions of GROUP BY, and the elements of its sets."""
     group = select.args.get("group")
     pending = [] if group is None else list(group.iter_expressions())
     while pending:
@@ -87,7 +89,7 @@ def _clause(key: str, given: object, over: Callable[[exp.Expr], exp.Expr], shown
     assert isinstance(given, exp.Expr)
 
     def unless_alias(node: exp.Expr) -> exp.Expr:
-        """An alias of the SELECT list stays one; it is not a column of what is grouped."""
+        """Keep an alias of the SELECT list: it is no column of the lower block."""
         if isinstance(node, exp.Column) and node.args.get("table") is None and node.name in shown:
             return node.copy()
         if isinstance(node, exp.Window | exp.Anonymous | exp.Filter):
@@ -98,17 +100,17 @@ def _clause(key: str, given: object, over: Callable[[exp.Expr], exp.Expr], shown
 
 
 def _children(node: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
-    """A copy of ``node`` with ``change`` made of each of its parts."""
-    found = node.copy()
+    """Return a copy of ``node`` with ``change`` applied to each of its parts."""
+    changed = node.copy()
     for key, value in node.args.items():
         if isinstance(value, exp.Expr):
-            found.set(key, change(value) if not isinstance(value, exp.Identifier) else value.copy())
+            changed.set(key, change(value) if not isinstance(value, exp.Identifier) else value.copy())
         elif isinstance(value, list):
-            found.set(key, [change(each) if isinstance(each, exp.Expr) else each for each in value])
-    return found
+            changed.set(key, [change(item) if isinstance(item, exp.Expr) else item for item in value])
+    return changed
 
 
 def _first(node: exp.Expr) -> exp.Expr:
-    """The part of ``node`` that begins where it begins."""
+    """Return the part of ``node`` at which its text begins."""
     place = offset_of(node)
-    return next((each for each in node.walk() if each.meta and offset_of(each) == place), node)
+    return next((part for part in node.walk() if part.meta and offset_of(part) == place), node)

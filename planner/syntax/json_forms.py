@@ -1,8 +1,8 @@
-"""Calls of Flink's functions of JSON, which have words among their arguments, read with sqlglot's parser.
+"""Parses calls of Flink's JSON functions, whose arguments contain keywords, with sqlglot's parser.
 
-A call stays a call: its arguments in order, and each clause as a ``Kwarg`` with its name, such as ``ON EMPTY``, and
-what is said there, a word or an expression. So calls that differ in a clause only are not equal. Which clauses mean
-what is the affair of :mod:`hintplan.planner.translation.json_calls`.
+The result is a call with its arguments in order. Each clause is a ``Kwarg`` with its name, such as ``ON EMPTY``, and
+its value, a word or an expression. Therefore calls that only differ in a clause are not equal.
+:mod:`hintplan.planner.translation.json_calls` interprets the clauses.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ RETURNING, WRAPPER, ON_EMPTY, ON_ERROR, ON_NULL = "RETURNING", "WRAPPER", "ON EM
 
 
 def _document_call(name: str) -> Callable[[Any], exp.Expr]:
-    """``JSON_VALUE``, ``JSON_QUERY`` or ``JSON_EXISTS`` ``(document, path [clauses])``."""
+    """Return a parser of ``JSON_VALUE``, ``JSON_QUERY`` or ``JSON_EXISTS`` ``(document, path [clauses])``."""
 
     def parse(parser: Any) -> exp.Expr:
         arguments = parser._parse_csv(parser._parse_disjunction)
@@ -47,19 +47,19 @@ def _clause(parser: Any) -> exp.Expr | None:
         parser._match_text_seq("ARRAY")
         word = exp.var("conditional" if conditional else "unconditional")
         return _placed(first, WRAPPER, word) if parser._match_text_seq(WRAPPER) else None
-    said = _behaviour(parser)
-    if said is None or not parser._match_text_seq("ON"):
+    behaviour = _behaviour(parser)
+    if behaviour is None or not parser._match_text_seq("ON"):
         return None
     for clause in (ON_EMPTY, ON_ERROR):
         if parser._match_text_seq(clause.removeprefix("ON ")):
-            return _placed(first, clause, said)
+            return _placed(first, clause, behaviour)
     return None
 
 
 def _behaviour(parser: Any) -> exp.Expr | None:
     if parser._match_text_seq("DEFAULT"):
-        found: exp.Expr | None = parser._parse_disjunction()
-        return found
+        default: exp.Expr | None = parser._parse_disjunction()
+        return default
     if parser._match_text_seq("EMPTY", "ARRAY"):
         return exp.var("EMPTY ARRAY")
     if parser._match_text_seq("EMPTY", "OBJECT"):
@@ -71,7 +71,7 @@ def _behaviour(parser: Any) -> exp.Expr | None:
 
 
 def _type(parser: Any) -> exp.Expr:
-    """The text of a type: up to a closing bracket that it has not opened, or the next clause."""
+    """Return the text of a type, up to the closing parenthesis of the call or the next clause."""
     first, depth = parser._curr, 0
     opening = (TokenType.L_PAREN, TokenType.LT)
     closing = (TokenType.R_PAREN, TokenType.GT)
@@ -79,9 +79,9 @@ def _type(parser: Any) -> exp.Expr:
         depth += (parser._curr.token_type in opening) - (parser._curr.token_type in closing)
         parser._advance()
     end = parser._prev.end
-    found = exp.Literal.string(parser.sql[first.start : end + 1] if first and end >= first.start else "")
-    found.meta[_START] = first.start if first else parser._prev.start
-    return found
+    type_literal = exp.Literal.string(parser.sql[first.start : end + 1] if first and end >= first.start else "")
+    type_literal.meta[_START] = first.start if first else parser._prev.start
+    return type_literal
 
 
 def _ends_type(token: Any) -> bool:
@@ -90,7 +90,10 @@ def _ends_type(token: Any) -> bool:
 
 
 def _object(name: str) -> Callable[[Any], exp.Expr]:
-    """``JSON_OBJECT([KEY] name VALUE value, ... [NULL | ABSENT ON NULL])``; names and values take turns."""
+    """Return a parser of ``JSON_OBJECT([KEY] name VALUE value, ... [NULL | ABSENT ON NULL])``.
+
+    In the arguments, names and values alternate.
+    """
     return lambda parser: _with_nulls(parser, name, _members(parser, name))
 
 
@@ -108,7 +111,7 @@ def _members(parser: Any, name: str) -> list[exp.Expr]:
 
 
 def _array(name: str) -> Callable[[Any], exp.Expr]:
-    """``JSON_ARRAY(value, ... [NULL | ABSENT ON NULL])``."""
+    """Return a parser of ``JSON_ARRAY(value, ... [NULL | ABSENT ON NULL])``."""
     return lambda parser: _with_nulls(parser, name, _elements(parser, name))
 
 
@@ -135,9 +138,9 @@ def _with_nulls(parser: Any, name: str, arguments: list[exp.Expr]) -> exp.Expr:
 
 def _placed(first: Any, clause: str, said: exp.Expr) -> exp.Expr:
     said.meta.setdefault(_START, first.start)
-    found = exp.Kwarg(this=exp.var(clause), expression=said)
-    found.meta[_START] = first.start
-    return found
+    clause_node = exp.Kwarg(this=exp.var(clause), expression=said)
+    clause_node.meta[_START] = first.start
+    return clause_node
 
 
 PARSERS: Mapping[str, Callable[[Any], exp.Expr]] = {
@@ -145,4 +148,4 @@ PARSERS: Mapping[str, Callable[[Any], exp.Expr]] = {
     **{name: _array(name) for name in ("JSON_ARRAY", "JSON_ARRAYAGG")},
     **{name: _object(name) for name in ("JSON_OBJECT", "JSON_OBJECTAGG")},
 }
-"""What reads the brackets of each call, with sqlglot's parser as its argument."""
+"""The parsers of the calls' arguments. Each takes sqlglot's parser."""

@@ -1,8 +1,8 @@
-"""Comments, hint blocks, string ends and statement ends: what must be known of the text before it can be parsed.
+"""Finds comments, hints, string ends and statement ends in a text, before it is parsed.
 
-Comments and hints are replaced by blanks of the same length, so that every later offset is an offset into the original
-text. Hints are kept with their place; whether a place is a legal one is decided by
-:mod:`hintplan.planner.hints.grammar`. Knows nothing of statements.
+The lexer replaces comments and hints by blanks of the same length, so that offsets remain offsets in the original text.
+It keeps hints with their positions; :mod:`hintplan.planner.hints.grammar` decides if a position is allowed. It knows no
+statements.
 
 >>> scan(Source(text="SELECT /*+ STATE_TTL('o'='1 d') */ 1 -- one")).text
 'SELECT                             1       '
@@ -22,7 +22,7 @@ _MAX_DEPTH = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HintBlock:
-    """``/*+ body */``: ``start`` is the offset of ``/``, ``end`` the one after the closing ``/``."""
+    """A hint ``/*+ body */``. ``start`` is the offset of the first ``/``, and ``end`` follows the last ``/``."""
 
     start: int
     end: int
@@ -35,7 +35,7 @@ class HintBlock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comment:
-    """A comment that a reader could take for a hint: ``/* + ... */``."""
+    """A comment that a reader might mistake for a hint: ``/* + ... */``."""
 
     start: int
     body: str
@@ -43,7 +43,7 @@ class Comment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scanned:
-    """``text`` is the part that was scanned, comments and hints blanked out; ``near_hints`` look like hints."""
+    """The scanned ``text``, with comments and hints blanked out. ``near_hints`` are comments that look like hints."""
 
     text: str
     hints: tuple[HintBlock, ...]
@@ -51,7 +51,7 @@ class Scanned:
 
 
 def statement_end(text: str, start: int) -> int | None:
-    """The offset of the ``;`` that ends the statement at ``start``; None if there is none outside quotes and comments.
+    """Return the offset of the ``;`` that ends the statement at ``start``, or None. Skip quotes and comments.
 
     >>> statement_end("SELECT ';' -- ;\\n; SELECT", 0)
     16
@@ -65,7 +65,10 @@ def statement_end(text: str, start: int) -> int | None:
 
 
 def scan(source: Source, first: int = 0, stop: int | None = None) -> Scanned:
-    """Blank out comments and hints from ``first`` to ``stop``; SqlError for what is never closed and double quotes."""
+    """Blank out comments and hints from ``first`` to ``stop``.
+
+    Raise SqlError for a missing closing mark, and for double quotes.
+    """
     text = source.text
     stop = len(text) if stop is None else stop
     kept: list[str] = []
@@ -117,8 +120,8 @@ def _quoted_end(source: Source, start: int, quote: str) -> int:
     while True:
         end = source.text.find(quote, position)
         if end < 0:
-            what = "string" if quote == "'" else "identifier"
-            raise source.error(f"this {what} is never closed", start, f"add the closing {quote}")
+            kind = "string" if quote == "'" else "identifier"
+            raise source.error(f"this {kind} is never closed", start, f"add the closing {quote}")
         if not source.text.startswith(quote * 2, end):
             return end + 1
         position = end + 2
@@ -130,6 +133,6 @@ def _comment_end(source: Source, start: int, mark: str) -> int:
         return len(source.text) if end < 0 else end
     end = source.text.find("*/", start + 2)
     if end < 0:
-        what = "hint" if source.text.startswith("/*+", start) else "comment"
-        raise source.error(f"this {what} is never closed", start, "add the closing */")
+        kind = "hint" if source.text.startswith("/*+", start) else "comment"
+        raise source.error(f"this {kind} is never closed", start, "add the closing */")
     return end + 2

@@ -1,7 +1,7 @@
-"""The errors that one compilation has found so far, and how it goes on after one.
+"""The errors of one compilation, and how it continues after an error.
 
-Whoever finds an error in a part raises it; whoever has other parts to look at takes it down here and goes on. What
-would only follow from an error that was taken down is in doubt, and dropped.
+Code that finds an error raises it. Code that has further parts to check records the error here and continues. An error
+that may only follow from a recorded error is in doubt, and is dropped.
 
 >>> problems = Problems()
 >>> with problems.going_on():
@@ -21,24 +21,25 @@ from dataclasses import dataclass, field
 from hintplan.plans.errors import Diagnostic, SqlError
 
 MOST = 100
-"""After so many errors a compilation ends."""
+"""The compilation ends after this number of errors."""
 
 
 class FollowUp(SqlError):
-    """Something cannot be compiled because of an error that was taken down already."""
+    """Something cannot be compiled because of an error that is already recorded."""
 
 
 class Ended(SqlError):
-    """The compilation ends here: its limits are exceeded, or it has too many errors."""
+    """The compilation ends: its limits are exceeded, or it has too many errors."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Problems:
-    """``found`` are the errors, once each. ``doubts`` counts them, and all that was left out because of one.
+    """The recorded errors and the doubts that they cause.
 
-    ``before`` is how many doubts there were before the statement in work.
-    ``unsure`` says that the statement in work reads or writes a table whose options are wrong: nobody knows what its
-    connector would do. ``never_sure`` says that the configuration is wrong: only what expressions say is certain.
+    - ``found`` has each error once. ``doubts`` counts the errors, and everything that was left out because of one.
+    - ``before`` is the number of doubts before the current statement.
+    - ``unsure``: the current statement uses a table with wrong options, so the properties of its connector are unknown.
+    - ``never_sure``: the configuration is wrong, so only errors of expressions are certain.
     """
 
     found: dict[Diagnostic, None] = field(default_factory=dict)
@@ -48,26 +49,26 @@ class Problems:
     never_sure: bool = False
 
     def add(self, error: SqlError, since: int, *, certain: bool = False) -> None:
-        """Take ``error`` down, unless it may follow from one that was added when there were more than ``since`` doubts.
+        """Record ``error``, unless it may follow from another one: ``doubts`` has grown since it was ``since``.
 
-        One that is ``certain`` does not depend on the configuration.
+        A ``certain`` error does not depend on the configuration.
         """
         if isinstance(error, Ended):
             raise error
-        known = self.doubts == since and (certain or not self.never_sure)
+        is_certain = self.doubts == since and (certain or not self.never_sure)
         self.doubts += 1
-        if known:
+        if is_certain:
             self._take(error)
 
     def add_known(self, error: SqlError) -> None:
-        """Take ``error`` down, which leaves nothing in doubt but what tables do with their options."""
+        """Record ``error``, which casts doubt only on the properties of tables that depend on their options."""
         self.unsure = True
         self._take(error)
 
     def has_one_at(self, error: SqlError) -> bool:
-        """True if an error was taken down that stands where ``error`` does."""
-        places = {(each.file, each.line, each.column) for each in error.diagnostics}
-        return any((known.file, known.line, known.column) in places for known in self.found)
+        """Return True if an error is recorded at the position of ``error``."""
+        places = {(diagnostic.file, diagnostic.line, diagnostic.column) for diagnostic in error.diagnostics}
+        return any((recorded.file, recorded.line, recorded.column) in places for recorded in self.found)
 
     def _take(self, error: SqlError) -> None:
         self.found.update(dict.fromkeys(error.diagnostics))
@@ -76,7 +77,7 @@ class Problems:
 
     @contextmanager
     def going_on(self) -> Iterator[None]:
-        """Take down the error that is raised inside, and go on behind it."""
+        """Record an error that the ``with`` block raises, and continue after the block."""
         since = self.doubts
         try:
             yield
@@ -85,7 +86,10 @@ class Problems:
 
     @contextmanager
     def whole(self) -> Iterator[None]:
-        """Take down the error that is raised inside; FollowUp at the end if anything inside is in doubt."""
+        """Record an error that the ``with`` block raises.
+
+        Raise FollowUp at the end if anything in the block is in doubt.
+        """
         since = self.doubts
         with self.going_on():
             yield

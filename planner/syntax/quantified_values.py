@@ -1,8 +1,8 @@
-"""``x IN (SELECT y ...)``, ``x > ANY (SELECT y ...)`` and the like as values: TRUE, FALSE or NULL of each row.
+"""Comparisons with sub-queries as values, such as ``x IN (SELECT y ...)`` and ``x > ANY (SELECT y ...)``.
 
-They become what SQL defines them by: TRUE if there is such a row, else NULL if ``x`` or one of the rows is NULL, and
-FALSE if not, or if there is no row. ``x > ALL`` is what ``x <= ANY`` is not. An IN that looks for an aggregate or for
-the value of a sub-query, which cannot stand in another query, is marked instead. Knows syntax trees only.
+The rewrite follows SQL's definition. The value is TRUE if a row matches; else NULL if ``x`` is NULL and there is a row,
+or if a row is NULL; else FALSE. ``x > ALL`` is the negation of ``x <= ANY``. An IN whose left side is an aggregate or
+the value of a sub-query cannot move into another query, and is only marked. This module knows syntax trees only.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ _OTHERWISE: dict[type[exp.Expr], type[exp.Expr]] = {
 def written_out(
     node: exp.Expr, is_aggregate: Callable[[exp.Expr], bool], is_known: Callable[[exp.Expr], bool]
 ) -> exp.Expr:
-    """``node`` with comparisons with sub-queries written out, but for those that ``is_known``."""
+    """Return ``node`` with its comparisons with sub-queries written out, unless a comparison satisfies ``is_known``."""
     if isinstance(node, exp.Query | exp.Exists) or is_aggregate(node):
         return node
     if is_known(node):
         if node.this.find(exp.Query) is None:
             return node
-        known = node.copy()
-        known.set("this", written_out(node.this, is_aggregate, is_known))
-        return known
-    found = _quantified(node, is_aggregate)
-    if found is not None:
-        return found
+        copied_comparison = node.copy()
+        copied_comparison.set("this", written_out(node.this, is_aggregate, is_known))
+        return copied_comparison
+    quantified = _quantified(node, is_aggregate)
+    if quantified is not None:
+        return quantified
     copied = node.copy()
     if isinstance(node, exp.In) and isinstance(node.args.get("query"), exp.Query):
         copied.meta[_ANSWERED] = not isinstance(node.this, exp.Tuple)
-    for child, own in zip(list(copied.iter_expressions()), list(node.iter_expressions()), strict=True):
-        changed = written_out(own, is_aggregate, is_known)
-        if changed is not own:
+    for child, original in zip(list(copied.iter_expressions()), list(node.iter_expressions()), strict=True):
+        changed = written_out(original, is_aggregate, is_known)
+        if changed is not original:
             child.replace(changed)
     return copied
 
@@ -52,7 +52,7 @@ _ANSWERED = "answered"
 
 
 def is_answered(node: exp.Expr) -> bool:
-    """Whether ``node`` is an IN that is TRUE, FALSE or NULL, and not written out."""
+    """Return True if ``node`` is an IN with a value of TRUE, FALSE or NULL that is not written out."""
     return bool(node.meta.get(_ANSWERED))
 
 
@@ -70,10 +70,10 @@ def _quantified(node: exp.Expr, is_aggregate: Callable[[exp.Expr], bool]) -> exp
     if any(map(is_aggregate, value.walk())):
         return None
     if every and compare is exp.EQ:
-        return None  # Flink 2.3 finds no row that equals all, where SQL has some
+        return None  # Flink 2.3 finds no row equal to all, where SQL finds some
     compare = _OTHERWISE[compare] if every else compare
     place = offset_of(query)
-    names = {each.name for each in value.find_all(exp.Identifier)}
+    names = {name_node.name for name_node in value.find_all(exp.Identifier)}
     rows, column = _unlike("in_rows", names), _unlike("in_value", names)
 
     def of_rows() -> exp.Expr:
@@ -81,18 +81,18 @@ def _quantified(node: exp.Expr, is_aggregate: Callable[[exp.Expr], bool]) -> exp
 
     def select(at: int, item: exp.Expr) -> exp.Select:
         alias = exp.TableAlias(this=_quoted(rows), columns=[_quoted(column)])
-        found = select_at(at)
-        found.set("expressions", [item])
-        found.set("from_", exp.From(this=exp.Subquery(this=query.copy(), alias=alias)))
-        return found
+        select_over_rows = select_at(at)
+        select_over_rows.set("expressions", [item])
+        select_over_rows.set("from_", exp.From(this=exp.Subquery(this=query.copy(), alias=alias)))
+        return select_over_rows
 
     matching = select(place, exp.Literal.number(1))
     matching.set("where", exp.Where(this=compare(this=value.copy(), expression=of_rows())))
-    # Values are told apart by their places.
+    # Distinct offsets distinguish the values.
     all_rows = exp.Subquery(this=select(place - 1, _count(exp.Star())))
-    known = exp.Subquery(this=select(place - 2, _count(of_rows())))
-    none_known = exp.If(this=exp.Is(this=value.copy(), expression=exp.Null()), true=exp.Literal.number(0))
-    compared = exp.Case(ifs=[none_known], default=known)
+    non_null_rows = exp.Subquery(this=select(place - 2, _count(of_rows())))
+    null_value = exp.If(this=exp.Is(this=value.copy(), expression=exp.Null()), true=exp.Literal.number(0))
+    compared = exp.Case(ifs=[null_value], default=non_null_rows)
     answers = [
         exp.If(this=exp.Exists(this=matching), true=exp.Boolean(this=not every)),
         exp.If(this=exp.GT(this=all_rows, expression=compared), true=exp.Null()),
@@ -101,7 +101,7 @@ def _quantified(node: exp.Expr, is_aggregate: Callable[[exp.Expr], bool]) -> exp
 
 
 def _unlike(name: str, others: set[str]) -> str:
-    """A name that is none of ``others``, which would be taken for it."""
+    """Return a name based on ``name`` that is not in ``others``, so that it hides no other column."""
     while name in others:
         name += "0"
     return name

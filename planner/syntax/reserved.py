@@ -1,4 +1,4 @@
-"""The words that cannot name a column unless they are quoted, as Flink 2.3 has them (tests/flink/reserved.txt).
+"""The reserved words of Flink 2.3 (tests/flink/reserved.txt), which cannot name a column unless they are quoted.
 
 >>> "PERIOD" in RESERVED, "KEY" in RESERVED
 (True, False)
@@ -52,4 +52,4 @@ VALUES OVER PARTITION FILTER QUALIFY
 """
 
 LIKE_NAMES = RESERVED - frozenset(_OF_CLAUSES.split())
-"""Those that somebody may mean for a name; the others are more often written where they belong."""
+"""The reserved words that a user may mean as a name. The others usually appear as keywords."""

@@ -1,7 +1,7 @@
-"""Where the statements of a text start and end: at ``;``, but a statement set reaches to its ``END;``.
+"""Splits a text into statements: at each ``;``, and for a statement set at its ``END;``.
 
-Owns the cutting, so that a wrong statement does not hide the next one. What a piece means is not known here, beyond
-the words that open and close a statement set.
+The split does not depend on the parser, so that a wrong statement does not hide the next one. This module only knows
+the words that begin and end a statement set.
 
 >>> unit = next_unit(Source(text="SET 'a' = ';'; SELECT"), 0)
 >>> unit.end, unit.closed
@@ -29,9 +29,9 @@ _CLOSES = re.compile(r"END\b", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unit:
-    """One statement: ``pieces`` are the places between its semicolons; ``end`` is after the last semicolon.
+    """One statement. ``pieces`` are the ranges between its semicolons, and ``end`` follows the last semicolon.
 
-    ``closed`` says that nothing is missing: neither the last ``;`` nor the ``END`` of a statement set.
+    ``closed`` is true if neither the last ``;`` nor the ``END`` of a statement set is missing.
     """
 
     pieces: tuple[tuple[int, int], ...]
@@ -44,7 +44,7 @@ class Unit:
 
 
 def next_unit(source: Source, position: int) -> Unit | None:
-    """The first statement at or after ``position``; None if nothing but blanks and comments follows."""
+    """Return the first statement at or after ``position``, or None if only blanks and comments follow."""
     text = source.text
     start = _skip(text, position)
     if start >= len(text):
@@ -61,20 +61,20 @@ def next_unit(source: Source, position: int) -> Unit | None:
             if not _GOES_ON.match(text, start):
                 break
         if stop is not None and not _CLOSES.match(text, pieces[-1][0]):
-            # What stands here does not belong to a set; its complaint is the reader's.
+            # This piece does not belong to a statement set. The parser reports the error.
             return Unit(pieces=tuple(pieces), end=stop + 1, closed=True)
     return Unit(pieces=tuple(pieces), end=len(text) if stop is None else stop + 1, closed=stop is not None)
 
 
 def units(source: Source, position: int = 0) -> Iterator[Unit]:
-    """All statements from ``position`` on."""
+    """Yield all statements from ``position`` on."""
     while (unit := next_unit(source, position)) is not None:
         yield unit
         position = unit.end
 
 
 def is_complete(text: str) -> bool:
-    """Whether nothing is missing at the end of ``text``: every statement in it is closed.
+    """Return True if every statement in ``text`` is closed.
 
     >>> is_complete("SELECT 1;"), is_complete("BEGIN STATEMENT SET; INSERT INTO s SELECT 1;"), is_complete("SELECT ';")
     (True, False, False)

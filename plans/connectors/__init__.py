@@ -1,1 +1,1 @@
-"""Connectors as data: what each takes, reads, writes and reaches. How they do it is for the runtime."""
+"""Descriptions of the connectors: the options, row kinds and systems of each. The runtime implements them."""

@@ -1,4 +1,4 @@
-"""The blackhole connector: a sink that drops what it gets."""
+"""The blackhole connector: a sink that drops its rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with a table: unknown options, wrong values, what its connector checks itself, and METADATA columns.
+"""Checks of a table: unknown options, wrong values, the connector's own checks, and METADATA columns.
 
 >>> from hintplan.plans.declarations.tables import TableColumn
 >>> table = Table(columns=(TableColumn(name="v", type="INT"),), options={"connector": "print", "print-identifer": "x"})
@@ -21,12 +21,12 @@ from hintplan.plans.settings.setting import Setting
 from hintplan.plans.text.names import did_you_mean, nearest
 
 _LISTED = 12
-"""The most options that a hint names."""
+"""The maximum number of options that a hint lists."""
 _INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 
 
 def shown_options(name: str, table: Table) -> dict[str, str]:
-    """The options to show; a value that is refused may be a literal secret, so it is not repeated."""
+    """Return the options to display. A refused value may be a literal secret, so it is hidden."""
     refused = {problem.path for problem in check_table(name, table)}
     return {
         key: "(refused)" if f"tables.{name}.options.{key}" in refused else value for key, value in table.options.items()
@@ -34,7 +34,7 @@ def shown_options(name: str, table: Table) -> dict[str, str]:
 
 
 def check_table(name: str, table: Table) -> tuple[Diagnostic, ...]:
-    """Everything wrong with table ``name``, with paths such as ``tables.o.options.path`` or ``tables.o.columns.a``."""
+    """Return all problems of table ``name``, with paths such as ``tables.o.options.path`` or ``tables.o.columns.a``."""
     spec = connector_of(table)
     metadata = () if spec is None else _check_metadata(name, table, spec)
     times = () if spec is None else _check_times(name, table, spec)
@@ -43,21 +43,21 @@ def check_table(name: str, table: Table) -> tuple[Diagnostic, ...]:
 
 
 def check_given(name: str, table: Table) -> tuple[Diagnostic, ...]:
-    """What is wrong with each option that table ``name`` has, whatever its columns and its other options are."""
+    """Check each option of table ``name`` on its own. Ignore columns and missing options."""
     spec = connector_of(table)
     path = f"tables.{name}.options"
     return () if spec is None else tuple(_check_given(path, table, spec))
 
 
 def _check_times(name: str, table: Table, connector: Connector) -> Iterator[Diagnostic]:
-    """The columns with a TIME that the connector, or the format of the table, does not have."""
+    """Yield a problem for each TIME column that the connector, or the table's format, cannot hold."""
     formats = {table.options[key] for key in ("format", "key.format", "value.format") if key in table.options}
     holds_texts = connector.times == "always" or (connector.times == "in texts" and formats <= {"csv", "json"})
     for column in table.columns:
         try:
             kind = parse_type(column.type)
         except ValueError:
-            continue  # a wrong type is reported with the column
+            continue  # The column's own check reports a wrong type.
         if not kind.contains("TIME") or column.expression is not None:
             continue
         where = f"the {connector.name} connector" + (
@@ -90,22 +90,22 @@ def _check(path: str, table: Table) -> Iterator[Diagnostic]:
     connector = table.options.get("connector")
     spec = connector_of(table)
     if spec is None:
-        known = ", ".join(sorted(CONNECTORS))
+        names = ", ".join(sorted(CONNECTORS))
         close = nearest(connector or "", CONNECTORS)
-        hint = f"did you mean {close!r}? Known are {known}" if close else f"write 'connector' = one of {known}"
-        others = (each.stands_in.get((connector or "").lower()) for each in CONNECTORS.values())
-        instead = next((text for text in others if text), None)
+        hint = f"did you mean {close!r}? Known are {names}" if close else f"write 'connector' = one of {names}"
+        replacements = (other.stands_in.get((connector or "").lower()) for other in CONNECTORS.values())
+        instead = next((text for text in replacements if text), None)
         yield Diagnostic(
             message=f"there is no connector {connector!r}" if connector else "the table names no connector",
             hint=instead or hint,
             path=f"{path}.connector",
         )
         return
-    own = [each for each in spec.check(path, table) if not _is_idle(spec, _bare(path, each))]
-    said = {problem.path for problem in own}
+    own_problems = [problem for problem in spec.check(path, table) if not _is_idle(spec, _bare(path, problem))]
+    reported = {problem.path for problem in own_problems}
     for problem in _check_given(path, table, spec):
-        # What a connector itself says of an option of a family knows more of it.
-        if problem.path not in said or not _bare(path, problem).startswith(spec.families):
+        # Prefer the connector's own problem for an option of a family: it is more specific.
+        if problem.path not in reported or not _bare(path, problem).startswith(spec.families):
             yield problem
     for wanted in spec.options:
         if wanted.required and wanted.name not in table.options:
@@ -115,23 +115,30 @@ def _check(path: str, table: Table) -> Iterator[Diagnostic]:
                 path=f"{path}.{wanted.name}",
             )
     unknown = _refused_formats(table, spec)
-    yield from (problem for problem in own if not _bare(path, problem).startswith(unknown))
+    yield from (problem for problem in own_problems if not _bare(path, problem).startswith(unknown))
 
 
 def _bare(path: str, problem: Diagnostic) -> str:
-    """The option that ``problem`` is about."""
+    """Return the name of the option that ``problem`` is about."""
     return (problem.path or "").removeprefix(f"{path}.")
 
 
 def _is_idle(spec: Connector, key: str) -> bool:
-    """True for an option that changes nothing; compiling leaves it out, so that a plan has it by an edit only."""
+    """Return True for an option that has no effect.
+
+    Compilation removes such options, so a plan contains one only after a manual edit.
+    """
     return key not in spec.settings and spec.why_idle(key) is not None
 
 
 def _refused_formats(table: Table, spec: Connector) -> tuple[str, ...]:
-    """The beginnings of options of formats that there are not, of which nothing is said beside that."""
+    """Return the option prefixes of unknown formats. The check reports the format only, not its options."""
     formats = {key: spec.settings[key] for key in ("format", "key.format", "value.format") if key in spec.settings}
-    wrong = (table.options[key] for key, each in formats.items() if bad_value(each, table.options.get(key, "json")))
+    wrong = (
+        table.options[key]
+        for key, format_option in formats.items()
+        if bad_value(format_option, table.options.get(key, "json"))
+    )
     return tuple(f"{before}{value.lower()}." for value in wrong for before in ("", "key.", "value."))
 
 
@@ -144,12 +151,12 @@ def _check_given(path: str, table: Table, spec: Connector) -> Iterator[Diagnosti
             message = f"{key!r} has no effect: {spec.why_idle(key)}"
             yield Diagnostic(message=message, hint="remove it", path=f"{path}.{key}")
             continue
-        found: Setting | None = spec.settings.get(key)
-        if found is None and any(key.startswith(family) and key != family for family in spec.families):
-            found = option(key, environment=True)
-        if found is None and not key.startswith(unknown):
+        setting: Setting | None = spec.settings.get(key)
+        if setting is None and any(key.startswith(family) and key != family for family in spec.families):
+            setting = option(key, environment=True)
+        if setting is None and not key.startswith(unknown):
             yield _unknown(path, spec, key, table)
-        elif found is not None and (problem := bad_value(found, value)):
+        elif setting is not None and (problem := bad_value(setting, value)):
             message, hint = problem
             advice = spec.values.get(key, {}).get(value.lower(), hint)
             yield Diagnostic(message=message, hint=advice, path=f"{path}.{key}")
@@ -178,7 +185,7 @@ def _unknown(path: str, spec: Connector, key: str, table: Table) -> Diagnostic:
 
 
 def _check_metadata(name: str, table: Table, connector: Connector) -> Iterator[Diagnostic]:
-    """The METADATA columns of table ``name`` that ``connector`` does not have, or not with such a type."""
+    """Check the METADATA columns of table ``name`` against the metadata of ``connector``."""
     for column in table.columns:
         path = f"tables.{name}.columns.{column.name}"
         if column.metadata is None:
@@ -193,44 +200,47 @@ def _check_metadata(name: str, table: Table, connector: Connector) -> Iterator[D
 
 
 def _check_key(path: str, column: TableColumn, key: str, connector: Connector) -> Iterator[Diagnostic]:
-    found = _keys(connector).get(key)
-    if found is None:
-        there = [each.name for each in connector.metadata if not each.absent]
-        about = f"the {connector.name} connector has no METADATA" + (f" {key!r}" if there else "")
-        hint = did_you_mean(key, there, what="keys") if there else f"remove column '{column.name}'"
+    entry = _keys(connector).get(key)
+    if entry is None:
+        available = [metadata_key.name for metadata_key in connector.metadata if not metadata_key.absent]
+        about = f"the {connector.name} connector has no METADATA" + (f" {key!r}" if available else "")
+        hint = did_you_mean(key, available, what="keys") if available else f"remove column '{column.name}'"
         yield Diagnostic(message=about, hint=hint, path=path)
-    elif found.absent:
-        message = f"METADATA {key!r} of the {connector.name} connector is not supported: {found.absent}"
+    elif entry.absent:
+        message = f"METADATA {key!r} of the {connector.name} connector is not supported: {entry.absent}"
         yield Diagnostic(message=message, hint=f"remove column '{column.name}'", path=path)
-    elif not _fits(found.type, column.type):
+    elif not _fits(entry.type, column.type):
         yield Diagnostic(
-            message=f"METADATA column {column.name!r} is {column.type}, but {key!r} is {found.type}",
-            hint=f"declare it as {found.type}, and CAST it in the query",
+            message=f"METADATA column {column.name!r} is {column.type}, but {key!r} is {entry.type}",
+            hint=f"declare it as {entry.type}, and CAST it in the query",
             path=path,
         )
 
 
 def _keys(connector: Connector | None) -> dict[str, MetadataKey]:
-    return {} if connector is None else {each.name: each for each in connector.metadata}
+    return {} if connector is None else {metadata_key.name: metadata_key for metadata_key in connector.metadata}
 
 
 def _fits(have: str, want: str) -> bool:
-    """Whether every value of the type ``have`` is one of ``want``; a time may lose its zone."""
+    """Return True if every value of type ``have`` fits into type ``want``. A TIMESTAMP_LTZ may become a TIMESTAMP."""
     if have == want.replace(" NOT NULL", ""):
         return True
     try:
-        found, wanted = parse_type(have), parse_type(want)
+        source, target = parse_type(have), parse_type(want)
     except ValueError:
-        return True  # a wrong type is reported with the column
-    if found.root in _INTEGERS and wanted.root in _INTEGERS:
-        return _INTEGERS.index(found.root) <= _INTEGERS.index(wanted.root)
-    if found.root == "TIMESTAMP_LTZ":
-        return wanted.root in ("TIMESTAMP", "TIMESTAMP_LTZ") and (found.precision or 0) <= (wanted.precision or 0)
+        return True  # The column's own check reports a wrong type.
+    if source.root in _INTEGERS and target.root in _INTEGERS:
+        return _INTEGERS.index(source.root) <= _INTEGERS.index(target.root)
+    if source.root == "TIMESTAMP_LTZ":
+        return target.root in ("TIMESTAMP", "TIMESTAMP_LTZ") and (source.precision or 0) <= (target.precision or 0)
     return False
 
 
 def check_written(name: str, table: Table) -> Iterator[Diagnostic]:
-    """The METADATA columns that a sink would write, and its connector only reads."""
+    """Yield a problem for each METADATA column that a sink cannot write.
+
+    A sink cannot write a read-only key, and it cannot write a key from two columns.
+    """
     keys = _keys(connector_of(table))
     written: set[str] = set()
     for column in table.columns:

@@ -1,8 +1,8 @@
-"""What a connector is, as data: everything that code elsewhere asks of one, so that it need not know its name.
+"""The descriptor of a connector. Other code reads it, and so does not depend on the names of connectors.
 
-A connector has a file of its own beside this one, with one :class:`Connector` in it;
-:mod:`hintplan.plans.connectors.table` lists them, and answers for a table. How a connector reads, writes and looks up
-is the runtime's, in the folder or file of the same name in ``runtime/connectors``.
+Each connector has a file in this folder, with one :class:`Connector` in it. :mod:`hintplan.plans.connectors.table`
+lists them, and answers questions about a table. The runtime reads, writes and looks up: in the file or folder of the
+same name in ``runtime/connectors``.
 
 >>> sink = Connector(name="null", description="Drops rows.", writing=Writing(drops_rows=True))
 >>> sink.reading is None, sorted(sink.writing.kinds(Table(columns=(), options={"connector": "null"})))
@@ -29,22 +29,25 @@ UPSERT_KINDS: tuple[RowKind, ...] = ("+I", "+U", "-D")
 INSERT_ONLY: tuple[RowKind, ...] = ("+I",)
 
 IN_BATCHES = "SET 'execution.runtime-mode' = 'batch', or read the data where they come from"
-"""What to do about a source that is not read in streams."""
+"""The hint for a source that a stream cannot read."""
 
 COLUMN_OPTIONS = "fields."
-"""What the options of columns start with: ``fields.<column>.<option>``."""
+"""The prefix of options for a column: ``fields.<column>.<option>``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """How a table is scanned: the row ``kinds`` that a scan emits, and whether it ends.
+    """The properties of a scan.
 
-    ``bounding_option`` makes one that does not end do so; ``takes_what_is_there`` says that a run which takes what is
-    there can stop even so. ``check`` finds what a table lacks that is only needed to read it, with paths below the one
-    it is given. ``is_suggested`` where a source is asked for. What is not read ``in_streams`` is for batch jobs alone.
-    One that ``asks`` is told the rows of the moment, and would be told others if a batch ran again. One that
-    ``takes_conditions`` can be asked for the rows alone for which a simple condition is true. Spark reads the pieces of
-    one that is ``in_pieces`` in any order, so that changes of a key may come to several tasks.
+    - ``kinds`` returns the row kinds that a scan of the table emits.
+    - ``is_bounded`` is true if the scan ends. ``bounding_option`` is the option that makes an unbounded scan end.
+    - ``takes_what_is_there``: a run with ``--once`` can stop, although the scan is unbounded.
+    - ``in_streams`` is false for a source that only batch jobs can read.
+    - ``check`` yields the problems that matter only to a scan. It receives the prefix of their paths.
+    - ``is_suggested``: hints suggest the connector where a source is needed.
+    - ``asks``: a scan queries the current rows of a system, so a replayed batch might get other rows.
+    - ``takes_conditions`` is true if the source evaluates simple conditions (predicate pushdown).
+    - ``in_pieces``: Spark reads the pieces of the table in any order, so several tasks may get the changes of one key.
     """
 
     kinds: Callable[[Table], tuple[RowKind, ...]] = lambda table: INSERT_ONLY
@@ -61,17 +64,18 @@ class Reading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Writing:
-    """How a table is inserted into: the row ``kinds`` that its sink takes, none if this table cannot be written to.
+    """The properties of a sink.
 
-    ``upserts`` says whether the sink replaces and deletes rows by the primary key; one that ``drops_rows`` does nothing
-    with them.
-    ``place`` is the option that says where rows go; with ``writes_files`` it is a directory, of which Spark's file sink
-    keeps which micro-batches it has.
-
-    One that ``overwrites`` can take the rows of the table, or of partitions, away for those of a batch job.
-
-    ``is_suggested`` where a sink is asked for, and where one that takes updates is, if ``takes_updates`` says on which
-    condition it does, which may be empty. ``updates_hint`` is what else makes the sink of this connector take them.
+    - ``kinds`` returns the row kinds that the sink accepts, or none if this table cannot be written to.
+    - ``upserts``: the sink replaces and deletes rows by the primary key.
+    - ``drops_rows``: the sink discards its rows.
+    - ``place`` is the option that names the destination.
+    - ``writes_files``: ``place`` is a directory, in which Spark's file sink records the finished micro-batches.
+    - ``overwrites``: a batch job can replace the rows of the table, or of partitions.
+    - ``is_suggested``: hints suggest the connector where a sink is needed.
+    - ``takes_updates`` is the condition under which a sink takes updates, and empty if it always does. Unless it is
+      None, hints suggest the connector where a sink for updates is needed.
+    - ``updates_hint`` replaces that suggestion for a sink of this connector that takes inserts only.
     """
 
     kinds: Callable[[Table], tuple[RowKind, ...]] = lambda table: ALL_KINDS
@@ -87,12 +91,13 @@ class Writing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookingUp:
-    """How lookup joins can use a table: one key at a time or some in one call (``sync``, ``async``), or by reading all
-    of it (``full``).
+    """The ways in which lookup joins can use a table.
 
-    ``modes`` are those of the connector, ``modes_of`` those of one table, all if None; ``only`` says which tables have
-    one, if not all have. ``by_users_code`` says that rows come from code of the user's, which are checked against the
-    columns.
+    - ``modes`` are the modes of the connector: ``sync`` and ``async`` pass one key or several per call, ``full`` reads
+      the whole table.
+    - ``modes_of`` returns the modes of one table. If it is None, every table has all modes.
+    - ``only`` describes the tables with a lookup, if some have none.
+    - ``by_users_code``: user code returns the rows, so they are checked against the columns.
     """
 
     modes: tuple[LookupMode, ...]
@@ -102,15 +107,15 @@ class LookingUp:
 
 
 TimesOfDay = Literal["never", "in texts", "always"]
-"""Which tables of a connector have columns of TIME: those of the formats csv and json, or all."""
+"""The tables that can have TIME columns: none, tables with the formats csv and json only, or all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataKey:
-    """What a source knows of a row beside its values, as a METADATA column of ``type`` has it.
+    """A fact that a source knows about a row, in addition to its values. A METADATA column of ``type`` reads it.
 
-    ``writable`` says that a sink takes a value for it. One that Flink's connector has and this one has not is
-    ``absent`` for a reason.
+    ``writable``: a sink accepts a value for the key. ``absent`` is the reason why hintplan lacks a key of Flink's
+    connector.
     """
 
     name: str
@@ -120,32 +125,37 @@ class MetadataKey:
 
 
 TASKS_WRITE = "as many tasks write as make the rows"
-"""Why ``sink.parallelism`` of Flink changes nothing."""
+"""The reason why Flink's ``sink.parallelism`` has no effect."""
 _WATERMARKS = "scan.watermark."
 _NO_EVENT_TIME = "rows are not held back for event time"
 BATCHES_WRITE = "each micro-batch is written as it ends"
-"""Why buffers of Flink's sinks are not flushed by the clock."""
+"""The reason why sinks do not flush buffers at intervals, as Flink's sinks do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connector:
-    """What a connector is and can do; what it cannot is None.
+    """The description and the abilities of a connector. An ability that it lacks is None.
 
-    ``families`` are prefixes of options that end in a name of the user's. ``column_options`` can be set for each
-    column, after ``COLUMN_OPTIONS`` and the column's name. ``check`` finds what is wrong with more than one option, or
-    with options and columns, with paths below the one it is given. ``metadata`` are the keys of METADATA columns.
-    ``reaches`` gives the places that a checked table reads, writes or asks. ``overlaps`` says whether what is written
-    to the second table could be read from the first. ``extras`` are those of the distribution with the packages that
-    its lookups need, ``extras_of`` those that a checked table needs, whatever is done with it. ``spark_package`` is
-    what Spark needs for a table, which is read or is written, besides what PySpark brings, or nothing: the group and
-    artefact, in Maven's repositories, of a package that Spark publishes with each of its versions. ``refused`` are
-    options of Flink's connector that this one has not, and why, ``idle`` those that change nothing here, which
-    compiling leaves out with a note; with a dot at the end, all below. ``instead`` says what to do instead of setting
-    an option that is not there, and ``values``, by option, instead of a value. ``partitions`` says whether a table can
-    be PARTITIONED BY columns. ``stands_in`` are connectors that jobs of Flink have and hintplan has not, with how to do
-    without by this one. ``times`` says whether a table can have columns of TIME. Tables of one that is ``by_program``
-    are nothing that an option names: the Python program that runs the plan hands over what is read, and what takes the
-    rows.
+    - ``families`` are prefixes of options that end in a name chosen by the user.
+    - ``column_options`` can be set for each column, after ``COLUMN_OPTIONS`` and the column's name.
+    - ``metadata`` are the keys of METADATA columns.
+    - ``check`` yields the problems of several options together, or of options and columns. It receives the prefix of
+      their paths.
+    - ``reaches`` returns the files and hosts that a checked table reads, writes or queries.
+    - ``overlaps`` is true if a scan of the first table might read rows written to the second table.
+    - ``extras`` are the extras of the hintplan package that lookups may need. ``extras_of`` returns the extras that a
+      checked table needs for any use.
+    - ``spark_package`` returns the group and artefact, in Maven's repositories, of a package that Spark publishes with
+      each version and that PySpark does not include. It is empty if reading, or writing, the table needs none.
+    - ``refused`` are options of Flink's connector that are missing here, each with the reason.
+    - ``idle`` are options of Flink's connector that have no effect here. Compilation removes them with a note. A key of
+      ``refused`` or ``idle`` that ends in a dot includes all options with this prefix.
+    - ``instead`` has a hint for each unknown option. ``values`` has a hint for each unsupported value, by option.
+    - ``partitions``: a table can be PARTITIONED BY columns.
+    - ``times`` states which tables can have TIME columns.
+    - ``stands_in`` are connectors of Flink that hintplan lacks, each with a hint how to use this connector instead.
+    - ``by_program``: the Python program that runs the plan provides the rows of a source, and receives the rows of a
+      sink.
     """
 
     name: str
@@ -173,7 +183,7 @@ class Connector:
     by_program: bool = False
 
     def why_idle(self, option: str) -> str | None:
-        """Why ``option`` changes nothing here; None if it may."""
+        """Return the reason why ``option`` has no effect, or None if it may have one."""
         if self.reading is not None and option.startswith(_WATERMARKS):
             return _NO_EVENT_TIME
         names = (option, *(name for name in self.idle if name.endswith(".") and option.startswith(name)))
@@ -181,5 +191,5 @@ class Connector:
 
     @property
     def settings(self) -> Mapping[str, Setting]:
-        """What WITH can set besides columns and families: its own options, and those of a lookup's cache."""
+        """Return the options of WITH, except families and column options. Options of a lookup cache are included."""
         return {**specs(*self.options), **(CACHING.settings if self.looking_up is not None else {})}

@@ -1,4 +1,4 @@
-"""The dataframe connector: rows of a DataFrame of the program that runs the plan, and a function of it as a sink."""
+"""The dataframe connector: reads a DataFrame of the program that runs the plan, or passes rows to a function of it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The datagen connector: made-up rows, and the ``fields.<column>.<setting>`` options of each column's generator.
+"""The datagen connector: generated rows. The options ``fields.<column>.<setting>`` configure each column's generator.
 
-``field_specs`` reads them into one :class:`FieldSpec` a column, filling in Flink's defaults; the connector's check
-finds what is wrong with them. Producing the values is the runtime's work.
+``field_specs`` converts the options to one :class:`FieldSpec` per column, with Flink's defaults. The connector's check
+finds their problems. The runtime generates the values.
 
 >>> table = Table(columns=(TableColumn(name="id", type="INT"),), options={"fields.id.kind": "sequence",
 ...     "fields.id.start": "1", "fields.id.end": "9"})
@@ -34,7 +34,7 @@ _COLUMN_OPTIONS = (
     option("start", description="The first value of a sequence."),
     option("end", description="The last value of a sequence."),
 )
-_SETTINGS = tuple(option.name for option in _COLUMN_OPTIONS)
+_SETTINGS = tuple(column_option.name for column_option in _COLUMN_OPTIONS)
 _DEFAULT_LENGTH = 100
 _LONGEST = 1_000_000
 _BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
@@ -44,8 +44,11 @@ _BYTES = ("BYTES", "BINARY", "VARBINARY")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldSpec:
-    """The generator of one column. ``minimum`` and ``maximum`` (both included) serve random numbers, ``length`` random
-    text and bytes, ``start`` and ``end`` (both included) a sequence."""
+    """The generator of one column.
+
+    ``minimum`` and ``maximum`` (both included) apply to random numbers, ``length`` to random text and bytes, ``start``
+    and ``end`` (both included) to a sequence.
+    """
 
     name: str
     type: str
@@ -58,12 +61,15 @@ class FieldSpec:
 
 
 def field_specs(table: Table) -> tuple[FieldSpec, ...]:
-    """The generators of the physical columns of a table that passed ``check_fields``, in column order."""
+    """Return the generators of the physical columns of a checked table, in column order."""
     return tuple(_spec(table, column) for column in table.columns if column.is_physical)
 
 
 def row_limit(table: Table) -> int | None:
-    """How many rows a checked table yields: ``number-of-rows``, or less if a sequence ends; None if unbounded."""
+    """Return the number of rows that a checked table generates, or None if it is unbounded.
+
+    The limit is ``number-of-rows`` or the length of the shortest sequence, whichever is less.
+    """
     limits = [spec.end - spec.start + 1 for spec in field_specs(table) if spec.kind == "sequence"]
     if _NUMBER_OF_ROWS in table.options:
         limits.append(int(table.options[_NUMBER_OF_ROWS]))
@@ -71,7 +77,7 @@ def row_limit(table: Table) -> int | None:
 
 
 def _check(path: str, table: Table) -> Iterator[Diagnostic]:
-    """What is wrong with the ``fields.*`` options, and with column types that no generator produces."""
+    """Check the ``fields.*`` options, and refuse column types that no generator produces."""
     columns = {column.name: column for column in table.columns if column.is_physical}
     for key in table.options:
         if not key.startswith(COLUMN_OPTIONS):
@@ -99,7 +105,7 @@ def _check(path: str, table: Table) -> Iterator[Diagnostic]:
         try:
             data_type = parse_type(column.type)
         except ValueError:
-            continue  # a wrong type is reported with the column, not with the options
+            continue  # The column's own check reports a wrong type.
         yield from _check_column(path, table, column.name, data_type)
 
 
@@ -152,8 +158,8 @@ def _bad_kind(kind: str, name: str, data_type: DataType) -> str | None:
 def _bad_setting(setting: str, value: str, kind: str, data_type: DataType) -> tuple[str, str] | None:
     allowed = _settings_of(kind, data_type)
     if setting not in allowed:
-        what = f"a {kind} generator of type {data_type.as_nullable()} has no {setting!r}"
-        return what, f"it takes {' and '.join(allowed)}" if allowed else "remove it"
+        problem = f"a {kind} generator of type {data_type.as_nullable()} has no {setting!r}"
+        return problem, f"it takes {' and '.join(allowed)}" if allowed else "remove it"
     number = _number(value, whole=setting not in ("min", "max") or data_type.is_integer)
     if number is None:
         return "expected a number", "write digits only" if setting in ("length", "start", "end") else "write a number"
@@ -197,24 +203,24 @@ def _range(data_type: DataType) -> tuple[Decimal, Decimal]:
 def _spec(table: Table, column: TableColumn) -> FieldSpec:
     data_type = parse_type(column.type)
     prefix = f"{COLUMN_OPTIONS}{column.name}."
-    given = {key: table.options[prefix + key] for key in _SETTINGS if prefix + key in table.options}
-    if given.get("kind") == "sequence":
-        start, end = int(given["start"]), int(given["end"])
+    settings = {key: table.options[prefix + key] for key in _SETTINGS if prefix + key in table.options}
+    if settings.get("kind") == "sequence":
+        start, end = int(settings["start"]), int(settings["end"])
         return FieldSpec(name=column.name, type=column.type, kind="sequence", start=start, end=end)
     if data_type.is_numeric:
         low, high = _range(data_type)
-        high = Decimal(given.get("max", high))
+        high = Decimal(settings.get("max", high))
         if not data_type.is_integer and high >= 0:
-            low = Decimal(0)  # as in Flink, random FLOAT, DOUBLE and DECIMAL are not negative unless 'min' says so
-        low = Decimal(given.get("min", low))
+            low = Decimal(0)  # as in Flink, random FLOAT, DOUBLE and DECIMAL are not negative unless 'min' is
+        low = Decimal(settings.get("min", low))
         return FieldSpec(name=column.name, type=column.type, kind="random", minimum=low, maximum=high)
     fixed = data_type.precision if data_type.is_text or data_type.root in _BYTES else None
-    length = int(given.get("length", fixed or _DEFAULT_LENGTH))
+    length = int(settings.get("length", fixed or _DEFAULT_LENGTH))
     return FieldSpec(name=column.name, type=column.type, kind="random", length=length)
 
 
 def _is_bounded(table: Table) -> bool:
-    """Whether the table has a number of rows, or a sequence; it may be one with errors."""
+    """Return True if the table has a number of rows, or a sequence. The table may contain errors."""
     if _NUMBER_OF_ROWS in table.options:
         return True
     return any(key.startswith(COLUMN_OPTIONS) and value == "sequence" for key, value in table.options.items())

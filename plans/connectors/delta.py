@@ -1,4 +1,4 @@
-"""The delta connector: a table of Delta Lake, which is files of Parquet and a log of its versions.
+"""The delta connector: a table of Delta Lake, which consists of Parquet files and a log of its versions.
 
 >>> from hintplan.plans.declarations.tables import TableColumn
 >>> options = {"connector": "delta", "table-path": "totals"}

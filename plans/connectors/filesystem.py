@@ -1,4 +1,4 @@
-"""The filesystem connector: files in a directory, whose rows may be changes.
+"""The filesystem connector: files in a directory. Their rows may be changes.
 
 >>> _covers("/data", "file:///data/out/"), _covers("/data/out", "/data")
 (True, False)
@@ -41,7 +41,7 @@ from hintplan.plans.declarations.types import parse_type
 from hintplan.plans.errors import Diagnostic
 
 _SOURCE_KINDS: Mapping[str, tuple[RowKind, ...]] = {"true": ALL_KINDS, "upsert": UPSERT_KINDS}
-"""What a scan emits, by ``source.changelog``."""
+"""The row kinds that a scan emits, by ``source.changelog``."""
 
 _COMMIT = "sink.partition-commit"
 POLICY, SUCCESS_FILE = f"{_COMMIT}.policy.kind", f"{_COMMIT}.success-file.name"
@@ -79,7 +79,7 @@ def _check(path: str, table: Table) -> Iterator[Diagnostic]:
     yield from _check_partitions(path, table)
     yield from _check_commits(path, table)
     if _source_kinds(table) == UPSERT_KINDS:
-        there = {column.name for column in physical(table)}
+        physical_names = {column.name for column in physical(table)}
         if not table.primary_key:
             yield Diagnostic(
                 message="'source.changelog' = 'upsert' replaces rows by their key, but the table has no primary key",
@@ -87,7 +87,7 @@ def _check(path: str, table: Table) -> Iterator[Diagnostic]:
                 path=f"{path}.source.changelog",
             )
         for name in table.primary_key:
-            if name not in there:
+            if name not in physical_names:
                 yield Diagnostic(
                     message=f"the primary key column {name!r} is computed, so upserts do not have it",
                     hint="use physical columns in PRIMARY KEY",
@@ -103,7 +103,7 @@ def _check(path: str, table: Table) -> Iterator[Diagnostic]:
 
 
 def _check_partitions(path: str, table: Table) -> Iterator[Diagnostic]:
-    """What is wrong with columns whose values are in the names of directories; their types are those Flink reads."""
+    """Check the columns whose values directory names hold. Their types are the types that Flink reads."""
     if table.partitioned_by and not stored_columns(table):
         yield Diagnostic(
             message="all columns are partition columns, and nothing is left for the files",
@@ -116,7 +116,7 @@ def _check_partitions(path: str, table: Table) -> Iterator[Diagnostic]:
         try:
             data_type = parse_type(column.type)
         except ValueError:
-            continue  # a wrong type is reported with the column
+            continue  # The column's own check reports a wrong type.
         if not data_type.is_text and data_type.root not in _OF_PARTITIONS:
             yield Diagnostic(
                 message=f"partition column {column.name!r} is {column.type}, which the name of a directory cannot hold",
@@ -139,10 +139,10 @@ def _check_partitions(path: str, table: Table) -> Iterator[Diagnostic]:
 
 
 def _check_commits(path: str, table: Table) -> Iterator[Diagnostic]:
-    """What is wrong with how partitions are committed."""
-    given = {key: table.options[key] for key in (SUCCESS_FILE, TRIGGER, DELAY) if key in table.options}
+    """Check the options for partition commits."""
+    options = {key: table.options[key] for key in (SUCCESS_FILE, TRIGGER, DELAY) if key in table.options}
     if POLICY not in table.options:
-        for key in given:
+        for key in options:
             message = f"{key!r} has no meaning without {POLICY!r}"
             yield Diagnostic(
                 message=message, hint=f"add '{POLICY}' = 'success-file', or remove it", path=f"{path}.{key}"
@@ -153,17 +153,17 @@ def _check_commits(path: str, table: Table) -> Iterator[Diagnostic]:
             why = _NO_POLICIES.get(kind.strip(), "it is no policy of Flink's")
             message = f"{POLICY!r} cannot be {kind.strip()!r}: {why}"
             yield Diagnostic(message=message, hint="write 'success-file'", path=f"{path}.{POLICY}")
-    name = given.get(SUCCESS_FILE, "_SUCCESS")
+    name = options.get(SUCCESS_FILE, "_SUCCESS")
     if not re.fullmatch("[_.][^/:]+", name):
         message = f"{SUCCESS_FILE!r} must begin with '_' or '.', as files that readers leave out do, found {name!r}"
         yield Diagnostic(message=message, hint="write a name such as '_SUCCESS'", path=f"{path}.{SUCCESS_FILE}")
-    if given.get(TRIGGER, "process-time") != "process-time":
+    if options.get(TRIGGER, "process-time") != "process-time":
         message = (
-            f"{TRIGGER!r} cannot be {given[TRIGGER]!r}: a micro-batch has no watermark that could pass a partition"
+            f"{TRIGGER!r} cannot be {options[TRIGGER]!r}: a micro-batch has no watermark that could pass a partition"
         )
         yield Diagnostic(message=message, hint="write 'process-time', or remove it", path=f"{path}.{TRIGGER}")
-    if not _is_zero(given.get(DELAY, "0 s")):
-        message = f"{DELAY!r} cannot be {given[DELAY]!r}: {_NO_DELAY}"
+    if not _is_zero(options.get(DELAY, "0 s")):
+        message = f"{DELAY!r} cannot be {options[DELAY]!r}: {_NO_DELAY}"
         yield Diagnostic(message=message, hint="write '0 s', or remove it", path=f"{path}.{DELAY}")
 
 
@@ -183,13 +183,13 @@ def _overlaps(source: Table, sink: Table) -> bool:
 
 
 def _covers(directory: str, path: str) -> bool:
-    """Whether ``path`` is ``directory`` or below it."""
+    """Return True if ``path`` is ``directory`` or is inside it."""
     above, below = _plain(directory), _plain(path)
     return below == above or below.startswith(above.rstrip("/") + "/") or above == "."
 
 
 def _plain(path: str) -> str:
-    """``path`` without the scheme of local files, dots and doubled slashes."""
+    """Return ``path`` without the scheme of local files, dot segments and doubled slashes."""
     return posixpath.normpath(re.sub(r"/+", "/", re.sub(r"^file:(?://)?(?=/)", "", path)))
 
 

@@ -1,7 +1,6 @@
-"""The columns of a table as the schema of a DataFrame has them: Spark's types, as its JSON writes them, in Flink's
-spelling.
+"""Converts the schema of a DataFrame to the columns of a table: from the JSON of Spark's types to Flink's types.
 
-Knows no Spark: whatever has a ``schema`` whose ``jsonValue()`` is Spark's JSON of a struct will do.
+The module does not import Spark. It accepts any object whose ``schema.jsonValue()`` returns the JSON of a Spark struct.
 
 >>> print(*table_columns({"type": "struct", "fields": [{"name": "at", "type": "timestamp"}]}))
 TableColumn(name='at', type='TIMESTAMP_LTZ(6)', expression=None, metadata=None, virtual=False, comment=None)
@@ -33,16 +32,16 @@ _PLAIN: Mapping[str, DataType] = {
 
 
 def schema_json(given: Any) -> Mapping[str, Any]:
-    """Return Spark's JSON of the schema of a DataFrame, or of a schema; ValueError if ``given`` is neither."""
+    """Return the JSON of a Spark schema; ``given`` is a DataFrame or a schema. Raise ValueError for anything else."""
     schema = getattr(given, "schema", given)
     if not callable(getattr(schema, "jsonValue", None)):
         raise ValueError(f"expected a DataFrame, found {type(given).__name__}")
-    found: Mapping[str, Any] = schema.jsonValue()
-    return found
+    schema_as_json: Mapping[str, Any] = schema.jsonValue()
+    return schema_as_json
 
 
 def table_columns(schema: Mapping[str, Any]) -> tuple[TableColumn, ...]:
-    """Return the columns of a table with ``schema``, all of which may be NULL; ValueError for what no table has."""
+    """Return the nullable columns of a table with ``schema``. Raise ValueError if no table can have them."""
     names: dict[str, str] = {}
     columns: list[TableColumn] = []
     for field in schema["fields"]:
@@ -59,7 +58,9 @@ def table_columns(schema: Mapping[str, Any]) -> tuple[TableColumn, ...]:
 
 
 def flink_type(spark: Any) -> DataType:
-    """Return the type of a column whose type is ``spark`` in Spark's JSON; ValueError if a plan has no such type."""
+    """Return the Flink type of a Spark type, which ``spark`` holds as JSON. Raise ValueError if a plan has no such
+    type.
+    """
     if isinstance(spark, str):
         sized = re.fullmatch(r"(decimal|char|varchar)\((\d+)(?:,\s*(-?\d+))?\)", spark)
         if sized is not None and sized[1] == "decimal":

@@ -1,4 +1,4 @@
-"""The http connector, which looks rows up in a web service: the key is in the path or the query of a url.
+"""The http connector: looks rows up in a web service. The path or the query of a URL contains the key.
 
 >>> from hintplan.plans.declarations.tables import TableColumn
 >>> table = Table(columns=(TableColumn(name="code", type="STRING"),),
@@ -29,7 +29,7 @@ _OWN_HEADERS = frozenset(
 
 
 def _check(path: str, table: Table) -> Iterator[Diagnostic]:
-    """The url's pattern and host, and the headers: what authenticates must come from the environment."""
+    """Check the pattern and host of the URL, the JSON pointer, and the headers. A header must not contain a secret."""
     url = table.options.get("url", "")
     if url:
         yield from check_pattern(path, "url", url, table)

@@ -1,4 +1,4 @@
-"""The iceberg connector: a table of Apache Iceberg, which a catalog knows by its name.
+"""The iceberg connector: a table of Apache Iceberg, which a catalog finds by its name.
 
 >>> table = Table(columns=(), options={"connector": "iceberg", "catalog-type": "jdbc", "uri": "jdbc:sqlite:x.db"})
 >>> print(*ICEBERG.check("tables.totals.options", table))

@@ -1,8 +1,8 @@
-"""The jdbc connector: a table of a database, which a url and a table's name say.
+"""The jdbc connector: a table of a database.
 
-An SQLite database is ``jdbc:sqlite:<path>``; PostgreSQL is ``jdbc:postgresql://host:port/database``, MySQL and MariaDB
-the same after ``jdbc:mysql:`` or ``jdbc:mariadb:``, with parameters from a short list. Nothing here opens a connection,
-and no message repeats what a url may hold of secrets.
+A URL and the name of the table identify it. An SQLite database is ``jdbc:sqlite:<path>``. PostgreSQL is
+``jdbc:postgresql://host:port/database``; MySQL and MariaDB use ``jdbc:mysql:`` or ``jdbc:mariadb:`` instead. The URL of
+a server may have some parameters. This module opens no connection, and its messages repeat no secret of a URL.
 
 >>> address = parse_server_url("jdbc:postgresql://db.example.com/shop?sslmode=require")
 >>> address.host, address.port, address.database, dict(address.parameters)
@@ -56,7 +56,7 @@ _OF_MYSQL: Mapping[str, tuple[str, ...]] = {
     "sslMode": ("DISABLED", "PREFERRED", "REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY"),
     "sslCa": (),
 }
-"""The parameters of a url, each with the values it may have, or none for any."""
+"""The parameters of a URL, each with its allowed values. If there are none, any value is allowed."""
 _BATCHES = "leave it out, rows go to the server in batches"
 _ELSEWHERE: Mapping[str, str] = {
     "ssl": "write sslmode=require",
@@ -70,7 +70,7 @@ _ELSEWHERE: Mapping[str, str] = {
     **dict.fromkeys(("useUnicode", "characterEncoding"), "leave it out, text is in Unicode"),
     **dict.fromkeys(("autoReconnect", "failOverReadOnly"), "leave it out, a lost connection is opened anew"),
 }
-"""What to do instead of parameters that drivers in Java have."""
+"""Hints for parameters that only Java drivers have."""
 _OF_PARTS = (
     "scan.partition.column",
     "scan.partition.num",
@@ -91,7 +91,7 @@ _OF_SERVERS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerAddress:
-    """Where a database of a server is; ``parameters`` are those of the url."""
+    """The address of a database on a server. ``parameters`` are the parameters of its URL."""
 
     host: str
     port: int
@@ -100,12 +100,11 @@ class ServerAddress:
 
 
 def _is_postgres(table: Table) -> bool:
-    """Whether a table is in a PostgreSQL database."""
     return table.options.get("url", "").startswith(POSTGRES_URL)
 
 
 def _is_on_server(table: Table) -> bool:
-    """Whether a table is in a database of a server."""
+    """Return True unless the table is in SQLite."""
     return table.options.get("url", "").startswith(_SERVERS)
 
 
@@ -116,9 +115,9 @@ def _extras_of(table: Table) -> tuple[str, ...]:
 
 
 def parse_server_url(url: str) -> ServerAddress:
-    """The address in ``jdbc:postgresql://host[:port]/database[?parameter=value&...]``, or one of another server.
+    """Return the address in a URL such as ``jdbc:postgresql://host[:port]/database[?parameter=value&...]``.
 
-    ValueError with the reason.
+    The server is PostgreSQL, MySQL or MariaDB. Raise ValueError with the reason if the URL is wrong.
     """
     start = next(start for start in _SERVERS if url.startswith(start))
     match = _SHAPE.fullmatch(url.removeprefix(start))
@@ -127,14 +126,14 @@ def parse_server_url(url: str) -> ServerAddress:
             raise ValueError("a user does not belong into the url")
         raise ValueError(f"{start} must be followed by //host:port/database")
     parameters = dict(parse_qsl(match["query"] or "", keep_blank_values=True))
-    known = _OF_POSTGRES if start == POSTGRES_URL else _OF_MYSQL
+    allowed = _OF_POSTGRES if start == POSTGRES_URL else _OF_MYSQL
     for name, value in parameters.items():
-        if name in _ELSEWHERE and name not in known:
+        if name in _ELSEWHERE and name not in allowed:
             raise ValueError(f"the url has the parameter {name}, which is not supported: {_ELSEWHERE[name]}")
-        if name not in known:
-            raise ValueError(f"the url has a parameter that is not supported; known are {', '.join(known)}")
-        if known[name] and value not in known[name]:
-            raise ValueError(f"{name} in the url must be one of {', '.join(known[name])}")
+        if name not in allowed:
+            raise ValueError(f"the url has a parameter that is not supported; known are {', '.join(allowed)}")
+        if allowed[name] and value not in allowed[name]:
+            raise ValueError(f"{name} in the url must be one of {', '.join(allowed[name])}")
     port = int(match["port"] or _usual_port(url))
     if not 1 <= port <= 65535:
         raise ValueError(f"the port in the url must be from 1 to 65535, not {port}")
@@ -148,7 +147,7 @@ def _usual_port(url: str) -> int:
 
 
 def _reaches(table: Table) -> Iterator[Place]:
-    """The server of a checked table and the certificates that its url names, or the file of its database."""
+    """Yield the server and certificates of a checked table's URL, or the file of its SQLite database."""
     url = table.options["url"]
     if not _is_on_server(table):
         yield local_file("url", url.removeprefix(SQLITE_URL))
@@ -162,7 +161,7 @@ def _reaches(table: Table) -> Iterator[Place]:
 
 
 def split_name(name: str) -> tuple[str, ...]:
-    """The parts of ``schema.table``, of which each may stand in double quotes; ValueError if it is not such a name."""
+    """Return the parts of ``schema.table``; a part may be in double quotes. Raise ValueError for any other name."""
     if not re.fullmatch(r'(?:"(?:[^"]|"")+"|[^".]+)(?:\.(?:"(?:[^"]|"")+"|[^".]+))?', name) or "\0" in name:
         raise ValueError('expected a table, or schema.table; a part that holds dots or quotes stands in "..."')
     parts = re.findall(r'"(?:[^"]|"")+"|[^".]+', name)
@@ -178,7 +177,7 @@ def _check(path: str, table: Table) -> Iterator[Diagnostic]:
 
 
 def _check_url(path: str, table: Table) -> Iterator[Diagnostic]:
-    """What is wrong with the url and what depends on it, with paths below ``path``."""
+    """Check the URL and the options that depend on it."""
     url = table.options.get("url", SQLITE_URL + "x")
     if url.startswith(_SERVERS):
         yield from _check_server(path, table, url)
@@ -231,7 +230,7 @@ def _check_server(path: str, table: Table, url: str) -> Iterator[Diagnostic]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanPart:
-    """The rows of a table whose ``column`` is from ``low`` to ``high``, both included."""
+    """A range of rows: ``column`` is between ``low`` and ``high``, both included."""
 
     column: str
     low: int
@@ -239,7 +238,7 @@ class ScanPart:
 
 
 def scan_parts(table: Table) -> tuple[ScanPart, ...]:
-    """How a scan of a checked table is divided, as Flink divides it; nothing if it is not.
+    """Return the ranges into which a scan of a checked table is divided, with Flink's bounds, or none.
 
     >>> options = dict(zip(_OF_PARTS, ("id", "3", "1", "10"), strict=True))
     >>> [(part.low, part.high) for part in scan_parts(Table(columns=(), options=options))]
@@ -251,39 +250,41 @@ def scan_parts(table: Table) -> tuple[ScanPart, ...]:
     first, values = int(low), int(high) - int(low) + 1
     parts = min(int(number), values)
     size, larger = divmod(values, parts)
-    found = []
-    for at in range(parts):
-        last = first + size - (at >= larger)
-        found.append(ScanPart(column=column, low=first, high=last))
+    ranges = []
+    for index in range(parts):
+        last = first + size - (index >= larger)
+        ranges.append(ScanPart(column=column, low=first, high=last))
         first = last + 1
-    return tuple(found)
+    return tuple(ranges)
 
 
 def _check_parts(path: str, table: Table) -> Iterator[Diagnostic]:
-    """What is wrong with the options that divide a scan: all of them are there, or none."""
-    there = [name for name in _OF_PARTS if name in table.options]
-    if not there:
+    """Check the options that divide a scan. A table must have all of them or none."""
+    present = [name for name in _OF_PARTS if name in table.options]
+    if not present:
         return
     for name in _OF_PARTS:
-        if name not in there:
+        if name not in present:
             yield Diagnostic(
-                message=f"{there[0]!r} needs {name!r}, which the table does not have",
+                message=f"{present[0]!r} needs {name!r}, which the table does not have",
                 hint=f"add '{name}' = '...'",
-                path=f"{path}.{there[0]}",
+                path=f"{path}.{present[0]}",
             )
     column, _, low, high = (table.options.get(name, "") for name in _OF_PARTS)
-    types = {each.name: each.type.removesuffix(" NOT NULL") for each in physical(table)}
-    if _OF_PARTS[0] in there and types.get(column) not in _DIVIDED:
-        found = f"is {types[column]}" if column in types else "is no physical column of the table"
+    types = {
+        physical_column.name: physical_column.type.removesuffix(" NOT NULL") for physical_column in physical(table)
+    }
+    if _OF_PARTS[0] in present and types.get(column) not in _DIVIDED:
+        reason = f"is {types[column]}" if column in types else "is no physical column of the table"
         yield Diagnostic(
-            message=f"the scan cannot be divided by {column!r}, which {found}",
+            message=f"the scan cannot be divided by {column!r}, which {reason}",
             hint=f"name a column of {', '.join(_DIVIDED)}",
             path=f"{path}.{_OF_PARTS[0]}",
         )
     try:
         is_empty = int(low) > int(high)
     except ValueError:
-        return  # what is no number is reported with its option
+        return  # The option's own check reports a text that is no number.
     if is_empty:
         yield Diagnostic(
             message=f"'scan.partition.lower-bound' is {low}, and 'scan.partition.upper-bound' is {high}, which is less",

@@ -1,4 +1,4 @@
-"""The kafka connector: the messages of topics, which are rows, or changes in a format of changes.
+"""The kafka connector: messages of topics. A message is a row or, in a changelog format, a change.
 
 >>> from hintplan.plans.declarations.tables import TableColumn
 >>> options = {"connector": "kafka", "topic": "orders", "format": "json", "scan.startup.mode": "earliest-offset"}
@@ -49,7 +49,7 @@ from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import Diagnostic
 
 SPARK_PACKAGE = "org.apache.spark:spark-sql-kafka-0-10_2.13"
-"""What Spark reads and writes topics with, which PySpark does not bring."""
+"""The package with which Spark reads and writes topics. PySpark does not include it."""
 
 TOPIC_OPTIONS = (
     option(SERVERS, required=True, description="The servers that are asked first, as host:port,host:port."),
@@ -74,7 +74,7 @@ METADATA = (
     MetadataKey(name="leader-epoch", type="INT", absent="Spark does not tell it"),
     *(MetadataKey(name=f"value.{name}", type="STRING", absent=_OF_FORMATS) for name in _OF_VALUES),
 )
-"""What is known of a message; Spark writes no ``timestamp``, which the broker or its client then sets."""
+"""The metadata of a message. Spark does not write ``timestamp``: the broker or its client sets it."""
 
 
 def _kinds(table: Table) -> tuple[RowKind, ...]:
@@ -82,7 +82,7 @@ def _kinds(table: Table) -> tuple[RowKind, ...]:
 
 
 def check_topic(path: str, table: Table) -> Iterator[Diagnostic]:
-    """That a table names its topics as brokers do."""
+    """Yield a problem for each topic name that brokers do not accept."""
     for name in table.options.get("topic", "x").split(";"):
         if not name or not all(c.isascii() and (c.isalnum() or c in "._-") for c in name) or len(name) > 249:
             message = f"'topic' is {table.options['topic']!r}, expected letters, digits, dots, underscores and hyphens"
@@ -109,11 +109,11 @@ def _check(path: str, table: Table) -> Iterator[Diagnostic]:
             path=f"{path}.format",
         )
     if ("key.fields" in options) != ("key.format" in options):
-        there, lacking = ("key.fields", "key.format") if "key.fields" in options else ("key.format", "key.fields")
+        present, lacking = ("key.fields", "key.format") if "key.fields" in options else ("key.format", "key.fields")
         yield Diagnostic(
-            message=f"{there!r} needs {lacking!r}, which the table does not have",
+            message=f"{present!r} needs {lacking!r}, which the table does not have",
             hint=f"add '{lacking}' = '...'",
-            path=f"{path}.{there}",
+            path=f"{path}.{present}",
         )
     elif "key.fields" in options and not key_columns(table):
         yield Diagnostic(message="'key.fields' is empty", hint="name a column", path=f"{path}.key.fields")
@@ -146,7 +146,7 @@ def _overlaps(source: Table, sink: Table) -> bool:
 
 
 def extras_of_topics(table: Table) -> tuple[str, ...]:
-    """The extras of the distribution that a checked table needs."""
+    """Return the extras of the hintplan package that a checked table needs."""
     return ("kafka",) if has_binary_format(table) else ()
 
 
@@ -162,7 +162,7 @@ IDLE: Mapping[str, str] = {
     "sink.transaction-naming-strategy": _NO_TRANSACTIONS,
     "sink.transactional-id-prefix": _NO_TRANSACTIONS,
 }
-"""Options of Flink's topics that change nothing here, and why."""
+"""Options of Flink's connector that have no effect here, and the reason."""
 _FORMATS = {
     **INSTEAD_OF_FORMATS,
     "debezium-avro": "write 'debezium-avro-confluent', for messages whose schemas are in a registry",

@@ -1,6 +1,6 @@
-"""The options of connectors, which are settings that a table's WITH sets, and what is wrong with a value of one.
+"""The options of connectors: settings that a table's WITH clause sets, and the check of their values.
 
-Connectors are put together from these, each in a file of its own. Knows no connector and no table.
+Each connector combines its options in a file of its own. This module knows no connector and no table.
 
 >>> port = option("port", "int", default="6379", description="The port of the server.")
 >>> bad_value(port, "many")
@@ -17,17 +17,20 @@ from hintplan.plans.settings.effects import OPTION
 from hintplan.plans.settings.setting import Kind, Setting, SettingError, parse_value
 
 ENVIRONMENT = re.compile(r"\$\{env:[A-Za-z_][A-Za-z0-9_]*\}")
-"""A reference to an environment variable, which the run replaces as late as possible."""
+"""A reference to an environment variable. A run resolves it as late as possible."""
 
 
 def option(name: str, kind: Kind = "text", *, description: str = "", **facts: Any) -> Setting:
-    """An option of a connector; a default is written as the option is. A duration is longer than nothing."""
+    """Return an option of a connector, with a default in the option's syntax.
+
+    By default, numbers and durations must be positive.
+    """
     limits = {"minimum": 1, "maximum": 10**18 - 1}
     return Setting(name=name, option=name, kind=kind, description=description, effect=OPTION, **limits | facts)
 
 
 def bad_value(setting: Setting, value: str) -> tuple[str, str] | None:
-    """What is wrong with ``value``, and what to write instead; a secret's value is never repeated."""
+    """Return the problem of ``value`` and a hint, or None. The message never repeats a secret."""
     name = setting.name
     if setting.secret:
         if ENVIRONMENT.fullmatch(value):

@@ -1,15 +1,15 @@
-"""What a run may reach and load, said by whoever starts it: by flags, or in the policy file, never by the plan.
+"""The files, hosts and modules that a run may use. Flags or a policy file allow them, never the plan.
 
     [run]
     allow-scheme = ["s3a://lake"]           # other file systems: all of a scheme, or one bucket or server of it
     allow-host = ["rates.example.com"]      # servers; HOST:PORT for another port, http://HOST without encryption
     allow-env = ["RATES_TOKEN"]             # environment variables that ${env:NAME} may stand for
-    allow-path = ["/data"]                  # if given, local files are only these and those below them
-    allow-module = ["my_lookups"]           # where classes of the plan may be
+    allow-path = ["/data"]                  # if set, local files must be at or below one of these paths
+    allow-module = ["my_lookups"]           # modules that may contain classes of the plan
     allow-unrestricted-spark = true         # a Spark session that was started without restricted mode
 
-Local files, the file system of the checkpoint and this machine's own servers are open without a word. The file is
-``hintplan.toml`` where the run starts, or what ``--policy`` names; flags add to it.
+Every run may use local files, the file system of the checkpoint, and the servers of this machine. The policy file is
+``hintplan.toml`` in the current directory, or the file that ``--policy`` names. Flags extend the file.
 
 >>> Policy(hosts=("db.example.com:5433",)).allows(HostPlace("url", "db.example.com", 5433, 5432))
 True
@@ -38,18 +38,19 @@ from hintplan.plans.text.names import did_you_mean
 from hintplan.plans.text.project import FILE, read_project
 
 KEYS, SWITCHES = POLICY, POLICY_SWITCHES
-"""The flags that name what is allowed, and those that have no value, with the fields of :class:`Policy` that they fill.
+"""The flags with a value and the switches, each with its field of :class:`Policy`.
 
-The policy file has them, too.
+The policy file has the same keys.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """What is allowed beyond what is always open. ``paths`` narrow: without one, all local files are open.
+    """The permissions that extend :data:`OPEN`. ``paths`` restricts: if it is empty, all local files are allowed.
 
-    ``unrestricted_spark`` consents to a session that was started without Spark's restricted mode: then hintplan's own
-    list of functions is all that keeps an expression of a plan from calling into the JVM. RunError for a wrong value.
+    ``unrestricted_spark`` allows a session that was started without Spark's restricted mode. Then only hintplan's own
+    list of functions prevents an expression of a plan from calling into the JVM. The constructor raises RunError for a
+    wrong value.
     """
 
     schemes: tuple[str, ...] = ()
@@ -76,50 +77,50 @@ class Policy:
 
     @classmethod
     def of(cls, given: Policy | Mapping[str, Any]) -> Policy:
-        """Return ``given``, or the policy whose fields are the items of a mapping; RunError if they are others."""
+        """Return ``given``, or a policy with the fields of a mapping. Raise RunError for unknown fields."""
         if isinstance(given, Policy):
             return given
-        known = (*KEYS.values(), *SWITCHES.values())
+        names = (*KEYS.values(), *SWITCHES.values())
         if not isinstance(given, Mapping):
-            hint = f"give hintplan.Policy(...), or a mapping with {', '.join(known)}"
+            hint = f"give hintplan.Policy(...), or a mapping with {', '.join(names)}"
             raise RunError(f"the policy is a {type(given).__name__}", hint=hint)
         for name in given:
-            if name not in known:
+            if name not in names:
                 field = {**KEYS, **SWITCHES}.get(str(name).removeprefix("--"))
-                hint = f"write {field!r}" if field else did_you_mean(str(name), known, what="fields")
+                hint = f"write {field!r}" if field else did_you_mean(str(name), names, what="fields")
                 raise RunError(f"a policy has no field {name!r}", hint=hint)
         return cls(**given)
 
     def __or__(self, other: Policy) -> Policy:
-        """What either allows."""
+        """Return a policy that allows everything that either policy allows."""
         lists: dict[str, Any] = {name: (*getattr(self, name), *getattr(other, name)) for name in KEYS.values()}
         switches = {name: getattr(self, name) or getattr(other, name) for name in SWITCHES.values()}
         return Policy(**lists, **switches)
 
     @property
     def absolute_paths(self) -> tuple[str, ...]:
-        """The paths from where this process runs, for those that run elsewhere."""
+        """Return the paths made absolute from the current directory of this process, for use by other processes."""
         return tuple(map(os.path.abspath, self.paths))
 
     def allows(self, place: Place, checkpoint: str | None = None) -> bool:
-        """Whether a run on ``checkpoint`` may reach ``place``."""
+        """Return True if a run on ``checkpoint`` may reach ``place``."""
         if isinstance(place, HostPlace):
             return is_loopback(place.host) or any(_is_host(place, host) for host in self.hosts)
         if place.is_local:
             return not self.paths or any(is_below(place.local_path, path) for path in self.paths)
         if checkpoint is not None:
-            own = file_place("", checkpoint)
-            if (own.scheme, own.authority) == (place.scheme, place.authority):
+            checkpoint_place = file_place("", checkpoint)
+            if (checkpoint_place.scheme, checkpoint_place.authority) == (place.scheme, place.authority):
                 return True
-        allowed = {str(file_place("", each if ":" in each else f"{each}:")) for each in self.schemes}
+        allowed = {str(file_place("", scheme if ":" in scheme else f"{scheme}:")) for scheme in self.schemes}
         return not allowed.isdisjoint((place.scheme, str(place)))
 
 
 _MOST_LINKS = 10
-"""Links of a table that are told, when they lead where the run may not reach."""
+"""The maximum number of forbidden links of a table that an error lists."""
 
 OPEN = Policy()
-"""What is open to every run."""
+"""The policy without additional permissions."""
 
 
 def _is_host(place: HostPlace, allowed: str) -> bool:
@@ -130,10 +131,10 @@ def _is_host(place: HostPlace, allowed: str) -> bool:
 
 
 def refuse_reach(tables: Mapping[str, Table], policy: Policy, checkpoint: str | None = None) -> None:
-    """RunError, with the flags that would allow it, if a table of a plan reaches what the run may not."""
-    found = [problem for name, table in tables.items() for problem in _problems(name, table, policy, checkpoint)]
-    if found:
-        raise RunError(diagnostics=tuple(found))
+    """Raise RunError if a table of a plan reaches a forbidden location. The hints name the flags that allow it."""
+    problems = [problem for name, table in tables.items() for problem in _problems(name, table, policy, checkpoint)]
+    if problems:
+        raise RunError(diagnostics=tuple(problems))
 
 
 def _problems(name: str, table: Table, policy: Policy, checkpoint: str | None) -> Iterator[Diagnostic]:
@@ -156,14 +157,14 @@ def _problems(name: str, table: Table, policy: Policy, checkpoint: str | None) -
 
 
 def links_out(folder: str, paths: Sequence[str]) -> Iterator[str]:
-    """The links in and below ``folder`` that lead to nothing that is one of ``paths`` or below."""
+    """Yield the symbolic links at or below ``folder`` whose target is outside all ``paths``."""
     waiting, seen = [folder], set()
     while waiting:
-        at = waiting.pop()
-        if (real := os.path.realpath(at)) in seen or not os.path.isdir(at):
+        current = waiting.pop()
+        if (real := os.path.realpath(current)) in seen or not os.path.isdir(current):
             continue
         seen.add(real)
-        for entry in os.scandir(at):
+        for entry in os.scandir(current):
             if entry.is_symlink() and not any(is_below(entry.path, path) for path in paths):
                 yield entry.path
             elif entry.is_dir():
@@ -171,7 +172,7 @@ def links_out(folder: str, paths: Sequence[str]) -> Iterator[str]:
 
 
 def refusal(place: Place, path: str | None) -> Diagnostic:
-    """What is said of ``place``, which the option at ``path`` of a plan names and the run may not reach."""
+    """Return the problem of ``place``, a forbidden location in the option at ``path`` of a plan."""
     if isinstance(place, FilePlace) and place.is_local:
         return _not_below(place.local_path, path)
     if isinstance(place, FilePlace):
@@ -202,29 +203,32 @@ def _not_below(shown: str, path: str | None) -> Diagnostic:
 
 
 def policy_for(file: str | None, allowed: Mapping[str, Sequence[str] | bool]) -> Policy:
-    """The policy of ``file``, or of ``hintplan.toml`` in this directory if there is one, and what flags allow.
+    """Return the policy of ``file``, extended by flags.
 
-    ``allowed`` has the fields of :class:`Policy`. PlanError if the file is wrong.
+    The default file is ``hintplan.toml`` in this directory, if it exists. ``allowed`` has fields of :class:`Policy`.
+    Raise PlanError if the file is wrong.
     """
-    given = Policy(**allowed)  # type: ignore[arg-type]
+    from_flags = Policy(**allowed)  # type: ignore[arg-type]
     if file is None and not os.path.lexists(FILE):
-        return given
-    return read_policy(Path(file or FILE)) | given
+        return from_flags
+    return read_policy(Path(file or FILE)) | from_flags
 
 
 def read_policy(file: Path) -> Policy:
-    """The policy in ``file``; what it says of paths is relative to it. PlanError if it is wrong."""
+    """Return the policy in ``file``, with paths relative to its folder. Raise PlanError if the file is wrong."""
     run = read_project(file).get("run", {})
-    found: dict[str, Any] = {}
-    known = {**KEYS, **SWITCHES}
+    fields: dict[str, Any] = {}
+    fields_of_keys = {**KEYS, **SWITCHES}
     for key, values in run.items():
-        if key not in known:
-            raise PlanError(f"unknown key 'run.{key}'", file=str(file), hint=did_you_mean(key, known, what="keys"))
+        if key not in fields_of_keys:
+            raise PlanError(
+                f"unknown key 'run.{key}'", file=str(file), hint=did_you_mean(key, fields_of_keys, what="keys")
+            )
         if key in SWITCHES and not isinstance(values, bool):
             raise PlanError(f"'run.{key}' must be true or false", file=str(file), hint=f"write {key} = true")
-        found[known[key]] = values if key in SWITCHES else _texts(key, values, file)
+        fields[fields_of_keys[key]] = values if key in SWITCHES else _texts(key, values, file)
     base = file.absolute().parent
-    return Policy(**{**found, "paths": tuple(str(base / path) for path in found.get("paths", ()))})
+    return Policy(**{**fields, "paths": tuple(str(base / path) for path in fields.get("paths", ()))})
 
 
 def _texts(key: str, values: Any, file: Path) -> tuple[str, ...]:
@@ -237,7 +241,7 @@ def _texts(key: str, values: Any, file: Path) -> tuple[str, ...]:
 
 
 def wrong_value(key: str, value: str) -> str | None:
-    """What is wrong with a value of a flag; None if nothing is."""
+    """Return the problem of a flag's value, or None."""
     if not value.strip():
         return "a value is empty"
     if key == "allow-host":

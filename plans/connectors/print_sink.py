@@ -1,4 +1,4 @@
-"""The print connector: a sink that prints its rows as Flink does."""
+"""The print connector: a sink that prints its rows in Flink's format."""
 
 from __future__ import annotations
 

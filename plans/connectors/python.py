@@ -1,4 +1,4 @@
-"""The python connector, which looks rows up with a class of the user's."""
+"""The python connector: looks rows up with a user-defined class."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from hintplan.plans.errors import Diagnostic
 
 PROPERTY = "properties."
 CLASSES: Mapping[LookupMode, str] = {"sync": "class", "async": "async-class", "full": "scan-class"}
-"""The option that names the class for each mode of lookup."""
+"""The option that names the class, by lookup mode."""
 
 _CLASS_NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 
 
 def _check(path: str, table: Table) -> Iterator[Diagnostic]:
-    """That at least one class is named, and each as ``module.Class``."""
-    given = {name: table.options[name] for name in CLASSES.values() if name in table.options}
-    if not given:
+    """Require at least one class, each written as ``module.Class``. Refuse literal secrets in properties."""
+    class_options = {name: table.options[name] for name in CLASSES.values() if name in table.options}
+    if not class_options:
         yield Diagnostic(
             message="the python connector needs one of the options 'class', 'async-class' and 'scan-class'",
             hint="write 'class' = 'module.Class', the name of a LookupFunction",
@@ -31,7 +31,7 @@ def _check(path: str, table: Table) -> Iterator[Diagnostic]:
     for key, value in table.options.items():
         if key.startswith(PROPERTY):
             yield from check_secret(f"{path}.{key}", f"the property {key.removeprefix(PROPERTY)}", value)
-    for name, value in given.items():
+    for name, value in class_options.items():
         if not _CLASS_NAME.fullmatch(value):
             yield Diagnostic(
                 message=f"{name!r} is {value!r}, expected the dotted name of a class",
@@ -51,7 +51,7 @@ PYTHON = Connector(
     families=(PROPERTY,),
     looking_up=LookingUp(
         modes=tuple(CLASSES),
-        modes_of=lambda table: (mode for mode, option in CLASSES.items() if option in table.options),
+        modes_of=lambda table: (mode for mode, class_option in CLASSES.items() if class_option in table.options),
         by_users_code=True,
     ),
     check=_check,

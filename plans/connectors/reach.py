@@ -1,7 +1,7 @@
-"""What a table reaches: places in file systems, and hosts. Which of them a run may reach is
-:mod:`hintplan.plans.connectors.policy`'s.
+"""The locations that a table reaches: files and hosts. :mod:`hintplan.plans.connectors.policy` decides which are
+allowed.
 
-Everything here is read from the text of the options: environment variables do not stand where places do.
+The module reads locations from the text of the options, in which environment variables are not allowed.
 
 >>> file_place("path", "s3a://lake/orders")
 FilePlace(option='path', scheme='s3a', authority='lake', path='s3a://lake/orders', is_definition=False)
@@ -21,9 +21,9 @@ _PORTS = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, slots=True)
 class FilePlace:
-    """A path; ``scheme`` is that of its file system, empty if the path has none.
+    """A path and its file system. ``scheme`` is empty if the path has none.
 
-    Of a file that ``is_definition``, the driver alone reads what it needs to know, and tells the workers.
+    If ``is_definition`` is set, only the driver reads the file. It sends the contents to the workers.
     """
 
     option: str
@@ -34,22 +34,22 @@ class FilePlace:
 
     @property
     def is_local(self) -> bool:
-        """Whether it is on a machine's own disks, as far as its text says."""
+        """Return True if the text of the path refers to a local file system."""
         return self.scheme in ("", "file") and not self.authority
 
     @property
     def local_path(self) -> str:
-        """The path of a local place, without its scheme."""
+        """Return the path of a local file without its scheme."""
         return re.sub(r"^file:(//)?", "", self.path, flags=re.IGNORECASE) if self.scheme else self.path
 
     def __str__(self) -> str:
-        """What ``--allow-scheme`` takes: the scheme, and the authority without a user."""
+        """Return the value for ``--allow-scheme``: the scheme, and the authority without a user."""
         return f"{self.scheme}://{self.authority.rpartition('@')[2]}" if self.authority else self.scheme
 
 
 @dataclass(frozen=True, slots=True)
 class HostPlace:
-    """A server. ``port`` is None if the environment says it; ``usual`` is the one that nobody has to write."""
+    """A server. ``port`` is None if an environment variable sets it; ``usual`` is the default port."""
 
     option: str
     host: str
@@ -58,7 +58,7 @@ class HostPlace:
     scheme: str = ""
 
     def __str__(self) -> str:
-        """What ``--allow-host`` takes: plain HTTP has to be named, since everybody on the way reads along."""
+        """Return the value for ``--allow-host``. Plain HTTP is explicit, because others on the network can read it."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         port = "" if self.port in (None, self.usual) else f":{self.port}"
         return f"{'http://' if self.scheme == 'http' else ''}{host}{port}"
@@ -68,21 +68,21 @@ Place = FilePlace | HostPlace
 
 
 def file_place(option: str, path: str) -> FilePlace:
-    """The place that Hadoop's file systems understand ``path`` as (org.apache.hadoop.fs.Path)."""
-    before, colon, rest = path.partition(":")
+    """Return the location that Hadoop derives from ``path`` (org.apache.hadoop.fs.Path)."""
+    before, colon, after_scheme = path.partition(":")
     if not colon or "/" in before:
         return FilePlace(option, "", "", path)
-    authority = rest[2:].partition("/")[0] if rest.startswith("//") else ""
+    authority = after_scheme[2:].partition("/")[0] if after_scheme.startswith("//") else ""
     return FilePlace(option, before.lower(), authority, path)
 
 
 def local_file(option: str, path: str, *, is_definition: bool = False) -> FilePlace:
-    """A path that is never anything but a local file's, whatever it looks like."""
+    """Return the location of ``path``, which is always a local file, even if it looks like a URL."""
     return FilePlace(option, "", "", path, is_definition)
 
 
 def http_host(option: str, url: str) -> HostPlace:
-    """The server of an absolute url; ValueError if its port is none."""
+    """Return the server of an absolute URL. Raise ValueError if its port is invalid."""
     split = urlsplit(url)
     scheme = split.scheme.lower()
     usual = _PORTS.get(scheme, 0)
@@ -90,7 +90,7 @@ def http_host(option: str, url: str) -> HostPlace:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether ``host`` is this machine, by its literal address or as ``localhost``."""
+    """Return True if ``host`` is this machine: ``localhost`` or a loopback address."""
     if host == "localhost":
         return True
     try:

@@ -1,4 +1,4 @@
-"""The redis connector, which looks rows up in Redis: by a key that a pattern makes of the join's key columns."""
+"""The redis connector: looks rows up in Redis, by a key that a pattern makes from the join's key columns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KEY_PATTERN = "key-pattern"
 
 
 def _check(path: str, table: Table) -> Iterator[Diagnostic]:
-    """The key pattern, and for plain strings that one column is left for the value."""
+    """Check the key pattern. With ``'data-type' = 'string'``, exactly one column must remain for the value."""
     pattern = table.options.get(KEY_PATTERN, "")
     if not pattern:
         return

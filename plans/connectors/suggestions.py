@@ -1,6 +1,6 @@
-"""What messages suggest where another connector would do: to read from, to write to, or to write updates to.
+"""Connectors that error messages suggest: as a source, as a sink, or as a sink for updates.
 
-The simplest comes first, which is the one with the fewest options that must be given.
+Connectors with fewer required options come first.
 
 >>> suggested_sources(), suggested_sinks()
 ("'filesystem'", "'print' or 'filesystem'")
@@ -16,17 +16,17 @@ from hintplan.plans.declarations.tables import Table
 
 
 def suggested_sources() -> str:
-    """Connectors that can be read, as a hint names them."""
+    """Return the connectors to suggest as a source, as a hint lists them."""
     return _named(c for c in CONNECTORS.values() if c.reading is not None and c.reading.is_suggested)
 
 
 def suggested_sinks() -> str:
-    """Connectors that can be written to, as a hint names them."""
+    """Return the connectors to suggest as a sink, as a hint lists them."""
     return _named(c for c in CONNECTORS.values() if c.writing is not None and c.writing.is_suggested)
 
 
 def updates_hint(table: Table) -> str:
-    """What to do with a ``table`` that takes inserts only, for a sink to take updates."""
+    """Return a hint for a ``table`` that takes inserts only, where a sink must take updates."""
     connector = connector_of(table)
     if connector is not None and connector.writing is not None and connector.writing.updates_hint:
         return connector.writing.updates_hint

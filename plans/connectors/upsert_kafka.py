@@ -1,4 +1,4 @@
-"""The upsert-kafka connector: a topic that has the row of each primary key, the last message of the key.
+"""The upsert-kafka connector: a topic in which the last message of each key is the row of that primary key.
 
 >>> from hintplan.plans.declarations.tables import TableColumn
 >>> options = {"connector": "upsert-kafka", "topic": "totals", "key.format": "json", "value.format": "json"}
@@ -62,11 +62,11 @@ UPSERT_KAFKA = Connector(
     description="A topic of Apache Kafka that has the row of each primary key.",
     options=tuple(
         replace(
-            each,
-            required=each.required or each.name in _REQUIRED,
-            choices=ROWS if each.name == "value.format" else each.choices,
+            topic_option,
+            required=topic_option.required or topic_option.name in _REQUIRED,
+            choices=ROWS if topic_option.name == "value.format" else topic_option.choices,
         )
-        for each in (*TOPIC_OPTIONS, *PART_OPTIONS, PARALLEL)
+        for topic_option in (*TOPIC_OPTIONS, *PART_OPTIONS, PARALLEL)
     ),
     families=(PROPERTY, *PREFIXED),
     reading=Reading(kinds=lambda table: UPSERT_KINDS, is_bounded=lambda table: True),

@@ -1,1 +1,1 @@
-"""The expressions of a plan: read from Spark SQL, and shown in the words of Flink SQL."""
+"""The expressions of a plan: parsed from Spark SQL, and displayed as Flink SQL."""

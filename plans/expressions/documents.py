@@ -1,7 +1,7 @@
-"""The calls of JSON_OBJECT, JSON_ARRAY and JSON_STRING that the compiler has put together of Spark's functions.
+"""Recognises calls of JSON_OBJECT, JSON_ARRAY and JSON_STRING, which the compiler composes from Spark's functions.
 
-A document is a ``concat`` of its texts and of what is written for each value. Whoever wrote such a ``concat`` himself
-has values in it that are written otherwise, and it is none.
+A document is a ``concat`` of its literal texts and of an expression for each value. A hand-written ``concat`` usually
+writes values in another way, and then is no document.
 
 >>> from hintplan.plans.expressions.nodes import read
 >>> found = document(read("concat('{\\"a\\":', btrim(to_json(array(s)), '[]'), ',\\"b\\":1}'))"))
@@ -22,13 +22,13 @@ from typing import Any
 from hintplan.plans.expressions.nodes import Node
 
 _MARK = "\ue000"
-"""Stands before the number of a value in a text that is read as JSON."""
+"""Precedes the number of a value in the text that is parsed as JSON."""
 _NULL_TEXT, _BRACKETS = Node("string", "null"), Node("string", "[]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """A value in a document, and its name in an object; a document in a document is one of its own."""
+    """A value of a document, which may be a nested document. A member of an object has a name."""
 
     name: str | None
     value: Node | Document
@@ -36,7 +36,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A call of ``function``; ``clause`` is what it says of NULL, if that is not what goes without saying."""
+    """A call of ``function``. ``clause`` is its handling of NULL, or empty for the function's default."""
 
     function: str
     members: tuple[Member, ...]
@@ -44,7 +44,7 @@ class Document:
 
 
 def document(node: Node | None) -> Document | None:
-    """The document that ``node`` makes; None if it makes none."""
+    """Return the document that ``node`` makes, or None."""
     if node is None or node.kind != "call":
         return None
     if (value := _written_alone(node)) is not None:
@@ -63,8 +63,8 @@ def _of_text(parts: Sequence[Node]) -> Document | None:
     text = "".join(part.text if part.kind == "string" else f'"{_MARK}{next(numbers)}"' for part in parts)
     if text[:1] not in ("{", "["):
         return None
-    found = _loaded(text)
-    return None if found is None else _document_of(found, values)
+    parsed = _loaded(text)
+    return None if parsed is None else _document_of(parsed, values)
 
 
 def _loaded(text: str) -> Any:
@@ -75,11 +75,11 @@ def _loaded(text: str) -> Any:
 
 
 class _Object(list[tuple[str, Any]]):
-    """The members of an object in their order."""
+    """The members of a JSON object, in order."""
 
 
 class _Number(str):
-    """A number as it is written."""
+    """A JSON number as its text."""
 
     __slots__ = ()
 
@@ -88,14 +88,14 @@ def _document_of(found: Any, values: Sequence[Node]) -> Document | None:
     is_object = isinstance(found, _Object)
     if not is_object and not isinstance(found, list):
         return None
-    named = found if is_object else [(None, each) for each in found]
-    members = [(name, _member(each, values)) for name, each in named]
-    told = tuple(Member(name=name, value=value) for name, value in members if value is not None)
-    if len(told) != len(members):
+    entries = found if is_object else [(None, element) for element in found]
+    members = [(name, _member(element, values)) for name, element in entries]
+    complete = tuple(Member(name=name, value=value) for name, value in members if value is not None)
+    if len(complete) != len(members):
         return None
-    says_null = not is_object and any(isinstance(each, str) and each.startswith(_MARK) for each in found)
+    has_null_clause = not is_object and any(isinstance(element, str) and element.startswith(_MARK) for element in found)
     name = "JSON_OBJECT" if is_object else "JSON_ARRAY"
-    return Document(function=name, members=told, clause="NULL ON NULL" if says_null else "")
+    return Document(function=name, members=complete, clause="NULL ON NULL" if has_null_clause else "")
 
 
 def _member(found: Any, values: Sequence[Node]) -> Node | Document | None:
@@ -111,24 +111,24 @@ def _member(found: Any, values: Sequence[Node]) -> Node | Document | None:
 
 
 def _without_nulls(parts: Sequence[Node]) -> Document | None:
-    """A document that leaves NULLs out: ``concat('{', concat_ws(',', concat('"a":', x)), '}')``."""
+    """Return a document that omits NULLs: ``concat('{', concat_ws(',', concat('"a":', x)), '}')``."""
     ends = (parts[0].text, parts[2].text) if parts[0].kind == parts[2].kind == "string" else ("", "")
     if ends not in (("{", "}"), ("[", "]")) or parts[1].parts[:1] != (Node("string", ","),):
         return None
     members: list[Member] = []
-    for each in parts[1].parts[1:]:
-        inside = each.parts if ends[0] == "{" and each.kind == "call" and each.text == "concat" else (each,)
-        found = _of_text((Node("string", ends[0]), *inside, Node("string", ends[1])))
-        if found is None:
+    for part in parts[1].parts[1:]:
+        inside = part.parts if ends[0] == "{" and part.kind == "call" and part.text == "concat" else (part,)
+        document_of_part = _of_text((Node("string", ends[0]), *inside, Node("string", ends[1])))
+        if document_of_part is None:
             return None
-        members += found.members
+        members += document_of_part.members
     is_object = ends[0] == "{"
     name = "JSON_OBJECT" if is_object else "JSON_ARRAY"
     return Document(function=name, members=tuple(members), clause="ABSENT ON NULL" if is_object else "")
 
 
 def _value(node: Node) -> Node | Document | None:
-    """What ``node`` writes into a document; None for what is not written so."""
+    """Return the value that ``node`` writes into a document, or None if it is not written as the compiler does."""
     if _is_call(node, "coalesce", 2) and node.parts[1] == _NULL_TEXT:
         node = node.parts[0]
     if node.kind == "cast" and node.text == "CAST STRING":
@@ -137,7 +137,7 @@ def _value(node: Node) -> Node | Document | None:
 
 
 def _written_alone(node: Node) -> Node | None:
-    """The value of a JSON_STRING that can be nothing else."""
+    """Return the value of a JSON_STRING that has an unambiguous form."""
     if _is_call(node, "nullif", 2) and node.parts[1] == _NULL_TEXT:
         inside = node.parts[0]
         return _quoted_text(inside.parts[0] if _is_call(inside, "regexp_replace", 3) else inside)
@@ -156,7 +156,7 @@ def _written_alone(node: Node) -> Node | None:
 
 
 def _quoted_text(node: Node) -> Node | None:
-    """The value of ``btrim(to_json(array(x)), '[]')``."""
+    """Return ``x`` of ``btrim(to_json(array(x)), '[]')``, or None."""
     if not _is_call(node, "btrim", 2) or node.parts[1] != _BRACKETS:
         return None
     array = node.parts[0].parts[0] if node.parts[0].kind == "call" and node.parts[0].text == "to_json" else None

@@ -1,4 +1,4 @@
-"""The functions and columns that an expression of a plan names: what a run asks of it before Spark sees it.
+"""The functions and columns in an expression of a plan. A run checks them before Spark gets the expression.
 
 >>> refused_function("coalesce(a, reflect('x'))"), refused_function("a IN (1) AND CAST(b AS DECIMAL(3, 1)) > 0")
 ('reflect', None)
@@ -15,21 +15,21 @@ from hintplan.plans.expressions.nodes import Node, read, tokens
 
 
 def refused_function(text: str) -> str | None:
-    """Return the first name that is called and is none of the functions of a plan, as the text has it."""
-    found = [*tokens(text)]
-    for number, (token, following) in enumerate(pairwise(found)):
+    """Return the first called name that plans do not allow as a function, as written in the text, or None."""
+    all_tokens = [*tokens(text)]
+    for number, (token, following) in enumerate(pairwise(all_tokens)):
         if following.text != "(" or token.kind not in ("word", "quoted"):
             continue
-        is_quoted = token.kind == "quoted" or (number > 0 and found[number - 1].text == ".")
+        is_quoted = token.kind == "quoted" or (number > 0 and all_tokens[number - 1].text == ".")
         if is_quoted or (token.text.lower() not in ALLOWED_FUNCTIONS and token.text.upper() not in ALLOWED_WORDS):
             return token.text
     return None
 
 
 def columns_named(text: str) -> tuple[tuple[str, ...], ...]:
-    """Return the columns that ``text`` reads, each with the fields taken of it; none if it is not understood."""
+    """Return the columns that ``text`` reads, each with the path of its field. The result is empty if parsing fails."""
     tree = read(text)
-    found: dict[tuple[str, ...], None] = {}
+    paths: dict[tuple[str, ...], None] = {}
     waiting = [] if tree is None else [tree]
     while waiting:
         node = waiting.pop()
@@ -37,8 +37,8 @@ def columns_named(text: str) -> tuple[tuple[str, ...], ...]:
         if path is None:
             waiting += reversed(node.parts)
         elif len(path) > 1 or node.text.upper() not in ALLOWED_WORDS:  # a unit of time is no column
-            found[path] = None
-    return tuple(found)
+            paths[path] = None
+    return tuple(paths)
 
 
 def _path(node: Node) -> tuple[str, ...] | None:

@@ -1,6 +1,6 @@
-"""Reads an expression of a plan, which is Spark SQL, into a tree: one that the compiler prints, or that is alike.
+"""Parses an expression of a plan, which is Spark SQL, into a tree. It supports the compiler's output and similar text.
 
-Owns no list of functions and no types. Text that it does not understand is no error: :func:`read` returns None.
+This module has no list of functions and no types. For text that it cannot parse, :func:`read` returns None.
 
 >>> tree = read("coalesce(a, 'x') > 1")
 >>> tree.kind, tree.text, [part.kind for part in tree.parts]
@@ -29,7 +29,7 @@ _TOKEN = re.compile(
 )
 _COMPARISONS = ("=", "<>", "!=", "<", "<=", ">", ">=", "<=>")
 _CHAINS: tuple[tuple[str, ...], ...] = (("||",), ("+", "-"), ("*", "/", "div", "%"))
-"""Operators that stand in a row, from the loosest on; AND and OR are looser."""
+"""Left-associative operators, from the lowest precedence to the highest. AND and OR have a lower precedence."""
 _UNQUOTED = {"n": "\n", "r": "\r", "t": "\t", "0": "\0", "b": "\b"}
 _NO_NAMES = frozenset("WHEN THEN ELSE END AND OR NOT AS FROM IN IS LIKE BETWEEN ESCAPE DIV".split())  # noqa: SIM905
 _TYPED = ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ")
@@ -37,7 +37,7 @@ _CONSTANTS = ("TRUE", "FALSE", "NULL")
 
 
 class Token(NamedTuple):
-    """A word, sign or literal; ``kind`` is a name of a group of the pattern, ``start`` its place in the text."""
+    """A word, sign or literal. ``kind`` is the name of a group of the pattern; ``start`` is an offset in the text."""
 
     kind: str
     text: str
@@ -46,10 +46,10 @@ class Token(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A part of an expression: ``text`` is what it says itself, ``parts`` are what it is made of.
+    """A part of an expression: ``text`` is its own symbol or name, and ``parts`` are its operands.
 
-    A ``chain`` has its operators in ``text``, divided by blanks; a ``cast`` has ``CAST`` or ``TRY_CAST``, a blank, and
-    the type.
+    The ``text`` of a ``chain`` has its operators, separated by spaces. The ``text`` of a ``cast`` is ``CAST`` or
+    ``TRY_CAST``, a space, and the type.
     """
 
     kind: str
@@ -58,28 +58,28 @@ class Node:
 
 
 class _Unknown(Exception):
-    """The text is none that is read here."""
+    """The parser does not support the text."""
 
 
 def tokens(text: str) -> Iterator[Token]:
-    """The words, signs and literals of ``text``, without blanks; what is none of these is of the kind ``other``."""
-    for found in _TOKEN.finditer(text):
-        if found.lastgroup is not None:
-            yield Token(found.lastgroup, found[0], found.start())
+    """Yield the words, signs and literals of ``text``, without spaces. Any other character has the kind ``other``."""
+    for match in _TOKEN.finditer(text):
+        if match.lastgroup is not None:
+            yield Token(match.lastgroup, match[0], match.start())
 
 
 def read(text: str) -> Node | None:
-    """The tree of ``text``; None if it is not understood."""
+    """Return the tree of ``text``, or None if it cannot be parsed."""
     try:
         reader = _Reader([*tokens(text)])
-        found = reader.disjunction()
-        return found if reader.at == len(reader.tokens) else None
+        tree = reader.disjunction()
+        return tree if reader.at == len(reader.tokens) else None
     except (_Unknown, RecursionError):
         return None
 
 
 def string_value(quoted: str) -> str:
-    """The text that a literal of Spark SQL stands for.
+    """Return the text that a literal of Spark SQL represents.
 
     >>> string_value(r"'it\\'s'")
     "it's"
@@ -98,16 +98,16 @@ class _Reader:
         self.at = 0
 
     def next_is(self, *texts: str, ahead: int = 0) -> bool:
-        """Whether the next token is one of these words, in capitals, or signs."""
+        """Return True if the next token is one of these words (in upper case) or signs."""
         if self.at + ahead >= len(self.tokens):
             return False
         token = self.tokens[self.at + ahead]
         return token.kind in ("word", "sign") and token.text.upper() in texts
 
     def take(self, *texts: str) -> bool:
-        found = self.next_is(*texts)
-        self.at += found
-        return found
+        is_next = self.next_is(*texts)
+        self.at += is_next
+        return is_next
 
     def need(self, *texts: str) -> None:
         if not self.take(*texts):
@@ -141,10 +141,10 @@ class _Reader:
             return Node("compare", sign, (left, self.chain(0)))
         if self.take("IS"):
             negated = "IS NOT" if self.take("NOT") else "IS"
-            what = self.token("word").text.upper()
-            if what not in ("NULL", "TRUE", "FALSE"):
+            constant = self.token("word").text.upper()
+            if constant not in ("NULL", "TRUE", "FALSE"):
                 raise _Unknown
-            return Node("is", f"{negated} {what}", (left,))
+            return Node("is", f"{negated} {constant}", (left,))
         negated = "NOT " if self.next_is("NOT") and self.next_is("BETWEEN", "IN", "LIKE", ahead=1) else ""
         self.at += bool(negated)
         if self.take("BETWEEN"):
@@ -172,7 +172,7 @@ class _Reader:
         return Node("negative", "", (self.unary(),)) if self.take("-") else self.behind(self.primary())
 
     def behind(self, found: Node) -> Node:
-        """``found`` with the fields and elements that are taken of it."""
+        """Return ``found`` with the fields and elements that follow it in the text."""
         while True:
             if self.take("."):
                 found = Node("field", self.token("word", "quoted").text, (found,))
@@ -184,9 +184,9 @@ class _Reader:
 
     def primary(self) -> Node:
         if self.take("("):
-            found = self.disjunction()
+            node = self.disjunction()
             self.need(")")
-            return found
+            return node
         token = self.token("hex", "string", "number", "quoted", "word")
         if token.kind == "string":
             return Node("string", string_value(token.text))
@@ -211,20 +211,20 @@ class _Reader:
             self.need("(")
             unit = self.token("word").text
             self.need("FROM")
-            found = Node("extract", unit, (self.disjunction(),))
+            node = Node("extract", unit, (self.disjunction(),))
             self.need(")")
-            return found
+            return node
         return Node("call", token.text, self.arguments())
 
     def arguments(self) -> tuple[Node, ...]:
         self.need("(")
         if self.take(")"):
             return ()
-        found = [self.disjunction()]
+        arguments = [self.disjunction()]
         while self.take(","):
-            found.append(self.disjunction())
+            arguments.append(self.disjunction())
         self.need(")")
-        return tuple(found)
+        return tuple(arguments)
 
     def cast(self, word: str) -> Node:
         self.need("(")
@@ -233,16 +233,16 @@ class _Reader:
         return Node("cast", f"{word} {self.type_text()}", (value,))
 
     def type_text(self) -> str:
-        """The type up to the bracket that ends the cast, written in one way."""
-        depth, found = 0, list[str]()
+        """Return the type up to the bracket that ends the cast, with uniform spacing."""
+        depth, pieces = 0, list[str]()
         while True:
             token = self.token("word", "number", "quoted", "sign")
             depth += (token.text in ("(", "<")) - (token.text in (")", ">"))
             if depth < 0:
-                return "".join(found)
-            behind_word = found and (found[-1][-1].isalnum() or found[-1][-1] in "_`>)")
+                return "".join(pieces)
+            behind_word = pieces and (pieces[-1][-1].isalnum() or pieces[-1][-1] in "_`>)")
             separated = token.kind in ("word", "quoted") and behind_word
-            found.append(f" {token.text}" if separated else ", " if token.text == "," else token.text)
+            pieces.append(f" {token.text}" if separated else ", " if token.text == "," else token.text)
 
     def case(self) -> Node:
         parts: list[Node] = []

@@ -1,8 +1,8 @@
-"""The expressions of a plan in the words of Flink SQL, as an author writes them; a plan holds them as Spark SQL.
+"""Displays the expressions of a plan, which are Spark SQL, as Flink SQL, which authors write.
 
-What the compiler makes of a function of Flink is put back together by the pairs of ``flink_forms.json``, which
-``python -m tests.planner.forms`` asks the compiler for. Functions that both call alike stay as they are. What is not
-understood, because somebody wrote it into a plan by hand, is shown as it stands there.
+The compiler rewrites some of Flink's functions. The pairs in ``flink_forms.json`` reverse this; ``python -m
+tests.planner.forms`` generates them with the compiler. Functions with the same name in both stay as they are.
+Hand-written text that cannot be parsed is displayed unchanged.
 
 >>> shown_expression("CAST(concat(substring(CAST(ts AS STRING), 1, 13), ':00:00') AS TIMESTAMP_NTZ)")
 'FLOOR(ts TO HOUR)'
@@ -29,15 +29,15 @@ _CHAINS = {"||": 5, "+": 6, "-": 6, "*": 7, "/": 7, "div": 7, "%": 7}
 _TYPES = {"TIMESTAMP_NTZ": "TIMESTAMP", "TIMESTAMP": "TIMESTAMP_LTZ", "BINARY": "BYTES", "STRUCT": "ROW"}
 
 _NULL_OF_NULL = ("greatest", "least")
-"""Functions that are NULL in Flink if an argument is, where Spark leaves NULLs out."""
+"""Functions that return NULL in Flink if an argument is NULL. Spark ignores NULLs instead."""
 
 Written = tuple[str, int]
-"""A text, and how strongly its outermost operator binds."""
+"""A text, and the precedence of its outermost operator."""
 _NOWHERE: Mapping[str, str] = {}
 
 
 def shown_expression(text: str, sides: Mapping[str, str] = _NOWHERE) -> str:
-    """The expression ``text`` of a plan in Flink's words; ``sides`` names ``l`` and ``r``."""
+    """Return the expression ``text`` of a plan as Flink SQL. ``sides`` has the names to display for ``l`` and ``r``."""
     if _PLAIN.fullmatch(text):
         return text
     tree = read(text)
@@ -50,14 +50,14 @@ def shown_expression(text: str, sides: Mapping[str, str] = _NOWHERE) -> str:
 
 
 def operand_of_and(text: str, sides: Mapping[str, str] = _NOWHERE) -> str:
-    """``text`` as :func:`shown_expression` has it, in parentheses if it binds more loosely than AND."""
+    """Return ``text`` like :func:`shown_expression`, in parentheses if AND has a higher precedence."""
     tree = read(text)
     shown = shown_expression(text, sides)
     return f"({shown})" if tree is not None and tree.kind == "OR" else shown
 
 
 class _Form(NamedTuple):
-    """A call of Flink's with the places ``_1``, ``_2`` and so on, and the tree that the planner makes of it."""
+    """A call in Flink with the placeholders ``_1``, ``_2`` and so on, and the tree that the planner makes of it."""
 
     flink: str
     tree: Node
@@ -65,24 +65,27 @@ class _Form(NamedTuple):
 
 @cache
 def _texts() -> Mapping[str, Mapping[str, list[str]]]:
-    found: Mapping[str, Mapping[str, list[str]]] = json.loads(
+    texts: Mapping[str, Mapping[str, list[str]]] = json.loads(
         Path(__file__).with_name("flink_forms.json").read_text(encoding="utf-8")
     )
-    return found
+    return texts
 
 
 @cache
 def _forms(root: str) -> tuple[_Form, ...]:
-    """The forms whose trees have this root: the largest first, then those with fewer places."""
+    """Return the forms whose trees have this root: the largest first, then those with fewer placeholders."""
     texts = _texts().get(root, {})
     forms = [
-        _Form(flink, tree) for flink, each in texts.items() for text in each if (tree := form_of(text)) is not None
+        _Form(flink, tree)
+        for flink, spark_texts in texts.items()
+        for text in spark_texts
+        if (tree := form_of(text)) is not None
     ]
     return tuple(sorted(forms, key=_order))
 
 
 def form_of(spark: str) -> Node | None:
-    """The tree by which a form is found: what is computed where no argument is NULL, if that has all of its places."""
+    """Return the tree by which to find a form: without its NULL guard, if that keeps all placeholders."""
     tree = read(spark)
     if tree is None:
         return None
@@ -91,7 +94,7 @@ def form_of(spark: str) -> Node | None:
 
 
 def root_of(tree: Node) -> str:
-    """The words under which the file has a form."""
+    """Return the key of a form in the file."""
     return f"{tree.kind} {tree.text}".strip()
 
 
@@ -109,7 +112,7 @@ def _size(node: Node) -> int:
 
 
 def _matches(form: Node, node: Node, found: dict[str, Node]) -> bool:
-    """Whether ``node`` is ``form`` with the same part wherever a place of it stands; they are put into ``found``."""
+    """Return True if ``node`` matches ``form``, with equal nodes for equal placeholders. Put them into ``found``."""
     if form.kind == "name" and _PLACE.fullmatch(form.text):
         return found.setdefault(form.text, node) == node
     if form.kind == node.kind == "string" and form.text != node.text:
@@ -123,17 +126,23 @@ def _matches(form: Node, node: Node, found: dict[str, Node]) -> bool:
 
 
 def _matches_text(form: str, text: str, found: dict[str, Node]) -> bool:
-    """Whether ``text`` is the text ``form``, which has a place at its begin, with any other text there."""
+    """Return True if ``text`` ends like ``form``, a literal that begins with a placeholder.
+
+    Put the beginning of ``text`` into ``found``.
+    """
     place = _PLACE.match(form)
-    rest = form[place.end() :] if place is not None else ""
-    if place is None or not rest or not text.endswith(rest):
+    suffix = form[place.end() :] if place is not None else ""
+    if place is None or not suffix or not text.endswith(suffix):
         return False
-    inside = Node("string", text.removesuffix(rest))
+    inside = Node("string", text.removesuffix(suffix))
     return found.setdefault(place[0], inside) == inside
 
 
 def _without_guard(node: Node) -> tuple[tuple[Node, ...], Node]:
-    """What must not be NULL, and what is computed then, of a CASE that is NULL if one of them is; else ``node``."""
+    """Split a CASE that returns NULL if one of its operands is NULL. Return the operands and the guarded expression.
+
+    For any other ``node``, return no operands and the node.
+    """
     if node.kind != "case" or len(node.parts) != 3 or not _is_null(node.parts[1]):
         return (), node
     condition = node.parts[0]
@@ -155,7 +164,7 @@ class _Writer:
         self.sides = sides
 
     def text(self, node: Node, needed: int = 0) -> str:
-        """``node`` in parentheses if it binds more loosely than ``needed``."""
+        """Return the text of ``node``, in parentheses if its precedence is lower than ``needed``."""
         text, strength = self.written(node)
         return f"({text})" if strength < needed else text
 
@@ -163,21 +172,21 @@ class _Writer:
         return ", ".join(map(self.text, nodes))
 
     def written(self, node: Node) -> Written:
-        made = document(node)
-        if made is not None:
-            return self.document(made), _PRIMARY
+        call = document(node)
+        if call is not None:
+            return self.document(call), _PRIMARY
         guarded, inside = _without_guard(node)
         for tests, tree in (((), node), (guarded, inside)) if guarded else (((), node),):
             for form in _forms(root_of(tree)):
-                found: dict[str, Node] = {}
-                if _matches(form.tree, tree, found) and set(tests) <= set(found.values()):
-                    return self.filled(form.flink, found), _strength(form.flink)
+                arguments: dict[str, Node] = {}
+                if _matches(form.tree, tree, arguments) and set(tests) <= set(arguments.values()):
+                    return self.filled(form.flink, arguments), _strength(form.flink)
         if guarded and inside.kind == "call" and inside.text in _NULL_OF_NULL and set(guarded) <= set(inside.parts):
             return f"{inside.text.upper()}({self.all(inside.parts)})", _PRIMARY
         return _KINDS[node.kind](self, node)
 
     def document(self, made: Document) -> str:
-        """A call of a function that makes JSON."""
+        """Return the call of a function that makes JSON."""
         members = []
         for member in made.members:
             value = self.document(member.value) if isinstance(member.value, Document) else self.text(member.value)
@@ -185,7 +194,7 @@ class _Writer:
         return f"{made.function}({' '.join(filter(None, (', '.join(members), made.clause)))})"
 
     def filled(self, flink: str, found: Mapping[str, Node]) -> str:
-        """The call with its arguments: in parentheses where neither brackets nor commas stand around one."""
+        """Return the call with its arguments, in parentheses unless brackets or commas enclose an argument."""
 
         def argument(place: re.Match[str]) -> str:
             before, behind = flink[: place.start()].rstrip(), flink[place.end() :].lstrip()
@@ -203,7 +212,7 @@ def _strength(flink: str) -> int:
 
 
 def quoted(text: str) -> str:
-    """``text`` as a literal of Flink SQL."""
+    """Return ``text`` as a literal of Flink SQL."""
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -253,9 +262,9 @@ def _like(writer: _Writer, node: Node) -> Written:
 def _chain(writer: _Writer, node: Node) -> Written:
     signs = node.text.split()
     strength = _CHAINS[signs[0]]
-    first, *others = node.parts
+    first, *following = node.parts
     written = [writer.text(first, strength)]
-    for sign, part in zip(signs, others, strict=True):
+    for sign, part in zip(signs, following, strict=True):
         written += ["/" if sign == "div" else sign, writer.text(part, strength + 1)]
     return " ".join(written), strength
 
@@ -274,7 +283,7 @@ def _string(writer: _Writer, node: Node) -> Written:
 
 
 def _typed(writer: _Writer, node: Node) -> Written:
-    # Flink has no literals of TIMESTAMP_LTZ: a text stands for one.
+    # Flink has no TIMESTAMP_LTZ literals. A text represents one.
     kind = _TYPES.get(node.text, node.text)
     return f"{'' if kind == 'TIMESTAMP_LTZ' else kind + ' '}{quoted(node.parts[0].text)}", _PRIMARY
 
@@ -323,7 +332,7 @@ def _element(writer: _Writer, node: Node) -> Written:
 
 
 def _whole(writer: _Writer, node: Node) -> str:
-    """What a field or element is taken of."""
+    """Return the text of a value whose field or element is taken."""
     text = writer.text(node, _PRIMARY)
     return f"({text})" if node.kind in ("case", "call", "cast") else text
 

@@ -1,1 +1,1 @@
-"""The formats of files: which there are, what they can be told, and which columns they can hold."""
+"""The formats of files, their options, and the column types that each can hold."""

@@ -1,4 +1,4 @@
-"""The formats of files, their options under the names of Flink's, and which types of columns each can hold.
+"""The formats of files, their options under Flink's names, and the column types that each can hold.
 
 >>> table = Table(columns=(), options={"path": "/o", "format": "json", "csv.null-literal": "-"})
 >>> print(*check_format("tables.orders.options", table))
@@ -21,10 +21,10 @@ from hintplan.plans.settings.setting import Setting
 FORMATS = ("csv", "json", "parquet", "orc", "avro", "raw")
 
 TEXTS = ("csv", "json")
-"""The formats of text that is parsed, so that a field may be none of its column's type."""
+"""The text formats. A field of such a file may not parse as its column's type."""
 
 AVRO_PACKAGE = "org.apache.spark:spark-avro_2.13"
-"""What Spark writes files of Avro with, which PySpark does not bring."""
+"""The package with which Spark writes Avro files. PySpark does not include it."""
 
 _IGNORE_PARSE_ERRORS = "Whether what cannot be read becomes NULL; else such a row fails the run."
 _UNREAD = "what cannot be read becomes NULL, and nobody is told"
@@ -95,7 +95,10 @@ IDLE: Mapping[str, str] = {
     "source.monitor-interval": "a stream looks for new files before each micro-batch, and a batch job once",
     "source.report-statistics": "Spark has statistics of its own",
 }
-"""What Flink's connector has besides and changes no row, and why it has no effect; with a dot at its end, all below."""
+"""Options of Flink's connector that change no row, and the reason why they have no effect.
+
+A key that ends in a dot includes all options with this prefix.
+"""
 
 REFUSED: Mapping[str, str] = {
     "sink.partition-commit.": _COMMITS,
@@ -110,7 +113,10 @@ REFUSED: Mapping[str, str] = {
     "raw.charset": "text is UTF-8",
     "raw.endianness": "only text and bytes are read and written, a line each",
 }
-"""What Flink's connector and its formats have besides, and why it is not here; with a dot at its end, all below."""
+"""Options of Flink's connector and its formats that are missing here, and the reason.
+
+A key that ends in a dot includes all options with this prefix.
+"""
 
 INSTEAD_OF_FORMATS: Mapping[str, str] = {
     **dict.fromkeys(
@@ -122,17 +128,17 @@ INSTEAD_OF_FORMATS: Mapping[str, str] = {
     **dict.fromkeys(("text", "txt", "string"), "write 'raw' and one column, a line each"),
     "excel": "write 'csv'",
 }
-"""What to write instead of formats that Flink has for files and this connector has not."""
+"""Hints for file formats that Flink has and this connector lacks."""
 
 
 def check_format(path: str, table: Table) -> Iterator[Diagnostic]:
-    """What is wrong with options of formats, and with the types of the columns that files hold."""
-    chosen = table.options.get("format", "")
+    """Yield the problems of format options, and of column types that the files cannot hold."""
+    table_format = table.options.get("format", "")
     for key in table.options:
         prefix = key.split(".")[0]
-        if prefix in FORMATS and prefix != chosen and chosen in FORMATS:
+        if prefix in FORMATS and prefix != table_format and table_format in FORMATS:
             yield Diagnostic(
-                message=f"{key!r} belongs to the format {prefix}, but the table's format is {chosen}",
+                message=f"{key!r} belongs to the format {prefix}, but the table's format is {table_format}",
                 hint=f"remove it, or write 'format' = '{prefix}'",
                 path=f"{path}.{key}",
             )
@@ -143,26 +149,26 @@ def check_format(path: str, table: Table) -> Iterator[Diagnostic]:
             hint="remove one of them",
             path=f"{path}.csv.quote-character",
         )
-    if chosen == "csv":
+    if table_format == "csv":
         yield from refuse_types(path, table, NESTED + BINARY, "a CSV file cannot hold", "use json or parquet")
-    for column, data_type in _types(table) if chosen == "json" else ():
+    for column, data_type in _types(table) if table_format == "json" else ():
         if entries := with_other_keys(data_type):
             message = f"column {column.name!r} has a {entries} whose keys are no text, which a JSON file cannot hold"
             yield Diagnostic(message=message, hint="declare them STRING, or use parquet", path=f"{path}.connector")
-    if chosen == "raw":
+    if table_format == "raw":
         yield from _check_raw(path, table)
-    if chosen in ("orc", "avro"):
+    if table_format in ("orc", "avro"):
         for column, data_type in _types(table):
             yield from _check_type(path, table, column, data_type)
 
 
 def stored_columns(table: Table) -> tuple[TableColumn, ...]:
-    """The columns that are in files, and not in the names of directories."""
+    """Return the columns that files hold. Directory names hold the others."""
     return tuple(column for column in physical(table) if column.name not in table.partitioned_by)
 
 
 def is_legacy(table: Table) -> bool:
-    """Whether times are mapped to Avro as Flink's files have them."""
+    """Return True if Avro files use Flink's legacy mapping of timestamps."""
     return table.options.get("avro.timestamp_mapping.legacy", "true").lower() == "true"
 
 
@@ -171,7 +177,7 @@ def _types(table: Table) -> Iterator[tuple[TableColumn, DataType]]:
         try:
             yield column, parse_type(column.type)
         except ValueError:
-            continue  # a wrong type is reported with the column, not with the options
+            continue  # The column's own check reports a wrong type.
 
 
 def _check_type(path: str, table: Table, column: TableColumn, data_type: DataType) -> Iterator[Diagnostic]:
@@ -206,7 +212,7 @@ def _has_instant(data_type: DataType) -> bool:
 
 
 def _names(data_type: DataType) -> Iterator[str]:
-    """The names of the fields of rows in a type."""
+    """Yield the field names of all rows in a type."""
     yield from data_type.names
     for child in data_type.children:
         yield from _names(child)

@@ -1,1 +1,1 @@
-"""What tables in data lakes have in common: where their files are, and what their columns may be."""
+"""Shared parts of the delta and iceberg connectors: locations of files, catalogs, checks of columns, sink options."""

@@ -1,4 +1,4 @@
-"""The catalog that knows a table of a data lake by its name: a service by REST, or a database of SQLite.
+"""The catalog of a data lake, which finds a table by its name: a REST service, or an SQLite database.
 
 >>> from hintplan.plans.declarations.tables import Table
 >>> table = Table(columns=(), options={"connector": "x", "catalog-type": "hadoop"})
@@ -56,31 +56,31 @@ _OTHERS = {
 
 
 def chosen_snapshot(options: Mapping[str, str]) -> tuple[str, ...]:
-    """The options that name a snapshot."""
-    return tuple(each.name for each in SNAPSHOT_OPTIONS if each.name in options)
+    """Return the options in ``options`` that select a snapshot."""
+    return tuple(snapshot_option.name for snapshot_option in SNAPSHOT_OPTIONS if snapshot_option.name in options)
 
 
 def root_option(table: Table) -> str:
-    """The option that says where the files of a checked table may be."""
+    """Return the name of the option with the root directory of a checked table's files."""
     return LOCATION if LOCATION in table.options else WAREHOUSE
 
 
 def is_rest(table: Table) -> bool:
-    """Whether the catalog is a service."""
+    """Return True if the catalog is a REST service."""
     return table.options.get(TYPE, "").lower() == "rest"
 
 
 def reached_by_catalog(table: Table) -> tuple[Place, ...]:
-    """The catalog of a checked table, and where its files may be."""
+    """Return the catalog of a checked table, its token server, and the location of the table's files."""
     uri = table.options[URI]
-    found = [http_host(URI, uri) if is_rest(table) else local_file(URI, uri.removeprefix(SQLITE_URL))]
+    catalog_places = [http_host(URI, uri) if is_rest(table) else local_file(URI, uri.removeprefix(SQLITE_URL))]
     if (tokens := table.options.get("oauth2-server-uri")) is not None:
-        found.append(http_host("oauth2-server-uri", tokens))
-    return (*found, *reached(table, root_option(table)))
+        catalog_places.append(http_host("oauth2-server-uri", tokens))
+    return (*catalog_places, *reached(table, root_option(table)))
 
 
 def check_catalog(path: str, table: Table) -> Iterator[Diagnostic]:
-    """What is wrong with the catalog, and with where the files are, with paths below ``path``."""
+    """Yield the problems of the catalog and of the location of the files, with paths below ``path``."""
     kind = table.options.get(TYPE, "")
     if kind.lower() not in ("rest", "jdbc"):
         yield Diagnostic(
@@ -106,7 +106,7 @@ def check_catalog(path: str, table: Table) -> Iterator[Diagnostic]:
 
 
 def check_snapshot(path: str, table: Table) -> Iterator[Diagnostic]:
-    """What is wrong with the choice of a snapshot."""
+    """Yield a problem for each option that selects a second snapshot."""
     for name in chosen_snapshot(table.options)[1:]:
         yield Diagnostic(
             message=f"{name!r} and {chosen_snapshot(table.options)[0]!r} both name a snapshot",
@@ -144,7 +144,7 @@ def _is_place(table: Table) -> bool:
 
 def _is_address(text: str) -> bool:
     try:
-        found = http_host(URI, text)
+        host = http_host(URI, text)
     except ValueError:
         return False
-    return bool(found.usual and found.host) and not any(character in text for character in "@?#$ ")
+    return bool(host.usual and host.host) and not any(character in text for character in "@?#$ ")

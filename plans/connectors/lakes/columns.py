@@ -1,4 +1,4 @@
-"""What the columns of a table in a data lake may be: of its primary key, and of its partitions."""
+"""Checks of the columns of a table in a data lake: column names, primary key, and partition columns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _UNNAMED = " ,;{}()\n\t=`"
 
 
 def check_columns(path: str, table: Table) -> Iterator[Diagnostic]:
-    """What is wrong with names, key and partitions, with paths below ``path``."""
+    """Yield the problems of column names, primary key and partitions, with paths below ``path``."""
     types = {column.name: _root(column.type) for column in physical(table)}
     for name in types:
         if any(character in _UNNAMED for character in name) or not name:
@@ -24,19 +24,19 @@ def check_columns(path: str, table: Table) -> Iterator[Diagnostic]:
                 path=f"{path}.connector",
             )
     yield from _check_key(path, table, types)
-    at = f"{path.removesuffix('.options')}.partitioned-by"
+    partitions_path = f"{path.removesuffix('.options')}.partitioned-by"
     for name in table.partitioned_by:
         if types.get(name, _DIVIDE[0]) not in _DIVIDE:
             yield Diagnostic(
                 message=f"partition column {name!r} is of type {types[name]}, by which no such table is divided here",
                 hint=f"divide the table by columns of {', '.join(_DIVIDE)}",
-                path=at,
+                path=partitions_path,
             )
     if types and set(types) <= set(table.partitioned_by):
         yield Diagnostic(
             message="all columns are of the partitions, so that files would have none",
             hint="leave one out of PARTITIONED BY",
-            path=at,
+            path=partitions_path,
         )
 
 
@@ -60,4 +60,4 @@ def _root(type_text: str) -> str:
     try:
         return parse_type(type_text).root
     except ValueError:
-        return ""  # a wrong type is reported with the column
+        return ""  # The column's own check reports a wrong type.

@@ -1,4 +1,4 @@
-"""Options of sinks in tables of data lakes."""
+"""The sink options of tables in data lakes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Where the files of a table in a data lake are: in a directory that all machines see, or in an object store by S3.
+"""The location of a data lake's files: a directory that all machines share, or an S3 object store.
 
-The credentials of a store are those of the machine, in its environment or by its role, unless a table has its own.
+A table may set credentials for its store. Otherwise, the environment or the role of the machine provides them.
 
 >>> place_of("table-path", "s3a://lake/orders").scheme
 's3a'
@@ -35,41 +35,41 @@ S3_OPTIONS = (
 
 
 def place_of(option_name: str, path: str) -> FilePlace:
-    """The place that a ``path`` of a lake is."""
+    """Return the location that ``path`` refers to."""
     return file_place(option_name, path)
 
 
 def reached(table: Table, option_name: str) -> tuple[Place, ...]:
-    """The place of the files of a checked table, and the store that holds them if it is named."""
+    """Return the location of a checked table's files, and the endpoint of their store if the table sets it."""
     place = place_of(option_name, table.options[option_name])
     endpoint = table.options.get(_ENDPOINT)
     return (place,) if endpoint is None else (place, http_host(_ENDPOINT, endpoint))
 
 
 def check_place(path: str, table: Table, option_name: str) -> Iterator[Diagnostic]:
-    """What is wrong with the place of a table's files, which ``option_name`` says, and with its store."""
+    """Yield the problems of the location in ``option_name``, and of its object store."""
     text = table.options.get(option_name, "")
-    place, at = place_of(option_name, text), f"{path}.{option_name}"
+    place, option_path = place_of(option_name, text), f"{path}.{option_name}"
     if not place.is_local and place.scheme not in _S3:
         yield Diagnostic(
             message=f"the path is of {place.scheme or text!r}, and only local directories and s3:// are supported",
             hint=f"write '{option_name}' = 's3://bucket/orders', or the path of a directory",
-            path=at,
+            path=option_path,
         )
     elif "@" in place.authority:
         yield Diagnostic(
             message="a user does not belong into the path, and a password must not stand in the text",
             hint="write 's3.access-key-id' and 's3.secret-access-key' = '${env:NAME}'",
-            path=at,
+            path=option_path,
         )
     elif any(character in text for character in "%#?"):
         yield Diagnostic(
             message="a path with %, # or ? means another one to some who read the table",
             hint="give the table a path without them",
-            path=at,
+            path=option_path,
         )
     elif place.is_local:
-        for name in (each.name for each in S3_OPTIONS if each.name in table.options):
+        for name in (s3_option.name for s3_option in S3_OPTIONS if s3_option.name in table.options):
             yield Diagnostic(message=f"{name!r} has no effect on local files", hint="remove it", path=f"{path}.{name}")
     yield from _check_store(path, table)
 
@@ -84,27 +84,27 @@ def _check_store(path: str, table: Table) -> Iterator[Diagnostic]:
         )
     region = table.options.get(_REGION)
     if region is not None and not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", region):
-        # It is a part of the name of the host.
+        # The region is part of the host name.
         yield Diagnostic(
             message=f"{_REGION!r} is {region!r}, expected lower-case letters, digits and hyphens",
             hint=f"write '{_REGION}' = 'eu-central-1'",
             path=f"{path}.{_REGION}",
         )
     pair = ("s3.access-key-id", "s3.secret-access-key")
-    there = [name for name in pair if name in table.options]
-    if len(there) == 1:
-        (lacking,) = set(pair) - set(there)
+    present = [name for name in pair if name in table.options]
+    if len(present) == 1:
+        (lacking,) = set(pair) - set(present)
         yield Diagnostic(
-            message=f"{there[0]!r} needs {lacking!r}, which the table does not have",
+            message=f"{present[0]!r} needs {lacking!r}, which the table does not have",
             hint=f"add '{lacking}' = '${{env:NAME}}'",
-            path=f"{path}.{there[0]}",
+            path=f"{path}.{present[0]}",
         )
 
 
 def _is_address(endpoint: str) -> bool:
     try:
-        found = http_host(_ENDPOINT, endpoint)
+        host = http_host(_ENDPOINT, endpoint)
     except ValueError:
         return False
     plain = not any(character in endpoint for character in "@?#$ ")
-    return bool(found.usual and found.host and plain and endpoint.count("/") <= 3)
+    return bool(host.usual and host.host and plain and endpoint.count("/") <= 3)

@@ -1,1 +1,1 @@
-"""What tables of message brokers have in common: formats of keys and values, where reading starts, properties."""
+"""Shared parts of the connectors of message brokers: formats, start and end of a scan, client properties."""

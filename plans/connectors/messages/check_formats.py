@@ -1,4 +1,4 @@
-"""What is wrong with the formats of a table, their options, and the columns that are in the key and the value."""
+"""Checks of the formats of a table, their options, and the columns of key and value."""
 
 from __future__ import annotations
 
@@ -33,13 +33,14 @@ _RAW = ("BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", *B
 _URL = re.compile(r"https?://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?(/[A-Za-z0-9._/-]*)?")
 _PROTOBUF = (*_RAW, "CHAR", "VARCHAR", "STRING")
 _PATTERNS = ("canal-json.database.include", "canal-json.table.include")
-_OF_PARTS = ("key.fields", *(each.name for each in PART_OPTIONS))
+_OF_PARTS = ("key.fields", *(part_option.name for part_option in PART_OPTIONS))
 
 
 def check_formats(path: str, table: Table, values: Collection[str] = FORMATS) -> Iterator[Diagnostic]:
-    """What is wrong with formats, their options, and the columns that are in the key and the value.
+    """Yield the problems of formats, their options, and the columns of key and value.
 
-    What a format that keys cannot have, or that is none of ``values``, would need is not told.
+    A format must be one of ``values``, and a key's format one of ``ROWS``. Another check reports any other format; this
+    one then skips the columns.
     """
     problems = [*_check_options(path, table), *_check_key(path, table)]
     yield from problems
@@ -61,26 +62,26 @@ def _check_options(path: str, table: Table) -> Iterator[Diagnostic]:
         before, name = "", key
         if key.startswith(PREFIXED) and key not in _OF_PARTS:
             before, _, name = key.partition(".")
-        of_format = name.partition(".")[0]
+        format_name = name.partition(".")[0]
         if before:
             setting = SETTINGS.get(name)
             if setting is None:
                 message = f"{key!r} is no option of a format of messages"
-                others = [each for each in SETTINGS if f"{before}.{each}" not in table.options]
-                hint = INSTEAD_OF_OPTIONS.get(key) or did_you_mean(name, others, what="options")
+                candidates = [candidate for candidate in SETTINGS if f"{before}.{candidate}" not in table.options]
+                hint = INSTEAD_OF_OPTIONS.get(key) or did_you_mean(name, candidates, what="options")
                 yield Diagnostic(message=message, hint=hint, path=f"{path}.{key}")
                 continue
             if problem := bad_value(replace(setting, name=key), text):
                 yield Diagnostic(message=problem[0], hint=problem[1], path=f"{path}.{key}")
         elif name not in SETTINGS:
             continue
-        if chosen.get(before) != of_format:
+        if chosen.get(before) != format_name:
             option_of = f"{before}.format" if before else "format"
             yield Diagnostic(
-                message=f"{key!r} is for {option_of!r} = {of_format!r}, which the table does not have",
+                message=f"{key!r} is for {option_of!r} = {format_name!r}, which the table does not have",
                 hint=f"write '{side}.{key}'"
-                if not before and side and value == of_format
-                else f"remove it, or write '{option_of}' = '{of_format}'",
+                if not before and side and value == format_name
+                else f"remove it, or write '{option_of}' = '{format_name}'",
                 path=f"{path}.{key}",
             )  # fmt: skip
         if name in _PATTERNS:
@@ -110,10 +111,10 @@ def _check_options(path: str, table: Table) -> Iterator[Diagnostic]:
 
 
 def _check_key(path: str, table: Table) -> Iterator[Diagnostic]:
-    there = [column.name for column in physical(table)]
+    physical_names = [column.name for column in physical(table)]
     for name in key_columns(table):
-        if name not in there:
-            hint = f"the columns are {', '.join(there)}"
+        if name not in physical_names:
+            hint = f"the columns are {', '.join(physical_names)}"
             option_of = "key.fields" if "key.fields" in table.options else "key.format"
             message = f"the key column {name!r} is no physical column of the table"
             yield Diagnostic(message=message, hint=hint, path=f"{path}.{option_of}")
@@ -150,7 +151,7 @@ def _check_part(path: str, part: Part) -> Iterator[Diagnostic]:
         try:
             types[column.name] = parse_type(column.type)
         except ValueError:
-            return  # a wrong type is reported with the column, not with the options
+            return  # The column's own check reports a wrong type.
     if part.format == "raw":
         if len(types) != 1:
             message = f"the format raw is one column, and there are {len(types)}: {', '.join(types) or 'none'}"
@@ -187,7 +188,7 @@ def _check_definition(path: str, part: Part) -> Iterator[Diagnostic]:
 
 
 def _not_in_protobuf(data_type: DataType) -> str:
-    """What of a type Protobuf has nothing for; empty if it has all."""
+    """Return the part of a type that Protobuf cannot hold, else an empty text."""
     if data_type.children and data_type.root != "MULTISET":
         return next(filter(None, map(_not_in_protobuf, data_type.children)), "")
     return "" if data_type.root in _PROTOBUF else str(data_type.as_nullable())

@@ -1,4 +1,4 @@
-"""Which formats of messages there are, and what each can be told."""
+"""The formats of messages and their options."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ AVRO = ("avro", CONFLUENT)
 IN_AVRO = (*AVRO, DEBEZIUM_AVRO)
 
 OF_REGISTRY = (CONFLUENT, DEBEZIUM_AVRO)
-"""The formats whose messages are in Avro, and say the number of their schema in a registry."""
+"""The Avro formats whose messages contain the number of their schema in a registry."""
 
 PROTOBUF = "protobuf"
 
 ROWS = ("json", "csv", "raw", *AVRO, PROTOBUF)
-"""The formats whose messages are rows, which keys can have, too."""
+"""The formats whose messages are rows. Keys can have them, too."""
 
 FORMATS = (*ROWS, *CHANGELOGS)
 
@@ -119,7 +119,10 @@ FORMAT_OPTIONS: tuple[Setting, ...] = (
     option("canal-json.database.include", description="A regular expression of the databases whose changes are read."),
     option("canal-json.table.include", description="A regular expression of the tables whose changes are read."),
 )
-"""What formats can be told; with ``key.`` or ``value.`` before it where ``key.format`` or ``value.format`` chose it."""
+"""The options of formats.
+
+If ``key.format`` or ``value.format`` selects the format, ``key.`` or ``value.`` precedes the name of an option.
+"""
 
 _CHANGES = "let what writes the changes write those of Debezium, and read them with 'debezium-json'"
 _WITHOUT_IDS = "let the messages be written without the id of a schema, and write "
@@ -134,12 +137,12 @@ _OF_ROWS: Mapping[str, str] = {
     "string": "write 'raw' and one column",
 }
 INSTEAD_OF_FORMATS: Mapping[str, str] = {**_OF_ROWS, **dict.fromkeys(("maxwell-json", "ogg-json"), _CHANGES)}
-"""What to write instead of formats that Flink has for messages, or that are written for it."""
+"""Hints for message formats that Flink, or an extension of Flink, has and hintplan lacks."""
 INSTEAD_OF_KEYS: Mapping[str, str] = {
     **_OF_ROWS,
     **dict.fromkeys(("maxwell-json", "ogg-json", *CHANGELOGS), "write 'json': a key is a row, and no change"),
 }
-"""The same of keys."""
+"""Hints for formats that a key cannot have."""
 
 
 def _of_parts(options: Mapping[str, str]) -> dict[str, str]:
@@ -157,14 +160,14 @@ _CERTIFICATES = (
 IDLE_OF_FORMATS = _of_parts(
     {
         **{
-            f"{name}.{way}.credentials-source": f"'{name}.{way}.{said}' says who logs in"
+            f"{name}.{way}.credentials-source": f"'{name}.{way}.{login_option}' says who logs in"
             for name in OF_REGISTRY
-            for way, said in (("basic-auth", "user-info"), ("bearer-auth", "token"))
+            for way, login_option in (("basic-auth", "user-info"), ("bearer-auth", "token"))
         },
         "json.decode.json-parser.enabled": _PARSED,
     }
 )
-"""Options of formats that change nothing here, and why."""
+"""Options of formats that have no effect here, and the reason."""
 INSTEAD_OF_OPTIONS = _of_parts(
     {
         **{f"{name}.schema-registry.{fact}": f"write '{name}.{fact}'" for name in OF_REGISTRY for fact in _OF_SCHEMAS},
@@ -183,13 +186,13 @@ INSTEAD_OF_OPTIONS = _of_parts(
         "maxwell-json.ignore-parse-errors": "write 'debezium-json.ignore-parse-errors'",
     }
 )
-"""What to do instead of setting options that Flink's formats have."""
+"""Hints for options that only Flink's formats have."""
 
 SETTINGS: Mapping[str, Setting] = {setting.name: setting for setting in FORMAT_OPTIONS}
-"""The same by name."""
+"""The options of formats by name."""
 
 PREFIXED = ("key.", "value.")
-"""What options of the format of a key or value start with."""
+"""The prefixes of options for the format of a key or a value."""
 
 INCLUDE = "value.fields-include"
 PREFIX = "key.fields-prefix"

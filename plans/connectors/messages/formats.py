@@ -1,4 +1,4 @@
-"""Which columns of a table are in the key and in the value of its messages, in which format.
+"""The columns of a table in the key and the value of its messages, and the format of each.
 
 >>> table = Table(columns=(), options={"format": "json", "json.ignore-parse-errors": "true"})
 >>> value_part(table).option("ignore-parse-errors"), key_part(table)
@@ -28,10 +28,10 @@ from hintplan.plans.declarations.tables import Table, TableColumn
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """The key or the value of messages; ``columns`` are the table's, and ``fields`` their names in the format.
+    """The key or the value of a message. ``fields`` are the names of the ``columns`` in the format.
 
-    ``before`` is what stands before its options in the table, ``definition`` what the file with the definition of its
-    message holds, which is empty until a run has read it.
+    ``before`` is the prefix of the format's options in the table. ``definition`` is the content of the file that
+    defines the message; it is empty until a run reads the file.
     """
 
     format: str
@@ -42,21 +42,21 @@ class Part:
     definition: bytes = b""
 
     def option(self, name: str) -> str | None:
-        """The value of the format's option ``name``, without the format, or its default."""
+        """Return the value of the format's option ``name``, or its default. ``name`` has no prefix."""
         setting = SETTINGS[f"{self.format}.{name}"]
         value = self.options.get(setting.name, setting.default)
         return None if value is None else str(value).lower() if setting.kind in ("bool", "choice") else str(value)
 
 
 def key_columns(table: Table) -> tuple[str, ...]:
-    """The columns of the key: those that the table says, else its primary key if it has a format for keys."""
+    """Return the columns of the key: ``key.fields``, or the primary key if the table has a ``key.format``."""
     if (listed := table.options.get("key.fields")) is not None:
         return tuple(name.strip() for name in listed.split(";") if name.strip())
     return table.primary_key if "key.format" in table.options else ()
 
 
 def key_part(table: Table) -> Part | None:
-    """The key of the messages of a checked table; None if nobody looks at it."""
+    """Return the key of the messages of a checked table, or None if the table ignores keys."""
     if "key.format" not in table.options:
         return None
     types = {column.name: column for column in physical(table)}
@@ -66,7 +66,7 @@ def key_part(table: Table) -> Part | None:
 
 
 def value_part(table: Table) -> Part:
-    """The value of the messages of a checked table."""
+    """Return the value of the messages of a checked table."""
     chosen, side = value_format(table)
     left_out = key_columns(table) if table.options.get(INCLUDE, "ALL").upper() == "EXCEPT_KEY" else ()
     columns = tuple(column for column in physical(table) if column.name not in left_out)
@@ -74,11 +74,12 @@ def value_part(table: Table) -> Part:
 
 
 def is_changelog(table: Table) -> bool:
-    """Whether the values of the messages are changes."""
+    """Return True if the values of the messages are changes."""
     return value_format(table)[0] in CHANGELOGS
 
 
 def value_format(table: Table) -> tuple[str, Literal["value", ""]]:
+    """Return the format of values in lower case, and the prefix of its options, without the dot."""
     if "value.format" in table.options:
         return table.options["value.format"].lower(), "value"
     return table.options.get("format", "").lower(), ""
@@ -94,7 +95,7 @@ def _part(table: Table, side: str, chosen: str, columns: tuple[TableColumn, ...]
 
 
 def places_of_schemas(table: Table) -> Iterator[Place]:
-    """The schema registries that a checked table asks, and the files with its definitions."""
+    """Yield the schema registries and the files with message definitions that a checked table reads."""
     for part in (key_part(table), value_part(table)):
         if part is not None and part.format in OF_REGISTRY:
             url = f"{part.format}.url"
@@ -104,7 +105,7 @@ def places_of_schemas(table: Table) -> Iterator[Place]:
 
 
 def has_binary_format(table: Table) -> bool:
-    """Whether messages of a checked table are in a format that Python reads and writes with a library of its own."""
+    """Return True if Python needs a library to read or write the messages of a checked table."""
     return any(
         part is not None and part.format in (*IN_AVRO, PROTOBUF) for part in (key_part(table), value_part(table))
     )

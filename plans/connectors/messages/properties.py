@@ -1,7 +1,7 @@
-"""The ``properties.*`` of a table: those of a client of the broker that are safe to take from a plan.
+"""The ``properties.*`` options of a table: the properties of a broker's client that a plan may safely set.
 
-A plan is untrusted, and some properties load classes, run log-ins or read files: only what is listed here passes. What
-is secret is a reference to the environment.
+Plans are untrusted, and some properties load classes, run log-ins or read files. Therefore this module lists the
+allowed properties, and requires secrets to refer to the environment.
 
 >>> sorted(server.host for server in servers("a.example.com:9092, b.example.com:9093"))
 ['a.example.com', 'b.example.com']
@@ -95,7 +95,7 @@ _REASONS: Mapping[str, str] = {
     "value.serializer": "'format' says what values are",
 }
 IDLE: Mapping[str, str] = {PROPERTY + name: reason for name, reason in _REASONS.items()}
-"""Properties that change nothing here, whatever they are set to, and why."""
+"""Properties that have no effect here, whatever their value, and the reason."""
 _LOGS_IN = "log in with 'properties.sasl.mechanism' = 'SCRAM-SHA-512', or 'PLAIN', 'GSSAPI' or a certificate"
 _INSTEAD: Mapping[str, str] = {
     "client.id.prefix": "write 'properties.client.id'",
@@ -106,7 +106,7 @@ _INSTEAD: Mapping[str, str] = {
     "schema.registry.url": "write 'avro-confluent.url', with the format avro-confluent",
     "zookeeper.connect": "remove it: 'properties.bootstrap.servers' is enough",
 }
-"""What to do instead of setting a property."""
+"""Hints for refused properties."""
 _VALUES: Mapping[tuple[str, str], str] = {
     ("sasl.mechanism", "AWS_MSK_IAM"): _LOGS_IN,
     ("sasl.mechanism", "OAUTHBEARER"): _LOGS_IN,
@@ -115,7 +115,7 @@ _VALUES: Mapping[tuple[str, str], str] = {
     ("acks", "0"): "write 'all': what a broker loses would be missing",
     ("acks", "1"): "write 'all': what a broker loses would be missing",
 }
-"""What to do instead of setting a property to a value."""
+"""Hints for refused values of properties."""
 _LOADS = re.compile(r"\bclass(es)?\b|interceptor|reporter|provider|callback|assignor|partitioner|oauthbearer|engine")
 
 
@@ -131,29 +131,29 @@ def _settings() -> Iterator[Setting]:
 
 
 ALLOWED: Mapping[str, Setting] = {setting.name: setting for setting in _settings()}
-"""The properties besides the servers that a table may have."""
+"""The properties that a table may have, in addition to the servers."""
 
 
 def client_properties(table: Table) -> Mapping[str, str]:
-    """The properties of a checked table by the client's names, secrets still unresolved."""
+    """Return the properties of a checked table under the client's names, with unresolved secrets."""
     return {key.removeprefix(PROPERTY): value for key, value in table.options.items() if key.startswith(PROPERTY)}
 
 
 def servers(text: str) -> tuple[HostPlace, ...]:
-    """The servers of ``host:port,host:port``; ValueError for what is none."""
-    found = []
-    for each in filter(None, (part.strip() for part in text.split(","))):
-        match = _SERVER.fullmatch(each)
+    """Return the servers of ``host:port,host:port``. Raise ValueError for any other text."""
+    places = []
+    for server in filter(None, (part.strip() for part in text.split(","))):
+        match = _SERVER.fullmatch(server)
         if match is None or not 1 <= int(match["port"]) <= 65535:
-            raise ValueError(f"{each!r} is not of the form host:port")
-        found.append(HostPlace(SERVERS, match["host"].strip("[]").lower(), int(match["port"]), _PORT))
-    if not found:
+            raise ValueError(f"{server!r} is not of the form host:port")
+        places.append(HostPlace(SERVERS, match["host"].strip("[]").lower(), int(match["port"]), _PORT))
+    if not places:
         raise ValueError("there is no server")
-    return tuple(found)
+    return tuple(places)
 
 
 def reached(table: Table) -> Iterator[Place]:
-    """The servers of a checked table, and the files with certificates that its properties name."""
+    """Yield the servers of a checked table, and the certificate files of its properties."""
     yield from servers(table.options[SERVERS])
     for name in _FILES:
         if (path := table.options.get(PROPERTY + name)) is not None:
@@ -161,7 +161,7 @@ def reached(table: Table) -> Iterator[Place]:
 
 
 def check_properties(path: str, table: Table) -> Iterator[Diagnostic]:
-    """What is wrong with the properties of ``table``."""
+    """Yield the problems of the properties of ``table``."""
     if (text := table.options.get(SERVERS)) is not None:
         if "${" in text:
             problem = "the environment must not say which servers a table has"

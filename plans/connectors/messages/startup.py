@@ -1,4 +1,4 @@
-"""Where reading a table of messages starts and ends: modes, moments, and offsets of partitions.
+"""The start and the end of a scan of topics: modes, timestamps, and offsets of partitions.
 
 >>> partition_offsets("partition:0,offset:42;partition:1,offset:300")
 {0: 42, 1: 300}
@@ -47,27 +47,27 @@ STARTUP_OPTIONS = (
 
 
 def partition_offsets(text: str) -> dict[int, int]:
-    """The offsets of partitions, by number; ValueError if the text does not say them."""
-    found: dict[int, int] = {}
+    """Return the offsets by number of partition. Raise ValueError if the text has another form."""
+    offsets: dict[int, int] = {}
     for part in filter(None, text.strip().split(";")):
         match = _PARTITION.fullmatch(part.strip())
         if match is None:
             raise ValueError(f"{part!r} is not of the form partition:0,offset:42")
-        if int(match[1]) in found:
+        if int(match[1]) in offsets:
             raise ValueError(f"partition {match[1]} stands there twice")
-        found[int(match[1])] = int(match[2])
-    if not found:
+        offsets[int(match[1])] = int(match[2])
+    if not offsets:
         raise ValueError("there is no partition")
-    return found
+    return offsets
 
 
 def is_bounded(table: Table) -> bool:
-    """Whether reading the table ends."""
+    """Return True if a scan of the table ends."""
     return table.options.get(BOUNDED, "unbounded").lower() != "unbounded"
 
 
 def check_start(path: str, table: Table) -> Iterator[Diagnostic]:
-    """That a table that is read says where reading starts."""
+    """Require the startup mode in a table that is a source."""
     if MODE not in table.options:
         yield Diagnostic(
             message=f"nothing says where reading starts: {MODE!r} is not set, and offsets of consumer groups, where "
@@ -78,7 +78,7 @@ def check_start(path: str, table: Table) -> Iterator[Diagnostic]:
 
 
 def check_startup(path: str, table: Table) -> Iterator[Diagnostic]:
-    """What is wrong with where reading starts and ends."""
+    """Yield the problems of the options for the start and the end of a scan."""
     for mode in (MODE, BOUNDED):
         chosen = table.options.get(mode, "").lower()
         start = mode.removesuffix("mode")

@@ -1,1 +1,1 @@
-"""What texts in options may hold: patterns with columns in braces, and what gives itself away as a secret."""
+"""Checks of texts in options: patterns with columns in braces, and values that look like secrets."""

@@ -1,7 +1,7 @@
-"""Patterns that make an address out of a lookup key: ``rates:{code}``, ``https://rates.example.com/v1/{code}``.
+"""Patterns that convert a lookup key to an address: ``rates:{code}``, ``https://rates.example.com/v1/{code}``.
 
-A column of the table stands in braces; ``{{`` and ``}}`` are braces themselves. ``${env:NAME}`` is text here, which
-the run resolves.
+Braces contain a column of the table; ``{{`` and ``}}`` are literal braces. This module treats ``${env:NAME}`` as text,
+which the run resolves.
 
 >>> parse_pattern("rates:{base}:{code}")
 (Text(text='rates:'), Slot(column='base'), Text(text=':'), Slot(column='code'))
@@ -23,20 +23,20 @@ _PART = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """What stands in the pattern as it is."""
+    """Literal text of a pattern."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """Where the value of a key column goes."""
+    """A placeholder for the value of a key column."""
 
     column: str
 
 
 def parse_pattern(pattern: str) -> tuple[Text | Slot, ...]:
-    """The parts of a pattern in order; ValueError for a brace without its partner."""
+    """Return the parts of a pattern in order. Raise ValueError for an unmatched brace."""
     parts: list[Text | Slot] = []
     position = 0
     while position < len(pattern):
@@ -56,12 +56,12 @@ def parse_pattern(pattern: str) -> tuple[Text | Slot, ...]:
 
 
 def pattern_columns(pattern: str) -> tuple[str, ...]:
-    """The columns that the pattern needs, each once, in order of appearance; ValueError as :func:`parse_pattern`."""
+    """Return each column of the pattern once, in order of appearance. Raise ValueError like :func:`parse_pattern`."""
     return tuple(dict.fromkeys(part.column for part in parse_pattern(pattern) if isinstance(part, Slot)))
 
 
 def check_pattern(path: str, name: str, pattern: str, table: Table) -> Iterator[Diagnostic]:
-    """What is wrong with option ``name`` of ``table``; ``path`` is that of the table's options."""
+    """Yield the problems of option ``name`` of ``table``. ``path`` is the path of the table's options."""
     example = next((column.name for column in table.columns if column.is_physical), "column")
     try:
         columns = pattern_columns(pattern)

@@ -1,4 +1,4 @@
-"""Values that a name of the user's gives away as secrets, which must not stand in the text of a plan.
+"""A check for literal secrets: an option whose user-chosen name suggests a secret must refer to the environment.
 
 >>> print(*check_secret("tables.rates.options.header.X-Token", "the header X-Token", "hunter2"))
 tables.rates.options.header.X-Token: the header X-Token may be a secret, which must not stand in the text
@@ -17,7 +17,7 @@ _SECRET = re.compile(r"auth|cookie|credential|key|password|secret|token", re.IGN
 
 
 def check_secret(path: str, what: str, value: str) -> Iterator[Diagnostic]:
-    """A problem if ``what`` sounds like a secret and ``value`` is no reference to the environment."""
+    """Yield a problem if ``what`` suggests a secret and ``value`` does not refer to the environment."""
     if _SECRET.search(what) and not ENVIRONMENT.fullmatch(value):
         yield Diagnostic(
             message=f"{what} may be a secret, which must not stand in the text",
