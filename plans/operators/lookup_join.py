@@ -96,7 +96,7 @@ class LookupJoin(WithSettings):
 
     @property
     def cache(self) -> Settings:
-        """The ``lookup.*`` options that run (FLIP-221): those of the chosen ``lookup.cache``, and no others."""
+        """The ``lookup.*`` options in force (FLIP-221): only options that apply to the chosen ``lookup.cache``."""
         return self.settings["cache"]
 
 

@@ -139,7 +139,9 @@ def _check_call(call: OverCall, operator: OverAggregate, types: Mapping[str, str
         yield Diagnostic(message=message, path=path)
     of_argument = (*SHIFTS, "MIN", "MAX", "FIRST_VALUE", "LAST_VALUE")
     same = [argument, *([] if call.default is None else [parse(types[call.default])])]
-    if function in of_argument and any(candidate and candidate.as_nullable() != result.as_nullable() for candidate in same):
+    if function in of_argument and any(
+        candidate and candidate.as_nullable() != result.as_nullable() for candidate in same
+    ):
         message = f"{function} has the type of its argument, {argument}, found {call.type}"
         yield Diagnostic(message=message, path=f"{path}.type")
 

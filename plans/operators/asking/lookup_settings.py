@@ -61,7 +61,7 @@ class Lookup(Protocol):
 
 
 def parks_rows(lookup: Lookup) -> bool:
-    """Whether its rows wait in state for their next attempt; a full cache has no retries."""
+    """Return True if rows of the lookup wait in state for their next attempt, which never happens with a FULL cache."""
     return lookup.retry is not None and lookup.retry.mode == "deferred" and not _is_full(lookup.settings)
 
 
