@@ -47,7 +47,9 @@ def meanings(plan: Plan, handed: Mapping[str, str] = MappingProxyType({})) -> di
     zone = plan.config.get(TIME_ZONE, "UTC")
     digests: dict[str, str] = {}
     for operator in plan.operators:
-        digests[operator.id] = _digest([zone, _own(operator, plan, handed), [digests[name] for name in operator.inputs]])
+        digests[operator.id] = _digest(
+            [zone, _own(operator, plan, handed), [digests[name] for name in operator.inputs]]
+        )
     return digests
 
 
@@ -63,7 +65,7 @@ def _own(operator: Operator, plan: Plan, handed: Mapping[str, str]) -> dict[str,
 
 
 def _table(table: Table) -> dict[str, Any]:
-    """What decides the rows of a table: the columns that can be read, its key and its options; not computed columns."""
+    """Return the facts that determine a table's rows: its key, its options, and its columns except computed ones."""
     columns = tuple(
         TableColumn(name=c.name, type=c.type, metadata=c.metadata) for c in table.columns if c.expression is None
     )

@@ -1,9 +1,9 @@
-"""Lookups and calls that are made more than once: by several operators alike, or by one that is computed several times.
+"""Finds repeated lookups and calls: equal requests of several operators, or one operator that is computed repeatedly.
 
-Lookups are alike if they ask one table by the same columns, calls if they call one function with the same arguments,
-for rows of the same tables, and neither leads to the other: a view that two branches read leads to such, where they
-select or filter otherwise. Each asks for itself, so that answers may differ, and each has settings of its own. Knows
-no Spark, and not what SQL a plan is from.
+Operators with the same requests look up one table by the same columns, or call one function with the same arguments.
+Their rows come from the same tables, and neither is above the other. Such operators arise where two branches of a query
+read one view and select or filter differently. Each sends its own requests, so that answers may differ, and each has
+its own settings. Knows no Spark, and not the SQL of a plan.
 
 >>> list(repeated(Plan(name="p"))), list(one_sided_edits(Plan(name="p")))
 ([], [])
@@ -42,7 +42,7 @@ class _Alike:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repeated:
-    """``operators`` that are alike, and how many times they ask ``target``, a table or a function, all together."""
+    """Operators with the same requests to ``target``, a table or a function, and the number of requests per row."""
 
     target: str
     operators: tuple[str, ...]

@@ -26,10 +26,15 @@ from hintplan.plans.operators import Operator, kind_of, table_of
 
 
 def told_by_arrival(plan: Plan) -> frozenset[str]:
-    """The operators between scans of changes and operators with state, scans included, whose order matters."""
+    """Return the operators whose rows carry their arrival.
+
+    They are the scans of changes below stateful operators, and the operators in between.
+    """
     above_changes: set[str] = set()
     for operator in plan.operators:  # inputs precede their readers
-        if not kind_of(operator).keeps_state and (_of_changes(operator, plan) or not above_changes.isdisjoint(operator.inputs)):
+        if not kind_of(operator).keeps_state and (
+            _of_changes(operator, plan) or not above_changes.isdisjoint(operator.inputs)
+        ):
             above_changes.add(operator.id)
     wanted: set[str] = set()
     for operator in reversed(plan.operators):

@@ -20,7 +20,7 @@ from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Operator, kind_of
 
 MAX_DEPTH = 300
-"""Operators on one path from a source to a sink: Spark 4.3 runs 300 calcs; with 1,000, its analyser's stack overflows."""
+"""Operators on one path from a source to a sink: Spark 4.3 runs 300 calcs; 1,000 overflow its analyser's stack."""
 
 MAX_NESTING = 200
 """The maximum number of nested brackets and CASEs in an expression."""
@@ -69,7 +69,7 @@ def check_nesting(plan: Plan) -> Iterator[Diagnostic]:
 
 
 def nesting(text: str) -> int:
-    """The most brackets and CASEs of a Spark expression that are open at once; literals and names aside."""
+    """Return the maximum number of open brackets and CASEs in a Spark expression, ignoring literals and quotes."""
     depth = most = 0
     for mark in _MARKS.findall(text):
         depth += _STEPS.get(mark.lower(), 0)

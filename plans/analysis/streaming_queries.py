@@ -154,7 +154,7 @@ def path_to(operators: Mapping[str, Operator], sink: Operator) -> tuple[Operator
 
 
 def tops(plan: Plan, query: Query) -> tuple[str, ...]:
-    """Where the rows of ``query`` leave Spark's part of it: at its sink, or at the operators above several."""
+    """Return the operators at which the rows of ``query`` leave Spark's computation: its only sink, or its tops."""
     if not query.is_shared:
         return query.sinks
     return tuple(dict.fromkeys(path_to(plan.by_id, plan.operator(sink))[0].id for sink in query.sinks))

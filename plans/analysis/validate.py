@@ -77,7 +77,11 @@ def _check_config(plan: Plan) -> Iterator[Diagnostic]:
             yield Diagnostic(message=f"unknown configuration key '{key}'", path=path, hint=hint)
             continue
         if not config_key.in_config:
-            where = f"it is '{config_key.plan_field}' at the top of the plan" if config_key.plan_field else "it is the client's"
+            where = (
+                f"it is '{config_key.plan_field}' at the top of the plan"
+                if config_key.plan_field
+                else "it is the client's"
+            )
             where = "its operators say what came of it" if config_key.compiler else where
             yield Diagnostic(message=f"'{key}' does not stand in config: {where}", path=path)
             continue

@@ -22,7 +22,7 @@ from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Operator, OperatorKind, kind_of
 
 _STATE_SETTINGS = ("ttl", "origin")
-# Sorted keys and no blanks, so that the digest is independent of the layout of the file. orjson cannot write ASCII only.
+# Sorted keys and no blanks make the digest independent of the file's layout. orjson cannot write ASCII only.
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 
 

@@ -193,7 +193,9 @@ def _with_settings(group: Group, document: Mapping[str, Any]) -> Group:
     origin = document["origin"]
     names = dict.fromkeys((*document, *(name for values in origin.values() for name in values)))
     settings = {
-        name: _setting({la: values[name] for la, values in origin.items() if name in values}, document.get(name, ABSENT))
+        name: _setting(
+            {la: values[name] for la, values in origin.items() if name in values}, document.get(name, ABSENT)
+        )
         for name in names
         if name != "origin"
     }

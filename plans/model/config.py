@@ -62,7 +62,7 @@ class ConfigKey(Setting):
 
     @property
     def places(self) -> set[tuple[str, str, str]]:
-        """The kind of operators, the group and the name of each setting that it sets, but for those of any kind."""
+        """The kind of operators, the group and the name of each setting that it sets; empty if it is for any kind."""
         kind, group = self.owner, self.group
         return set() if kind is None or group is None else {(kind.op, group.name, name) for name in self.sets}
 

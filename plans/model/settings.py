@@ -52,7 +52,7 @@ class PlanSetting:
 
 
 def plan_settings(plan: Plan) -> Iterator[PlanSetting]:
-    """All settings of ``plan``: name, config, options of tables, then those of the operators in their order."""
+    """Yield all settings of ``plan``: name, config, options of tables, then settings of operators, in plan order."""
     yield _outside("name", "name", "name", plan.name, KEYS[NAME].effect)
     for key in sorted(plan.config):
         effect = KEYS[key].effect if key in KEYS else UNKNOWN_KEY
@@ -112,7 +112,9 @@ def settings_by_name(operator: Operator) -> dict[tuple[str, str], PlanSetting]:
     for group in optional_groups(operator):
         # In a batch plan, operators have no state, and settings of stateful operators have no effect.
         if group.name not in operator.settings and (group.mode == "batch" or state_of(operator)):
-            by_name |= {(default.group, default.name): default for default in _group(operator, group, group.resolved({}))}
+            by_name |= {
+                (default.group, default.name): default for default in _group(operator, group, group.resolved({}))
+            }
     return by_name
 
 
