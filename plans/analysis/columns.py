@@ -43,11 +43,11 @@ def check_columns(plan: Plan) -> tuple[dict[str, Columns], list[Diagnostic]]:
 
     No problem is reported for operators above one whose columns do not resolve.
     """
-    known: dict[str, Columns] = {}
+    resolved: dict[str, Columns] = {}
     tables = (problem for name, table in plan.tables.items() for problem in _check_table(name, table))
     problems = list(islice(tables, ENOUGH))
     for operator in plan.operators:
-        inputs = [known[i] for i in operator.inputs if i in known]
+        inputs = [resolved[i] for i in operator.inputs if i in resolved]
         if len(inputs) < len(operator.inputs):
             continue
         kind = kind_of(operator)
@@ -56,8 +56,8 @@ def check_columns(plan: Plan) -> tuple[dict[str, Columns], list[Diagnostic]]:
         if len(problems) >= ENOUGH:
             break
         if not found_here:
-            known[operator.id] = kind.columns(operator, inputs, plan)
-    return known, problems
+            resolved[operator.id] = kind.columns(operator, inputs, plan)
+    return resolved, problems
 
 
 def _check_table(name: str, table: Table) -> Iterator[Diagnostic]:

@@ -1,4 +1,4 @@
-"""Finds batch plans that read what they write: the rows that such a job reads depend on its progress in writing.
+"""Finds batch plans that read a table which they write: the rows that such a job reads depend on its progress.
 
 Locations are compared as text by the connector of both tables, without access to any file system.
 """

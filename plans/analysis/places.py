@@ -1,7 +1,7 @@
 """Checks that each operator of a plan has suitable inputs and readers.
 
 The kind of an operator defines which these are. For example, a scan of upserts is not a changelog until a
-``changelog-normalize`` has normalized it, and a ``sink-materialize`` keeps rows by the key of the sinks that read it.
+``changelog-normalize`` has normalized it. A ``sink-materialize`` keeps rows by the key of the sinks that read it.
 
 >>> list(check_places(Plan(name="p")))
 []

@@ -62,8 +62,8 @@ class OneSided:
     @property
     def message(self) -> str:
         """The message about it, in one line that begins with the value."""
-        here, there = ("none" if value is None else shown(value) for value in (self.value, self.other_value))
-        return f"{here}, is of this operator alone: '{self.other}', which {self.alike.text}, has {there}"
+        own, other = ("none" if value is None else shown(value) for value in (self.value, self.other_value))
+        return f"{own}, is of this operator alone: '{self.other}', which {self.alike.text}, has {other}"
 
 
 def times_computed(plan: Plan) -> Counter[str]:
@@ -142,9 +142,9 @@ def _one_sided(plan: Plan, paths: list[str]) -> Iterator[OneSided]:
         operator, _, name = path.partition(".")
         alike = groups[operator]
         for other in alike.operators:
-            here, there = _value(settings, path), _value(settings, f"{other}.{name}")
-            if here != there:
-                yield OneSided(path=path, value=here, alike=alike, other=other, other_value=there)
+            value, other_value = _value(settings, path), _value(settings, f"{other}.{name}")
+            if value != other_value:
+                yield OneSided(path=path, value=value, alike=alike, other=other, other_value=other_value)
 
 
 def _settings(plan: Plan) -> dict[str, PlanSetting]:

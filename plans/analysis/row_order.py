@@ -11,8 +11,8 @@ itself sorts the rows.
 
     ordered_by_scan(plan)  # frozenset({'scan_orders'})
 
-Two kinds of operators depend on the order of insert-only rows as well: an aggregate with a first value, last value or
-list, and a sink-materialize. Joins below them emit rows in the order of their input.
+Two kinds of operators depend on the order of insert-only rows as well. They are an aggregate with a first value, last
+value or list, and a sink-materialize. Joins below them emit rows in the order of their input.
 
     read_in_order(plan)  # frozenset({'join_o_c', 'scan_orders', 'scan_customers'})
 """

@@ -39,8 +39,8 @@ def check_states(plan: Plan) -> Iterator[Diagnostic]:
 
 
 def _check_indexes(kind: OperatorKind, state: tuple[StateEntry, ...], path: str) -> Iterator[Diagnostic]:
-    op, names = kind.op, kind.state.names if kind.state is not None else ()
-    wanted = ", ".join(f"{index} '{name}'" for index, name in enumerate(names))
+    op, state_names = kind.op, kind.state.names if kind.state is not None else ()
+    wanted = ", ".join(f"{index} '{name}'" for index, name in enumerate(state_names))
     expected = f"{'an' if op == 'aggregate' else 'a'} {op} has the states {wanted}"
     indexes = [entry.index for entry in state]
     for position, entry in enumerate(state):
@@ -48,17 +48,17 @@ def _check_indexes(kind: OperatorKind, state: tuple[StateEntry, ...], path: str)
         if entry.index in indexes[:position]:
             message = f"state index {entry.index} is given twice"
             yield Diagnostic(message=message, path=f"{here}.index", hint=expected)
-        elif entry.index >= len(names):
+        elif entry.index >= len(state_names):
             message = f"there is no state index {entry.index}"
             yield Diagnostic(message=message, path=f"{here}.index", hint=expected)
-        elif entry.name != names[entry.index]:
-            message = f"the state with index {entry.index} is called '{names[entry.index]}', found '{entry.name}'"
+        elif entry.name != state_names[entry.index]:
+            message = f"the state with index {entry.index} is called '{state_names[entry.index]}', found '{entry.name}'"
             yield Diagnostic(message=message, path=f"{here}.name", hint=expected)
-    for index, name in enumerate(names):
+    for index, name in enumerate(state_names):
         if index not in indexes:
             message = f"the entry with state index {index}, '{name}', is missing"
             yield Diagnostic(message=message, path=path, hint=expected)
-    if sorted(indexes) == list(range(len(names))) != indexes:
+    if sorted(indexes) == list(range(len(state_names))) != indexes:
         yield Diagnostic(message="the entries must stand in the order of their indexes", path=path, hint=expected)
 
 

@@ -1,12 +1,12 @@
-"""Groups the sinks of a streaming plan into queries: which sinks Spark runs as one query.
+"""Groups the sinks of a streaming plan into queries: Spark runs the sinks of one group as one query.
 
-Two sinks belong to one query if they share a stateful operator, a lookup or a function call, or if only calcs separate
-them from a common operator. Such a query computes each operator once per micro-batch, keeps its state once, and writes
-one sink after the other.
+Two sinks belong to one query if they share a stateful operator, a lookup or a function call. They also do if only calcs
+separate them from a common operator. Such a query computes each operator once per micro-batch, keeps its state once,
+and writes one sink after the other.
 
-Spark computes a query up to its *tops*, the operators that only calcs separate from sinks. A calc that uses the current
-time, which only a query knows, is a top itself. Sinks that share only tables stay in separate queries: reading a table
-twice costs less than waiting for each other. Pure: takes a plan, returns names.
+Spark computes a query up to the operators that only calcs separate from its sinks; this module calls them *tops*. A
+calc that uses the current time, which only a query knows, is a top itself. Sinks that share only tables stay in
+separate queries: reading a table twice costs less than waiting for each other. Pure: takes a plan, returns names.
 
 >>> from hintplan.plans.operators import Scan, Sink
 >>> from hintplan.plans.declarations.tables import Table
@@ -110,9 +110,9 @@ def _connected(reached: Mapping[str, frozenset[str]]) -> list[list[str]]:
     reader: dict[str, str] = {}
     for sink, below in reached.items():
         for operator in below:
-            known, own = first_of(reader.setdefault(operator, sink)), first_of(sink)
-            if known != own:
-                first, later = sorted((known, own), key=place.__getitem__)
+            earlier, own = first_of(reader.setdefault(operator, sink)), first_of(sink)
+            if earlier != own:
+                first, later = sorted((earlier, own), key=place.__getitem__)
                 leads_to[later] = first
     groups: dict[str, list[str]] = {}
     for sink in reached:
@@ -154,7 +154,7 @@ def path_to(operators: Mapping[str, Operator], sink: Operator) -> tuple[Operator
 
 
 def tops(plan: Plan, query: Query) -> tuple[str, ...]:
-    """Return the operators at which the rows of ``query`` leave Spark's computation: its only sink, or its tops."""
+    """Return the operators up to which Spark computes ``query``: its only sink, or the tops of its several sinks."""
     if not query.is_shared:
         return query.sinks
     return tuple(dict.fromkeys(path_to(plan.by_id, plan.operator(sink))[0].id for sink in query.sinks))

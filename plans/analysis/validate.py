@@ -39,7 +39,7 @@ from hintplan.plans.text.names import did_you_mean
 def validate(plan: Plan) -> tuple[Diagnostic, ...]:
     """Return the problems of ``plan``, the first hundred of each kind; empty if it is valid.
 
-    ``path`` is the place of a problem in the plan; the caller knows file and line.
+    The ``path`` of a problem is its path in the plan; the caller knows file and line.
     """
     problems = [*islice(_check_config(plan), ENOUGH)]
     for name, table in plan.tables.items():

@@ -1,13 +1,13 @@
 """Decides which state, sources and sinks of a checkpoint a plan continues; no other module decides this.
 
 A state carries over if the plan would have computed the same state from the same rows. To decide this, each state has a
-*lineage*: a digest of its operator and of everything below the operator, without ids, aliases, TTLs and other settings.
-``hintplan run`` refuses, ``hintplan check`` reports and ``hintplan diff`` predicts by the verdicts of :func:`carried`.
-Each state has a folder of its own, which the record names. A state that starts empty gets a new folder.
+*lineage*: a digest of its operator and everything below it, without ids, aliases, TTLs and other settings. ``hintplan
+run`` refuses, ``hintplan check`` reports and ``hintplan diff`` predicts by the verdicts of :func:`carried`. Each state
+has a folder of its own, which the record names. A state that starts empty gets a new folder.
 
-Spark numbers the sources of a query, and finds its position in each source by this number. When the sources change, the
-query continues in logs of a new generation, in which the remaining sources have their new numbers. Knows no files and
-no Spark.
+Spark numbers the sources of a query, and finds its position in each source by this number. After a change of sources,
+the query continues in logs of a new generation, in which the remaining sources have new numbers. Knows no files and no
+Spark.
 
 >>> record = QueryRecord(id="sink_r", sinks=("sink_r",), sources=(), states=())
 >>> carried((), (record,))[0].outcome, carried((record,), ())[0].outcome
@@ -112,8 +112,8 @@ def continued(
         left = parked if record.parked else heirs
         kept = [(left.pop(sink), name) for sink, name in zip(record.sinks, record.called, strict=True) if sink in left]
         if kept:
-            sinks, names = (tuple(column) for column in zip(*kept, strict=True))
-            continuing.append(Query(id=record.id, sinks=sinks, names=() if names == sinks else names))
+            sinks, sink_names = (tuple(column) for column in zip(*kept, strict=True))
+            continuing.append(Query(id=record.id, sinks=sinks, names=() if sink_names == sinks else sink_names))
     grouped = {sink for query in continuing for sink in query.sinks}
     new = [name for name in ids if name not in grouped]
     taken = [record.id for record in recorded]
@@ -325,7 +325,7 @@ def _refusal(old: QueryRecord, new: QueryRecord, sources: ContinuedSources, *, r
 
 
 def _read_places(query: QueryRecord) -> Counter[str]:
-    """Return the number of places in which the query reads each table."""
+    """Return how often the query reads each table."""
     places: Counter[str] = Counter()
     for source in query.sources:
         places[source.table] += source.places

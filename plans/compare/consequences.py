@@ -76,10 +76,10 @@ def with_consequences(changes: Sequence[Change], before: Plan, after: Plan, rena
 
     def changed(change: Change) -> Change:
         if change.subject == "operator":
-            effects = replace(change, effect=effect([change.name]))
-            if change.kind == "-/+" and effects.keeps_state:
-                return replace(effects, kind="~")
-            return effects
+            judged = replace(change, effect=effect([change.name]))
+            if change.kind == "-/+" and judged.keeps_state:
+                return replace(judged, kind="~")
+            return judged
         if change.subject == "function":
             called = [
                 operator.id

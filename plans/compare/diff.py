@@ -1,8 +1,8 @@
-"""Compares two plans by meaning: which settings and facts differ, who set them, and what becomes of state.
+"""Compares two plans by meaning: settings and facts that differ, the layers that set them, and the effect on state.
 
-Layout, key order, the order of independent operators and the spelling of durations are not differences.
-:mod:`hintplan.plans.settings.effects` decides the effect of a change on a running job. Other modules own the wording
-and layout of reports.
+Layout, key order, the order of independent operators and the spelling of durations are not differences. The effect of a
+change on a running job is decided in :mod:`hintplan.plans.settings.effects`. Other modules own the wording and layout
+of reports.
 
 >>> [(change.path, change.before, change.after) for change in diff(Plan(name="a"), Plan(name="b"))]
 [('name', 'a', 'b')]
@@ -127,8 +127,8 @@ def _tables(before: Plan, after: Plan) -> Iterator[Change]:
         path = f"tables.{name}"
         change = Change(kind="~", subject="table", name=name, path=path, effect=INCOMPATIBLE)
         if old is None or new is None:
-            there = old or new
-            note = f"table, {there.options.get('connector', '') if there else ''}"
+            declared = old or new
+            note = f"table, {declared.options.get('connector', '') if declared else ''}"
             yield replace(change, kind="-" if new is None else "+", note=note)
             continue
         yield from _of_facts(change, table_facts(old), table_facts(new))
@@ -153,8 +153,8 @@ def _functions(before: Plan, after: Plan) -> Iterator[Change]:
     for name, old, new in _differing(before.functions, after.functions):
         change = Change(kind="~", subject="function", name=name, path=f"functions.{name}", effect=FUNCTION)
         if old is None or new is None:
-            there = old or new
-            note = f"function, {there.class_name}" if there else ""
+            declared = old or new
+            note = f"function, {declared.class_name}" if declared else ""
             yield replace(change, kind="-" if new is None else "+", note=note)
         else:
             yield from _of_facts(change, function_document(old), function_document(new))
@@ -261,20 +261,20 @@ def _settings(old: Operator, new: Operator, before: Plan, after: Plan) -> Iterat
 
 
 def _changed_setting(a: PlanSetting | None, b: PlanSetting | None, old: Operator, new: Operator) -> Change:
-    there = b or a
-    assert there is not None
-    short = f"{new.id}.{there.name}.ttl" if there.group == "state" else f"{new.id}.{there.group}.{there.name}"
-    setting = b.path if b is not None else f"{new.id}.{there.group}.{there.name}"
-    effect = there.effect
-    if a is not None and b is not None and there.group == "state" and _is_shorter(str(b.value), str(a.value)):
+    present = b or a
+    assert present is not None
+    short = f"{new.id}.{present.name}.ttl" if present.group == "state" else f"{new.id}.{present.group}.{present.name}"
+    setting = b.path if b is not None else f"{new.id}.{present.group}.{present.name}"
+    effect = present.effect
+    if a is not None and b is not None and present.group == "state" and _is_shorter(str(b.value), str(a.value)):
         effect = SHORTER_TTL
-    if (there.group, there.name) in _PARKING_SETTINGS and parks_rows(old) != parks_rows(new):
+    if (present.group, present.name) in _PARKING_SETTINGS and parks_rows(old) != parks_rows(new):
         effect = PARKS if parks_rows(new) else PARKS_NO_MORE
     change = _setting(
         short, setting, None if a is None else shown(a.value), None if b is None else shown(b.value), effect
     )
     follows = None
-    if there.group == "state" and a is not None and b is not None and {a.set_by, b.set_by} <= {"config", "default"}:
+    if present.group == "state" and a is not None and b is not None and {a.set_by, b.set_by} <= {"config", "default"}:
         follows = f"config.{STATE_TTL}"
     layers = {layer: shown(value) for layer, value in b.layers.items()} if b is not None else {}
     note = _who(b) if b is not None else ""

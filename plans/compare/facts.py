@@ -93,7 +93,7 @@ def _name(item: Any) -> str | None:
 
 
 def _other(old: Any, new: Any) -> str:
-    """Describe a column or call that is computed otherwise: ``total: SUM(price) → SUM(net)``.
+    """Describe a column or call with another definition: ``total: SUM(price) → SUM(net)``.
 
     The description includes the types if both are known and differ.
     """

@@ -96,8 +96,8 @@ def _without_output(operator: Operator, facts: Mapping[str, Any]) -> dict[str, A
 
 def _reads(plan: Plan, operator: Operator) -> list[object]:
     """Return the columns that an operator reads of a table, with their types, or the functions that make its state."""
-    if state_of(operator) and (names := functions_of(operator)):
-        return [_function_facts(plan.functions[name]) if name in plan.functions else name for name in names]
+    if state_of(operator) and (function_names := functions_of(operator)):
+        return [_function_facts(plan.functions[name]) if name in plan.functions else name for name in function_names]
     for reader, name in tables_used((operator,), "reads", "looks up"):
         table = plan.tables.get(name)
         if table is None:

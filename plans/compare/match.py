@@ -1,8 +1,8 @@
-"""Matches the operators of two plans: by id, or by what the operators do where ids differ.
+"""Matches the operators of two plans: by id, or by their facts if ids differ.
 
-Ids come from names in the query, so another alias gives an operator another id. A removed operator matches an added one
-if their facts apart from ids are equal. Facts are compared first with everything below the operators, then without. A
-match must be unique.
+Ids derive from names in the query, so another alias gives an operator another id. A removed operator matches an added
+one if their facts apart from ids are equal. Facts are compared first with everything below the operators, then without.
+A match must be unique.
 
 >>> from hintplan.plans.operators import Scan
 >>> a, b = (Plan(name="p", operators=(Scan(id=i, table="t", columns=("x",)),)) for i in ("scan_a", "scan_b"))
@@ -36,7 +36,7 @@ class Match:
 
 
 def match(before: Plan, after: Plan) -> Match:
-    """Return the operators of ``before`` that were removed, those added in ``after``, and the renamed ones."""
+    """Match the operators of both plans: return the removed ones, the added ones, and the renamed ones."""
     reassigned = _others(before, after)
     old, new = {o.id for o in before.operators} - reassigned, {o.id for o in after.operators} - reassigned
     gone = [operator for operator in before.operators if operator.id not in new]
@@ -66,7 +66,8 @@ def _others(before: Plan, after: Plan) -> set[str]:
 def only_renamed(before: Plan, after: Plan) -> dict[str, str]:
     """Map the old to the new id of each operator that ``after`` has under another id beyond doubt.
 
-    Such an operator does the same, no other operator does, and its rows still come from all tables of before.
+    Such an operator has the same facts as before, and no other operator has them. Its rows still derive from all tables
+    from which they derived before.
     """
     renamed = match(before, after).renamed
     if not renamed:
@@ -82,7 +83,7 @@ def _tables(plan: Plan) -> dict[str, str]:
 
 
 def _origins(plan: Plan, places: Mapping[str, int]) -> dict[str, int]:
-    """Return the tables that the rows of each operator come from, as the bits of a number."""
+    """Return the source tables of each operator's rows, as the bits of a number."""
     tables = _tables(plan)
     origins: dict[str, int] = {}
     for operator in plan.operators:

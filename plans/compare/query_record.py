@@ -48,7 +48,7 @@ class StateRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryRecord:
-    """The checkpoint's record of a query: its sinks, and its sources and states from the top down.
+    """The checkpoint's record of a query: its sinks, and its sources and states from the sink end down.
 
     ``order`` lists the sources as Spark numbers them; it is empty if unknown, as on Spark Connect. A new ``generation``
     of Spark's logs begins when the order changes.
@@ -142,7 +142,7 @@ def _gives_rows(operator: Operator) -> bool:
 def operators_of(operators: Mapping[str, Operator], query: Query, *, top: str | None = None) -> list[str]:
     """Return the ``operators`` that Spark computes for a query, each before its inputs, as Spark numbers them.
 
-    The order starts at the top of the query, or at ``top`` if given.
+    The order starts at the topmost operators of the query, or at ``top`` if given.
     """
     return _order(operators, _tops(operators, query) if top is None else [top])
 
@@ -178,7 +178,7 @@ def _order(operators: Mapping[str, Operator], tops: Sequence[str]) -> list[str]:
 
 
 def _instances(operators: Mapping[str, Operator], places: Mapping[str, int], query: Query) -> Counter[str]:
-    """Return how often Spark computes each operator of the query: once for each path from it to the top.
+    """Return how often Spark computes each operator of the query: once for each path to one of the topmost operators.
 
     ``places`` has the position of each operator in the plan, where inputs precede their readers.
     """

@@ -1,8 +1,8 @@
 """Formats a list of changes as aligned text with one of three levels of detail.
 
-Each change is a line: a symbol as in Terraform (``+`` added, ``-`` removed, ``~`` changed, ``-/+`` replaced), the path,
-the old and new value, the layer that set it, and the effect on state. If many settings follow one change of config,
-they share a line, except in full detail.
+Each change is a line with a symbol as in Terraform: ``+`` added, ``-`` removed, ``~`` changed, ``-/+`` replaced. The
+path follows, then the old and new value, the layer that set it, and the effect on state. If many settings follow one
+change of config, they share a line, except in full detail.
 
 >>> report_text(())
 'no differences'
@@ -183,7 +183,9 @@ def _rows(changes: Sequence[Change], detail: Detail) -> Iterator[tuple[Change, t
         if detail == "full":
             below.insert(0, f"{change.effect.level}: {change.effect.because}")
             if change.layers:
-                below.insert(1, "layers: " + " · ".join(f"{layer} {said}" for layer, said in change.layers.items()))
+                below.insert(
+                    1, "layers: " + " · ".join(f"{layer} {layer_value}" for layer, layer_value in change.layers.items())
+                )
         yield change, (path, values(change), change.note, change.effect.text), below
 
 

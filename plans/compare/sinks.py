@@ -1,4 +1,4 @@
-"""Matches the sinks of a plan with the sinks of the plan that ran before, by what they write.
+"""Matches the sinks of a plan with the sinks of the plan that ran before, by their rows and tables.
 
 Ids of sinks are names of tables with numbers. An ``INSERT`` that is added before others into the same table therefore
 takes the id of the first of them. Pure.

@@ -1,8 +1,7 @@
 """Matches the sources of a query with the sources of another plan, by the table that is read and by lineage.
 
-A source is a place where a query reads: a scan, rows of the plan, or the timer that wakes parked rows. Spark's logs
-have the position in each source by its number. A record has these numbers, so a plan with other sources can continue
-the sources that remain.
+A source is a scan, rows of the plan, or the timer that wakes parked rows. Spark's logs have the position in each source
+by its number. A record has these numbers, so a plan with other sources can continue the sources that remain.
 
 >>> orders = SourceRecord(operator="scan_orders", table="orders (filesystem)", lineage="5c2f")
 >>> renamed = SourceRecord(operator="scan_o", table="orders (filesystem)", lineage="5c2f")
@@ -26,7 +25,7 @@ A source that several operators read appears once for each of them.
 class SourceRecord:
     """The source that a query reads at ``operator``: a ``table`` with its connector.
 
-    Spark reads it in ``places`` places of its computation. ``lineage`` is a digest of the rows that the operator reads.
+    Spark's computation reads the source ``places`` times. ``lineage`` is a digest of the rows that the operator reads.
     """
 
     operator: str
@@ -48,7 +47,7 @@ class ContinuedSources:
 
 
 def continued_sources(old: Sequence[SourceRecord], new: Sequence[SourceRecord]) -> ContinuedSources:
-    """Return which of the ``new`` sources continues the position of which ``old`` one.
+    """Match each of the ``new`` sources with the ``old`` source whose position it continues.
 
     A source of the same lineage matches first, then a source of the same table; among several, the operator's own.
     """

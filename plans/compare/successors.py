@@ -44,7 +44,7 @@ _WEIGHTS: Mapping[str, float] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Successor:
-    """An operator that may have replaced another; ``why`` lists what the two share and what differs."""
+    """An operator that may have replaced another; ``why`` lists the facts that agree and the facts that differ."""
 
     id: str
     why: str

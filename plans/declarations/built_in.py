@@ -42,7 +42,7 @@ DRAWN: Final = frozenset(name for name in FUNCTIONS_BUILT_IN if not name.endswit
 
 
 def numbered(name: str, number: int) -> str:
-    """Return the name of the function ``name`` for one of several equal calls in different places of a query.
+    """Return the name of the function ``name`` for one of several equal calls in a query.
 
     >>> numbered("UUID", 1), numbered("UUID", 2)
     ('UUID', 'UUID_2')

@@ -25,7 +25,7 @@ BUILT_IN = ("COUNT", "SUM", "AVG", "MIN", "MAX", *VARIANCES, "COLLECT", *ORDERED
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SortKey:
-    """One column to sort by; ``nulls`` places NULLs first or last in either direction."""
+    """One column to sort by; ``nulls`` is first or last in either direction."""
 
     column: Annotated[Name, "A column of the input."]
     direction: Annotated[Literal["asc", "desc"], "Whether small values come first or last."]

@@ -1,7 +1,7 @@
 """Paths into JSON documents in the notation of SQL: a mode, then members and positions from the root.
 
 Flink passes a path to JsonPath, which also has wildcards, filters, slices and functions. A path here refers to at most
-one place of a document. Without a mode a path is strict, as in Flink.
+one value of a document. Without a mode a path is strict, as in Flink.
 
 >>> parse_json_path("lax $.a.b[0]['c d']")
 JsonPath(strict=False, steps=('a', 'b', 0, 'c d'))

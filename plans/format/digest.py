@@ -1,9 +1,13 @@
 """Digests over the facts of a plan, so that no manual edit changes a fact unnoticed.
 
-Facts are the meaning of the query: operators, edges, keys, expressions, schemas. Settings can be edited freely:
-``config``, ``name``, ``source``, ``reasons``, the ``ttl`` and ``origin`` of state entries, the ``async``, ``retry``,
-``cache``, ``phases`` and ``cached`` of operators, and table options other than ``connector``. A digest protects against
-mistakes and unnoticed changes, not against an attacker, who can recompute it.
+Facts are the meaning of the query: operators, edges, keys, expressions, schemas. These settings can be edited freely:
+
+- ``config``, ``name``, ``source``, ``reasons``
+- the ``ttl`` and ``origin`` of state entries
+- the ``async``, ``retry``, ``cache``, ``phases`` and ``cached`` of operators
+- table options other than ``connector``
+
+A digest protects against mistakes and unnoticed changes, not against an attacker, who can recompute it.
 
 >>> table_facts(Table(columns=(), options={"connector": "print", "print-identifier": "x"}))
 {'columns': [], 'options': {'connector': 'print'}}

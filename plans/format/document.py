@@ -133,7 +133,7 @@ def _config_value(key: str, value: str) -> str:
     try:
         return normalise(key, value)
     except ValueError:
-        return value  # unknown or invalid: validation reports the place and a remedy
+        return value  # unknown or invalid: validation reports the path and a remedy
 
 
 def _state_entry(entry: StateEntry) -> Json:

@@ -123,8 +123,8 @@ def plain(kind: Any) -> Any:
     while get_origin(kind) is Annotated:
         kind = get_args(kind)[0]
     if get_origin(kind) in (UnionType, Union):
-        first, *others = (plain(member) for member in get_args(kind) if member is not NoneType)
-        return Union[(first, *others)]  # a union of one type is that type
+        first, *more = (plain(member) for member in get_args(kind) if member is not NoneType)
+        return Union[(first, *more)]  # a union of one type is that type
     return kind
 
 

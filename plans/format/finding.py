@@ -1,4 +1,4 @@
-"""A problem at one place of a plan document, and the description of JSON values in messages."""
+"""A problem of a value in a plan document, and the description of JSON values in messages."""
 
 from __future__ import annotations
 

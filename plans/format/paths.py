@@ -37,18 +37,18 @@ def show(path: Path, document: Any) -> str:
 def find(text: str, document: Any) -> Path:
     """Return the path that ``text`` denotes, or the longest part of it that the document has."""
     path: Path = ()
-    value, rest = document, "." + text
-    while rest:
+    value, remaining = document, "." + text
+    while remaining:
         # Look up the few possible names in the path, because a document may have any number of keys.
         if not isinstance(value, dict | list):
             break
-        prefixes = (rest[: match.start()] for match in reversed(list(_END.finditer(rest))))
+        prefixes = (remaining[: match.start()] for match in reversed(list(_END.finditer(remaining))))
         places = {name: i for i, name in reversed(list(enumerate(_names(value))))} if isinstance(value, list) else {}
         step = next(((p, part) for p in prefixes if (part := _part(p, value, places)) is not None), None)
         if step is None:
             break
         prefix, part = step
-        path, value, rest = (*path, part), cast(Any, value)[part], rest[len(prefix) :]
+        path, value, remaining = (*path, part), cast(Any, value)[part], remaining[len(prefix) :]
     return path
 
 

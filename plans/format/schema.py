@@ -1,9 +1,8 @@
 """Checks a plan document against ``plan.schema.json``, which is JSON Schema 2020-12 for editors and other tools.
 
-jsonschema-rs decides what is valid, and which keywords an invalid value violates;
-:mod:`hintplan.plans.format.schema_findings` words the messages. This module descends only into invalid values, in the
-order of the document, so that a reader sees the first problems first. A hostile file with a million problems costs no
-more than a file with a hundred.
+jsonschema-rs decides which keywords an invalid value violates. :mod:`hintplan.plans.format.schema_findings` words the
+messages. This module descends only into invalid values, in the order of the document, so that a reader sees the first
+problems first. A hostile file with a million problems costs no more than a file with a hundred.
 
 >>> [finding.message for finding in check({"format": "1.0"})][:2]
 ["missing key 'name'", "missing key 'mode'"]
@@ -26,7 +25,7 @@ from hintplan.plans.format.schema_formats import FORMATS
 from hintplan.plans.text.jsontext import Path
 
 ENOUGH = 101
-"""The maximum number of findings: nobody reads more, and a hostile file would only cost time."""
+"""The maximum number of findings: more would not help a reader, and a hostile file would only cost time."""
 
 # Keywords about the children of a value, and keywords that refer elsewhere.
 _OF_CHILDREN = {"properties", "additionalProperties", "items"}

@@ -1,8 +1,8 @@
 """Takes a plan apart into its facts and settings, each under a key, and puts it together again without loss.
 
-A setting consists of the values of its layers, and an edit on top if there is one. A setting without origin (name,
-config, options of tables) has one layer, ``compiled``. It holds the value if the plan still has it, or else the
-compiler's digest. Merging and rebasing change these parts; the checks of a plan run after it is whole again.
+A setting consists of the values of its layers, and of an edit if there is one. A setting without origin (name, config,
+options of tables) has one layer, ``compiled``. It holds the value if the plan still has it, or else the compiler's
+digest. Merging and rebasing change these parts; the checks of a plan run after it is whole again.
 
 >>> take_apart(Plan(name="p", config={"parallelism.default": "4"})).units["config", "parallelism.default"].edit
 '4'
@@ -49,7 +49,7 @@ NO_EDIT = _Marker("NO_EDIT")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Digest:
-    """A value of which only the digest is known."""
+    """The digest of an unknown value."""
 
     text: str
 

@@ -67,7 +67,7 @@ def merge(base: Plan | None, ours: Plan, theirs: Plan) -> Merged:
 
 
 def _same(a: Plan, b: Plan | None) -> bool:
-    """Whether both are written alike; the order of options is no difference to a plan, but it is to its text."""
+    """Return True if both plans have the same text, which includes the order of options."""
     return b is not None and a == b and all([*a.tables[t].options] == [*b.tables[t].options] for t in a.tables)
 
 
@@ -116,7 +116,7 @@ def _in_dependency_order(order: tuple[str, ...], units: Mapping[Key, Any]) -> tu
 
 
 def _lost(units: Mapping[Key, Any], plan: Plan) -> Iterator[Diagnostic]:
-    """Yield edits that the settings of the other side leave no place for, such as the size of a removed cache."""
+    """Yield edits that have no effect with the settings of the other side, such as the size of a removed cache."""
     settings = settings_in(take_apart(plan).units)
     for key, setting in settings_in(units).items():
         if setting.edit is not NO_EDIT and setting.edit is not ABSENT:

@@ -17,9 +17,10 @@ from hintplan.plans.settings.setting import shown
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Carried:
-    """An edit and what became of it: ``before`` is what it was made over, ``after`` what it would be made over now.
+    """An edit after a merge or rebase.
 
-    ``note`` says more, such as where the path has changed to.
+    ``before`` is the value that the edit overrode, ``after`` the value that it overrides now. ``note`` has more
+    details, such as a changed path.
     """
 
     path: str

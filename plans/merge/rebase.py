@@ -246,7 +246,7 @@ def _carried(key: Key, setting: LayeredValue) -> Carried:
 
 
 def _find_lost(account: _Account, plan: Plan) -> None:
-    """Move edits that the new settings leave no place for to ``gone``, such as the size of a removed cache."""
+    """Move edits that have no effect with the new settings to ``gone``, such as the size of a removed cache."""
     values = {path_of(key): value_of(setting.value) for key, setting in settings_in(take_apart(plan).units).items()}
     for edits in (account.kept, account.underneath):
         for edit in [*edits]:
@@ -290,10 +290,10 @@ def _check_mapping(mapping: Mapping[str, str], old: Plan, new: Plan) -> None:
         for plan in (old, new)
     ]
     for before, after in mapping.items():
-        for name, names, which in ((before, kinds[0], "old"), (after, kinds[1], "new")):
+        for name, names, side in ((before, kinds[0], "old"), (after, kinds[1], "new")):
             if name not in names:
                 hint = did_you_mean(name, names, what="operators and tables")
-                raise PlanError(f"--map: the {which} plan has no operator or table '{name}'", hint=hint)
+                raise PlanError(f"--map: the {side} plan has no operator or table '{name}'", hint=hint)
         if kinds[0][before] != kinds[1][after]:
             message = f"--map: '{before}' and '{after}' are not of the same kind, so they have other settings"
             raise PlanError(message, hint="map an operator to one of its kind, or use --drop-orphans")

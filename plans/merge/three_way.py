@@ -1,6 +1,6 @@
 """Merges the parts of two plans with their common base: takes changes of one side, and equal changes of both.
 
-The layers and the edit of a setting are merged separately, so that an edit on one side remains an edit over the changed
+The layers and the edit of a setting are merged separately. An edit on one side thus remains an edit over the changed
 SQL of the other side. A part that both sides changed differently is a :class:`Conflict`. Knows nothing about the
 meaning of combined parts.
 
@@ -40,7 +40,7 @@ class Disagreement(Exception):
 
 
 def merged_units(base: Parts, ours: Parts, theirs: Parts) -> tuple[dict[Key, Any], tuple[Conflict, ...]]:
-    """Return the merged parts, with a Conflict in place of each part in conflict, and all conflicts."""
+    """Return the merged parts and all conflicts; a Conflict replaces each part that has one."""
     units: dict[Key, Any] = {}
     conflicts: list[Conflict] = []
     for key in dict.fromkeys((*ours.units, *theirs.units, *base.units)):

@@ -32,7 +32,9 @@ def check_graph(plan: Plan) -> Iterator[Diagnostic]:
         for number, name in enumerate(operator.inputs):
             here = f"{path}.inputs[{number}]"
             if name not in position:
-                candidates = [known for known in position if known != operator.id and known not in sinks]
+                candidates = [
+                    candidate for candidate in position if candidate != operator.id and candidate not in sinks
+                ]
                 hint = did_you_mean(name, candidates, what="operators")
                 yield Diagnostic(message=f"there is no operator '{name}'", path=here, hint=hint)
             elif name in sinks:
@@ -57,7 +59,9 @@ def _cyclic(plan: Plan) -> set[str]:
 
 
 def dependency_order(inputs: Mapping[str, Collection[str]]) -> tuple[str, ...]:
-    """Return the names, each after its inputs and otherwise in the given order, without names on or after a cycle.
+    """Return the names sorted topologically, and in the given order where inputs allow it.
+
+    Names on a cycle, or with inputs on a cycle, are left out.
 
     >>> dependency_order({"sink": ["join"], "join": ["a", "b"], "b": [], "a": [], "loop": ["loop"]})
     ('b', 'a', 'join', 'sink')

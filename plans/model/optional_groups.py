@@ -51,7 +51,10 @@ def config_layer(plan: Plan, operator: Operator, group: Group, shared: frozenset
 def resolved(
     plan: Plan, operator: Operator, group: Group, edits: Mapping[str, Value], shared: frozenset[str]
 ) -> Settings | None:
-    """Return the group with the plan's current config and with ``edits`` on top; None if no layer sets it."""
+    """Return the group with the plan's current config and with ``edits`` as the strongest layer.
+
+    Return None if no layer sets it.
+    """
     old = operator.settings.get(group.name)
     config = config_layer(plan, operator, group, shared)
     if old is None and not config and not edits:

@@ -2,7 +2,7 @@
 
 Facts (operators, edges, keys, expressions, schemas, functions) are the meaning of the query. Settings can be edited
 freely: state TTLs, waiting, retries and caching of lookups and calls, phases of aggregates, cached results, config, and
-connector options. :mod:`hintplan.plans.format.digest` separates facts from settings.
+connector options. Digests (:mod:`hintplan.plans.format.digest`) cover only the facts.
 
 Columns are referred to by name, never by position. Expressions are Spark SQL text over the columns of the operator's
 input; every run first checks them against an allow list. Operators are defined in :mod:`hintplan.plans.operators`.

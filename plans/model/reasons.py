@@ -24,10 +24,10 @@ def check_reasons(plan: Plan) -> Iterator[Diagnostic]:
     """Yield a problem for every reason whose setting the plan does not have."""
     if not plan.reasons:
         return
-    known = _known(plan)
+    layers_by_path = _known(plan)
     for path in plan.reasons:
-        if path not in known:
-            near = did_you_mean(path, [*known])
+        if path not in layers_by_path:
+            near = did_you_mean(path, [*layers_by_path])
             hint = near if near.startswith("did") else "write the path that 'hintplan set' takes, or remove the reason"
             yield Diagnostic(message=f"there is no setting '{path}'", path=f"reasons.{path}", hint=hint)
 
@@ -56,16 +56,16 @@ def without_idle_reasons(plan: Plan) -> Plan:
     """Return ``plan`` without the reasons of settings that are gone, or that are no longer edits."""
     if not plan.reasons:
         return plan
-    known = _known(plan)
-    kept = {path: text for path, text in plan.reasons.items() if known.get(path) in (EDIT, "plan")}
+    layers_by_path = _known(plan)
+    kept = {path: text for path, text in plan.reasons.items() if layers_by_path.get(path) in (EDIT, "plan")}
     return plan if kept == plan.reasons else replace(plan, reasons=kept)
 
 
 def _known(plan: Plan) -> dict[str, str]:
     """Return the paths that can have a reason, each with the layer of its current value."""
-    known = {setting.path: setting.set_by for setting in plan_settings(plan)}
+    layers_by_path = {setting.path: setting.set_by for setting in plan_settings(plan)}
     for operator in plan.operators:
         if kind_of(operator).group("retry") is not None:
             # An edit can add or remove retries as a whole.
-            known[f"{operator.id}.retry"] = EDIT
-    return known
+            layers_by_path[f"{operator.id}.retry"] = EDIT
+    return layers_by_path

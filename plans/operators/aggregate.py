@@ -63,8 +63,11 @@ def _check(aggregate: Aggregate, inputs: Sequence[Columns], plan: Declared, path
 def _check_users_call(call: AggregateCall, types: Mapping[str, str], plan: Declared, path: str) -> Iterator[Diagnostic]:
     function = plan.functions.get(call.function)
     if function is None or function.kind != "aggregate":
-        known = (*BUILT_IN, *(name for name, declared in plan.functions.items() if declared.kind == "aggregate"))
-        hint = did_you_mean(call.function, known, what="aggregate functions")
+        callable_names = (
+            *BUILT_IN,
+            *(name for name, declared in plan.functions.items() if declared.kind == "aggregate"),
+        )
+        hint = did_you_mean(call.function, callable_names, what="aggregate functions")
         message = f"there is no aggregate function '{call.function}'"
         yield Diagnostic(message=message, path=f"{path}.function", hint=hint)
         return
@@ -79,8 +82,8 @@ def _check_users_call(call: AggregateCall, types: Mapping[str, str], plan: Decla
         return
     if call.distinct and not wanted:
         yield Diagnostic(message="DISTINCT needs an argument", path=f"{path}.distinct")
-    for index, (column, must) in enumerate(zip(call.arguments, wanted, strict=True)):
-        yield from check_argument(call.function, column, must, types, f"{path}.arguments[{index}]")
+    for index, (column, declared_type) in enumerate(zip(call.arguments, wanted, strict=True)):
+        yield from check_argument(call.function, column, declared_type, types, f"{path}.arguments[{index}]")
     yield from _check_filter(call, types, path)
     for returned in function.output[:1]:
         if not same_type(call.type, returned.type):
@@ -103,8 +106,8 @@ def _check_call(call: AggregateCall, types: Mapping[str, str], path: str) -> Ite
         message = f"{call.function} has one argument, which stands in 'argument'"
         yield Diagnostic(message=message, path=f"{path}.arguments")
     yield from _check_filter(call, types, path)
-    names = [call.argument] if call.argument is not None else []
-    unknown = list(check_known(names, types, path, "column of the input"))
+    columns = [call.argument] if call.argument is not None else []
+    unknown = list(check_known(columns, types, path, "column of the input"))
     yield from unknown
     if call.argument is None and (call.function != "COUNT" or call.distinct):
         yield Diagnostic(message=f"{call.function} needs an argument", path=path)

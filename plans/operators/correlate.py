@@ -88,10 +88,10 @@ def _check(call: Correlate, inputs: Sequence[Columns], plan: Declared, path: str
         message = f"'{call.function}' takes {len(wanted)} arguments ({', '.join(wanted)}), found {len(call.arguments)}"
         yield Diagnostic(message=message, path=f"{path}.arguments")
         return
-    for index, (argument, must) in enumerate(zip(call.arguments, wanted, strict=True)):
+    for index, (argument, declared_type) in enumerate(zip(call.arguments, wanted, strict=True)):
         if argument.column is not None:
             here = f"{path}.arguments[{index}]"
-            yield from check_argument(call.function, argument.column, must, types_of(left), here)
+            yield from check_argument(call.function, argument.column, declared_type, types_of(left), here)
     yield from check_output(call.output, left, function.output, f"function '{call.function}'", path)
 
 

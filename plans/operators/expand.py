@@ -68,7 +68,7 @@ def _check(expand: Expand, inputs: Sequence[Columns], plan: Declared, path: str)
 
 
 def _describe(expand: Expand, plan: Declared) -> str:
-    sets = (f"({', '.join(each)})" for each in expand.sets)
+    sets = (f"({', '.join(grouping_set)})" for grouping_set in expand.sets)
     return f"GROUPING SETS {', '.join(sets)}"
 
 

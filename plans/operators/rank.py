@@ -121,14 +121,14 @@ def _changes_for(rank: Rank, lasts: Sequence[float], inputs: Sequence[RowKinds])
 
 def _describe(rank: Rank, plan: Declared) -> str:
     start, end = rank.rank_start, rank.rank_end
-    which = f"FIRST {end}" if start == 1 else f"ROW {end}" if start == end else f"ROWS {start} TO {end}"
-    of = f" OF EACH {', '.join(rank.key)}" if rank.key else ""
+    rows = f"FIRST {end}" if start == 1 else f"ROW {end}" if start == end else f"ROWS {start} TO {end}"
+    per_key = f" OF EACH {', '.join(rank.key)}" if rank.key else ""
     keys = [describe_order(rank.order)] if rank.order else []
     if rank.arrival == "last":
         keys.append("ARRIVAL DESC")
     order = f" BY {', '.join(keys) or 'ARRIVAL'}"
     number = "" if rank.number is None else f" AS {rank.number}"
-    return f"{which}{of}{order}{number}"
+    return f"{rows}{per_key}{order}{number}"
 
 
 RANK = OperatorKind(

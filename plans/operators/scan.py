@@ -109,14 +109,14 @@ def _check_place(
             if not any(where == "filter" and text for where, text in reader.kind.expressions(reader.operator)):
                 message = f"'{scan.id}' is asked for some rows only, and '{reader.operator.id}' does not filter them"
                 yield Diagnostic(message=message, path=f"{path}.filter", hint="compile the SQL again")
-    others = [reader for reader in readers if not reader.kind.takes_upserts]
+    other_readers = [reader for reader in readers if not reader.kind.takes_upserts]
     if is_upsert_source(plan.tables[scan.table]):
         message = f"'{scan.id}' reads upserts, which only a changelog-normalize makes a changelog of"
-    elif len(others) < len(readers):
+    elif len(other_readers) < len(readers):
         message = f"'{scan.id}' is read by a changelog-normalize, so nothing else can read it"
     else:
         return
-    for reader in others:
+    for reader in other_readers:
         yield Diagnostic(message=message, path=f"operators.{reader.operator.id}.inputs", hint="compile the SQL again")
 
 

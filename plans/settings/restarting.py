@@ -110,4 +110,4 @@ def restarting(config: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
     strategy = config.get(TYPE, "none")
     start = f"restart-strategy.{strategy}."
     own = (setting for setting in RESTARTING if setting.name.startswith(start))
-    return strategy, {known.name.removeprefix(start): config.get(known.name, str(known.default)) for known in own}
+    return strategy, {key.name.removeprefix(start): config.get(key.name, str(key.default)) for key in own}

@@ -68,7 +68,7 @@ def _check_settings(operator: Lookup, plan: Declared, *, insert_only: bool) -> I
 
 
 def _check_origins(operator: Lookup, plan: Declared, *, insert_only: bool) -> Iterator[Diagnostic]:
-    """Yield the layers in an origin that differ from what config and table request now, once per group."""
+    """Yield a problem for each group whose origin differs from the current config and table."""
     path = f"operators.{operator.id}"
     try:
         expected = resolved(operator, plan, insert_only=insert_only).groups

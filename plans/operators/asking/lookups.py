@@ -13,7 +13,7 @@ from hintplan.plans.settings.lookup import GROUPS, LOOKUP_GROUPS
 
 
 def _alike(lookup: Lookup) -> Alike:
-    # Constants may come from the condition of one reader, and do not change which rows a lookup of columns finds.
+    # A constant may be the condition of only one reader, so lookups with equal columns count as the same requests.
     columns = tuple(key for key in lookup.keys if key.left is not None)
     return Alike(target=lookup.table, key=columns or tuple(lookup.keys))
 
