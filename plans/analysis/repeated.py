@@ -51,7 +51,7 @@ class Repeated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneSided:
-    """A setting at ``path`` whose value differs in the operator ``other`` with the same requests; None means unset."""
+    """A setting at ``path`` that differs from the operator ``other`` with the same requests; None if missing."""
 
     path: str
     value: Value | None

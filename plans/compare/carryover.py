@@ -1,9 +1,9 @@
 """Decides which state, sources and sinks of a checkpoint a plan continues; no other module decides this.
 
 A state carries over if the plan would have computed the same state from the same rows. To decide this, each state has a
-*lineage*: a digest of its operator and everything below it, without ids, aliases, TTLs and other settings. ``hintplan
-run`` refuses, ``hintplan check`` reports and ``hintplan diff`` predicts by the verdicts of :func:`carried`. Each state
-has a folder of its own, which the record names. A state that starts empty gets a new folder.
+*lineage*: a digest of its operator and everything below it, without ids, aliases, TTLs and other settings.
+``hintplan run`` refuses, ``hintplan check`` reports and ``hintplan diff`` predicts by the verdicts of :func:`carried`.
+Each state has a folder of its own, which the record names. A state that starts empty gets a new folder.
 
 Spark numbers the sources of a query, and finds its position in each source by this number. After a change of sources,
 the query continues in logs of a new generation, in which the remaining sources have new numbers. Knows no files and no

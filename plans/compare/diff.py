@@ -191,7 +191,7 @@ def _appeared(kind: Literal["+", "-"], operator: Operator, plan: Plan) -> Change
 
 
 def _of_operator(operator: Operator) -> Change:
-    """Return a change of facts, with the effect that only a plan of the same operators continues a checkpoint."""
+    """Return a change of facts with the worst possible effect, which :func:`with_consequences` refines."""
     # An operator with state whose facts change starts with empty state.
     return Change(
         kind="-/+" if state_of(operator) else "~",

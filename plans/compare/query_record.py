@@ -28,8 +28,8 @@ class StateRecord:
     ``place`` is the folder of the state, empty while the checkpoint has none. ``begun`` is true once the state has been
     written with the number of partitions in force, so that each partition has a manifest. ``kept`` lists the runs that
     kept the state by consent although the plan would have computed another. The files of such a state keep their first
-    lineage, ``written``. ``sources`` are the operators that read the rows of the state; it is empty for rows that only
-    wait.
+    lineage, ``written``. ``sources`` are the operators that read the rows from which the state is computed. It is empty
+    if the state only holds waiting rows.
     """
 
     operator: str
@@ -148,7 +148,7 @@ def operators_of(operators: Mapping[str, Operator], query: Query, *, top: str | 
 
 
 def _tops(operators: Mapping[str, Operator], query: Query) -> list[str]:
-    """Return the topmost operators that Spark computes for a query: below its only sink, or below each of several."""
+    """Return the topmost operators that Spark computes for a query: the inputs of its only sink, or several tops."""
     top_ids: dict[str, None] = {}
     for sink in query.sinks:
         operator = operators.get(sink)
@@ -166,7 +166,7 @@ def _files(plan: Plan, query: Query) -> Iterator[tuple[str, str]]:
 
 
 def _order(operators: Mapping[str, Operator], tops: Sequence[str]) -> list[str]:
-    """Return all operators below ``tops``, each before its inputs: the order in which Spark numbers them."""
+    """Return ``tops`` and all operators below them, each before its inputs, in the order of Spark's numbers."""
     ordered: dict[str, None] = {}
     waiting = list(reversed(tops))
     while waiting:
@@ -190,7 +190,7 @@ def _instances(operators: Mapping[str, Operator], places: Mapping[str, int], que
 
 
 def _source(plan: Plan, operator: Operator, lineage: str) -> str:
-    """Name the source of ``operator``: a table with its connector, or rows of the plan with their lineage."""
+    """Name the source of ``operator``: a table with its connector, rows of the plan with lineage, or parked rows."""
     if kind_of(operator).has_rows:
         return f"VALUES {lineage[:8]}"
     name = table_of(operator) if kind_of(operator).is_source else None

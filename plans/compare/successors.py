@@ -68,7 +68,7 @@ def successor(lost: Operator, candidates: Iterable[Operator]) -> Successor | Non
 def is_another(old: Operator, new: Operator) -> bool:
     """Return True if two operators with one id are unrelated.
 
-    They are if they differ in kind, table or function, or have little in common.
+    Unrelated operators differ in kind, table or function, or have little in common.
     """
     if type(old) is not type(new):
         return True
@@ -120,7 +120,7 @@ def _listed(names: list[str]) -> str:
 def table_successor(lost: Mapping[str, Any], candidates: Mapping[str, Mapping[str, Any]]) -> Successor | None:
     """Return the most similar table among ``candidates``, or None.
 
-    It has the same connector options as ``lost`` and at least half of the columns in common.
+    A successor has the same connector as ``lost``, and at least half of all columns in common.
     """
     best, best_match = 0.5, None
     for name, facts in candidates.items():

@@ -191,7 +191,7 @@ def _type(kind: Any) -> Schema:
 
 
 def _or_null(schema: Schema) -> Schema:
-    """Return the schema or null; a reference is replaced by its definition, whose type null is added to."""
+    """Return the schema or null; a reference is replaced by its definition, because null is added to the type."""
     base: Schema = json.loads(
         files("hintplan.plans").joinpath("format", "schema_base.json").read_text(encoding="utf-8")
     )

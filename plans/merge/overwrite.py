@@ -19,7 +19,7 @@ _SHOWN = 10
 
 
 def edits_in(plan: Plan) -> tuple[str, ...]:
-    """Return the paths of settings that edits have set or removed, in the order of the file."""
+    """Return the paths of settings, then of whole groups of settings, that edits have set or removed."""
     units = take_apart(plan).units
     edited = [key for key, setting in settings_in(units).items() if setting.edit is not NO_EDIT]
     edited += [key for key, unit in units.items() if isinstance(unit, Group) and unit.edited]

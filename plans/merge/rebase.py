@@ -1,8 +1,8 @@
 """Carries the edits of an old plan over to a new one, compiled from changed SQL: a three-way merge.
 
-The base are the layers that the old plan recorded; a value that differs from them is an edit. Facts are always the new
-plan's. An edit whose operator or hint is gone is an orphan. There is no result until all orphans are mapped to an
-operator or dropped. Knows no files.
+The base of the merge is recorded in the old plan: a value that differs from its recorded layers is an edit. Facts are
+always the new plan's. An edit whose operator or hint is gone is an orphan. There is no result until all orphans are
+mapped to an operator or dropped. Knows no files.
 
 >>> from hintplan.plans.format.compiled import with_record
 >>> compiled = with_record(Plan(name="p"))

@@ -46,10 +46,10 @@ _MAX_PARALLELISM = 32768
 class ConfigKey(Setting):
     """A setting of the job, or the default of a setting of operators, under the key that sets it.
 
-    Operators of the kind ``owner`` use the default, or of any kind if None; messages call them ``whose``. The key sets
-    the settings ``sets`` of their ``group``. ``plan_field`` is the top-level field of the plan that holds the key
-    instead of ``config``. A ``session`` key controls how a SQL client treats plans, and a ``compiler`` key which
-    operators are compiled. No plan contains such keys.
+    The default applies to operators of the kind ``owner``, or of any kind if None; messages call them ``whose``. The
+    key sets the settings ``sets`` of their ``group``. ``plan_field`` is the top-level field of the plan that holds the
+    key instead of ``config``. A ``session`` key controls how a SQL client treats plans, and a ``compiler`` key controls
+    which operators are compiled. No plan contains such keys.
     """
 
     group: Group | None = None

@@ -78,7 +78,7 @@ class Plan:
 
     @cached_property
     def readers(self) -> Mapping[str, Sequence[Operator]]:
-        """The readers of each operator, repeated for each input; edges from missing operators are included."""
+        """The readers of each operator by id, once per edge; edges from missing operators are included."""
         readers: dict[str, list[Operator]] = {operator.id: [] for operator in self.operators}
         for operator in self.operators:
             for name in operator.inputs:

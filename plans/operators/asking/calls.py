@@ -2,7 +2,7 @@
 
 An edit changes only the value that it names, or also the strategy if it turns retries on or off.
 
-correlate_locate.retry=off is correlate_locate.retry.retry-strategy=no_retry
+    correlate_locate.retry=off     is     correlate_locate.retry.retry-strategy=no_retry
 """
 
 from __future__ import annotations

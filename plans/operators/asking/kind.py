@@ -31,7 +31,7 @@ class Alike:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retries:
-    """``attempts`` after the first, ``delay`` apart; one ``timeout`` covers all attempts together."""
+    """The retries of a request: ``attempts`` after the first, ``delay`` apart; one ``timeout`` covers all attempts."""
 
     attempts: int
     delay: str
