@@ -1,1 +1,1 @@
-"""What a plan means, by its edges: columns, row kinds, order of rows, states; and what is wrong with it."""
+"""Analyses of a plan along its edges: columns, row kinds, order of rows, states, and the problems of each."""

@@ -1,6 +1,6 @@
-"""Whether the lookups and calls of a plan can run as they are set, and whether its functions return what they should.
+"""Checks the settings of lookups and calls in a plan, and the declared results of its functions.
 
-Columns and argument types are followed in :mod:`hintplan.plans.analysis.columns`.
+:mod:`hintplan.plans.analysis.columns` checks columns and argument types.
 
 >>> list(check_functions(Plan(name="p"))), list(check_asking(Plan(name="p"), {}))
 ([], [])
@@ -17,7 +17,7 @@ from hintplan.plans.operators import kind_of
 
 
 def check_functions(plan: Plan) -> Iterator[Diagnostic]:
-    """Every problem with the functions of ``plan``; what calls an unknown one is left to the columns."""
+    """Yield every problem of the functions of ``plan``; the check of columns reports calls of unknown ones."""
     for name, function in plan.functions.items():
         path = f"functions.{name}"
         if (function.kind == "aggregate") != (function.accumulator is not None):
@@ -33,7 +33,10 @@ def check_functions(plan: Plan) -> Iterator[Diagnostic]:
 
 
 def check_asking(plan: Plan, kinds: Mapping[str, RowKinds] | None) -> Iterator[Diagnostic]:
-    """Every problem with how operators ask; ``kinds`` are what operators emit, None if edges or tables are wrong."""
+    """Yield every problem of the settings of lookups and calls.
+
+    ``kinds`` has the row kinds that operators emit; it is None if edges or tables are invalid.
+    """
     for operator in plan.operators:
         asks = kind_of(operator).asks
         if asks is not None:

@@ -1,4 +1,4 @@
-"""Which tables of a plan only a Python program can hand over, and what a run says that lacks one of them.
+"""Finds the tables of a plan that only a Python program can supply, and the error of a run that lacks one.
 
 >>> from hintplan.plans.declarations.tables import Table
 >>> from hintplan.plans.operators import Scan
@@ -17,12 +17,12 @@ from hintplan.plans.model.plan import Plan
 
 
 def read_by_program(plan: Plan) -> tuple[str, ...]:
-    """Return the tables that ``plan`` reads and a program has, sorted."""
+    """Return the tables that ``plan`` reads from a program, sorted."""
     return _by_program(plan, {scan.table for scan in plan.scans})
 
 
 def written_by_program(plan: Plan) -> tuple[str, ...]:
-    """Return the tables that ``plan`` writes and a program takes, sorted."""
+    """Return the tables that ``plan`` writes to a program, sorted."""
     return _by_program(plan, {sink.table for sink in plan.sinks})
 
 
@@ -31,7 +31,7 @@ def _by_program(plan: Plan, names: Collection[str]) -> tuple[str, ...]:
 
 
 def lacking(plan: Plan, tables: Collection[str] = (), sinks: Collection[str] = ()) -> Iterator[Diagnostic]:
-    """Yield what is wrong with a run that is handed DataFrames of ``tables`` and functions of ``sinks`` only."""
+    """Yield the problems of a run that receives only DataFrames of ``tables`` and functions of ``sinks``."""
     for name in read_by_program(plan):
         if name not in tables:
             message = f"table {name} is a DataFrame of a Python program, and this run has none"
@@ -48,6 +48,6 @@ def _from_python(argument: str, name: str, what: str) -> str:
 
 
 def refuse_without_program(plan: Plan) -> None:
-    """RunError if nothing but a Python program can run ``plan``."""
+    """Raise RunError if only a Python program can run ``plan``."""
     if problems := tuple(lacking(plan)):
         raise RunError(diagnostics=problems)

@@ -1,9 +1,9 @@
-"""Which row kinds flow on the edges of a plan.
+"""Derives the row kinds on the edges of a plan.
 
-A scan emits what its source does; calcs, lookups and unions pass on what comes; operators with state say theirs in the
-plan. ``-U`` is left out where the changes of an aggregate, or of upserts that are made a changelog, only ever reach
-sinks that replace rows by the same keys. State TTL never creates kinds: an expired row is forgotten, not deleted. In
-batch everything is insert-only.
+A scan emits the kinds of its source. Calcs, lookups and unions pass on the kinds of their input. Operators with state
+state their kinds in the plan. An aggregate, or an operator that normalizes upserts, omits ``-U`` if its changes only
+reach sinks that upsert by the same keys. State TTL never adds kinds: an expired row is forgotten, not deleted. In batch
+everything is insert-only.
 
 >>> refused_kinds(("+I", "-U", "+U"), ("+I", "+U", "-D")), refused_kinds(("+I", "-U"), ("+I",))
 ((), ('-U',))
@@ -22,43 +22,43 @@ from hintplan.plans.operators import Operator, kind_of, table_of, with_changelog
 
 
 def output_kinds(plan: Plan) -> dict[str, RowKinds]:
-    """The row kinds that each operator emits (a sink: receives), by operator id, as the plan states them."""
-    found: dict[str, RowKinds] = {}
+    """Return the row kinds that each operator emits (a sink: receives), by operator id, as the plan states them."""
+    kinds: dict[str, RowKinds] = {}
     for operator in plan.operators:
-        inputs = merged(found[i] for i in operator.inputs)
-        found[operator.id] = kind_of(operator).row_kinds(operator, inputs, plan)
-    return found
+        inputs = merged(kinds[i] for i in operator.inputs)
+        kinds[operator.id] = kind_of(operator).row_kinds(operator, inputs, plan)
+    return kinds
 
 
 def refused_kinds(kinds: Iterable[RowKind], accepted: Collection[RowKind]) -> tuple[RowKind, ...]:
-    """The kinds that a sink which accepts ``accepted`` cannot take.
+    """Return the kinds that a sink which accepts ``accepted`` cannot take.
 
-    ``-U`` takes a row back as ``-D`` does: a sink that deletes can take it. It reaches an upsert sink when a filter may
-    drop the ``+U`` that belongs to it, or when the update changes the sink's key.
+    ``-U`` retracts a row as ``-D`` does, so a sink that deletes can take it. An upsert sink receives it when a filter
+    may drop the matching ``+U``, or when the update changes the sink's key.
     """
     return tuple(k for k in kinds if k not in accepted and not (k == "-U" and "-D" in accepted))
 
 
 def with_changelogs(plan: Plan) -> Plan:
-    """The plan with the ``changelog`` of every join and aggregate derived from what feeds it and what reads it."""
+    """Return the plan with the ``changelog`` of every stateful operator, derived from its inputs and readers."""
     if plan.mode == "batch":
         return replace(plan, operators=tuple(with_changelog(operator, INSERT_ONLY) for operator in plan.operators))
-    found: dict[str, RowKinds] = {}
+    kinds: dict[str, RowKinds] = {}
     operators: list[Operator] = []
     for operator in plan.operators:
-        inputs = merged(found[i] for i in operator.inputs)
+        inputs = merged(kinds[i] for i in operator.inputs)
         kind = kind_of(operator)
         if kind.state is not None:
             upserted = partial(_upserted_by, plan, operator.id)
             operator = with_changelog(operator, kind.state.changelog(operator, inputs, upserted))
-        found[operator.id] = kind.row_kinds(operator, inputs, plan)
+        kinds[operator.id] = kind.row_kinds(operator, inputs, plan)
         operators.append(operator)
     return replace(plan, operators=tuple(operators))
 
 
 def _upserted_by(plan: Plan, producer: str, keys: tuple[str, ...]) -> bool:
-    """Whether every way to a sink passes ``keys`` on, unfiltered, to a sink that upserts by exactly them."""
-    # Operators still to follow, with the keys under the names they have there.
+    """Return True if every path to a sink passes on ``keys``, unfiltered, to a sink that upserts by exactly them."""
+    # Operators still to follow, with the names of the keys at each.
     open_ways = [(producer, keys)] if keys else []
     reached = False
     while open_ways:

@@ -1,7 +1,7 @@
-"""The columns of every operator, followed along the edges of the plan by name, and what is wrong with them.
+"""Resolves the columns of every operator by name along the edges of the plan, and finds their problems.
 
-What an operator puts out, and what may be wrong with it, its kind says. Expressions are not read: a computed column has
-the type that the plan gives it.
+The kind of an operator defines its output and its checks. Expressions are not analysed: a computed column has the type
+in the plan.
 
 >>> from hintplan.plans.declarations.tables import TableColumn
 >>> from hintplan.plans.operators import Scan
@@ -28,7 +28,10 @@ ENOUGH = 101
 
 
 def output_columns(plan: Plan) -> dict[str, Columns]:
-    """The output columns of every operator by id, a sink's being its input's; PlanError if some do not resolve."""
+    """Return the output columns of every operator by id; raise PlanError if some do not resolve.
+
+    The output columns of a sink are the columns of its input.
+    """
     columns, problems = check_columns(plan)
     if problems:
         raise PlanError(diagnostics=tuple(problems))
@@ -36,25 +39,25 @@ def output_columns(plan: Plan) -> dict[str, Columns]:
 
 
 def check_columns(plan: Plan) -> tuple[dict[str, Columns], list[Diagnostic]]:
-    """The output columns that resolve, and about the first hundred problems.
+    """Return the output columns that resolve, and about the first hundred problems.
 
-    Nothing is reported below an operator whose columns do not resolve.
+    No problem is reported for operators above one whose columns do not resolve.
     """
-    known: dict[str, Columns] = {}
+    resolved: dict[str, Columns] = {}
     tables = (problem for name, table in plan.tables.items() for problem in _check_table(name, table))
     problems = list(islice(tables, ENOUGH))
     for operator in plan.operators:
-        inputs = [known[i] for i in operator.inputs if i in known]
+        inputs = [resolved[i] for i in operator.inputs if i in resolved]
         if len(inputs) < len(operator.inputs):
             continue
         kind = kind_of(operator)
-        found = list(islice(kind.check(operator, inputs, plan, f"operators.{operator.id}"), ENOUGH))
-        problems += found
+        found_here = list(islice(kind.check(operator, inputs, plan, f"operators.{operator.id}"), ENOUGH))
+        problems += found_here
         if len(problems) >= ENOUGH:
             break
-        if not found:
-            known[operator.id] = kind.columns(operator, inputs, plan)
-    return known, problems
+        if not found_here:
+            resolved[operator.id] = kind.columns(operator, inputs, plan)
+    return resolved, problems
 
 
 def _check_table(name: str, table: Table) -> Iterator[Diagnostic]:

@@ -1,6 +1,6 @@
-"""Which operators draw random values that more than one reader sees: a batch job must draw these once.
+"""Finds operators whose random values reach more than one reader: a batch job must draw them once.
 
-A stream pins what it draws (:mod:`hintplan.plans.analysis.pinned`).
+A stream pins the values that it draws (:mod:`hintplan.plans.analysis.pinned`).
 
 >>> drawing(Plan(name="p"))
 frozenset()
@@ -16,9 +16,9 @@ from hintplan.plans.operators import Correlate
 
 
 def drawing(plan: Plan) -> frozenset[str]:
-    """The calls of RAND, UUID and their like from which more than one path leads to sinks."""
+    """Return the calls of RAND, UUID and similar functions from which more than one path leads to sinks."""
     paths: Counter[str] = Counter(sink.id for sink in plan.sinks)
-    for operator in reversed(plan.operators):  # readers stand behind what they read
+    for operator in reversed(plan.operators):  # readers follow their inputs
         for name in operator.inputs:
             paths[name] += paths[operator.id]
     return frozenset(

@@ -1,8 +1,8 @@
-"""What an operator means: everything that decides which rows it puts out, down to the tables, and nothing else.
+"""Fingerprints of the meaning of an operator: of everything that determines its rows, down to the tables.
 
-Two operators with the same meaning, in one plan or in several, have the same result, so a cached one can stand for
-both. Ids, names of tables, settings and whatever else the plan contains do not matter. Tables count with all their
-options, as ``path`` and ``url`` say which rows there are; the time zone counts, because expressions depend on it.
+Two operators with the same meaning, in one plan or in several, have the same result, so they can share a cached one.
+Ids, names of tables, settings and the rest of the plan do not matter. All options of a table count, because ``path``
+and ``url`` determine its rows. The time zone counts, because expressions depend on it.
 
 >>> from hintplan.plans.operators import Scan
 >>> scan = Scan(id="scan_o", table="o", columns=("a",))
@@ -30,25 +30,27 @@ from hintplan.plans.model.config import TIME_ZONE
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Operator, functions_of, table_of
 
-# What depends on who reads the operator, or is a name or a place in the plan.
+# Facts that depend on the readers of the operator, or that are only names or references within the plan.
 _NOT_MEANT = ("id", "inputs", "table", "changelog", "state")
 
 
 def meaning(plan: Plan, operator_id: str) -> str:
-    """The meaning of an operator as 64 hex digits; KeyError if there is no such operator."""
+    """Return the meaning of an operator as 64 hex digits; raise KeyError if there is no such operator."""
     return meanings(plan)[operator_id]
 
 
 def meanings(plan: Plan, handed: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
-    """The meaning of every operator by id; each input must stand above its readers.
+    """Return the meaning of every operator by id; each input must precede its readers.
 
-    ``handed`` tells apart what a Python program hands over for a table, by the table's name.
+    ``handed`` identifies the data that a Python program supplies for a table, by the table's name.
     """
     zone = plan.config.get(TIME_ZONE, "UTC")
-    found: dict[str, str] = {}
+    digests: dict[str, str] = {}
     for operator in plan.operators:
-        found[operator.id] = _digest([zone, _own(operator, plan, handed), [found[name] for name in operator.inputs]])
-    return found
+        digests[operator.id] = _digest(
+            [zone, _own(operator, plan, handed), [digests[name] for name in operator.inputs]]
+        )
+    return digests
 
 
 def _own(operator: Operator, plan: Plan, handed: Mapping[str, str]) -> dict[str, Any]:
@@ -56,14 +58,14 @@ def _own(operator: Operator, plan: Plan, handed: Mapping[str, str]) -> dict[str,
     if (table := table_of(operator)) is not None:
         facts["table"] = _table(plan.tables[table])
         if is_by_program(plan.tables[table]):
-            facts["handed"] = handed.get(table, table)  # which no option says
+            facts["handed"] = handed.get(table, table)  # no option identifies the data
     if functions := functions_of(operator):
         facts["function"] = [function_document(plan.functions[name]) for name in functions]
     return facts
 
 
 def _table(table: Table) -> dict[str, Any]:
-    """What decides the rows of a table: the columns that can be read, its key and its options; not computed columns."""
+    """Return the facts that determine a table's rows: its key, its options, and its columns except computed ones."""
     columns = tuple(
         TableColumn(name=c.name, type=c.type, metadata=c.metadata) for c in table.columns if c.expression is None
     )

@@ -1,4 +1,4 @@
-"""What is wrong with the optional groups of settings of a plan: in the wrong mode, or out of step with its config.
+"""Checks the optional groups of settings of a plan: that they suit its mode, and agree with its config.
 
 >>> list(check_optional_groups(Plan(name="p")))
 []
@@ -18,17 +18,17 @@ from hintplan.plans.settings.setting import Value
 
 
 def check_optional_groups(plan: Plan) -> Iterator[Diagnostic]:
-    """Every problem with the optional groups; whoever edits config by hand is told once of each, not per operator."""
+    """Yield every problem of the optional groups; a manual edit of config is reported once, not once per operator."""
     shared = shared_operators(plan)
-    told: set[str] = set()
+    reported: set[str] = set()
     for operator in plan.operators:
         for group in optional_groups(operator):
             if group.mode not in (None, plan.mode):
                 yield from _check_elsewhere(operator, group)
-            elif group.name not in told:
+            elif group.name not in reported:
                 problem = _check_config(plan, operator, group, shared)
                 if problem is not None:
-                    told.add(group.name)
+                    reported.add(group.name)
                     yield problem
 
 
@@ -36,7 +36,7 @@ def _check_elsewhere(operator: Operator, group: Group) -> Iterator[Diagnostic]:
     settings, path = operator.settings.get(group.name), f"operators.{operator.id}.{group.name}"
     if settings is None:
         return
-    # What is switched off has no effect in any mode.
+    # A group that is switched off has no effect in any mode.
     switches = [name for name in group.asking if group.settings[name].kind == "bool"]
     if not switches:
         yield Diagnostic(message=group.elsewhere, path=path, hint=f"remove '{group.name}'")
@@ -48,14 +48,14 @@ def _check_elsewhere(operator: Operator, group: Group) -> Iterator[Diagnostic]:
 
 def _check_config(plan: Plan, operator: Operator, group: Group, shared: frozenset[str]) -> Diagnostic | None:
     settings = operator.settings.get(group.name)
-    says: Mapping[str, Value] = settings.origin.get("config", {}) if settings is not None else {}
-    must = config_layer(plan, operator, group, shared)
-    if says == must:
+    recorded: Mapping[str, Value] = settings.origin.get("config", {}) if settings is not None else {}
+    expected = config_layer(plan, operator, group, shared)
+    if recorded == expected:
         return None
-    name = next(name for name in group.settings if says.get(name) != must.get(name))
+    name = next(name for name in group.settings if recorded.get(name) != expected.get(name))
     key = f"config.{group.settings[name].config}"
     return Diagnostic(
-        message=apart_text(says, must, name, "config"),
+        message=apart_text(recorded, expected, name, "config"),
         path=f"operators.{operator.id}.{group.name}.origin" if settings is not None else key,
-        hint=in_step_text(key, must.get(name, says.get(name, ""))),
+        hint=in_step_text(key, expected.get(name, recorded.get(name, ""))),
     )

@@ -1,6 +1,6 @@
-"""Batch plans that read what they write: what such a job reads depends on how far its writing has come.
+"""Finds batch plans that read a table which they write: the rows that such a job reads depend on its progress.
 
-Places are compared as they are written, without asking any file system, by the connector of both tables.
+Locations are compared as text by the connector of both tables, without access to any file system.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from hintplan.plans.operators import tables_used
 
 
 def check_overlap(plan: Plan) -> Iterator[Diagnostic]:
-    """A problem for each sink of a batch ``plan`` that writes where the plan reads."""
+    """Yield a problem for each sink of a batch ``plan`` that writes to a location which the plan reads."""
     if plan.mode != "batch":
         return
     read = {table: o.id for o, table in tables_used(reversed(plan.operators), "reads", "looks up")}
@@ -23,9 +23,9 @@ def check_overlap(plan: Plan) -> Iterator[Diagnostic]:
             continue
         for table, operator in read.items():
             if table in plan.tables and overlap(plan.tables[table], plan.tables[written]):
-                what = f"table '{table}'" if table == written else f"table '{table}', which is at the same place,"
+                described = f"table '{table}'" if table == written else f"table '{table}', which is at the same place,"
                 yield Diagnostic(
-                    message=f"table '{written}' is written while {what} is read by '{operator}': what a batch job "
+                    message=f"table '{written}' is written while {described} is read by '{operator}': what a batch job "
                     "reads must not change under it",
                     path=f"operators.{sink.id}.table",
                     hint="write to another place, and move it when the job has ended",

@@ -1,9 +1,9 @@
-"""Which operators must be answered the same whenever a batch runs, so that their answers are pinned in the checkpoint.
+"""Finds operators whose answers must be pinned in the checkpoint, so that a repeated batch sees the same answers.
 
-A lookup asks another system, as the scan of a database does, and a function may return something else each time. Where
-state is kept above, or rows go to several readers or into a sink that may get a batch twice, all must have seen one
-answer. It does not matter for rows that are only added, and go straight to one sink that takes each batch once, as
-Spark's file sink does.
+A lookup queries another system, as the scan of a database does, and a function may return another value each time. All
+consumers must see one answer if there is state above, if there are several readers, or if a sink may receive a batch
+twice. Pinning is unnecessary for insert-only rows that go directly to one sink that takes each batch once, as Spark's
+file sink does.
 
 >>> pinned_operators(Plan(name="p"), ())
 frozenset()
@@ -22,22 +22,22 @@ from hintplan.plans.operators import Operator, Scan, Sink, kind_of
 
 
 def pinned_operators(plan: Plan, sinks: Collection[str]) -> frozenset[str]:
-    """Those among the operators of the query of ``sinks`` that ask or call someone, and must not be answered anew."""
+    """Return the operators of the query of ``sinks`` whose lookups, reads or calls must not be repeated."""
     inside = plan.upstream(*sinks)
     operators = [operator for operator in plan.operators if operator.id in inside]
     readers = Counter(name for operator in operators for name in operator.inputs)
     kinds = output_kinds(plan)
     matters: set[str] = set()
-    found: set[str] = set()
-    for operator in reversed(operators):  # readers stand behind what they read
-        itself = _parks_rows(operator)
-        if operator.id in matters or itself or readers[operator.id] > 1 or kinds[operator.id] != INSERT_ONLY:
+    pinned: set[str] = set()
+    for operator in reversed(operators):  # readers follow their inputs
+        parks = _parks_rows(operator)
+        if operator.id in matters or parks or readers[operator.id] > 1 or kinds[operator.id] != INSERT_ONLY:
             matters.add(operator.id)
             if kind_of(operator).asks is not None or _reads_of_the_moment(plan, operator):
-                found.add(operator.id)
+                pinned.add(operator.id)
         if operator.id in matters or kind_of(operator).keeps_state or _may_repeat(plan, operator, len(sinks)):
             matters |= {*operator.inputs}
-    return frozenset(found)
+    return frozenset(pinned)
 
 
 def _reads_of_the_moment(plan: Plan, operator: Operator) -> bool:
@@ -50,7 +50,7 @@ def _parks_rows(operator: Operator) -> bool:
 
 
 def _may_repeat(plan: Plan, operator: Operator, sinks: int) -> bool:
-    """Whether a sink may be given a batch twice, or after another sink that had it already."""
+    """Return True if a sink may receive a batch twice, or after another sink has received it."""
     if not isinstance(operator, Sink):
         return False
     table = plan.tables[operator.table]

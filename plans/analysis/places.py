@@ -1,7 +1,7 @@
-"""Whether the operators of a plan stand where they can: above and below operators that they go with.
+"""Checks that each operator of a plan has suitable inputs and readers.
 
-What an operator may read, and what may read it, its kind says: a scan of upserts is no changelog before a
-``changelog-normalize`` has made it one, and a ``sink-materialize`` keeps rows by the key of the sinks that read it.
+The kind of an operator defines which these are. For example, a scan of upserts is not a changelog until a
+``changelog-normalize`` has normalized it. A ``sink-materialize`` keeps rows by the key of the sinks that read it.
 
 >>> list(check_places(Plan(name="p")))
 []
@@ -18,9 +18,9 @@ from hintplan.plans.operators.spec.kind import Neighbour
 
 
 def check_places(plan: Plan) -> Iterator[Diagnostic]:
-    """Every operator that cannot stand where it does.
+    """Yield a problem for every operator with unsuitable inputs or readers.
 
-    The graph of ``plan`` and its tables must be known to be right.
+    The graph of ``plan`` and its tables must be valid.
     """
     for operator in plan.operators:
         check = kind_of(operator).check_place

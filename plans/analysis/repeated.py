@@ -1,9 +1,9 @@
-"""Lookups and calls that are made more than once: by several operators alike, or by one that is computed several times.
+"""Finds repeated lookups and calls: equal requests of several operators, or one operator that is computed repeatedly.
 
-Lookups are alike if they ask one table by the same columns, calls if they call one function with the same arguments,
-for rows of the same tables, and neither leads to the other: a view that two branches read leads to such, where they
-select or filter otherwise. Each asks for itself, so that answers may differ, and each has settings of its own. Knows
-no Spark, and not what SQL a plan is from.
+Operators with the same requests look up one table by the same columns, or call one function with the same arguments.
+Their rows come from the same tables, and neither is above the other. Such operators arise where two branches of a query
+read one view and select or filter differently. Each sends its own requests, so that answers may differ, and each has
+its own settings. Knows no Spark, and not the SQL of a plan.
 
 >>> list(repeated(Plan(name="p"))), list(one_sided_edits(Plan(name="p")))
 ([], [])
@@ -25,14 +25,15 @@ from hintplan.plans.settings.layers import EDIT
 from hintplan.plans.settings.setting import Value, shown
 
 MOST_TIMES = 1_000
-"""How many times an operator may be computed for the same rows, and once more for each operator of the plan: forty
-unions, each of two calcs, would be 2**40.
+"""The maximum number of computations of an operator for the same rows, plus one for each operator of the plan.
+
+A chain of forty unions of two calcs each would be computed 2**40 times.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Alike:
-    """Lookups of one table, or calls of one function, that are alike; ``text`` says what they do."""
+    """Lookups of one table, or calls of one function, with the same requests; ``text`` describes them."""
 
     target: str
     text: str
@@ -41,7 +42,7 @@ class _Alike:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repeated:
-    """``operators`` that are alike, and how many times they ask ``target``, a table or a function, all together."""
+    """Operators with the same requests to ``target``, a table or a function, and the number of requests per row."""
 
     target: str
     operators: tuple[str, ...]
@@ -50,7 +51,7 @@ class Repeated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneSided:
-    """A setting at ``path`` that the operator ``other``, which is alike, has otherwise; None stands for none at all."""
+    """A setting at ``path`` that differs from the operator ``other`` with the same requests; None if missing."""
 
     path: str
     value: Value | None
@@ -60,19 +61,19 @@ class OneSided:
 
     @property
     def message(self) -> str:
-        """What to know of it, in one line that begins with the value."""
-        here, there = ("none" if value is None else shown(value) for value in (self.value, self.other_value))
-        return f"{here}, is of this operator alone: '{self.other}', which {self.alike.text}, has {there}"
+        """The message about it, in one line that begins with the value."""
+        own, other = ("none" if value is None else shown(value) for value in (self.value, self.other_value))
+        return f"{own}, is of this operator alone: '{self.other}', which {self.alike.text}, has {other}"
 
 
 def times_computed(plan: Plan) -> Counter[str]:
-    """How many times each operator of a proper graph is computed for the same rows.
+    """Return how many times each operator of a valid graph is computed for the same rows.
 
-    A query of a stream computes once, for all that read it, what is more than reading tables. A batch job computes an
-    operator once for each path to a sink, and a result that is cached once for all.
+    A streaming query computes an operator once for all readers if it does more than read tables. A batch job computes
+    an operator once for each path to a sink, and a cached result once for all.
     """
     running = queries(plan) if plan.mode == "streaming" else single_queries(plan)
-    found = Counter(top for query in running for top in tops(plan, query))
+    times = Counter(top for query in running for top in tops(plan, query))
     of_queries = {top: 1 << number for number, query in enumerate(running) for top in tops(plan, query)}
     dear: set[str] = set()
     if plan.mode == "streaming":
@@ -84,19 +85,19 @@ def times_computed(plan: Plan) -> Counter[str]:
         for source in operator.inputs:
             of_queries[source] = of_queries.get(source, 0) | mask
         if operator.id in dear:
-            found[operator.id] = min(found[operator.id], mask.bit_count())
+            times[operator.id] = min(times[operator.id], mask.bit_count())
         cached = operator.cached
         if cached is not None and cached.enabled:
-            found[operator.id] = min(found[operator.id], 1)
+            times[operator.id] = min(times[operator.id], 1)
         for source in operator.inputs:
-            found[source] += found[operator.id]
-    return found
+            times[source] += times[operator.id]
+    return times
 
 
 def check_times(plan: Plan) -> Iterator[Diagnostic]:
-    """The operator of a proper graph that would be computed most often, if that is more than a run takes on."""
+    """Yield a problem for the most repeated operator of a valid graph if a run would refuse it."""
     computed = times_computed(plan)
-    name = max(computed, key=lambda each: computed[each], default="")
+    name = max(computed, key=lambda operator_id: computed[operator_id], default="")
     most = MOST_TIMES + len(plan.operators)
     if computed[name] > most:
         times = f"{computed[name]:,}" if computed[name] < 10**18 else "more than 10^18"
@@ -109,7 +110,7 @@ def check_times(plan: Plan) -> Iterator[Diagnostic]:
 
 
 def repeated(plan: Plan) -> Iterator[Repeated]:
-    """What is asked more than once, in the order of the operators; nothing is known if edges are wrong."""
+    """Yield repeated requests in the order of the operators; yield nothing if edges are invalid."""
     if any(check_graph(plan)):
         return
     computed = times_computed(plan)
@@ -120,13 +121,13 @@ def repeated(plan: Plan) -> Iterator[Repeated]:
 
 
 def one_sided_edits(plan: Plan) -> Iterator[OneSided]:
-    """Edits of one of several operators alike, once for each of the others that has another value."""
+    """Yield edits of one of several operators with the same requests, once for each operator with another value."""
     settings = _settings(plan)
     yield from _one_sided(plan, [setting.path for setting in settings.values() if setting.set_by == EDIT])
 
 
 def one_sided_changes(before: Plan, after: Plan) -> Iterator[OneSided]:
-    """The same for what differs from ``before``, also where a group of settings was switched off."""
+    """Yield changes from ``before`` as :func:`one_sided_edits` does, including groups that were switched off."""
     was, now = _settings(before), _settings(after)
     paths = dict.fromkeys((*was, *now))
     yield from _one_sided(after, [p for p in paths if _value(was, p) != _value(now, p)])
@@ -141,31 +142,31 @@ def _one_sided(plan: Plan, paths: list[str]) -> Iterator[OneSided]:
         operator, _, name = path.partition(".")
         alike = groups[operator]
         for other in alike.operators:
-            here, there = _value(settings, path), _value(settings, f"{other}.{name}")
-            if here != there:
-                yield OneSided(path=path, value=here, alike=alike, other=other, other_value=there)
+            value, other_value = _value(settings, path), _value(settings, f"{other}.{name}")
+            if value != other_value:
+                yield OneSided(path=path, value=value, alike=alike, other=other, other_value=other_value)
 
 
 def _settings(plan: Plan) -> dict[str, PlanSetting]:
-    found: dict[str, PlanSetting] = {}
+    settings: dict[str, PlanSetting] = {}
     for operator in plan.operators:
         kind = kind_of(operator)
         if kind.asks is not None:
             own = {group.name for group in kind.groups if not group.optional}
-            found |= {setting.path: setting for setting in operator_settings(operator) if setting.group in own}
-    return found
+            settings |= {setting.path: setting for setting in operator_settings(operator) if setting.group in own}
+    return settings
 
 
 def _value(settings: dict[str, PlanSetting], path: str) -> Value | None:
-    found = settings.get(path)
-    return None if found is None else found.value
+    setting = settings.get(path)
+    return None if setting is None else setting.value
 
 
 def _alike(plan: Plan) -> list[_Alike]:
-    """The lookups and calls of a proper graph, each with those that are alike; in the order of the operators."""
+    """Return the lookups and calls of a valid graph, grouped by equal requests, in the order of the operators."""
     tables: dict[str, frozenset[str]] = {}
     asked: dict[str, frozenset[tuple[object, ...]]] = {}
-    found: dict[tuple[object, ...], _Alike] = {}
+    groups: dict[tuple[object, ...], _Alike] = {}
     for operator in plan.operators:
         kind, table = kind_of(operator), table_of(operator)
         own = frozenset({table} if kind.is_source and table is not None else ())
@@ -176,10 +177,10 @@ def _alike(plan: Plan) -> list[_Alike]:
             continue
         alike = kind.asks.alike(operator)
         key = (kind.op, alike, tables[operator.id])
-        # Of lookups one above the other, the first is like the first of another branch, the second like the second.
-        place = (sum(1 for each in below if each[1:] == key), *key)
+        # In two branches with two equal lookups each, the first lookups form a group, and the second lookups another.
+        place = (sum(1 for request in below if request[1:] == key), *key)
         asked[operator.id] = below | {place}
-        before = found[place].operators if place in found else ()
+        before = groups[place].operators if place in groups else ()
         text = kind.asks.alike_text.format(f"'{alike.target}'")
-        found[place] = _Alike(target=alike.target, text=text, operators=(*before, operator.id))
-    return list(found.values())
+        groups[place] = _Alike(target=alike.target, text=text, operators=(*before, operator.id))
+    return list(groups.values())

@@ -1,18 +1,18 @@
-"""Where the order of rows matters, and where they are told by their arrival as Spark reads them in any order.
+"""Finds operators for which the order of rows matters, and scans that must record or restore the order of arrival.
 
-A retraction must not stand before the row that it takes back. Operators with state put out changes that fit in any
-order between partitions, but the files of a micro-batch, and the pieces of a large one, are read as it suits the
-scheduler. From a scan of changes up to the first operator with state, each row therefore has beside it when it arrived.
+A retraction must not precede the row that it retracts. Stateful operators emit changes that may be reordered between
+partitions. But Spark reads the files of a micro-batch, and the parts of a large file, in any order. From a scan of
+changes up to the first stateful operator, each row therefore carries its arrival.
 
     told_by_arrival(plan)  # frozenset({'scan_orders', 'calc_orders'})
 
-Where no operator with state stands between such a scan and a sink, nothing would put the rows in order. There the scan
-itself does.
+Without a stateful operator between such a scan and a sink, nothing would restore the order. In this case, the scan
+itself sorts the rows.
 
     ordered_by_scan(plan)  # frozenset({'scan_orders'})
 
-An aggregate with a first or last value or a list, and rows kept by the key of a sink, depend on the order of rows that
-are no changes, too: joins below them put out what comes in the order in which it came.
+Two kinds of operators depend on the order of insert-only rows as well. They are an aggregate with a first value, last
+value or list, and a sink-materialize. Joins below them emit rows in the order of their input.
 
     read_in_order(plan)  # frozenset({'join_o_c', 'scan_orders', 'scan_customers'})
 """
@@ -26,20 +26,28 @@ from hintplan.plans.operators import Operator, kind_of, table_of
 
 
 def told_by_arrival(plan: Plan) -> frozenset[str]:
-    """The operators between scans of changes and operators with state, scans included, whose order matters."""
-    found: set[str] = set()
-    for operator in plan.operators:  # inputs stand before their readers
-        if not kind_of(operator).keeps_state and (_of_changes(operator, plan) or not found.isdisjoint(operator.inputs)):
-            found.add(operator.id)
+    """Return the operators whose rows carry their arrival.
+
+    They are the scans of changes below stateful operators, and the operators in between.
+    """
+    above_changes: set[str] = set()
+    for operator in plan.operators:  # inputs precede their readers
+        if not kind_of(operator).keeps_state and (
+            _of_changes(operator, plan) or not above_changes.isdisjoint(operator.inputs)
+        ):
+            above_changes.add(operator.id)
     wanted: set[str] = set()
     for operator in reversed(plan.operators):
         if kind_of(operator).keeps_state or operator.id in wanted:
-            wanted |= found & {*operator.inputs}
+            wanted |= above_changes & {*operator.inputs}
     return frozenset(wanted)
 
 
 def ordered_by_scan(plan: Plan) -> frozenset[str]:
-    """The scans of changes, read in pieces, whose rows reach a sink that keeps them without an operator with state."""
+    """Return the scans of changes, read in parts, whose rows reach a sink without a stateful operator in between.
+
+    Sinks that drop their rows do not count.
+    """
     reaching: set[str] = set()
     for operator in reversed(plan.operators):
         kind = kind_of(operator)
@@ -56,12 +64,12 @@ def ordered_by_scan(plan: Plan) -> frozenset[str]:
 
 
 def read_in_order(plan: Plan) -> frozenset[str]:
-    """The operators whose output, at whatever distance, an operator reads that depends on the order of its rows."""
-    found: set[str] = set()
+    """Return the operators below any operator that depends on the order of its rows."""
+    below: set[str] = set()
     for operator in reversed(plan.operators):
-        if kind_of(operator).reads_order(operator) or operator.id in found:
-            found |= {*operator.inputs}
-    return frozenset(found)
+        if kind_of(operator).reads_order(operator) or operator.id in below:
+            below |= {*operator.inputs}
+    return frozenset(below)
 
 
 def _of_changes(operator: Operator, plan: Plan) -> bool:

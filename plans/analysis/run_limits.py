@@ -1,6 +1,6 @@
-"""What a run takes on at most, checked wherever a plan is: the depth of a plan, and the nesting of its expressions.
+"""The limits of a run, checked together with a plan: the depth of the plan, and the nesting of its expressions.
 
-A plan may come from a stranger, and Spark walks both plans and expressions recursively, on a stack that ends.
+A plan may come from a stranger, and Spark walks plans and expressions recursively on a stack of limited size.
 
 >>> nesting("CASE WHEN f(')') THEN (1) END"), nesting("a + b")
 (2, 0)
@@ -20,13 +20,13 @@ from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Operator, kind_of
 
 MAX_DEPTH = 300
-"""Operators on one path from a source to a sink: 300 calcs run on Spark 4.3; with 1,000, its analyser's stack ends."""
+"""Operators on one path from a source to a sink: Spark 4.3 runs 300 calcs; 1,000 overflow its analyser's stack."""
 
 MAX_NESTING = 200
-"""Levels of brackets and CASE in an expression."""
+"""The maximum number of nested brackets and CASEs in an expression."""
 
 _RECURSION_LIMIT = 6000
-"""sqlglot takes some 20 Python frames for a level of nesting, and a chain of 1,000 conditions is as deep a tree."""
+"""sqlglot uses some 20 Python frames per level of nesting, and parses a chain of 1,000 conditions to a tree as deep."""
 
 _LONG = 400
 _MARKS = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|\w+|[()\[\]]""", re.DOTALL)
@@ -35,7 +35,7 @@ _STEPS = {"(": 1, "[": 1, "case": 1, ")": -1, "]": -1, "end": -1}
 
 @contextmanager
 def deep_recursion() -> Iterator[None]:
-    """Room for what walks syntax trees, which are as deep as an expression is nested or chained."""
+    """Raise the recursion limit for walks of syntax trees, which are as deep as expressions are nested or chained."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(max(before, _RECURSION_LIMIT))
     try:
@@ -45,7 +45,7 @@ def deep_recursion() -> Iterator[None]:
 
 
 def check_depth(plan: Plan) -> Iterator[Diagnostic]:
-    """The first operator of a proper graph that stands too deep below a source."""
+    """Yield a problem for the first operator of a valid graph that is too far above a source."""
     depths: dict[str, int] = {}
     for operator in plan.operators:
         depths[operator.id] = 1 + max((depths.get(name, 0) for name in operator.inputs), default=0)
@@ -59,7 +59,7 @@ def check_depth(plan: Plan) -> Iterator[Diagnostic]:
 
 
 def check_nesting(plan: Plan) -> Iterator[Diagnostic]:
-    """Every expression that is nested too deep."""
+    """Yield a problem for every expression that is nested too deeply."""
     for operator in plan.operators:
         for path, text in expressions_of(operator):
             if len(text) > MAX_NESTING and nesting(text) > MAX_NESTING:
@@ -69,7 +69,7 @@ def check_nesting(plan: Plan) -> Iterator[Diagnostic]:
 
 
 def nesting(text: str) -> int:
-    """The most brackets and CASEs of a Spark expression that are open at once; literals and names aside."""
+    """Return the maximum number of open brackets and CASEs in a Spark expression, ignoring literals and quotes."""
     depth = most = 0
     for mark in _MARKS.findall(text):
         depth += _STEPS.get(mark.lower(), 0)
@@ -78,15 +78,16 @@ def nesting(text: str) -> int:
 
 
 def expressions_of(operator: Operator) -> Iterator[tuple[str, str]]:
-    """The expressions of an operator, each with its path below it."""
-    found = kind_of(operator).expressions(operator)
-    yield from ((path, text) for path, text in found if text is not None)
+    """Yield the expressions of an operator, each with its path below the operator."""
+    expressions = kind_of(operator).expressions(operator)
+    yield from ((path, text) for path, text in expressions if text is not None)
 
 
 def check_sizes(plan: Plan) -> Iterator[Diagnostic]:
-    """Long expressions that a run would refuse for the number or chaining of their parts.
+    """Yield a problem for each long expression with more parts than a run accepts.
 
-    Only a parser tells, so the runtime is asked; not of short ones, which cannot have as many.
+    The check needs a parser, so the runtime makes it. Short expressions are skipped, because they cannot have as many
+    parts.
     """
     for operator in plan.operators:
         for path, text in expressions_of(operator):
@@ -94,5 +95,5 @@ def check_sizes(plan: Plan) -> Iterator[Diagnostic]:
                 try:
                     load("hintplan.runtime.expressions.allowed:refuse_size")(text, operator=operator.id, path=path)
                 except RunError as error:
-                    for found in error.diagnostics:
-                        yield replace(found, path=f"operators.{operator.id}.{path}")
+                    for problem in error.diagnostics:
+                        yield replace(problem, path=f"operators.{operator.id}.{path}")

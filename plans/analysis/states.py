@@ -1,4 +1,4 @@
-"""The state entries of stateful operators: which there must be, and what their TTL and origin may say."""
+"""Checks the state entries of stateful operators: that they are complete, and that TTL and origin are valid."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hintplan.plans.text.names import did_you_mean
 
 
 def check_states(plan: Plan) -> Iterator[Diagnostic]:
-    """Every problem with the state entries of ``plan``."""
+    """Yield every problem of the state entries of ``plan``."""
     followers: list[tuple[str, StateEntry]] = []
     for operator in plan.operators:
         kind = kind_of(operator)
@@ -39,8 +39,8 @@ def check_states(plan: Plan) -> Iterator[Diagnostic]:
 
 
 def _check_indexes(kind: OperatorKind, state: tuple[StateEntry, ...], path: str) -> Iterator[Diagnostic]:
-    op, names = kind.op, kind.state.names if kind.state is not None else ()
-    wanted = ", ".join(f"{index} '{name}'" for index, name in enumerate(names))
+    op, state_names = kind.op, kind.state.names if kind.state is not None else ()
+    wanted = ", ".join(f"{index} '{name}'" for index, name in enumerate(state_names))
     expected = f"{'an' if op == 'aggregate' else 'a'} {op} has the states {wanted}"
     indexes = [entry.index for entry in state]
     for position, entry in enumerate(state):
@@ -48,17 +48,17 @@ def _check_indexes(kind: OperatorKind, state: tuple[StateEntry, ...], path: str)
         if entry.index in indexes[:position]:
             message = f"state index {entry.index} is given twice"
             yield Diagnostic(message=message, path=f"{here}.index", hint=expected)
-        elif entry.index >= len(names):
+        elif entry.index >= len(state_names):
             message = f"there is no state index {entry.index}"
             yield Diagnostic(message=message, path=f"{here}.index", hint=expected)
-        elif entry.name != names[entry.index]:
-            message = f"the state with index {entry.index} is called '{names[entry.index]}', found '{entry.name}'"
+        elif entry.name != state_names[entry.index]:
+            message = f"the state with index {entry.index} is called '{state_names[entry.index]}', found '{entry.name}'"
             yield Diagnostic(message=message, path=f"{here}.name", hint=expected)
-    for index, name in enumerate(names):
+    for index, name in enumerate(state_names):
         if index not in indexes:
             message = f"the entry with state index {index}, '{name}', is missing"
             yield Diagnostic(message=message, path=path, hint=expected)
-    if sorted(indexes) == list(range(len(names))) != indexes:
+    if sorted(indexes) == list(range(len(state_names))) != indexes:
         yield Diagnostic(message="the entries must stand in the order of their indexes", path=path, hint=expected)
 
 
@@ -91,7 +91,7 @@ def _check_layers(entry: StateEntry, path: str) -> Iterator[Diagnostic]:
 
 
 def _check_config_layer(config: str | None, entries: list[tuple[str, StateEntry]]) -> Iterator[Diagnostic]:
-    """What config says must be what the origins say it said; whoever edits one by hand is told once, not per entry."""
+    """Yield a problem if origins disagree with the config; a manual edit is reported once, not once per entry."""
     apart = [(path, entry) for path, entry in entries if not _same_layer(entry.origin.get("config"), config)]
     if not apart:
         return
@@ -100,11 +100,11 @@ def _check_config_layer(config: str | None, entries: list[tuple[str, StateEntry]
     origin = f"the origin of '{path.removeprefix('operators.')}' " + (
         f"says '{recorded}'" if recorded is not None else "has no 'config'"
     )
-    says = f"is '{config}'" if config is not None else "is absent"
+    current = f"is '{config}'" if config is not None else "is absent"
     more = f", and {len(apart) - 1} more differ" if len(apart) > 1 else ""
     intended = format_duration(parse_duration(config if config is not None else recorded or DEFAULT_STATE_TTL))
     yield Diagnostic(
-        message=f"config.{STATE_TTL} {says}, but {origin}{more}",
+        message=f"config.{STATE_TTL} {current}, but {origin}{more}",
         path=f"config.{STATE_TTL}" if len(apart) > 1 else f"{path}.origin",
         hint=in_step_text(f"config.{STATE_TTL}", intended),
     )

@@ -1,10 +1,12 @@
-"""Which sinks of a streaming plan Spark runs as one query: those that share what keeps state, asks or calls, and those
-that hang below one operator by calcs only.
+"""Groups the sinks of a streaming plan into queries: Spark runs the sinks of one group as one query.
 
-Such a query computes each operator once for each micro-batch, keeps its state once, and writes one sink after the
-other. What is read of it ends at its *tops*, the operators from which only calcs lead to sinks; a calc that asks for
-the current time, which only a query knows, is such an operator itself. Sinks that have no more in common than a table
-that they read stay apart: reading it twice costs less than waiting for each other. Pure: a plan in, names out.
+Two sinks belong to one query if they share a stateful operator, a lookup or a function call. They also do if only calcs
+separate them from a common operator. Such a query computes each operator once per micro-batch, keeps its state once,
+and writes one sink after the other.
+
+Spark computes a query up to the operators that only calcs separate from its sinks; this module calls them *tops*. A
+calc that uses the current time, which only a query knows, is a top itself. Sinks that share only tables stay in
+separate queries: reading a table twice costs less than waiting for each other. Pure: takes a plan, returns names.
 
 >>> from hintplan.plans.operators import Scan, Sink
 >>> from hintplan.plans.declarations.tables import Table
@@ -30,9 +32,9 @@ _NOW = re.compile(r"\b(?:current_timestamp|current_date|now)\b", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """One query of Spark with its ``sinks``; it is called after its only one, or an operator that several share.
+    """One query of Spark with its ``sinks``; its name is its only sink, or an operator that several sinks share.
 
-    ``names`` are what a checkpoint calls the sinks, in their order; empty if it calls them by their ids.
+    ``names`` are the names of the sinks in a checkpoint, in the order of ``sinks``; empty if they equal the ids.
     """
 
     id: str
@@ -41,7 +43,7 @@ class Query:
 
     @property
     def called(self) -> tuple[str, ...]:
-        """The names of the sinks in a checkpoint, in their order."""
+        """The names of the sinks in a checkpoint, in the order of ``sinks``."""
         return self.names or self.sinks
 
     @property
@@ -49,14 +51,14 @@ class Query:
         return self.called != (self.id,)
 
     def name_of(self, sink: str) -> str:
-        """Give the name in a checkpoint of one of the sinks, by its id."""
+        """Return the name of a sink in a checkpoint by its id."""
         return self.called[self.sinks.index(sink)]
 
 
 def queries(plan: Plan, sinks: Collection[str] | None = None, *, taken: Collection[str] = ()) -> tuple[Query, ...]:
-    """The queries of a streaming plan, in the order of their first sinks; its edges may be wrong.
+    """Return the queries of a streaming plan in the order of their first sinks; its edges may be invalid.
 
-    With ``sinks``, those that write these only; none is called by a name that is ``taken``.
+    With ``sinks``, return only the queries that write these sinks. No query gets a name that is ``taken``.
     """
     operators = plan.by_id
     reached = {sink.id: _bonds(operators, sink) for sink in plan.sinks if sinks is None or sink.id in sinks}
@@ -64,37 +66,37 @@ def queries(plan: Plan, sinks: Collection[str] | None = None, *, taken: Collecti
 
 
 def _called(groups: Sequence[tuple[str, tuple[str, ...]]], taken: Collection[str]) -> tuple[Query, ...]:
-    """Give the queries that write ``groups`` of sinks, each with the name beside its group, or a free one like it."""
-    found = []
+    """Return the queries that write ``groups`` of sinks, each with the name of its group, or a similar free name."""
+    named = []
     used = set(taken)
     for name, group in groups:
-        others = (f"{name}_{number}" for number in range(2, len(used) + 3))
-        free = next(each for each in (name, *others) if each not in used)
+        alternatives = (f"{name}_{number}" for number in range(2, len(used) + 3))
+        free = next(candidate for candidate in (name, *alternatives) if candidate not in used)
         used.add(free)
-        found.append(Query(id=free, sinks=group, names=(free,) if group == (name,) != (free,) else ()))
-    return tuple(found)
+        named.append(Query(id=free, sinks=group, names=(free,) if group == (name,) != (free,) else ()))
+    return tuple(named)
 
 
 def _bonds(operators: Mapping[str, Operator], sink: Operator) -> frozenset[str]:
-    """The operators that ``sink`` is not to share with other queries, of those that its rows are made of."""
+    """Return the operators below ``sink`` that bind it to other sinks: sinks that share one of them form a query."""
     path = path_to(operators, sink)
     top = {path[0].id} if path else set()
     return frozenset(top.union(name for name in _below(operators, sink) if is_dear(operators[name])))
 
 
 def _below(operators: Mapping[str, Operator], sink: Operator) -> set[str]:
-    found: set[str] = set()
+    below: set[str] = set()
     waiting = list(sink.inputs)
     while waiting:
         name = waiting.pop()
-        if name in operators and name not in found:
-            found.add(name)
+        if name in operators and name not in below:
+            below.add(name)
             waiting += operators[name].inputs
-    return found
+    return below
 
 
 def _connected(reached: Mapping[str, frozenset[str]]) -> list[list[str]]:
-    """The sinks, together if they share an operator, also by way of others."""
+    """Return the sinks in groups that share an operator, directly or through other sinks."""
     leads_to: dict[str, str] = {}  # from a sink to an earlier one of its group; the first leads nowhere
 
     def first_of(sink: str) -> str:
@@ -108,9 +110,9 @@ def _connected(reached: Mapping[str, frozenset[str]]) -> list[list[str]]:
     reader: dict[str, str] = {}
     for sink, below in reached.items():
         for operator in below:
-            one, other = first_of(reader.setdefault(operator, sink)), first_of(sink)
-            if one != other:
-                first, later = sorted((one, other), key=place.__getitem__)
+            earlier, own = first_of(reader.setdefault(operator, sink)), first_of(sink)
+            if earlier != own:
+                first, later = sorted((earlier, own), key=place.__getitem__)
                 leads_to[later] = first
     groups: dict[str, list[str]] = {}
     for sink in reached:
@@ -119,7 +121,7 @@ def _connected(reached: Mapping[str, frozenset[str]]) -> list[list[str]]:
 
 
 def _name(plan: Plan, group: Sequence[str], reached: Mapping[str, frozenset[str]]) -> str:
-    """The sink of a query if it has only one, or else the last operator that most of its sinks share."""
+    """Return the only sink of a query, or else the last operator that most of its sinks share."""
     if len(group) == 1:
         return group[0]
     shares = Counter(name for sink in group for name in reached[sink])
@@ -130,16 +132,16 @@ def _name(plan: Plan, group: Sequence[str], reached: Mapping[str, frozenset[str]
 def single_queries(
     plan: Plan, sinks: Collection[str] | None = None, *, taken: Collection[str] = ()
 ) -> tuple[Query, ...]:
-    """A query for each sink, where none can have several."""
+    """Return a query for each sink, for runs in which a query cannot have several."""
     wanted = [sink.id for sink in plan.sinks if sinks is None or sink.id in sinks]
     return _called([(name, (name,)) for name in wanted], taken)
 
 
 def path_to(operators: Mapping[str, Operator], sink: Operator) -> tuple[Operator, ...]:
-    """The top of a query with several sinks from which ``sink`` has its rows, and the calcs between them.
+    """Return the top from which ``sink`` has its rows in a query with several sinks, and the calcs between them.
 
-    The calcs, in the order of the rows, are of this sink alone; none of them asks for the current time, which only a
-    query knows. Nothing if there is no such operator, since an edge leads nowhere or in a circle.
+    The calcs, in the order of the rows, belong to this sink alone. None of them uses the current time, which only a
+    query knows. Return an empty tuple if there is no top, because an edge leads nowhere or into a cycle.
     """
     calcs: dict[str, Operator] = {}
     above = operators.get(sink.inputs[0]) if sink.inputs else None
@@ -152,14 +154,17 @@ def path_to(operators: Mapping[str, Operator], sink: Operator) -> tuple[Operator
 
 
 def tops(plan: Plan, query: Query) -> tuple[str, ...]:
-    """Where the rows of ``query`` leave Spark's part of it: at its sink, or at the operators above several."""
+    """Return the operators up to which Spark computes ``query``: its only sink, or the tops of its several sinks."""
     if not query.is_shared:
         return query.sinks
     return tuple(dict.fromkeys(path_to(plan.by_id, plan.operator(sink))[0].id for sink in query.sinks))
 
 
 def is_dear(operator: Operator) -> bool:
-    """Whether computing it twice is more than reading a table twice: it keeps state, or asks or calls someone."""
+    """Return True if computing the operator twice costs more than reading a table twice.
+
+    This is true of operators with state, lookups and function calls.
+    """
     kind = kind_of(operator)
     return kind.state is not None or kind.asks is not None
 

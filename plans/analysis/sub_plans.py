@@ -1,8 +1,7 @@
-"""Parts of a plan: what its sinks have in common, operators that lead to several of them.
+"""Finds the common parts of a plan's sinks: operators that lead to several of them.
 
-A batch plan has a job per sink, and a stream a query for all sinks that
-:mod:`hintplan.plans.analysis.streaming_queries` puts together; each of them computes what it shares with others. Pure:
-a plan in, names out.
+A batch plan has a job per sink, and each job computes the operators that it shares with others. So does each streaming
+query, to which :mod:`hintplan.plans.analysis.streaming_queries` assigns its sinks. Pure: takes a plan, returns names.
 
 >>> from hintplan.plans.operators import Calc, Scan, Sink
 >>> scan = Scan(id="scan_t", table="t", columns=("a",))
@@ -18,9 +17,9 @@ from hintplan.plans.model.plan import Plan
 
 
 def shared_operators(plan: Plan) -> dict[str, tuple[str, ...]]:
-    """The sinks of each operator that several of them share, without scans and what only feeds another such operator.
+    """Return the sinks of each operator that several sinks share, in the order of the plan.
 
-    In the order of the plan.
+    Scans are left out, and operators that only feed another such operator with the same sinks.
     """
     reached: dict[str, set[str]] = {operator.id: set() for operator in plan.operators}
     ends = {sink.id for sink in plan.sinks}
@@ -30,7 +29,7 @@ def shared_operators(plan: Plan) -> dict[str, tuple[str, ...]]:
     return {
         operator.id: tuple(o.id for o in plan.operators if o.id in reached[operator.id])
         for operator in plan.operators
-        if operator.inputs  # a scan reads anew what it shares
+        if operator.inputs  # each sink repeats a shared scan
         and len(reached[operator.id]) > 1
         and all(reached[reader.id] != reached[operator.id] for reader in plan.readers[operator.id])
     }

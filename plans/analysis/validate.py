@@ -1,7 +1,7 @@
-"""Whether a plan means something that can run: graph, columns, states, configuration, tables and changelogs.
+"""Checks that a plan can run: graph, columns, states, configuration, tables and changelogs.
 
-All problems are collected, not only the first. Of expressions, columns and functions are looked at here; the whole of
-them is checked before a run.
+All problems are collected, not only the first. Of expressions, only columns, nesting and functions are checked here; a
+run checks the rest before it starts.
 
 >>> from hintplan.plans.operators import Scan
 >>> validate(Plan(name="p", operators=(Scan(id="scan_o", table="o", columns=("a",)),)))[0].message
@@ -37,9 +37,9 @@ from hintplan.plans.text.names import did_you_mean
 
 
 def validate(plan: Plan) -> tuple[Diagnostic, ...]:
-    """The problems of ``plan``, of each kind the first hundred; empty if it is valid.
+    """Return the problems of ``plan``, the first hundred of each kind; empty if it is valid.
 
-    ``path`` names the place; the caller knows file and line.
+    The ``path`` of a problem is its path in the plan; the caller knows file and line.
     """
     problems = [*islice(_check_config(plan), ENOUGH)]
     for name, table in plan.tables.items():
@@ -51,7 +51,7 @@ def validate(plan: Plan) -> tuple[Diagnostic, ...]:
     problems += [*islice(_check_mode(plan), ENOUGH), *islice(check_overlap(plan), ENOUGH)]
     problems += islice(check_optional_groups(plan), ENOUGH)
     used = {table_of(operator) for operator in plan.operators} - {None}
-    # Row kinds are followed along the edges to the tables, so both must be right.
+    # Row kinds are derived along the edges from the tables, so both must be valid.
     kinds = output_kinds(plan) if not graph and used <= plan.tables.keys() else None
     problems += [*islice(check_functions(plan), ENOUGH), *islice(check_asking(plan, kinds), ENOUGH)]
     problems += [*islice(check_nesting(plan), ENOUGH), *islice(_check_called(plan), ENOUGH)]
@@ -66,19 +66,23 @@ def validate(plan: Plan) -> tuple[Diagnostic, ...]:
 def _check_config(plan: Plan) -> Iterator[Diagnostic]:
     for key, value in plan.config.items():
         path = f"config.{key}"
-        known = KEYS.get(key)
+        config_key = KEYS.get(key)
         if key in SYNONYMS:
             message = f"a plan calls '{key}' by its other name"
             yield Diagnostic(message=message, path=path, hint=f"write '{SYNONYMS[key]}'")
             continue
-        if known is None:
+        if config_key is None:
             keys = [name for name in known_keys() if KEYS[name].in_config]
             hint = did_you_mean(key, keys, what="known keys")
             yield Diagnostic(message=f"unknown configuration key '{key}'", path=path, hint=hint)
             continue
-        if not known.in_config:
-            where = f"it is '{known.plan_field}' at the top of the plan" if known.plan_field else "it is the client's"
-            where = "its operators say what came of it" if known.compiler else where
+        if not config_key.in_config:
+            where = (
+                f"it is '{config_key.plan_field}' at the top of the plan"
+                if config_key.plan_field
+                else "it is the client's"
+            )
+            where = "its operators say what came of it" if config_key.compiler else where
             yield Diagnostic(message=f"'{key}' does not stand in config: {where}", path=path)
             continue
         try:
@@ -100,7 +104,7 @@ def _check_uses(plan: Plan) -> Iterator[Diagnostic]:
 
 
 def _check_called(plan: Plan) -> Iterator[Diagnostic]:
-    """Every expression that calls what a run refuses to call."""
+    """Yield a problem for every expression with a function that a run refuses to call."""
     for operator in plan.operators:
         for path, text in expressions_of(operator):
             refused = refused_function(text)
@@ -117,9 +121,9 @@ def _check_mode(plan: Plan) -> Iterator[Diagnostic]:
 
 def _check_kinds(plan: Plan, kinds: Mapping[str, RowKinds]) -> Iterator[Diagnostic]:
     for stated, derived in zip(plan.operators, with_changelogs(plan).operators, strict=True):
-        says, must = getattr(stated, "changelog", ()), getattr(derived, "changelog", ())
-        if says != must:
-            message = f"the changelog says {_kinds(says)}, but it must be {_kinds(must)}"
+        stated_kinds, derived_kinds = getattr(stated, "changelog", ()), getattr(derived, "changelog", ())
+        if stated_kinds != derived_kinds:
+            message = f"the changelog says {_kinds(stated_kinds)}, but it must be {_kinds(derived_kinds)}"
             yield Diagnostic(message=message, path=f"operators.{stated.id}.changelog")
     for operator in plan.operators:
         accepted = kind_of(operator).takes(operator, plan)
@@ -141,7 +145,7 @@ def _check_kinds(plan: Plan, kinds: Mapping[str, RowKinds]) -> Iterator[Diagnost
 
 
 def _producer(plan: Plan, operator_id: str, kind: RowKind, kinds: Mapping[str, RowKinds]) -> str:
-    """The operator at or above ``operator_id`` that first emits ``kind``."""
+    """Return the operator at or below ``operator_id`` that first emits ``kind``."""
     while True:
         above = [name for name in plan.by_id[operator_id].inputs if kind in kinds[name]]
         if not above:

@@ -1,1 +1,1 @@
-"""Two plans beside each other: which operator is which, what differs, and what becomes of a job's state."""
+"""The comparison of two plans: matching operators, differences, and the effect on a running job's state."""

@@ -1,16 +1,17 @@
-"""What becomes of the state in a checkpoint when a plan continues it: the one place where this is decided.
+"""Decides which state, sources and sinks of a checkpoint a plan continues; no other module decides this.
 
-State carries over if the plan would have computed the same state from the same rows: a state has a *lineage*, a digest
-of what its operator and everything below it mean, without ids, aliases, TTLs and other settings. ``hintplan run``
-refuses, ``hintplan check`` tells and ``hintplan diff`` predicts by what :func:`carried` says. Each state has a folder
-of its own, which the record names; a state that begins anew gets a new one.
+A state carries over if the plan would have computed the same state from the same rows. To decide this, each state has a
+*lineage*: a digest of its operator and everything below it, without ids, aliases, TTLs and other settings.
+``hintplan run`` refuses, ``hintplan check`` reports and ``hintplan diff`` predicts by the verdicts of :func:`carried`.
+Each state has a folder of its own, which the record names. A state that starts empty gets a new folder.
 
-Spark numbers the sources of a query, and finds its place in them again by these numbers. With other sources it goes on
-in logs of a new generation, in which those that it still has have got their new numbers. Knows no files and no Spark.
+Spark numbers the sources of a query, and finds its position in each source by this number. After a change of sources,
+the query continues in logs of a new generation, in which the remaining sources have new numbers. Knows no files and no
+Spark.
 
 >>> record = QueryRecord(id="sink_r", sinks=("sink_r",), sources=(), states=())
->>> carried((record,), (record,))[0].outcome
-'goes on'
+>>> carried((), (record,))[0].outcome, carried((record,), ())[0].outcome
+('new', 'left behind')
 """
 
 from __future__ import annotations
@@ -35,7 +36,10 @@ StateOutcome = Literal["carries over", "is kept", "new", "starts empty", "left b
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceVerdict:
-    """What becomes of the place that a query has reached in what ``operator`` reads, a ``table`` with its connector."""
+    """The fate of a source that a query begins or ceases to read.
+
+    ``operator`` reads the source; ``table`` is the name of the table with its connector.
+    """
 
     operator: str
     table: str
@@ -44,9 +48,10 @@ class SourceVerdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateVerdict:
-    """What becomes of the state of ``operator``; ``was`` is the operator it belonged to, if that has another id.
+    """The fate of the state of ``operator``.
 
-    ``kept`` are the runs that went on with it by consent before.
+    ``was`` is the operator that owned the state before, if its id differs. ``kept`` lists the earlier runs that kept
+    the state by consent.
     """
 
     operator: str
@@ -57,11 +62,13 @@ class StateVerdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryVerdict:
-    """What becomes of a query; ``because`` is empty if it simply goes on.
+    """The fate of a query; ``because`` is empty if the query simply continues.
 
-    ``sources`` are those that it begins to read, or no longer reads, ``sinks`` those that it no longer writes; of a
-    query that goes on only. ``writes`` are the sinks that it does write, each with the id that it had, if that is
-    another; ``title`` is what people know the query by.
+    These fields are filled only if the query continues: ``sources`` lists the sources that it begins to read or no
+    longer reads, and ``sinks`` the sinks that it no longer writes.
+
+    ``writes`` lists the sinks that it writes, each with its former id if that differs. ``title`` is the name of the
+    query in messages.
     """
 
     query: str
@@ -79,7 +86,7 @@ class QueryVerdict:
 
     @property
     def loses(self) -> bool:
-        """Whether state, or the place that the query has reached in its sources or for a sink, is not used any more."""
+        """True if the checkpoint has state, or a position in a source or of a sink, that is no longer used."""
         lost = ("starts empty", "left behind")
         left = bool(self.sinks) or any(source.outcome == "left behind" for source in self.sources)
         return self.outcome == "left behind" or left or any(state.outcome in lost for state in self.states)
@@ -88,28 +95,29 @@ class QueryVerdict:
 def continued(
     plan: Plan, recorded: Sequence[QueryRecord], before: Plan | None, *, share: bool = True
 ) -> tuple[Query, ...]:
-    """The queries as which ``plan`` continues a checkpoint: sinks stay in the query they were in, by what they mean.
+    """Return the queries with which ``plan`` continues a checkpoint.
 
-    ``before`` is the plan that last ran on it; without it, sinks are found by their ids. New ones begin by themselves,
-    with each other if they may ``share`` a query.
+    A sink stays in the query that it was in. Sinks are matched by meaning with ``before``, the plan that last ran on
+    the checkpoint, or by their ids without it. New sinks form new queries; they share queries with each other if
+    ``share`` allows it.
     """
     ids = {sink.id: sink.id for sink in plan.sinks}
     goes_on = ids if before is None else continued_sinks(before, plan)
     heirs = {was: now for now, was in goes_on.items()}
     claimed = {heirs.get(sink) for record in recorded if not record.parked for sink in record.sinks}
-    # What stands since an earlier plan is taken up by its id alone.
+    # A parked query ran under an earlier plan than ``before``, so only the id of a sink can match.
     parked = {name: name for name in ids if name not in claimed}
-    found = []
+    continuing = []
     for record in recorded:
         left = parked if record.parked else heirs
         kept = [(left.pop(sink), name) for sink, name in zip(record.sinks, record.called, strict=True) if sink in left]
         if kept:
-            sinks, names = (tuple(each) for each in zip(*kept, strict=True))
-            found.append(Query(id=record.id, sinks=sinks, names=() if names == sinks else names))
-    grouped = {sink for query in found for sink in query.sinks}
+            sinks, sink_names = (tuple(column) for column in zip(*kept, strict=True))
+            continuing.append(Query(id=record.id, sinks=sinks, names=() if sink_names == sinks else sink_names))
+    grouped = {sink for query in continuing for sink in query.sinks}
     new = [name for name in ids if name not in grouped]
     taken = [record.id for record in recorded]
-    return (*found, *(queries(plan, new, taken=taken) if share else single_queries(plan, new, taken=taken)))
+    return (*continuing, *(queries(plan, new, taken=taken) if share else single_queries(plan, new, taken=taken)))
 
 
 def carried(
@@ -119,10 +127,11 @@ def carried(
     renumber: bool = True,
     keep: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[QueryVerdict, ...]:
-    """What becomes of each query of a checkpoint that recorded ``recorded`` if a plan continues it as ``wanted``.
+    """Return the verdict on each query when a plan continues a checkpoint as the queries ``wanted``.
 
-    ``renumber`` says that Spark's logs can be written anew for other sources, which Spark Connect does not let us.
-    ``keep`` has the operators that go on by consent with a state of another lineage, each with whose that was.
+    ``recorded`` are the queries in the checkpoint's record. ``renumber`` is true if Spark's logs can be rewritten for
+    other sources, which is impossible on Spark Connect. ``keep`` maps each operator that keeps a state of another
+    lineage by consent to the operator that owned this state.
     """
     old, new = {record.id: record for record in recorded}, {record.id: record for record in wanted}
     written = {directory: record.id for record in recorded for _, directory in record.files}
@@ -144,11 +153,12 @@ def after_run(
     reached: Mapping[str, int] = MappingProxyType({}),
     keep: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[QueryRecord, ...]:
-    """What the checkpoint records once ``wanted`` continues it: queries that were left behind stay, to be taken up.
+    """Return the queries that the checkpoint records once ``wanted`` continues it.
 
-    States that begin in this ``run``, the number of the record's next entry, get a place of their own. State is divided
-    into ``partitions`` from the next batch on, which is the one in ``reached``, by query, or the first one. ``keep`` is
-    as in :func:`carried`.
+    Queries that were left behind stay in the record as parked, so that a later plan can continue them. ``run`` is the
+    number of the record's next entry; states that begin in it get a new folder. From the next batch on, state is
+    divided into ``partitions``. ``reached`` has the number of this batch by query; the default is the first batch.
+    ``keep`` is as in :func:`carried`.
     """
     before = {record.id: record for record in recorded}
     present = {record.id for record in wanted}
@@ -168,17 +178,17 @@ def _placed(
     states = tuple(
         replace(
             state,
-            place=found.place,
-            begun=found.begun and scales == old.scales,
-            kept=found.kept if found.lineage == state.lineage else (*found.kept, run),
-            written="" if found.stored == state.lineage else found.stored,
+            place=former.place,
+            begun=former.begun and scales == old.scales,
+            kept=former.kept if former.lineage == state.lineage else (*former.kept, run),
+            written="" if former.stored == state.lineage else former.stored,
         )
-        if (found := kept.get(state.operator))
+        if (former := kept.get(state.operator))
         else replace(state, place=f"{state.operator}.{run}")
         for state in new.states
     )
-    names = {origin: name for name, origin in continued_sources(old.sources, new.sources).origins.items()}
-    order = tuple((names[operator], number) for operator, number in old.order if operator in names)
+    continuing = {origin: name for name, origin in continued_sources(old.sources, new.sources).origins.items()}
+    order = tuple((continuing[operator], number) for operator, number in old.order if operator in continuing)
     return replace(
         new,
         files=(*new.files, *((name, directory) for name, directory in old.files if name not in new.called)),
@@ -191,8 +201,11 @@ def _placed(
 
 
 def in_order(old: QueryRecord | None, new: QueryRecord, order: Order) -> QueryRecord:
-    """``new``, which goes on for ``old``, with its sources in the ``order`` that Spark has them in."""
-    if old is None or not old.begun or not old.order:  # which a run on Spark Connect does not know
+    """Return ``new``, the continuation of ``old``, with its sources in Spark's ``order``.
+
+    A new generation of logs begins if the order differs from the recorded order.
+    """
+    if old is None or not old.begun or not old.order:  # a run on Spark Connect records no order
         return replace(new, order=order)
     origins = continued_sources(old.sources, new.sources).origins
     stays = order_under(order, origins) == old.order
@@ -202,25 +215,26 @@ def in_order(old: QueryRecord | None, new: QueryRecord, order: Order) -> QueryRe
 def continued_states(
     old: Sequence[StateRecord], new: Sequence[StateRecord], keep: Mapping[str, str] = MappingProxyType({})
 ) -> dict[str, StateRecord]:
-    """The state that each operator goes on with, by its id: of the same lineage, its own one if there are several.
+    """Return the state that each operator continues, by the operator's id.
 
-    Where there is none, that of the operator that ``keep`` has for it.
+    A state of the same lineage matches, and the operator's own state first if there are several. An operator without
+    such a state continues the state of the operator to which ``keep`` maps it.
     """
     left = list(old)
-    found: dict[str, StateRecord] = {}
+    states: dict[str, StateRecord] = {}
     for own in (True, False):
         for state in new:
-            same = (each for each in left if each.lineage == state.lineage)
-            match = next((each for each in same if each.operator == state.operator or not own), None)
-            if state.operator not in found and match is not None:
-                found[state.operator] = match
+            same = (record for record in left if record.lineage == state.lineage)
+            match = next((record for record in same if record.operator == state.operator or not own), None)
+            if state.operator not in states and match is not None:
+                states[state.operator] = match
                 left.remove(match)
     for state in new:
-        match = next((each for each in left if each.operator == keep.get(state.operator)), None)
-        if state.operator not in found and match is not None:
-            found[state.operator] = match
+        match = next((record for record in left if record.operator == keep.get(state.operator)), None)
+        if state.operator not in states and match is not None:
+            states[state.operator] = match
             left.remove(match)
-    return found
+    return states
 
 
 def _query(
@@ -267,7 +281,7 @@ def _query(
 
 
 def _sources(old: QueryRecord, new: QueryRecord, found: ContinuedSources) -> Iterator[SourceVerdict]:
-    """The sources that the query begins to read, and those that it reads no more."""
+    """Yield the sources that the query begins to read, and the sources that it no longer reads."""
     for source in new.sources:
         if source.operator not in found.origins and source.table != WAKING:
             yield SourceVerdict(operator=source.operator, table=source.table, outcome="new")
@@ -278,14 +292,14 @@ def _sources(old: QueryRecord, new: QueryRecord, found: ContinuedSources) -> Ite
 
 
 def _refusal(old: QueryRecord, new: QueryRecord, sources: ContinuedSources, *, renumber: bool) -> str:
-    """Why the query could not go on."""
+    """Return the reason why the query cannot continue, or an empty string if it can."""
     if sources.unclear:
         return (
             f"it reads {' and '.join(sources.unclear)} in several places, before or now, and which of them goes on for "
             "which is not clear; change one of them at a time"
         )
     was, now = _read_places(old), _read_places(new)
-    listed = [[(each.table, each.places) for each in record.sources] for record in (old, new)]
+    listed = [[(source.table, source.places) for source in record.sources] for record in (old, new)]
     if listed[0] != listed[1] and old.begun and not (renumber and old.order):
         came, went = sorted(now.keys() - was.keys()), sorted(was.keys() - now.keys())
         parts = [f"it also reads {' and '.join(came)}"] if came else []
@@ -295,9 +309,9 @@ def _refusal(old: QueryRecord, new: QueryRecord, sources: ContinuedSources, *, r
             for name in sorted(was.keys() & now.keys())
             if was[name] != now[name]
         ]
-        what = " and ".join(parts) or "it reads its sources in another order"
+        differs = " and ".join(parts) or "it reads its sources in another order"
         return (
-            f"{what}, and Spark finds the place in each source by its number; only a run without Spark Connect can "
+            f"{differs}, and Spark finds the place in each source by its number; only a run without Spark Connect can "
             "give them new numbers, if it was one that wrote the checkpoint"
         )
     before = dict(old.files)
@@ -311,30 +325,30 @@ def _refusal(old: QueryRecord, new: QueryRecord, sources: ContinuedSources, *, r
 
 
 def _read_places(query: QueryRecord) -> Counter[str]:
-    """In how many places the query reads each table."""
-    found: Counter[str] = Counter()
+    """Return how often the query reads each table."""
+    places: Counter[str] = Counter()
     for source in query.sources:
-        found[source.table] += source.places
-    return found
+        places[source.table] += source.places
+    return places
 
 
 def _states(
     old: Sequence[StateRecord], new: Sequence[StateRecord], sources: ContinuedSources, keep: Mapping[str, str]
 ) -> Iterator[StateVerdict]:
     kept = continued_states(old, new, keep)
-    continued_ids = {each.operator for each in kept.values()}
-    lost = [each.operator for each in old if each.operator not in continued_ids]
+    continued_ids = {state_record.operator for state_record in kept.values()}
+    lost = [state_record.operator for state_record in old if state_record.operator not in continued_ids]
     for state in new:
         if state.operator in kept:
-            found = kept[state.operator]
+            former = kept[state.operator]
             yield StateVerdict(
                 operator=state.operator,
-                outcome="carries over" if found.lineage == state.lineage else "is kept",
-                was=None if found.operator == state.operator else found.operator,
-                kept=found.kept,
+                outcome="carries over" if former.lineage == state.lineage else "is kept",
+                was=None if former.operator == state.operator else former.operator,
+                kept=former.kept,
             )
         elif state.operator in lost or not sources.origins.keys().isdisjoint(state.sources):
-            # One that is new lacks the rows that were read before it as much as one that means something else now.
+            # A new state lacks the rows that were read before it existed, just as a state with a new meaning does.
             yield StateVerdict(operator=state.operator, outcome="starts empty")
             if state.operator in lost:
                 lost.remove(state.operator)

@@ -1,4 +1,4 @@
-"""One difference of two plans, as data."""
+"""One difference between two plans, as data."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ Subject = Literal["setting", "origin", "table", "function", "operator", "reason"
 class Change:
     """One difference, under ``path``.
 
-    ``kind`` is ``~`` changed, ``+`` added, ``-`` removed, or ``-/+`` replaced: what it kept cannot be read any more.
-    ``subject`` is what a summary counts, by ``name``: a setting, table, function or operator, but no reason.
-    ``setting`` is the path that ``set`` takes, ``operator`` the id in the newer plan that has it. ``note`` says who set
-    it or what it is, ``layers`` what each layer asks for now, ``reason`` what the newer plan says of it, and
-    ``follows`` the path whose change it comes from.
+    ``kind`` is ``~`` changed, ``+`` added, ``-`` removed, or ``-/+`` replaced, which makes the operator's state
+    unreadable. A summary counts changes by ``subject`` and ``name``: settings, tables, functions and operators, but not
+    reasons. ``setting`` is the path that ``hintplan set`` takes. ``operator`` is the operator's id in the newer plan
+    that has it. ``note`` names the layer that set the value, or describes the object. ``layers`` has the value of each
+    layer now, and ``reason`` the reason that the newer plan records. ``follows`` is the path of the change that caused
+    this one.
     """
 
     kind: Kind
@@ -39,5 +40,5 @@ class Change:
 
     @property
     def keeps_state(self) -> bool:
-        """Whether state written by the old plan can still be used."""
+        """True if the new plan can use the state that the old plan wrote."""
         return self.effect.level not in ("drop", "incompatible")

@@ -1,8 +1,8 @@
-"""What changes of operators and tables do to a running job, by what becomes of the states that they are part of.
+"""Effects of changed operators and tables on a running job, derived from the verdicts on its states.
 
-Settings have their effects by name (:mod:`hintplan.plans.settings.effects`). Facts have none by themselves: another
-filter matters to the state above it, and to none below. So each change of a fact gets the worst that becomes of a query
-or a state it leads to, as :mod:`hintplan.plans.compare.carryover` has it.
+The effect of a setting depends only on its name (:mod:`hintplan.plans.settings.effects`). The effect of a fact depends
+on its place in the plan: a changed filter affects the states above it, and none below. So a changed fact gets the worst
+verdict on any query or state above it, as decided by :mod:`hintplan.plans.compare.carryover`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from hintplan.plans.settings.effects import (
 
 @dataclass(frozen=True, slots=True)
 class _Fate:
-    """What an operator leads to, in all its queries."""
+    """The verdicts on everything above an operator, in all queries that contain it."""
 
     refused: set[str] = field(default_factory=set)
     empty: set[str] = field(default_factory=set)
@@ -58,28 +58,28 @@ class _Fate:
 
 
 def with_consequences(changes: Sequence[Change], before: Plan, after: Plan, renamed: Mapping[str, str]) -> list[Change]:
-    """``changes`` with the effect of each that is a fact's; ``renamed`` leads from old ids to new ones."""
+    """Return ``changes`` with the effects of changed facts; ``renamed`` maps old ids to new ones."""
     was, now = _fates(before, after)
     kept = keepable(before, after)
     former = {new: old for old, new in renamed.items()}
     stateful = {operator.id for plan in (before, after) for operator in plan.operators if state_of(operator)}
 
     def effect(names: Iterable[str]) -> Effect:
-        found = [
+        effects = [
             side[key].effect(stateful=name in stateful, keepable=kept)
             for name in names
             for side, key in ((now, name), (was, former.get(name, name)))
             if key in side
         ]
-        known = [one for one in found if one is not BEGUN] or found
-        return max(known, key=lambda one: LEVELS.index(one.level), default=UNAFFECTED)
+        candidates = [candidate for candidate in effects if candidate is not BEGUN] or effects
+        return max(candidates, key=lambda candidate: LEVELS.index(candidate.level), default=UNAFFECTED)
 
     def changed(change: Change) -> Change:
         if change.subject == "operator":
-            found = replace(change, effect=effect([change.name]))
-            if change.kind == "-/+" and found.keeps_state:
-                return replace(found, kind="~")
-            return found
+            judged = replace(change, effect=effect([change.name]))
+            if change.kind == "-/+" and judged.keeps_state:
+                return replace(judged, kind="~")
+            return judged
         if change.subject == "function":
             called = [
                 operator.id
@@ -103,7 +103,7 @@ def with_consequences(changes: Sequence[Change], before: Plan, after: Plan, rena
 
 
 def emptied_operators(before: Plan, after: Plan) -> frozenset[str]:
-    """Return the operators of ``after`` whose state is there in a checkpoint of ``before``, and starts empty."""
+    """Return the operators of ``after`` whose state is in a checkpoint of ``before`` and starts empty."""
     if before.mode == "batch" or after.mode == "batch":
         return frozenset()
     recorded = query_records(before, queries(before))
@@ -113,7 +113,7 @@ def emptied_operators(before: Plan, after: Plan) -> frozenset[str]:
 
 
 def _is_source_kind(change: Change, before: Plan, after: Plan) -> bool:
-    """Whether an option decides on the row kinds of a source, which is no setting to its readers."""
+    """Return True if the option changes the row kinds of a source, and so is more than a setting to its readers."""
     name, _, option = change.path.removeprefix("tables.").partition(".options.")
     if not option or change.subject != "setting" or name not in before.tables or name not in after.tables:
         return False
@@ -121,7 +121,7 @@ def _is_source_kind(change: Change, before: Plan, after: Plan) -> bool:
 
 
 def _fates(before: Plan, after: Plan) -> tuple[dict[str, _Fate], dict[str, _Fate]]:
-    """What becomes of what each operator leads to: of those of the old plan, and of those of the new one."""
+    """Return the fate of each operator of ``before``, and the fate of each operator of ``after``."""
     running = queries(before)
     recorded = query_records(before, running)
     going = continued(after, recorded, before)
@@ -131,7 +131,7 @@ def _fates(before: Plan, after: Plan) -> tuple[dict[str, _Fate], dict[str, _Fate
 
 def _of_plan(plan: Plan, running: Sequence[Query], verdicts: Sequence[QueryVerdict], *, old: bool) -> dict[str, _Fate]:
     by_query = {verdict.query: verdict for verdict in verdicts}
-    found: dict[str, _Fate] = {}
+    fates: dict[str, _Fate] = {}
     operators = plan.by_id
     for query in running:
         verdict = by_query[query.id]
@@ -143,7 +143,7 @@ def _of_plan(plan: Plan, running: Sequence[Query], verdicts: Sequence[QueryVerdi
         left = {source.operator for source in verdict.sources if source.outcome == "left behind" and old}
         begun = {source.operator for source in verdict.sources if source.outcome == "new" and not old}
         for name in dict.fromkeys(name for names in below.values() for name in names):
-            fate = found.setdefault(name, _Fate())
+            fate = fates.setdefault(name, _Fate())
             if verdict.outcome == "refused":
                 fate.refused.add(query.id)
             elif verdict.outcome == "left behind":
@@ -156,9 +156,9 @@ def _of_plan(plan: Plan, running: Sequence[Query], verdicts: Sequence[QueryVerdi
             made_of = operators_of(operators, query, top=state.operator)
             if state.outcome == "starts empty":
                 for name in made_of:
-                    found.setdefault(name, _Fate()).empty.add(state.operator)
+                    fates.setdefault(name, _Fate()).empty.add(state.operator)
             elif state.outcome == "left behind" and old:
                 readers = (reader.id for reader in plan.readers[state.operator])
                 for name in (*made_of, *readers):
-                    found.setdefault(name, _Fate()).gone.add(state.operator)
-    return found
+                    fates.setdefault(name, _Fate()).gone.add(state.operator)
+    return fates

@@ -1,8 +1,8 @@
-"""The differences of two plans by meaning: which settings and facts differ, who set them, and what becomes of state.
+"""Compares two plans by meaning: settings and facts that differ, the layers that set them, and the effect on state.
 
-Layout, key order, the order of independent operators and the spelling of durations are no differences. What a change
-does to a running job is decided in :mod:`hintplan.plans.settings.effects`; wording and layout of reports belong to
-others.
+Layout, key order, the order of independent operators and the spelling of durations are not differences. The effect of a
+change on a running job is decided in :mod:`hintplan.plans.settings.effects`. Other modules own the wording and layout
+of reports.
 
 >>> [(change.path, change.before, change.after) for change in diff(Plan(name="a"), Plan(name="b"))]
 [('name', 'a', 'b')]
@@ -50,7 +50,7 @@ from hintplan.plans.settings.state import STATE_TTL, spoken_ttl
 from hintplan.plans.text.counts import first_of
 
 _PARKING_SETTINGS = (("retry", "mode"), ("cache", "lookup.cache"))
-"""The settings that decide whether a lookup parks rows, which is a state of its own."""
+"""The settings that decide whether a lookup parks rows, which needs a separate state."""
 
 _SAID = 3
 
@@ -58,14 +58,17 @@ T = TypeVar("T")
 
 
 def diff(before: Plan, after: Plan) -> tuple[Change, ...]:
-    """All differences from ``before`` to ``after``: name, config, tables, then operators in the order of ``after``."""
+    """Return all differences from ``before`` to ``after``.
+
+    They are in this order: name, config, tables, functions, operators in the order of ``after``, then reasons.
+    """
     around = [*_plan(before, after), *_config(before, after), *_tables(before, after), *_functions(before, after)]
-    found = match(before, after)
-    changes = [*around, *_operators(before, after, found)]
+    matched = match(before, after)
+    changes = [*around, *_operators(before, after, matched)]
     if before.mode == after.mode == "batch":
         changes = [replace(change, effect=in_batch(change.effect)) for change in changes]
     else:
-        changes = with_consequences(changes, before, after, found.renamed)
+        changes = with_consequences(changes, before, after, matched.renamed)
     if after.reasons:
         changes = [replace(c, reason=after.reasons.get(c.setting)) if c.setting else c for c in changes]
     return (*changes, *_reasons(before, after))
@@ -93,7 +96,7 @@ def _reasons(before: Plan, after: Plan) -> Iterator[Change]:
 
 
 def _differing(before: Mapping[str, T], after: Mapping[str, T]) -> Iterator[tuple[str, T | None, T | None]]:
-    """The names of what differs, sorted, with what each side has under them."""
+    """Yield each name whose values differ, sorted, with the values of both sides."""
     for name in sorted(before.keys() | after.keys()):
         old, new = before.get(name), after.get(name)
         if old != new:
@@ -124,8 +127,8 @@ def _tables(before: Plan, after: Plan) -> Iterator[Change]:
         path = f"tables.{name}"
         change = Change(kind="~", subject="table", name=name, path=path, effect=INCOMPATIBLE)
         if old is None or new is None:
-            there = old or new
-            note = f"table, {there.options.get('connector', '') if there else ''}"
+            declared = old or new
+            note = f"table, {declared.options.get('connector', '') if declared else ''}"
             yield replace(change, kind="-" if new is None else "+", note=note)
             continue
         yield from _of_facts(change, table_facts(old), table_facts(new))
@@ -139,7 +142,7 @@ def _tables(before: Plan, after: Plan) -> Iterator[Change]:
 
 
 def _files_go_elsewhere(option: str, old: Table, new: Table, name: str, plan: Plan) -> bool:
-    """Whether ``option`` is the directory that a sink of ``plan`` writes files to, and is another one now."""
+    """Return True if ``option`` is a directory to which a sink of ``plan`` writes files, and it has moved."""
     if not is_sink_directory(new, option):
         return False
     moved = old.options.get(option, "").rstrip("/") != new.options.get(option, "").rstrip("/")
@@ -150,19 +153,19 @@ def _functions(before: Plan, after: Plan) -> Iterator[Change]:
     for name, old, new in _differing(before.functions, after.functions):
         change = Change(kind="~", subject="function", name=name, path=f"functions.{name}", effect=FUNCTION)
         if old is None or new is None:
-            there = old or new
-            note = f"function, {there.class_name}" if there else ""
+            declared = old or new
+            note = f"function, {declared.class_name}" if declared else ""
             yield replace(change, kind="-" if new is None else "+", note=note)
         else:
             yield from _of_facts(change, function_document(old), function_document(new))
 
 
 _ROWS_GO = "ROWS THAT ARE THERE ARE TAKEN AWAY"
-"""What is said of a sink that overwrites from now on."""
+"""The note on a sink that overwrites its table from now on."""
 
 
 def _of_facts(change: Change, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
-    """``change`` once for each fact that differs, with its path and values."""
+    """Yield ``change`` once for each fact that differs, with the path and values of the fact."""
     for fact in facts_between(old, new):
         path = f"{change.path}.{fact.path}"
         note = _ROWS_GO if fact.path == "overwrite" and new.get("overwrite") else fact.note
@@ -188,8 +191,8 @@ def _appeared(kind: Literal["+", "-"], operator: Operator, plan: Plan) -> Change
 
 
 def _of_operator(operator: Operator) -> Change:
-    """A change of facts; a checkpoint is only continued by a plan with the same operators and tables."""
-    # What has state, and other facts, begins anew.
+    """Return a change of facts with the worst possible effect, which :func:`with_consequences` refines."""
+    # An operator with state whose facts change starts with empty state.
     return Change(
         kind="-/+" if state_of(operator) else "~",
         subject="operator",
@@ -205,51 +208,51 @@ def _operator(old: Operator, new: Operator, found: Match, before: Plan, after: P
     if old.id != new.id:
         note = f"{op_name(new)} renamed, the same facts under another id"
         yield replace(change, before=old.id, after=new.id, note=note)
-    for each in _of_facts(change, {**operator_facts(old), "id": new.id}, operator_facts(new)):
-        moved = each.path == f"{new.id}.inputs"
-        yield replace(each, note=_moved(old, new, found, before, after)) if moved else each
+    for change_of_fact in _of_facts(change, {**operator_facts(old), "id": new.id}, operator_facts(new)):
+        moved = change_of_fact.path == f"{new.id}.inputs"
+        yield replace(change_of_fact, note=_moved(old, new, found, before, after)) if moved else change_of_fact
     if op_name(old) == op_name(new):
         yield from _settings(old, new, before, after)
 
 
 def _moved(old: Operator, new: Operator, found: Match, before: Plan, after: Plan) -> str:
-    """How an operator reads other inputs: they are called otherwise, or it has another place in the query."""
+    """Describe why an operator reads other inputs: they were renamed, or the operator moved within the query."""
     was = [found.renamed.get(name, name) for name in old.inputs]
     if was == list(new.inputs):
         pairs = zip(old.inputs, new.inputs, strict=True)
         return ", ".join(f"{a} is now called {b}" for a, b in pairs if a != b)
-    known = {found.renamed.get(name, name) for name in before.by_id} & after.by_id.keys()
+    matched = {found.renamed.get(name, name) for name in before.by_id} & after.by_id.keys()
     came, went = [n for n in new.inputs if n not in was], [n for n in was if n not in new.inputs]
     if not came and not went:
         return "order of inputs changed"
-    what = "moved: " if {*came, *went} <= known else ""
+    prefix = "moved: " if {*came, *went} <= matched else ""
     reads = f"reads {', '.join(came)}" if came else "no longer reads"
-    return f"{what}{reads}{' instead of ' if came and went else ' ' if went else ''}{', '.join(went)}"
+    return f"{prefix}{reads}{' instead of ' if came and went else ' ' if went else ''}{', '.join(went)}"
 
 
 def _settings(old: Operator, new: Operator, before: Plan, after: Plan) -> Iterator[Change]:
-    """The settings that differ, and the layers where only those do."""
+    """Yield the settings that differ, and the layers where only the layers differ."""
     was, now = settings_by_name(old), settings_by_name(new)
     groups = {group for group, _ in was}, {group for group, _ in now}
-    told: set[str] = set()
-    # Those that went, went behind what stood before them in the plan.
+    reported: set[str] = set()
+    # Removed settings follow all settings of the new plan.
     for key in [*now, *(key for key in was if key not in now)]:
         group = key[0]
         if group == "state" and (key not in was or key not in now):
             continue  # another state is another fact
         if group not in groups[0] or group not in groups[1]:
-            if group not in told:
-                told.add(group)
+            if group not in reported:
+                reported.add(group)
                 yield _whole_group(group, _of_group(group, was), _of_group(group, now), old, new)
             continue
         a, b = was.get(key), now.get(key)
         if a is not None and b is not None and _same_value(group, a.value, b.value):
             if group == "state":
                 yield from _origins(a, b, before, after)
-            elif a.layers != b.layers and f"{group}.origin" not in told:
+            elif a.layers != b.layers and f"{group}.origin" not in reported:
                 first, second = _of_group(group, was), _of_group(group, now)
                 if _values(first) == _values(second):
-                    told.add(f"{group}.origin")
+                    reported.add(f"{group}.origin")
                     change = _setting(f"{new.id}.{group}.origin", f"{new.id}.{group}", None, None, NO_EFFECT)
                     note = _other_layers(first, second)
                     yield replace(change, kind="~", subject="origin", note=note, operator=new.id)
@@ -258,20 +261,20 @@ def _settings(old: Operator, new: Operator, before: Plan, after: Plan) -> Iterat
 
 
 def _changed_setting(a: PlanSetting | None, b: PlanSetting | None, old: Operator, new: Operator) -> Change:
-    there = b or a
-    assert there is not None
-    short = f"{new.id}.{there.name}.ttl" if there.group == "state" else f"{new.id}.{there.group}.{there.name}"
-    setting = b.path if b is not None else f"{new.id}.{there.group}.{there.name}"
-    effect = there.effect
-    if a is not None and b is not None and there.group == "state" and _is_shorter(str(b.value), str(a.value)):
+    present = b or a
+    assert present is not None
+    short = f"{new.id}.{present.name}.ttl" if present.group == "state" else f"{new.id}.{present.group}.{present.name}"
+    setting = b.path if b is not None else f"{new.id}.{present.group}.{present.name}"
+    effect = present.effect
+    if a is not None and b is not None and present.group == "state" and _is_shorter(str(b.value), str(a.value)):
         effect = SHORTER_TTL
-    if (there.group, there.name) in _PARKING_SETTINGS and parks_rows(old) != parks_rows(new):
+    if (present.group, present.name) in _PARKING_SETTINGS and parks_rows(old) != parks_rows(new):
         effect = PARKS if parks_rows(new) else PARKS_NO_MORE
     change = _setting(
         short, setting, None if a is None else shown(a.value), None if b is None else shown(b.value), effect
     )
     follows = None
-    if there.group == "state" and a is not None and b is not None and {a.set_by, b.set_by} <= {"config", "default"}:
+    if present.group == "state" and a is not None and b is not None and {a.set_by, b.set_by} <= {"config", "default"}:
         follows = f"config.{STATE_TTL}"
     layers = {layer: shown(value) for layer, value in b.layers.items()} if b is not None else {}
     note = _who(b) if b is not None else ""
@@ -279,7 +282,7 @@ def _changed_setting(a: PlanSetting | None, b: PlanSetting | None, old: Operator
 
 
 def _is_shorter(ttl: str, before: str) -> bool:
-    """Tell whether rows expire that did not before; 0 is for ever."""
+    """Return True if the new TTL makes rows expire that did not expire before; a TTL of 0 never expires rows."""
     try:
         now, was = parse_duration(ttl), parse_duration(before)
     except DurationError:
@@ -288,7 +291,7 @@ def _is_shorter(ttl: str, before: str) -> bool:
 
 
 def _of_group(group: str, settings: Mapping[tuple[str, str], PlanSetting]) -> dict[str, PlanSetting]:
-    return {name: setting for (each, name), setting in settings.items() if each == group}
+    return {name: setting for (owner, name), setting in settings.items() if owner == group}
 
 
 def _values(settings: Mapping[str, PlanSetting]) -> dict[str, Value]:
@@ -315,22 +318,22 @@ def _group_text(settings: Mapping[str, PlanSetting]) -> str | None:
 
 
 def _other_layers(was: Mapping[str, PlanSetting], now: Mapping[str, PlanSetting]) -> str:
-    """Which layers of a group say something else, though the same runs: ``hint timeout 5 s, was 3 s``."""
-    said = []
+    """Describe layers of a group that differ although the values in force are equal: ``hint timeout 5 s, was 3 s``."""
+    differences = []
     for name, setting in now.items():
         old = was[name].layers
         for layer in dict.fromkeys((*old, *setting.layers)):
             a, b = old.get(layer), setting.layers.get(layer)
             if a != b:
                 before = "" if a is None else f", was {shown(a)}"
-                said.append(f"{layer} {name} {'(none)' if b is None else shown(b)}{before}")
-    return f"the same runs; {first_of(said, _SAID, between='; ')}"
+                differences.append(f"{layer} {name} {'(none)' if b is None else shown(b)}{before}")
+    return f"the same runs; {first_of(differences, _SAID, between='; ')}"
 
 
 def _origins(old: PlanSetting, new: PlanSetting, before: Plan, after: Plan) -> Iterator[Change]:
     for layer in dict.fromkeys((*old.layers, *new.layers)):
         was, is_now = old.layers.get(layer), new.layers.get(layer)
-        # What config said follows from the change of config, which is listed.
+        # The change of config itself is listed, so its effect on this layer is not repeated.
         explained = layer != "hint" and before.config.get(STATE_TTL) != after.config.get(STATE_TTL)
         if not explained and not (was == is_now or (was and is_now and _same(str(was), str(is_now)))):
             path = f"{new.operator}.{new.name}.origin.{layer}"
@@ -341,15 +344,15 @@ def _origins(old: PlanSetting, new: PlanSetting, before: Plan, after: Plan) -> I
 
 
 def _who(setting: PlanSetting) -> str:
-    """Who set it, and over what."""
+    """Name the layer that set the value, and the strongest layer that it overrides."""
     weaker = [layer for layer in setting.layers if layer != setting.set_by]
     if setting.set_by == EDIT and not weaker:
         return EDIT
     over = weaker[-1] if weaker else None
     if over is None or (over == "default" and setting.set_by != EDIT):
         return setting.set_by
-    said = shown(setting.layers[over])
-    return f"{setting.set_by} over {over} {spoken_ttl(said) if setting.group == 'state' else said}"
+    overridden = shown(setting.layers[over])
+    return f"{setting.set_by} over {over} {spoken_ttl(overridden) if setting.group == 'state' else overridden}"
 
 
 def _same_value(group: str, a: Value, b: Value) -> bool:

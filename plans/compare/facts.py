@@ -1,4 +1,4 @@
-"""What differs between the facts of two operators or tables, in words: which fact, and from what to what.
+"""Describes the differences between the facts of two operators or tables: which fact, and its old and new value.
 
 >>> [(f.path, f.before, f.after) for f in facts_between({"join-type": "left"}, {"join-type": "full"})]
 [('join-type', 'left', 'full')]
@@ -16,12 +16,12 @@ from hintplan.plans.text.counts import shortened
 
 _MAX_TEXT = 2000
 _EXPRESSIONS = ("expression", "filter", "condition", "pre-filter", "constant", "rows")
-"""The keys of facts that are Spark SQL; the ``filter`` of an aggregate is a column, which reads the same."""
+"""The keys of facts that are Spark SQL. The ``filter`` of an aggregate is a column, which is the same in Flink SQL."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """A fact that differs, under its relative path; a list in the words of ``note``."""
+    """A fact that differs, under its relative path; for a list, ``note`` describes the difference."""
 
     path: str
     before: str | None = None
@@ -30,12 +30,12 @@ class Fact:
 
 
 def facts_between(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Fact]:
-    """The facts that differ, down to the state entries and options; expressions in the words of Flink SQL."""
+    """Yield the facts that differ, down to state entries and options, with expressions in Flink SQL."""
     yield from _between(in_flink(old), in_flink(new))
 
 
 def in_flink(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """The facts of an operator or table with its expressions as an author writes them."""
+    """Return the facts of an operator or table with its expressions in Flink SQL, as an author writes them."""
     inputs = [entry["input"] for entry in facts.get("state") or ()]
     sides = dict(zip(("l", "r"), inputs, strict=True)) if len(inputs) == 2 else {}
 
@@ -47,7 +47,7 @@ def in_flink(facts: Mapping[str, Any]) -> dict[str, Any]:
         return {name: told(name, item) for name, item in value.items()} if isinstance(value, dict) else value
 
     if facts.get("op") is None:
-        return dict(facts)  # a table says its expressions in Flink SQL
+        return dict(facts)  # the expressions of a table are Flink SQL already
     return {key: told(key, value) for key, value in facts.items()}
 
 
@@ -88,16 +88,19 @@ def _list_note(old: list[Any], new: list[Any]) -> str:
 
 
 def _name(item: Any) -> str | None:
-    """The name of a column or call; a column that is passed through is its name."""
+    """Return the name of a column or call; a column that is passed through is only its name."""
     return item if isinstance(item, str) else item.get("name") if isinstance(item, dict) else None
 
 
 def _other(old: Any, new: Any) -> str:
-    """A column or call that is computed otherwise: ``total: SUM(price) → SUM(net)``; its type if that differs, too."""
+    """Describe a column or call with another definition: ``total: SUM(price) → SUM(net)``.
+
+    The description includes the types if both are known and differ.
+    """
     sides = [{"expression": item} if isinstance(item, str) else item for item in (old, new)]
     same = {"name", *(key for key in sides[0] if key != "expression" and sides[0][key] == sides[1].get(key))}
     if {"expression"} <= sides[0].keys() & sides[1].keys() and ("type" not in sides[0] or "type" not in sides[1]):
-        same.add("type")  # of a column that is passed through nothing says it here
+        same.add("type")  # the type of a passed-through column is unknown here
     texts = [" ".join(str(value) for key, value in side.items() if key not in same) for side in sides]
     return f"{_name(new)}: {' → '.join(text or '(none)' for text in texts)}"
 
@@ -116,5 +119,5 @@ def _brief(value: Any) -> str:
 
 
 def brief(text: str) -> str:
-    """``text``, cut where it is longer than anybody reads."""
+    """Return ``text``, cut to a length that people still read."""
     return shortened(text, _MAX_TEXT)

@@ -1,4 +1,4 @@
-"""A list of changes as JSON values: the form for scripts, described by ``diff.schema.json``.
+"""Renders a list of changes as JSON values for scripts, in the form that ``diff.schema.json`` describes.
 
 >>> report_json(())["different"]
 False
@@ -17,7 +17,7 @@ _AS_IT_IS = ("subject", "path", "setting", "operator", "before", "after", "note"
 
 
 def report_json(changes: Sequence[Change]) -> dict[str, Any]:
-    """The changes, their effects and their summary as JSON values."""
+    """Return the changes, their effects and their summary as JSON values."""
     return {
         "format": "hintplan-diff-1",
         "different": bool(changes),

@@ -1,7 +1,7 @@
-"""State that may be kept by consent, though its rows were made by another query: that of the same layout.
+"""Finds states that a user may keep by consent although another query made their rows: states of the same layout.
 
-A literal more in an ``IN`` below a deduplicate and two joins makes three states others, of which most rows are what the
-plan would have computed. Pure.
+Adding a literal to an ``IN`` below a deduplicate and two joins changes the lineage of three states. Yet the new plan
+would have computed most of their rows alike. Pure.
 
 >>> keepable(Plan(name="p"), Plan(name="p"))
 {}
@@ -17,11 +17,11 @@ MEANING = (
     "rows that are there stay, also those that the plan would not have let in, until they expire or are taken back; "
     "those that it would have let in before are not there"
 )
-"""What keeping a state means for its rows."""
+"""The consequence for the rows of a state that is kept."""
 
 
 def keepable(before: Plan, after: Plan) -> dict[str, str]:
-    """Give the operators of ``before`` whose states may be kept by consent, by the ids of those of ``after``."""
+    """Map operators of ``after`` that may keep a state by consent to the operators of ``before`` that own it."""
     old, new = state_layouts(before), state_layouts(after)
     former = {now: was for was, now in match(before, after).renamed.items()}
     return {name: was for name in new for was in [former.get(name, name)] if was in old and old[was] == new[name]}

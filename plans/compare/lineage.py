@@ -1,6 +1,7 @@
-"""What the state of an operator means, as a digest: of the operator and of everything below it.
+"""Digests of the meaning of a state: of its operator and everything below the operator.
 
-State goes on with whatever means the same, so ids, aliases, TTLs and other settings are not in it. Pure.
+A state carries over to any operator with the same digest, so ids, aliases, TTLs and other settings are not part of it.
+Pure.
 
 >>> state_lineages(Plan(name="p"))
 {}
@@ -23,28 +24,31 @@ from hintplan.plans.operators import Operator, functions_of, kind_of, state_of, 
 
 
 def parks_rows(operator: Operator) -> bool:
-    """Whether rows of ``operator`` wait in state to be asked again, as those of a lookup with deferred retries."""
+    """Return True if rows of ``operator`` wait in state for another lookup, as with deferred retries."""
     asks = kind_of(operator).asks
     return asks is not None and asks.parks_rows(operator)
 
 
 def keeps_state(operator: Operator) -> bool:
-    """Whether ``operator`` keeps anything in a checkpoint."""
+    """Return True if ``operator`` keeps anything in a checkpoint."""
     return bool(state_of(operator)) or parks_rows(operator)
 
 
 def state_lineages(plan: Plan) -> dict[str, str]:
-    """A digest of what the state of each operator means, by its id; of those without state, of what they put out.
+    """Return a digest of the meaning of each operator's state, by id; without state, of the operator's output.
 
-    Plans that differ in nothing but names of operators, aliases, settings and what is above have the same.
+    The digest ignores the names of operators, aliases, settings and everything above the operator.
     """
     rows: dict[str, str] = {}
-    found: dict[str, str] = {}
+    lineages: dict[str, str] = {}
     kinds: dict[str, RowKinds] = {}
     for operator in plan.operators:
         inputs = [kinds.get(name, INSERT_ONLY) for name in operator.inputs]
-        # A state is laid out to take rows back if rows with a kind come.
-        below = [[rows.get(name, "?"), each != INSERT_ONLY] for name, each in zip(operator.inputs, inputs, strict=True)]
+        # The layout of a state allows for retractions if its input is a changelog.
+        below = [
+            [rows.get(name, "?"), row_kinds != INSERT_ONLY]
+            for name, row_kinds in zip(operator.inputs, inputs, strict=True)
+        ]
         left_out = ("id", "inputs", *kind_of(operator).implied)
         facts = {key: value for key, value in operator_facts(operator).items() if key not in left_out}
         if "state" in facts:
@@ -52,17 +56,18 @@ def state_lineages(plan: Plan) -> dict[str, str]:
         reads = _reads(plan, operator)
         rows[operator.id] = _digest([facts, reads, below])
         kinds[operator.id] = kind_of(operator).row_kinds(operator, merged(inputs), plan)
-        found[operator.id] = _digest([_without_output(operator, facts), reads, below, parks_rows(operator)])
-    return found
+        lineages[operator.id] = _digest([_without_output(operator, facts), reads, below, parks_rows(operator)])
+    return lineages
 
 
 def state_layouts(plan: Plan) -> dict[str, str]:
-    """A digest of how the state of each operator is laid out, by its id: of the operator and the columns that it reads.
+    """Return a digest of the layout of each operator's state, by id: of the operator and the columns that it reads.
 
-    States of one layout hold rows of the same form; which rows may differ. Columns that do not resolve are in none.
+    States of one layout hold rows of the same form, though not the same rows. An operator is left out if the columns of
+    its inputs do not resolve.
     """
     columns = check_columns(plan)[0]
-    found: dict[str, str] = {}
+    layouts: dict[str, str] = {}
     kinds: dict[str, RowKinds] = {}
     for operator in plan.operators:
         inputs = [kinds.get(name, INSERT_ONLY) for name in operator.inputs]
@@ -73,26 +78,26 @@ def state_layouts(plan: Plan) -> dict[str, str]:
         if "state" in facts:
             facts["state"] = [entry["name"] for entry in facts["state"]]
         read = [
-            [[(column.name, str(column.type)) for column in columns[name]], each != INSERT_ONLY]
-            for name, each in zip(operator.inputs, inputs, strict=True)
+            [[(column.name, str(column.type)) for column in columns[name]], row_kinds != INSERT_ONLY]
+            for name, row_kinds in zip(operator.inputs, inputs, strict=True)
         ]
-        found[operator.id] = _digest(
+        layouts[operator.id] = _digest(
             [_without_output(operator, facts), _reads(plan, operator), read, parks_rows(operator)]
         )
-    return found
+    return layouts
 
 
 def _without_output(operator: Operator, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """What decides on the state of an operator, without what decides only on what it puts out."""
+    """Return the facts that determine an operator's state, without facts that only affect its output."""
     own = {key: value for key, value in facts.items() if key != "changelog"}
     kept = kind_of(operator).state
     return own if kept is None else kept.facts(operator, own)
 
 
 def _reads(plan: Plan, operator: Operator) -> list[object]:
-    """The columns of a table that an operator reads, with their types; or the functions that make its state."""
-    if state_of(operator) and (names := functions_of(operator)):
-        return [_function_facts(plan.functions[name]) if name in plan.functions else name for name in names]
+    """Return the columns that an operator reads of a table, with their types, or the functions that make its state."""
+    if state_of(operator) and (function_names := functions_of(operator)):
+        return [_function_facts(plan.functions[name]) if name in plan.functions else name for name in function_names]
     for reader, name in tables_used((operator,), "reads", "looks up"):
         table = plan.tables.get(name)
         if table is None:
@@ -104,7 +109,7 @@ def _reads(plan: Plan, operator: Operator) -> list[object]:
 
 
 def _function_facts(function: Function) -> dict[str, Any]:
-    """What of a function decides what a state of it holds: not which methods its class has beside."""
+    """Return the facts of a function that determine its state: all except the names of its other methods."""
     return {key: value for key, value in function_document(function).items() if key != "methods"}
 
 

@@ -1,8 +1,8 @@
-"""Which operator of one plan is which of another: by id, and where ids differ, by what the operators do.
+"""Matches the operators of two plans: by id, or by their facts if ids differ.
 
-Ids come from names in the query, so another alias gives an operator another id. Operators that are gone and operators
-that are new are matched when their facts, apart from ids, are the same, with all that leads to them or else by
-themselves, and nothing else is as like them.
+Ids derive from names in the query, so another alias gives an operator another id. A removed operator matches an added
+one if their facts apart from ids are equal. Facts are compared first with everything below the operators, then without.
+A match must be unique.
 
 >>> from hintplan.plans.operators import Scan
 >>> a, b = (Plan(name="p", operators=(Scan(id=i, table="t", columns=("x",)),)) for i in ("scan_a", "scan_b"))
@@ -25,7 +25,10 @@ from hintplan.plans.operators import Operator, tables_used
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
-    """``removed`` and ``added`` in the order of their plans; ``renamed`` from the old id to the new one."""
+    """The operators that differ in id.
+
+    ``removed`` and ``added`` are in the order of their plans; ``renamed`` maps old ids to new ones.
+    """
 
     removed: tuple[Operator, ...]
     added: tuple[Operator, ...]
@@ -33,9 +36,9 @@ class Match:
 
 
 def match(before: Plan, after: Plan) -> Match:
-    """Tell which operators of ``before`` went, which of ``after`` came, and which have only got another id."""
-    others = _others(before, after)
-    old, new = {o.id for o in before.operators} - others, {o.id for o in after.operators} - others
+    """Match the operators of both plans: return the removed ones, the added ones, and the renamed ones."""
+    reassigned = _others(before, after)
+    old, new = {o.id for o in before.operators} - reassigned, {o.id for o in after.operators} - reassigned
     gone = [operator for operator in before.operators if operator.id not in new]
     came = [operator for operator in after.operators if operator.id not in old]
     renamed: dict[str, str] = {}
@@ -51,7 +54,7 @@ def match(before: Plan, after: Plan) -> Match:
 
 
 def _others(before: Plan, after: Plan) -> set[str]:
-    """Ids that have passed to operators that have nothing in common with those that had them."""
+    """Return the ids that another, unrelated operator has taken over."""
     old = before.by_id
     return {
         operator.id
@@ -61,38 +64,40 @@ def _others(before: Plan, after: Plan) -> set[str]:
 
 
 def only_renamed(before: Plan, after: Plan) -> dict[str, str]:
-    """The operators of ``before`` that are in ``after`` under another id beyond doubt, by their old id.
+    """Map the old to the new id of each operator that ``after`` has under another id beyond doubt.
 
-    They do the same, nothing else does, and all tables that their rows came from are among those they come from now.
+    Such an operator has the same facts as before, and no other operator has them. Its rows still derive from all tables
+    from which they derived before.
     """
     renamed = match(before, after).renamed
     if not renamed:
         return {}
-    names = {table: place for place, table in enumerate({*_tables(before).values(), *_tables(after).values()})}
-    old, new = _origins(before, names), _origins(after, names)
+    bits = {table: place for place, table in enumerate({*_tables(before).values(), *_tables(after).values()})}
+    old, new = _origins(before, bits), _origins(after, bits)
     return {a: b for a, b in renamed.items() if old[a] and not old[a] & ~new[b]}
 
 
 def _tables(plan: Plan) -> dict[str, str]:
+    """Return the table that each scan reads, by the scan's id."""
     return {operator.id: table for operator, table in tables_used(plan.operators, "reads")}
 
 
 def _origins(plan: Plan, places: Mapping[str, int]) -> dict[str, int]:
-    """The tables that the rows of each operator come from, as the bits of a number."""
+    """Return the source tables of each operator's rows, as the bits of a number."""
     tables = _tables(plan)
-    found: dict[str, int] = {}
+    origins: dict[str, int] = {}
     for operator in plan.operators:
         own = 1 << places[tables[operator.id]] if operator.id in tables else 0
         for name in operator.inputs:
-            own |= found.get(name, 0)
-        found[operator.id] = own
-    return found
+            own |= origins.get(name, 0)
+        origins[operator.id] = own
+    return origins
 
 
 def _pair(
     gone: list[Operator], came: list[Operator], renamed: dict[str, str], key: Callable[[Operator, int], str]
 ) -> None:
-    """Add to ``renamed`` what has the same ``key`` and is the only one of its side that has it."""
+    """Add to ``renamed`` each pair of operators with the same ``key``, if the key is unique on both sides."""
     left = _unique((o for o in gone if o.id not in renamed), lambda operator: key(operator, 0))
     taken = set(renamed.values())
     right = _unique((o for o in came if o.id not in taken), lambda operator: key(operator, 1))
@@ -102,26 +107,26 @@ def _pair(
 
 
 def _unique(operators: Iterable[Operator], key: Callable[[Operator], str]) -> dict[str, Operator]:
-    found: dict[str, list[Operator]] = {}
+    by_key: dict[str, list[Operator]] = {}
     for operator in operators:
-        found.setdefault(key(operator), []).append(operator)
-    return {fingerprint: same[0] for fingerprint, same in found.items() if len(same) == 1 and fingerprint}
+        by_key.setdefault(key(operator), []).append(operator)
+    return {fingerprint: same[0] for fingerprint, same in by_key.items() if len(same) == 1 and fingerprint}
 
 
 def _lineages(operators: tuple[Operator, ...]) -> dict[str, str]:
-    """A fingerprint of each operator and of everything that leads to it, without any id."""
-    found: dict[str, str] = {}
+    """Return a fingerprint of each operator and everything below it, without any id."""
+    fingerprints: dict[str, str] = {}
     for operator in operators:
-        inputs = [found.get(name, "?") for name in operator.inputs]
-        found[operator.id] = sha256(json.dumps([_own(operator), inputs]).encode()).hexdigest()
-    return found
+        inputs = [fingerprints.get(name, "?") for name in operator.inputs]
+        fingerprints[operator.id] = sha256(json.dumps([_own(operator), inputs]).encode()).hexdigest()
+    return fingerprints
 
 
 def _own(operator: Operator) -> str:
-    """What the operator does by itself, as text."""
+    """Return the facts of the operator alone, as text."""
     facts = {key: value for key, value in operator_facts(operator).items() if key not in ("id", "inputs")}
-    # What a state calls its input is an alias too.
+    # The name of a state's input is an alias too.
     if "state" in facts:
         facts["state"] = [{k: v for k, v in entry.items() if k != "input"} for entry in facts["state"]]
-    # An operator that only passes rows on is like all others of its kind: by itself it is no one in particular.
+    # All operators of a kind that only passes rows on are alike, so without their inputs they cannot be matched.
     return "" if facts.keys() == {"op"} else json.dumps(facts, sort_keys=True)

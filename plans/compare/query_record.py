@@ -1,4 +1,4 @@
-"""What a checkpoint knows of the queries of the plan that ran on it: sinks, sources, states, and what they mean.
+"""The checkpoint's record of the queries of the plan that ran on it: sinks, sources, states and their lineages.
 
 >>> QueryRecord(id="sink_r", sinks=("sink_r",), sources=(), states=(), generation=2).logs
 'sink_r/logs.2'
@@ -18,18 +18,18 @@ from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Operator, kind_of, state_of, table_of
 
 WAKING = "rows that wait"
-"""What an operator reads that rows wait in, as the table of a source: the time at which they are due."""
+"""The source table of an operator that parks rows: it reads the times at which rows are due."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateRecord:
-    """The state of one operator in one query; ``lineage`` is a digest of what the state means.
+    """The state of one operator in one query; ``lineage`` is a digest of the meaning of the state.
 
-    ``place`` is the folder that it is in, empty as long as the checkpoint has none. ``begun`` says that it has been
-    written in the scale in force, so that each partition has a manifest there. ``kept`` are the runs that went on with
-    it by consent, though the plan would have computed another; its files go on with the lineage that they began with,
-    ``written``. ``sources`` are the operators whose rows
-    it is made of; none of rows that only wait.
+    ``place`` is the folder of the state, empty while the checkpoint has none. ``begun`` is true once the state has been
+    written with the number of partitions in force, so that each partition has a manifest. ``kept`` lists the runs that
+    kept the state by consent although the plan would have computed another. The files of such a state keep their first
+    lineage, ``written``. ``sources`` are the operators that read the rows from which the state is computed. It is empty
+    if the state only holds waiting rows.
     """
 
     operator: str
@@ -42,23 +42,24 @@ class StateRecord:
 
     @property
     def stored(self) -> str:
-        """The lineage that is in the files of the state."""
+        """The lineage in the files of the state."""
         return self.written or self.lineage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryRecord:
-    """What a checkpoint knows of a query: its sinks, its sources and states from the top down.
+    """The checkpoint's record of a query: its sinks, and its sources and states from the sink end down.
 
-    ``order`` has the sources as Spark numbers them; it is empty if that is not known, as on Spark Connect. Spark's logs
-    are those of a ``generation``, of which a new one begins when the order becomes another.
+    ``order`` lists the sources as Spark numbers them; it is empty if unknown, as on Spark Connect. A new ``generation``
+    of Spark's logs begins when the order changes.
 
-    ``names`` are what the checkpoint calls the sinks, in their order, empty if it calls them by their ids: a sink keeps
-    its name when a plan gives it another id. ``parked`` says that the plan which last ran has no such query: it stands
-    where it stopped. ``files`` are the names of the sinks that write files, or have written some, each with its
-    directory, where Spark notes which batches are there.
-    ``begun`` says that Spark has started it, so that there is a checkpoint of it. ``scales`` are the numbers of
-    partitions that its states had, each with the batch from which on; the last one is in force.
+    ``names`` lists the names of the sinks in the checkpoint, in the order of ``sinks``; it is empty if they equal the
+    ids. A sink keeps its name when a plan gives it another id. ``parked`` is true if the plan that last ran has no such
+    query: the query stays where it stopped. ``files`` lists the names of the sinks that write files, or once did, each
+    with its directory. Spark records the written batches in this directory.
+
+    ``begun`` is true once Spark has started the query, so that it has a checkpoint. ``scales`` lists the numbers of
+    partitions that its states have had, each with its first batch; the last one is in force.
     """
 
     id: str
@@ -75,7 +76,7 @@ class QueryRecord:
 
     @property
     def called(self) -> tuple[str, ...]:
-        """The names of the sinks in the checkpoint, in their order."""
+        """The names of the sinks in the checkpoint, in the order of ``sinks``."""
         return self.names or self.sinks
 
     @property
@@ -85,7 +86,7 @@ class QueryRecord:
 
     @property
     def readers(self) -> tuple[str, ...]:
-        """The operator that reads each of Spark's sources, of several the first; empty if that is not known."""
+        """The operator that reads each of Spark's sources, the first one if there are several; empty if unknown."""
         if not self.order:
             return (self.sources[0].operator,) if len(self.sources) == 1 else ()
         first = {number: operator for operator, number in reversed(self.order)}
@@ -93,7 +94,7 @@ class QueryRecord:
 
 
 def query_records(plan: Plan, queries: Sequence[Query]) -> tuple[QueryRecord, ...]:
-    """What a checkpoint records of ``plan`` when it runs as ``queries``."""
+    """Return the record of each query when ``plan`` runs as ``queries``."""
     operators, places = plan.by_id, {operator.id: place for place, operator in enumerate(plan.operators)}
     lineages = state_lineages(plan)
     records = []
@@ -130,7 +131,7 @@ def query_records(plan: Plan, queries: Sequence[Query]) -> tuple[QueryRecord, ..
 
 def _made_of(operators: Mapping[str, Operator], name: str) -> tuple[str, ...]:
     below = _order(operators, [name]) if state_of(operators[name]) else ()
-    return tuple(each for each in below if _gives_rows(operators[each]))
+    return tuple(operator_id for operator_id in below if _gives_rows(operators[operator_id]))
 
 
 def _gives_rows(operator: Operator) -> bool:
@@ -139,21 +140,21 @@ def _gives_rows(operator: Operator) -> bool:
 
 
 def operators_of(operators: Mapping[str, Operator], query: Query, *, top: str | None = None) -> list[str]:
-    """What a query computes of the ``operators`` of its plan, each before its inputs, as Spark numbers them.
+    """Return the ``operators`` that Spark computes for a query, each before its inputs, as Spark numbers them.
 
-    It begins at the top of the query, or at ``top`` if that is given.
+    The order starts at the topmost operators of the query, or at ``top`` if given.
     """
     return _order(operators, _tops(operators, query) if top is None else [top])
 
 
 def _tops(operators: Mapping[str, Operator], query: Query) -> list[str]:
-    """Where the rows of a query leave what Spark computes of it: above its only sink, or above each of several."""
-    found: dict[str, None] = {}
+    """Return the topmost operators that Spark computes for a query: the inputs of its only sink, or several tops."""
+    top_ids: dict[str, None] = {}
     for sink in query.sinks:
         operator = operators.get(sink)
         path = path_to(operators, operator) if operator is not None and query.is_shared else ()
-        found |= dict.fromkeys([path[0].id] if path else operator.inputs if operator is not None else ())
-    return list(found)
+        top_ids |= dict.fromkeys([path[0].id] if path else operator.inputs if operator is not None else ())
+    return list(top_ids)
 
 
 def _files(plan: Plan, query: Query) -> Iterator[tuple[str, str]]:
@@ -165,31 +166,31 @@ def _files(plan: Plan, query: Query) -> Iterator[tuple[str, str]]:
 
 
 def _order(operators: Mapping[str, Operator], tops: Sequence[str]) -> list[str]:
-    """All operators of a query from the sink down, each before its inputs: the order in which Spark numbers them."""
-    found: dict[str, None] = {}
+    """Return ``tops`` and all operators below them, each before its inputs, in the order of Spark's numbers."""
+    ordered: dict[str, None] = {}
     waiting = list(reversed(tops))
     while waiting:
         name = waiting.pop()
-        if name in operators and name not in found:
-            found[name] = None
+        if name in operators and name not in ordered:
+            ordered[name] = None
             waiting += reversed(operators[name].inputs)
-    return list(found)
+    return list(ordered)
 
 
 def _instances(operators: Mapping[str, Operator], places: Mapping[str, int], query: Query) -> Counter[str]:
-    """How often Spark computes each operator of the query: once for each way that leads from it to the top.
+    """Return how often Spark computes each operator of the query: once for each path to one of the topmost operators.
 
-    ``places`` are where operators stand in the plan, inputs before those that read them.
+    ``places`` has the position of each operator in the plan, where inputs precede their readers.
     """
-    found = Counter(_tops(operators, query))
+    instances = Counter(_tops(operators, query))
     for name in sorted(operators_of(operators, query), key=places.__getitem__, reverse=True):
         for source in operators[name].inputs:
-            found[source] += found[name]
-    return found
+            instances[source] += instances[name]
+    return instances
 
 
 def _source(plan: Plan, operator: Operator, lineage: str) -> str:
-    """What is read at ``operator``: a table with its connector, rows of the plan, of which others are others."""
+    """Name the source of ``operator``: a table with its connector, rows of the plan with lineage, or parked rows."""
     if kind_of(operator).has_rows:
         return f"VALUES {lineage[:8]}"
     name = table_of(operator) if kind_of(operator).is_source else None

@@ -1,8 +1,8 @@
-"""Words a list of changes as aligned text: concise, as it is by default, or in full.
+"""Formats a list of changes as aligned text with one of three levels of detail.
 
-A line a change: a symbol as Terraform has them (``+`` added, ``-`` removed, ``~`` changed, ``-/+`` replaced), the path,
-old and new value, who set it, and what becomes of state. Settings that follow one change of config in large numbers are
-told in one line, except in full.
+Each change is a line with a symbol as in Terraform: ``+`` added, ``-`` removed, ``~`` changed, ``-/+`` replaced. The
+path follows, then the old and new value, the layer that set it, and the effect on state. If many settings follow one
+change of config, they share a line, except in full detail.
 
 >>> report_text(())
 'no differences'
@@ -26,7 +26,7 @@ Part = Literal["+", "-", "~", "-/+", "incompatible", "note"]
 Paint = Callable[[str, Part], str]
 
 WIDTH = 132
-"""Characters in a line, where nobody says how wide the screen is."""
+"""Characters per line if the width of the screen is unknown."""
 
 _GAP = "     "
 _SHORT_GAP = "   "
@@ -42,9 +42,10 @@ def report_text(
     paint: Paint = lambda text, part: text,
     width: int = WIDTH,
 ) -> str:
-    """The changes in aligned columns, then the summary; ``paint`` may colour a text and must not change its width.
+    """Return the changes in aligned columns, then the summary.
 
-    Where columns would need more than ``width`` characters, only the paths are aligned, and long lines go on below.
+    ``paint`` may colour a text and must not change its width. If the columns would need more than ``width`` characters,
+    only the paths are aligned, and long lines are wrapped.
     """
     if not changes:
         return "no differences"
@@ -79,7 +80,7 @@ def report_text(
 
 
 def _folded(head: str, cells: Sequence[str], start: int, indent: int, width: int) -> list[str]:
-    """``head``, then each of ``cells`` behind what stands there while there is room, else on a line of its own."""
+    """Return ``head`` followed by ``cells``: each on the current line if it fits, or else on a line of its own."""
     lines = [head]
     for cell in filter(None, cells):
         behind = lines[-1].ljust(start) + _SHORT_GAP if len(lines) == 1 else lines[-1] + _SHORT_GAP
@@ -95,7 +96,7 @@ def _wrapped(text: str, indent: str, width: int) -> list[str]:
 
 
 def summary(changes: Sequence[Change]) -> str:
-    """What changed, counted, and whether running state stays readable."""
+    """Return the numbers of changes, and whether running state stays readable, as one line."""
     if not changes:
         return "no differences"
     settings = len({change.name for change in changes if change.subject in ("setting", "origin")})
@@ -106,9 +107,9 @@ def summary(changes: Sequence[Change]) -> str:
     functions = len({change.name for change in changes if change.subject == "function"})
     if functions:
         parts.append(f"{_count(functions, 'function')} changed")
-    found = counts(changes)
+    numbers = counts(changes)
     verbs = (("changed", "changed"), ("renamed", "renamed"), ("added", "added"), ("removed", "removed"))
-    counted = [f"{_count(found[key], 'operator')} {verb}" for key, verb in verbs if found[key]]
+    counted = [f"{_count(numbers[key], 'operator')} {verb}" for key, verb in verbs if numbers[key]]
     parts.append(", ".join(counted) or "no operator changed")
     if not all(change.effect.stateless for change in changes):
         worst = worst_level(changes)
@@ -122,34 +123,34 @@ def summary(changes: Sequence[Change]) -> str:
 
 
 def counts(changes: Sequence[Change]) -> Counter[str]:
-    """How many operators were added, removed, renamed, changed."""
+    """Return the number of operators that were added, removed, renamed and changed."""
     verbs: dict[tuple[str, str], str] = {}
     for change in changes:
         if change.subject == "operator":
             verb = {"+": "added", "-": "removed"}.get(
                 change.kind, "renamed" if change.path == change.name else "changed"
             )
-            # What has another's id is one that came and one that went; what is renamed and differs is changed.
+            # A reused id counts as one added and one removed operator; a renamed operator that differs is changed.
             key = (change.name, verb if verb in ("added", "removed") else "")
             verbs[key] = "changed" if verbs.get(key, verb) != verb else verb
     return Counter(verbs.values())
 
 
 def worst_level(changes: Sequence[Change]) -> Level:
-    """The gravest effect of all changes."""
+    """Return the gravest effect of all changes."""
     return worst(tuple(change.effect.level for change in changes))
 
 
 def of_level(changes: Sequence[Change], least: Level) -> list[Change]:
-    """The changes whose effect is ``least`` or worse."""
+    """Return the changes whose effect is ``least`` or worse."""
     return [change for change in changes if LEVELS.index(change.effect.level) >= LEVELS.index(least)]
 
 
 def shown_changes(changes: Sequence[Change], detail: Detail) -> list[tuple[Change, list[Change]]]:
-    """The changes to show one by one, and with each those that are told together with it."""
+    """Return the changes to show one by one, each with the changes that share its line."""
     if detail == "full":
         return [(change, []) for change in changes]
-    noted = {change.setting for change in changes if change.subject == "setting" and change.reason}
+    explained = {change.setting for change in changes if change.subject == "setting" and change.reason}
     together: dict[tuple[Any, ...], list[Change]] = {}
     for change in changes:
         if change.follows:
@@ -157,8 +158,8 @@ def shown_changes(changes: Sequence[Change], detail: Detail) -> list[tuple[Chang
     shown: list[tuple[Change, list[Change]]] = []
     for change in changes:
         alike = together.get((change.follows, change.before, change.after, change.note), [])
-        if change.subject == "reason" and change.name.removeprefix("reasons.") in noted and change.after:
-            continue  # it stands with its setting
+        if change.subject == "reason" and change.name.removeprefix("reasons.") in explained and change.after:
+            continue  # the line of its setting shows it
         if not change.follows or len(alike) <= _MANY_FOLLOWERS:
             shown.append((change, []))
         elif change is alike[0]:
@@ -167,10 +168,10 @@ def shown_changes(changes: Sequence[Change], detail: Detail) -> list[tuple[Chang
 
 
 def values(change: Change, mark: Callable[[str], str] = str) -> str:
-    """Old and new value, or the one there is; a TTL of 0 as ``never``."""
+    """Return the old and new value, or the only one; a TTL of 0 is ``never``."""
     is_ttl = change.subject in ("setting", "origin") and (change.setting or "").endswith(".ttl")
-    told = [each if not is_ttl else spoken_ttl(each) for each in (change.before, change.after) if each is not None]
-    return " → ".join(map(mark, told))
+    texts = [side if not is_ttl else spoken_ttl(side) for side in (change.before, change.after) if side is not None]
+    return " → ".join(map(mark, texts))
 
 
 def _rows(changes: Sequence[Change], detail: Detail) -> Iterator[tuple[Change, tuple[str, ...], list[str]]]:
@@ -182,20 +183,22 @@ def _rows(changes: Sequence[Change], detail: Detail) -> Iterator[tuple[Change, t
         if detail == "full":
             below.insert(0, f"{change.effect.level}: {change.effect.because}")
             if change.layers:
-                below.insert(1, "layers: " + " · ".join(f"{layer} {said}" for layer, said in change.layers.items()))
+                below.insert(
+                    1, "layers: " + " · ".join(f"{layer} {layer_value}" for layer, layer_value in change.layers.items())
+                )
         yield change, (path, values(change), change.note, change.effect.text), below
 
 
 def _concise(changes: Sequence[Change]) -> Iterator[tuple[Change, tuple[str, ...], list[str]]]:
-    """One line for each operator, table and part of the plan, with the worst that happens to it."""
+    """Yield one line for each operator, table and part of the plan, with the gravest effect on it."""
     groups: dict[str, list[Change]] = {}
     for change in changes:
         if change.effect.level != "none":
             groups.setdefault(_subject(change), []).append(change)
-    for name, found in groups.items():
-        gravest = max(found, key=lambda change: LEVELS.index(change.effect.level))
-        whole = next((change for change in found if change.path == name), None)
-        parts = [change.path.removeprefix(f"{name}.") for change in found if change.path != name]
+    for name, group in groups.items():
+        gravest = max(group, key=lambda change: LEVELS.index(change.effect.level))
+        whole = next((change for change in group if change.path == name), None)
+        parts = [change.path.removeprefix(f"{name}.") for change in group if change.path != name]
         leading = whole or gravest
         yield leading, (name, (whole.note if whole else "") or first_of(parts, _NAMED), "", gravest.effect.text), []
 
@@ -204,15 +207,15 @@ def _subject(change: Change) -> str:
     if change.operator is not None:
         return change.operator
     if change.path.startswith("tables."):
-        # The name of a table may have dots; what differs below it never begins with "options." twice.
+        # The name of a table may have dots, but only one ".options." follows it.
         return change.path.partition(".options.")[0] if change.subject == "setting" else f"tables.{change.name}"
     return change.path
 
 
 def legend(changes: Sequence[Change]) -> list[tuple[Level, int, str]]:
-    """Each level of effect that occurs, worst first, with how many changes have it and what it means."""
-    found = Counter(change.effect.level for change in changes)
-    return [(level, found[level], MEANING[level]) for level in reversed(LEVELS) if found[level]]
+    """Return each level of effect that occurs, worst first, with its number of changes and its meaning."""
+    numbers = Counter(change.effect.level for change in changes)
+    return [(level, numbers[level], MEANING[level]) for level in reversed(LEVELS) if numbers[level]]
 
 
 def _count(number: int, noun: str) -> str:

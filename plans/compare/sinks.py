@@ -1,7 +1,7 @@
-"""Which sink of a plan goes on for which of the plan that ran before: by what it writes, and where ids differ, by that.
+"""Matches the sinks of a plan with the sinks of the plan that ran before, by their rows and tables.
 
-Ids of sinks are names of tables with numbers, so an ``INSERT`` that is added before others into the same table takes
-the id of the first of them. Pure.
+Ids of sinks are names of tables with numbers. An ``INSERT`` that is added before others into the same table therefore
+takes the id of the first of them. Pure.
 
 >>> continued_sinks(Plan(name="p"), Plan(name="p"))
 {}
@@ -18,7 +18,7 @@ from hintplan.plans.model.plan import Plan
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Written:
-    """What a sink writes to ``table``: a digest of the rows, and those of the states that they are made from."""
+    """The output of a sink to ``table``: a digest of its rows, and digests of the states below it."""
 
     id: str
     table: str
@@ -27,32 +27,32 @@ class _Written:
 
 
 def continued_sinks(before: Plan, after: Plan) -> dict[str, str]:
-    """Give the sink of ``before`` that each sink of ``after`` goes on for, by its id.
+    """Map each sink of ``after`` to the sink of ``before`` that it continues.
 
-    That with the same rows if there is one, else that of the same table with most states in common, else that of the
-    same id. Its own id goes before others.
+    A sink with the same rows matches first, then the sink of the same table with most states in common, then a sink
+    with the same id. Among equal candidates, the same id wins.
     """
     old, new = _written(before), _written(after)
-    found: dict[str, str] = {}
+    continuing: dict[str, str] = {}
     keys: tuple[Callable[[_Written], Hashable], ...] = (lambda sink: (sink.id, sink.lineage), lambda sink: sink.lineage)
     for key in keys:
-        _pair(old, new, key, found)
+        _pair(old, new, key, continuing)
     alike = [
         (-len(was.states & now.states), len(was.states ^ now.states), was.id != now.id, was, now)
         for now in new
         for was in old
         if was.table == now.table and was.states & now.states
     ]
-    for *_, was, now in sorted(alike, key=lambda one: one[:3]):
+    for *_, was, now in sorted(alike, key=lambda ranked: ranked[:3]):
         if was in old and now in new:
-            _go_on(old, new, was, now, found)
-    _pair(old, new, lambda sink: sink.id, found)
-    return found
+            _go_on(old, new, was, now, continuing)
+    _pair(old, new, lambda sink: sink.id, continuing)
+    return continuing
 
 
 def _pair(old: list[_Written], new: list[_Written], key: Callable[[_Written], Hashable], found: dict[str, str]) -> None:
     for now in list(new):
-        was = next((each for each in old if key(each) == key(now)), None)
+        was = next((sink for sink in old if key(sink) == key(now)), None)
         if was is not None:
             _go_on(old, new, was, now, found)
 
@@ -70,7 +70,9 @@ def _written(plan: Plan) -> list[_Written]:
             id=sink.id,
             table=sink.table,
             lineage=lineages[sink.id],
-            states=frozenset(lineages[one] for one in plan.upstream(sink.id) if keeps_state(plan.by_id[one])),
+            states=frozenset(
+                lineages[operator_id] for operator_id in plan.upstream(sink.id) if keeps_state(plan.by_id[operator_id])
+            ),
         )
         for sink in plan.sinks
     ]

@@ -1,8 +1,7 @@
-"""Which source of a query goes on as which of another plan: by the table that is read, and what it is read for.
+"""Matches the sources of a query with the sources of another plan, by the table that is read and by lineage.
 
-A source is where a query reads: a scan, rows of the plan, or what wakes rows that wait. How far it has been read is in
-Spark's logs, by its number there; a record has the numbers, so a plan with other sources goes on with those that it
-still has.
+A source is a scan, rows of the plan, or the timer that wakes parked rows. Spark's logs have the position in each source
+by its number. A record has these numbers, so a plan with other sources can continue the sources that remain.
 
 >>> orders = SourceRecord(operator="scan_orders", table="orders (filesystem)", lineage="5c2f")
 >>> renamed = SourceRecord(operator="scan_o", table="orders (filesystem)", lineage="5c2f")
@@ -16,17 +15,17 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 Order = tuple[tuple[str, int], ...]
-"""The sources of a query as they stand in its offsets: the operator, and the number by which Spark keeps its files.
+"""The sources of a query in the order of its offsets: the operator, and the number under which Spark keeps its files.
 
-A source that several operators read stands there as often.
+A source that several operators read appears once for each of them.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceRecord:
-    """What a query reads at ``operator``: a ``table`` with its connector, in so many ``places`` of what Spark computes.
+    """The source that a query reads at ``operator``: a ``table`` with its connector.
 
-    ``lineage`` is a digest of what is read of it.
+    Spark's computation reads the source ``places`` times. ``lineage`` is a digest of the rows that the operator reads.
     """
 
     operator: str
@@ -37,16 +36,20 @@ class SourceRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContinuedSources:
-    """``origins`` has the operator that each one goes on for, by its id; those of ``unclear`` may be one or another."""
+    """The sources of another plan that a query continues.
+
+    ``origins`` maps each operator to the operator whose source it continues. ``unclear`` lists the tables with several
+    possible matches.
+    """
 
     origins: Mapping[str, str] = field(default_factory=dict)
     unclear: tuple[str, ...] = ()
 
 
 def continued_sources(old: Sequence[SourceRecord], new: Sequence[SourceRecord]) -> ContinuedSources:
-    """What goes on with the place that each of ``old`` has reached.
+    """Match each of the ``new`` sources with the ``old`` source whose position it continues.
 
-    Of the same meaning if there is one of it, else of the same table; its own if there are several.
+    A source of the same lineage matches first, then a source of the same table; among several, the operator's own.
     """
     left, wanted = list(old), list(new)
     origins: dict[str, str] = {}
@@ -64,19 +67,19 @@ def continued_sources(old: Sequence[SourceRecord], new: Sequence[SourceRecord]) 
     )
     for key in keys:
         for source in list(wanted):
-            same = [each for each in left if key(each) == key(source)]
-            if len(same) == 1 and sum(key(each) == key(source) for each in wanted) == 1:
-                go_on(source, same[0])
+            candidates = [candidate for candidate in left if key(candidate) == key(source)]
+            if len(candidates) == 1 and sum(key(candidate) == key(source) for candidate in wanted) == 1:
+                go_on(source, candidates[0])
     unclear = {source.table for source in wanted} & {source.table for source in left}
     return ContinuedSources(origins=origins, unclear=tuple(sorted(unclear)))
 
 
 def order_under(order: Order, origins: Mapping[str, str]) -> tuple[tuple[str | None, int], ...]:
-    """An order with each operator called as the one that it goes on for, None if it begins."""
+    """Return an order with each operator replaced by the operator that it continues, or None if it is new."""
     return tuple((origins.get(operator), number) for operator, number in order)
 
 
 def _are_same_operators(old: Sequence[SourceRecord], new: Sequence[SourceRecord], table: str) -> bool:
-    """Whether a table is read by operators of the same ids before and after."""
-    before, after = ({each.operator for each in sources if each.table == table} for sources in (old, new))
+    """Return True if operators of the same ids read the table before and after."""
+    before, after = ({source.operator for source in sources if source.table == table} for sources in (old, new))
     return before == after

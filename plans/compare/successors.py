@@ -1,12 +1,12 @@
-"""Which operator of a recompiled plan has most likely taken the place of one that it no longer has, and why.
+"""Finds the operator of a recompiled plan that has most likely replaced an operator which the plan no longer has.
 
-Only operators that the old plan did not have can be successors. Likeness is counted in points for what a reader would
-look at: inputs, keys, tables, columns, the name. Knows no settings.
+Only operators that the old plan did not have can be successors. Similarity is counted in points for the features that a
+reader would compare: inputs, keys, tables, columns, the name. Knows no settings.
 
 >>> from hintplan.plans.operators import Scan
 >>> old, new = Scan(id="scan_o", table="o", columns=("a",)), Scan(id="scan_o_in_v", table="o", columns=("a",))
->>> found = successor(old, (new,))
->>> found.id, found.why
+>>> likely = successor(old, (new,))
+>>> likely.id, likely.why
 ('scan_o_in_v', 'a scan too, with the same table and columns')
 """
 
@@ -39,20 +39,20 @@ _WEIGHTS: Mapping[str, float] = {
     "condition": 1,
     "filter": 1,
 }
-"""What is compared, and how much it counts."""
+"""The facts that are compared, with their weights."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Successor:
-    """An operator that may have taken another's place; ``why`` says what the two have in common, and what not."""
+    """An operator that may have replaced another; ``why`` lists the facts that agree and the facts that differ."""
 
     id: str
     why: str
 
 
 def successor(lost: Operator, candidates: Iterable[Operator]) -> Successor | None:
-    """The candidate most like ``lost``, of the same kind; None if none is like it."""
-    best, found = 0.0, None
+    """Return the candidate most similar to ``lost`` and of the same kind, or None if none is similar."""
+    best, best_match = 0.0, None
     facts = _compared(lost)
     for candidate in candidates:
         if type(candidate) is not type(lost):
@@ -61,12 +61,15 @@ def successor(lost: Operator, candidates: Iterable[Operator]) -> Successor | Non
         likeness += SequenceMatcher(None, lost.id, candidate.id).ratio() / 10
         if likeness >= _ENOUGH and likeness > best:
             article = "an" if op_name(lost)[0] in "aeiou" else "a"
-            best, found = likeness, Successor(id=candidate.id, why=f"{article} {op_name(lost)} too, {why}")
-    return found
+            best, best_match = likeness, Successor(id=candidate.id, why=f"{article} {op_name(lost)} too, {why}")
+    return best_match
 
 
 def is_another(old: Operator, new: Operator) -> bool:
-    """Whether two operators, though they may have one id, are of other kinds, tables or functions, or little alike."""
+    """Return True if two operators with one id are unrelated.
+
+    Unrelated operators differ in kind, table or function, or have little in common.
+    """
     if type(old) is not type(new):
         return True
     if any(getattr(old, name, None) != getattr(new, name, None) for name in ("table", "function")):
@@ -84,7 +87,7 @@ def _compared(operator: Operator) -> dict[str, Any]:
 
 
 def _likeness(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[float, str]:
-    """From 0 to 1, and in words."""
+    """Return the similarity from 0 to 1, and a description of it."""
     points = total = 0.0
     same: list[str] = []
     alike: list[str] = []
@@ -103,7 +106,7 @@ def _likeness(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[float, st
 
 
 def _share(old: Any, new: Any) -> float:
-    """How much of two values is the same; the order of items does not matter."""
+    """Return the share of two values that is the same; the order of items does not matter."""
     if not isinstance(old, list) or not isinstance(new, list):
         return 1.0 if old == new else 0.0
     first, second = {repr(item) for item in old}, {repr(item) for item in new}
@@ -115,11 +118,14 @@ def _listed(names: list[str]) -> str:
 
 
 def table_successor(lost: Mapping[str, Any], candidates: Mapping[str, Mapping[str, Any]]) -> Successor | None:
-    """The table, of facts by name, that has most of the columns of ``lost`` and its connector; None if none has."""
-    best, found = 0.5, None
+    """Return the most similar table among ``candidates``, or None.
+
+    A successor has the same connector as ``lost``, and at least half of all columns in common.
+    """
+    best, best_match = 0.5, None
     for name, facts in candidates.items():
         share = _share(lost["columns"], facts["columns"])
         if facts["options"] == lost["options"] and share >= best:
             columns = "the same" if share == 1 else "most of its"
-            best, found = share, Successor(id=f"tables.{name}", why=f"the same connector and {columns} columns")
-    return found
+            best, best_match = share, Successor(id=f"tables.{name}", why=f"the same connector and {columns} columns")
+    return best_match

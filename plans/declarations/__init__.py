@@ -1,1 +1,1 @@
-"""What a plan declares before its operators: types, tables, functions, and the classes that these name."""
+"""The declarations of a plan that precede its operators: types, tables, functions, and their classes."""

@@ -1,7 +1,8 @@
-"""Built-in functions that a plan declares and calls like those of users, since their answers must be pinned.
+"""Built-in functions that a plan declares and calls like user-defined ones, because their results must be pinned.
 
-They draw random values: a batch that runs again goes by what was drawn before. Their names are in upper case, those of
-users in lower case, so none stands for the other. The classes are in :mod:`hintplan.runtime.functions.random`.
+They draw random values, and a batch that runs again must reuse the values of its first attempt. Their names are upper
+case and the names of user-defined functions lower case, so that neither hides the other. The classes are in
+:mod:`hintplan.runtime.functions.random`.
 
 >>> FUNCTIONS_BUILT_IN["RAND_INTEGER"].arguments
 ('INT',)
@@ -34,14 +35,14 @@ FUNCTIONS_BUILT_IN: Final[Mapping[str, Function]] = {
     "RAND_SEEDED": _function("RandSeeded", "DOUBLE", "INT"),
     "UUID": _function("Uuid", "STRING"),
 }
-"""By the name in a plan. ``SEEDED`` ones draw one value after the other of a sequence, ``OF_SEED`` the first one."""
+"""By their name in a plan. ``SEEDED`` functions draw the values of a sequence in turn, ``OF_SEED`` only the first."""
 
 DRAWN: Final = frozenset(name for name in FUNCTIONS_BUILT_IN if not name.endswith("_OF_SEED"))
-"""Those that return something else each time."""
+"""The functions that return another value each time."""
 
 
 def numbered(name: str, number: int) -> str:
-    """Return the name of the function ``name`` for one of several calls that are equal but for their places.
+    """Return the name of the function ``name`` for one of several equal calls in a query.
 
     >>> numbered("UUID", 1), numbered("UUID", 2)
     ('UUID', 'UUID_2')
@@ -50,7 +51,7 @@ def numbered(name: str, number: int) -> str:
 
 
 def built_in(name: str) -> Function | None:
-    """Return the function that ``name`` means, whatever its number is; None if it is none of these."""
+    """Return the built-in function for ``name``, with or without a number, or None if there is none."""
     return FUNCTIONS_BUILT_IN.get(re.sub("_[0-9]+$", "", name))
 
 

@@ -1,8 +1,8 @@
-"""What a class of the user's must look like to be called as the engine calls it; seen without calling it.
+"""Checks that the engine can call a user's class, without calling it.
 
-A class is created without arguments, its methods are called with as many as they are declared for, and those of an
-asynchronous class are awaited. What does not fit would fail with the first row, or, a coroutine that nobody awaits, do
-nothing. Planner and runtime both look here. Knows no interface but the methods it is given.
+The engine creates a class without arguments and calls its methods with the declared number of arguments. It awaits the
+methods of an asynchronous class. A class of another shape would fail at the first row, or do nothing at all if no one
+awaits its coroutine. Planner and runtime both use these checks. Knows no interface except the methods that it receives.
 
 >>> class Locate:
 ...     def eval(self, address): ...
@@ -32,9 +32,9 @@ Flavour = Literal["value", "rows", "awaited value", "awaited rows"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Method:
-    """A method that is called with ``arguments`` positional ones.
+    """A method that the engine calls with ``arguments`` positional arguments.
 
-    What it returns is a value, or rows, which it may also yield; if it is awaited it is an ``async def``.
+    It returns a value, or returns or yields rows. An awaited method is an ``async def``.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Method:
 
 
 def function_methods(kind: FunctionKind, arguments: int) -> tuple[Method, ...]:
-    """The methods of a function of ``kind`` that declares so many arguments."""
+    """Return the methods of a function of ``kind`` that declares this number of arguments."""
     if kind == "aggregate":
         return (
             Method(name="create_accumulator", arguments=0, flavour="value"),
@@ -60,12 +60,12 @@ def function_methods(kind: FunctionKind, arguments: int) -> tuple[Method, ...]:
         "async-table": "awaited rows",
         "async-scalar": "awaited value",
     }
-    beside: Flavour = "awaited value" if kind.startswith("async") else "value"
-    return (Method(name="eval", arguments=arguments, flavour=flavours[kind]), *_around(beside))
+    around: Flavour = "awaited value" if kind.startswith("async") else "value"
+    return (Method(name="eval", arguments=arguments, flavour=flavours[kind]), *_around(around))
 
 
 def _around(flavour: Flavour) -> tuple[Method, ...]:
-    """The methods before and after all calls."""
+    """Return the methods that the engine calls before and after all other calls."""
     return (
         Method(name="open", arguments=1, flavour=flavour, required=False),
         Method(name="close", arguments=0, flavour=flavour, required=False),
@@ -73,7 +73,7 @@ def _around(flavour: Flavour) -> tuple[Method, ...]:
 
 
 def check_shape(found: type[Any], name: str, methods: Sequence[Method]) -> None:
-    """ClassRefusal if the class ``found``, called ``name``, cannot be created, or lacks or misdeclares a method."""
+    """Raise ClassRefusal unless the class ``found``, called ``name``, can be created and has these ``methods``."""
     missing = {method.name for method in methods if method.required and not callable(getattr(found, method.name, None))}
     missing |= getattr(found, "__abstractmethods__", frozenset())
     if missing:
@@ -103,7 +103,7 @@ def _check_method(found: type[Any], what: str, method: Method) -> None:
             f"{what} is no async def, but it is awaited",
             hint=f"write async def {method.name}(...), or let the class extend one that is not asynchronous",
         )
-    # What a decorator has made of an async def is its own business, if it is called as a plain one.
+    # A decorator may turn an async def into a plain function, so only the outermost callable matters here.
     if not awaited and (inspect.iscoroutinefunction(called) or inspect.isasyncgenfunction(called)):
         raise ClassRefusal(
             f"{what} is an async def, but nobody awaits it",
@@ -114,7 +114,7 @@ def _check_method(found: type[Any], what: str, method: Method) -> None:
 
 
 def _called(found: type[Any], name: str) -> tuple[Any, int]:
-    """What calls of the method run, and how many arguments it gets before those of the call."""
+    """Return the function behind a method, and the number of arguments before the arguments of a call."""
     static = inspect.getattr_static(found, name)
     if isinstance(static, staticmethod):
         return static.__func__, 0
@@ -124,7 +124,7 @@ def _called(found: type[Any], name: str) -> tuple[Any, int]:
 
 
 def _misfit(called: Callable[..., Any], arguments: int) -> str | None:
-    """Why ``called`` does not take so many positional arguments; None if it does, or does not say what it takes."""
+    """Return the reason why ``called`` does not accept this number of positional arguments, or None if it may."""
     try:
         signature = inspect.signature(called)
     except (TypeError, ValueError):
@@ -137,7 +137,7 @@ def _misfit(called: Callable[..., Any], arguments: int) -> str | None:
 
 
 def _wrapped(called: Any) -> Iterator[Any]:
-    """``called``, and what decorators say that it wraps."""
+    """Yield ``called``, then the functions that its decorators wrap."""
     seen: set[int] = set()
     while called is not None and id(called) not in seen:
         seen.add(id(called))

@@ -1,8 +1,9 @@
-"""Classes that SQL or a plan names: loaded only from modules that whoever starts the command allows, or entry points.
+"""Loads classes that SQL or a plan refers to: only from allowed modules, or classes with an entry point.
 
-A plan is a file from a pull request, so a name in it must not be a way to import code. ``--allow-module shop`` allows
-``shop`` and what is inside it; an installed distribution allows a class with an entry point in the group of what the
-class is, such as ``hintplan.lookup``. Planner and runtime both load here. Knows no interface that classes implement.
+A plan is a file from a pull request, so a name in it must not be a way to import code. Whoever starts a command allows
+the module ``shop`` and everything inside it with ``--allow-module shop``. An installed distribution allows a class with
+an entry point in the group of its type, such as ``hintplan.lookup``. Planner and runtime both load classes here. Knows
+no interface that classes implement.
 
 >>> is_allowed("shop.rates.Rates", ("shop",), group=FUNCTIONS), is_allowed("shopping.Rates", ("shop",), group=FUNCTIONS)
 (True, False)
@@ -24,12 +25,12 @@ FUNCTIONS = "hintplan.functions"
 """The groups of entry points that allow classes."""
 
 
-# What is wrong with a module of the user's shows as any of these when it is imported.
+# The import of a faulty user module may raise any of these.
 _BROKEN = (ImportError, SyntaxError, NameError, AttributeError, LookupError, TypeError, ValueError, OSError)
 
 
 class ClassRefusal(ValueError):
-    """A class that may not or cannot be loaded; ``hint`` says what to do about it."""
+    """A class that may not or cannot be loaded; ``hint`` is a remedy."""
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)
@@ -37,7 +38,7 @@ class ClassRefusal(ValueError):
 
 
 def is_allowed(name: str, modules: Sequence[str], *, group: str) -> bool:
-    """Whether the class ``name``, as ``package.module.Class``, may be loaded when ``modules`` are allowed."""
+    """Return True if the class ``name``, as ``package.module.Class``, may be loaded when ``modules`` are allowed."""
     if group == FUNCTIONS and name in CLASSES_BUILT_IN:
         return True
     module = name.rpartition(".")[0]
@@ -47,9 +48,9 @@ def is_allowed(name: str, modules: Sequence[str], *, group: str) -> bool:
 
 
 def load_named_class(name: str, modules: Sequence[str], *, group: str, needed: str) -> type[Any]:
-    """The class called ``name``; ClassRefusal if it is not to be had.
+    """Return the class called ``name``; raise ClassRefusal if it may not or cannot be loaded.
 
-    ``needed`` tells in a hint where the module must be importable.
+    ``needed`` is a hint that describes where the module must be importable.
     """
     module_name, _, class_name = name.rpartition(".")
     if not is_allowed(name, modules, group=group):
@@ -61,19 +62,22 @@ def load_named_class(name: str, modules: Sequence[str], *, group: str, needed: s
         module = importlib.import_module(module_name)
     except _BROKEN as error:
         raise ClassRefusal(f"the class {name} cannot be loaded: {error}", hint=needed) from error
-    found = getattr(module, class_name, None)
-    if not isinstance(found, type):
-        what = "is not there" if found is None else "is no class"
+    attribute = getattr(module, class_name, None)
+    if not isinstance(attribute, type):
+        reason = "is not there" if attribute is None else "is no class"
         place = getattr(module, "__file__", None)
-        raise ClassRefusal(f"{class_name} in module {module_name} {what}", hint=f"look into {place}" if place else None)
-    return found
+        raise ClassRefusal(
+            f"{class_name} in module {module_name} {reason}", hint=f"look into {place}" if place else None
+        )
+    return attribute
 
 
 @contextmanager
 def importable_from(directories: Sequence[str]) -> Iterator[None]:
-    """Modules in ``directories`` can be imported meanwhile, after those that are installed.
+    """Make modules in ``directories`` importable within the context, with lower priority than installed ones.
 
-    After, because a file beside a script must not take the place of a library that hintplan itself is about to use.
+    The priority is lower because a file next to a script must not replace a library that hintplan itself is about to
+    use.
     """
     added = [directory for directory in directories if directory not in sys.path]
     sys.path.extend(added)

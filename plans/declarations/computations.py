@@ -1,6 +1,6 @@
-"""The parts of operators that kernels on workers compute with: calls of aggregate functions, sort keys, types of joins.
+"""The parts of operators that kernels on workers need: calls of aggregate functions, sort keys, types of joins.
 
-Imports no operators, so that a worker that unpickles a kernel loads neither them nor connectors.
+Imports no operators, so that a worker that unpickles a kernel loads neither operators nor connectors.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ Side = Literal["left", "right"]
 LookupMode = Literal["sync", "async", "full"]
 
 VARIANCES = {"VAR_POP": (0, False), "VAR_SAMP": (1, False), "STDDEV_POP": (0, True), "STDDEV_SAMP": (1, True)}
-"""Variances and deviations: how many values fewer they divide by than there are, and whether they take the root."""
+"""Variances and deviations, each with the number subtracted from the divisor, and True if they take the root."""
 COLLECTIONS = {"ARRAY_AGG": "ARRAY", "COLLECT": "MULTISET"}
-"""Aggregate functions that keep all values, and of what type their results are."""
+"""Aggregate functions that keep all values, with the types of their results."""
 ORDERED = ("FIRST_VALUE", "LAST_VALUE", "LISTAGG", "ARRAY_AGG")
 """Aggregate functions that depend on the order of rows."""
 BUILT_IN = ("COUNT", "SUM", "AVG", "MIN", "MAX", *VARIANCES, "COLLECT", *ORDERED)
@@ -25,7 +25,7 @@ BUILT_IN = ("COUNT", "SUM", "AVG", "MIN", "MAX", *VARIANCES, "COLLECT", *ORDERED
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SortKey:
-    """One column to sort by; ``nulls`` says where NULLs go, whatever the direction."""
+    """One column to sort by; ``nulls`` is first or last in either direction."""
 
     column: Annotated[Name, "A column of the input."]
     direction: Annotated[Literal["asc", "desc"], "Whether small values come first or last."]
@@ -36,11 +36,14 @@ class SortKey:
 class AggregateCall:
     """``function(argument)`` over the rows whose ``filter`` column is true; no argument means ``COUNT(*)``.
 
-    ``function`` is COUNT, SUM, AVG, MIN, MAX, VAR_POP, VAR_SAMP, STDDEV_POP, STDDEV_SAMP, all four DOUBLE of any
-    numbers, COLLECT, a MULTISET of the values that are not NULL, or one whose result depends on the order in which rows
-    come: FIRST_VALUE, LAST_VALUE, LISTAGG, which joins texts with ``separator``, and ARRAY_AGG. Any other is an
-    aggregate function of the user's, called with ``arguments``. ``argument``, ``arguments`` and ``filter`` name input
-    columns.
+    ``function`` is one of these; any other is a user's aggregate function, called with ``arguments``:
+
+    - COUNT, SUM, AVG, MIN, MAX
+    - VAR_POP, VAR_SAMP, STDDEV_POP, STDDEV_SAMP: a DOUBLE from any numbers
+    - COLLECT: a MULTISET of the values that are not NULL
+    - FIRST_VALUE, LAST_VALUE, LISTAGG (texts joined by ``separator``), ARRAY_AGG: depend on the order of rows
+
+    ``argument``, ``arguments`` and ``filter`` are names of input columns.
     """
 
     name: Name
@@ -62,5 +65,5 @@ class AggregateCall:
 
     @property
     def is_users(self) -> bool:
-        """Whether it calls a function of the user's."""
+        """True if it calls a user's function."""
         return self.function not in BUILT_IN

@@ -1,8 +1,8 @@
-"""Durations as Flink's ``TimeUtils`` reads and prints them, in milliseconds.
+"""Reads and prints durations as Flink's ``TimeUtils`` does, in milliseconds.
 
-Accepted are digits, optional blanks and a unit (any case), and ISO-8601. Unlike Flink, a duration that is not a whole
-number of milliseconds is refused: Flink truncates it, and ``100 ns`` would become ``0 ms``, which never expires.
-Knows nothing of what a duration is used for.
+A duration is digits, optional blanks and a unit (any case), or ISO-8601. Unlike Flink, a duration that is not a whole
+number of milliseconds is refused. Flink truncates it, and ``100 ns`` would become ``0 ms``, which never expires. Knows
+nothing of the use of a duration.
 
 >>> format_duration(parse_duration("36000s"))
 '10 h'
@@ -42,9 +42,9 @@ _MAX_DIGITS = 40
 
 
 class DurationError(ValueError):
-    """A text that is no duration; ``hint`` says what to write instead, where that is known.
+    """A text that is not a duration; ``hint`` is a remedy if one is known.
 
-    The message is Flink's, with all its units; ``reason`` is what a line of diagnostics has room for.
+    The message is Flink's, with all its units; ``reason`` is a short form for one line of diagnostics.
     """
 
     def __init__(self, message: str, *, reason: str | None = None, hint: str | None = None) -> None:
@@ -55,7 +55,7 @@ class DurationError(ValueError):
 
 @lru_cache(maxsize=4096)
 def parse_duration(text: str, *, require_unit: bool = False) -> int:
-    """Parse a duration to milliseconds; :class:`DurationError` (a ValueError) with Flink's text if it is none.
+    """Parse a duration to milliseconds; raise :class:`DurationError` (a ValueError) with Flink's text if it is invalid.
 
     A number without a unit is milliseconds, unless ``require_unit``. Source: ``org.apache.flink.util.TimeUtils``.
     """
@@ -94,15 +94,15 @@ def format_duration(milliseconds: int) -> str:
 
 
 def same_duration(a: str, b: str) -> bool:
-    """Whether two durations are equally long, however they are written."""
+    """Return True if two durations are equally long, in any notation."""
     return a == b or parse_duration(a) == parse_duration(b)
 
 
 def _whole_milliseconds(nanos: int, text: str, number: str) -> int:
-    milliseconds, rest = divmod(nanos, _NANOS_PER_MILLI)
+    milliseconds, remainder = divmod(nanos, _NANOS_PER_MILLI)
     if milliseconds > MAX_MILLISECONDS:
         raise _overflow(number)
-    if rest:
+    if remainder:
         hint = f"write '{milliseconds + 1} ms'" if milliseconds + 1 <= MAX_MILLISECONDS else None
         raise DurationError(f"the duration '{text}' is not a whole number of milliseconds", hint=hint)
     return milliseconds

@@ -1,6 +1,6 @@
-"""Types of the fields of operators: what a value is in Python, and what it may be in the JSON of a plan.
+"""Types of the fields of operators: their type in Python, and their form in the JSON of a plan.
 
-The words after a type are the description of the field in the JSON Schema, a mapping adds keywords to it.
+The text after a type is the description of the field in the JSON Schema; a mapping adds keywords to the schema.
 
     table: Annotated[Name, "The table to read."]
     columns: Annotated[Names, "The physical columns to read, by name.", {"uniqueItems": True}]
@@ -16,7 +16,7 @@ from hintplan.plans.declarations.row_kinds import RowKind
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """What refers to a definition of the schema by its name."""
+    """A reference to a definition of the schema by its name."""
 
     name: str
 

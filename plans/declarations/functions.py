@@ -1,8 +1,9 @@
 """The functions that expressions in a plan may call.
 
-Spark's, and hintplan's own of JSON. Pure functions of their arguments and the clock only: nothing that calls into the
-JVM, reads files, raises errors on purpose or tells about the cluster. What the planner emits is among them; the rest is
-what a person may want to write by hand. Operators, CAST, CASE and literals are not functions and are always allowed.
+They are functions of Spark, and hintplan's own JSON functions. All are pure functions of their arguments and the clock:
+none calls into the JVM, reads files, raises errors on purpose or exposes the cluster. The list includes all functions
+that the planner emits, and more that a person may want to write. Operators, CAST, CASE and literals are not functions
+and are always allowed.
 
 >>> "upper" in ALLOWED_FUNCTIONS, "java_method" in ALLOWED_FUNCTIONS
 (True, False)
@@ -42,7 +43,7 @@ _JSON = f"to_json {' '.join(JSON_FUNCTIONS)}"
 _CHOICE = "coalesce greatest if ifnull isnull isnotnull isnan least nullif nvl nvl2 raise_error"
 
 ALLOWED_FUNCTIONS: frozenset[str] = frozenset(f"{_TEXT} {_NUMBERS} {_TIME} {_NESTED} {_JSON} {_CHOICE}".split())
-"""Names in lower case."""
+"""The names of the functions, in lower case."""
 
 _WORDS = """
 AND AS BETWEEN BOTH CASE CAST DISTINCT DIV ELSE END ESCAPE EXTRACT FALSE FOR FROM ILIKE IN INTERVAL IS LEADING LIKE
@@ -54,4 +55,4 @@ MILLISECONDS MICROSECOND MICROSECONDS DOW DAYOFWEEK DAYOFWEEK_ISO DOY YEAROFWEEK
 """
 
 ALLOWED_WORDS: frozenset[str] = frozenset(_WORDS.split())
-"""The words, in capitals, that may stand in an expression without being the name of a function or a quoted column."""
+"""The words, in capitals, that an expression may contain in addition to names of functions and quoted columns."""

@@ -1,8 +1,8 @@
-"""Hintplan's own functions of JSON, which expressions of a plan may call beside Spark's, and their arguments.
+"""Hintplan's own JSON functions, which expressions of a plan may call in addition to Spark's, and their arguments.
 
-Spark has none that read documents as Flink does, so a run brings its own
-(:mod:`hintplan.runtime.expressions.json_documents`). They are pure functions of their arguments that never fail. Paths
-and words must be literals, so that whoever reads a plan, and whoever runs it, knows them.
+Spark has no functions that read documents as Flink does, so a run brings its own
+(:mod:`hintplan.runtime.expressions.json_documents`). They are pure functions of their arguments and never fail. Paths
+and keywords must be literals, so that readers and runs know them in advance.
 
 >>> call_fault("hp_json_value", [None, "$.a"]), call_fault("hp_is_json", [None, "thing"])
 (None, "takes 'value', 'object', 'array' or 'scalar' as argument 2")
@@ -28,9 +28,9 @@ JSON_FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     "hp_json_unquote": ("text",),
     "hp_json_value": _VALUE,
 }
-"""What each takes: a document or other ``text``, a path, a word, or any value; with a question mark it may be left out.
+"""The arguments of each: a document or other ``text``, a path, a keyword, or any value; ``?`` marks optional ones.
 
-The values are what the functions give where a path finds nothing, and where it cannot be followed.
+The two values are the results for a path without a match, and for a path that cannot be followed.
 """
 
 _WORDS: Mapping[str, tuple[str, ...]] = {
@@ -40,22 +40,25 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
 
 
 def call_fault(name: str, literals: Sequence[str | None]) -> str | None:
-    """What is wrong with a call of ``name``; ``literals`` has each argument that is a literal of text, else None."""
+    """Return the fault in a call of ``name``, or None.
+
+    ``literals`` has the text of each argument that is a text literal, and None for any other argument.
+    """
     kinds = JSON_FUNCTIONS[name]
     least = sum(not kind.endswith("?") for kind in kinds)
     if not least <= len(literals) <= len(kinds):
         wanted = f"{least}" if least == len(kinds) else f"{least} to {len(kinds)}"
         return f"takes {wanted} argument{'s' * (wanted != '1')}, found {len(literals)}"
-    for number, (kind, given) in enumerate(zip(kinds, literals, strict=False), 1):
+    for number, (kind, literal) in enumerate(zip(kinds, literals, strict=False), 1):
         words = _WORDS.get(kind.rstrip("?"))
-        if words is not None and given not in words:
+        if words is not None and literal not in words:
             listed = ", ".join(f"'{word}'" for word in words[:-1])
             return f"takes {listed} or '{words[-1]}' as argument {number}"
-        if kind == "path" and given is None:
+        if kind == "path" and literal is None:
             return f"takes a literal as argument {number}, the path"
         if kind == "path":
             try:
-                parse_json_path(given or "")
+                parse_json_path(literal or "")
             except ValueError as error:
                 return f"is given a path that it cannot follow: {error}"
     return None

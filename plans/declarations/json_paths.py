@@ -1,7 +1,7 @@
-"""Paths into JSON documents, as SQL writes them: a mode, and members and positions from the root on.
+"""Paths into JSON documents in the notation of SQL: a mode, then members and positions from the root.
 
-Flink hands a path to JsonPath, which also has wildcards, filters, slices and functions; what is read here means one
-place of a document at most. Without a mode a path is strict, as in Flink.
+Flink passes a path to JsonPath, which also has wildcards, filters, slices and functions. A path here refers to at most
+one value of a document. Without a mode a path is strict, as in Flink.
 
 >>> parse_json_path("lax $.a.b[0]['c d']")
 JsonPath(strict=False, steps=('a', 'b', 0, 'c d'))
@@ -24,8 +24,10 @@ ADVICE = "write members and positions, such as '$.a.b', '$[''a b'']' and '$.a[0]
 
 @dataclass(frozen=True, slots=True)
 class JsonPath:
-    """``strict`` says that a path which leads nowhere is an error, not empty; steps are members and positions, from
-    the end if they are negative."""
+    """A path; if ``strict``, a path that leads nowhere is an error, and not an empty result.
+
+    Steps are members and positions; negative positions count from the end.
+    """
 
     strict: bool
     steps: tuple[str | int, ...]
@@ -33,17 +35,17 @@ class JsonPath:
 
 @lru_cache(maxsize=256)
 def parse_json_path(text: str) -> JsonPath:
-    """The path that ``text`` says; ValueError, in a sentence, for what is none or not supported."""
+    """Parse ``text`` as a path; raise ValueError with a sentence for an invalid or unsupported path."""
     mode = _MODE.fullmatch(text)
-    rest = mode[2].strip(" ") if mode else text
-    if not rest.startswith("$"):
+    path = mode[2].strip(" ") if mode else text
+    if not path.startswith("$"):
         raise ValueError(f"the path '{text}' does not begin with '$', the root")
     steps: list[str | int] = []
-    at = 1
-    while at < len(rest):
-        step = _STEP.match(rest, at)
+    offset = 1
+    while offset < len(path):
+        step = _STEP.match(path, offset)
         if step is None:
-            raise ValueError(f"'{rest[at:]}' in the path '{text}' is not supported")
+            raise ValueError(f"'{path[offset:]}' in the path '{text}' is not supported")
         steps.append(int(step["position"]) if step["position"] else step["name"] or step["single"] or step["double"])
-        at = step.end()
+        offset = step.end()
     return JsonPath(strict=mode is None or mode[1].lower() == "strict", steps=tuple(steps))

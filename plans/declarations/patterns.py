@@ -1,9 +1,9 @@
-"""Regular expressions that may take exponential time: Java tries the ways in which a text can match one by one.
+"""Finds regular expressions that may take exponential time: Java tries the ways to match a text one by one.
 
-A pattern is slow if a loop can read the same characters in two ways, as in ``(a+)+`` or ``(a|a)*``: the number of ways
-doubles with each character then. What is left takes time that grows with a power of the text's length. The test reads a
-pattern as an automaton, whose positions are its characters; those beyond ASCII count as one. Look-arounds count as what
-they look for. Knows neither SQL nor Spark.
+A pattern is slow if a loop can read the same characters in two ways, as in ``(a+)+`` or ``(a|a)*``. The number of ways
+then doubles with each character. Any other pattern takes time that is polynomial in the length of the text. The test
+reads a pattern as an automaton whose positions are its characters. All characters beyond ASCII count as one.
+Look-arounds count as their content. Knows neither SQL nor Spark.
 
 >>> slow_pattern("(a+)+$"), slow_pattern("([0-9]+,)*[0-9]+")
 ('repeats what can match the same text in several ways', None)
@@ -21,7 +21,7 @@ from typing import Any
 LONGEST_PATTERN = 2_000
 _MOST_POSITIONS, _MOST_PAIRS = 500, 20_000
 _FEW = 4
-"""A repetition of up to so many times is written out; one of more counts as one without end."""
+"""The largest repetition that is written out; a repetition beyond it counts as unbounded."""
 
 SLOW_HINT = "write it so that a text matches in one way: [a-z]+ for ([a-z]+)+, [ab]* for (a|b|ab)*"
 _SLOW = "repeats what can match the same text in several ways"
@@ -42,7 +42,7 @@ _PROPERTY = re.compile(r"\\[pP](?:\{[^{}]*\}|.)")
 
 
 class _Unknown(ValueError):
-    """The pattern has something that is not known here, or that is too large to be looked at."""
+    """The pattern has a construct that the test does not know, or is too large to test."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ class _Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Repeat:
-    """A node from ``least`` to ``most`` times, None without end."""
+    """A node repeated from ``least`` to ``most`` times; None is unbounded."""
 
     node: _Node
     least: int
@@ -83,7 +83,7 @@ class _Part:
 
 @lru_cache(maxsize=1_000)
 def slow_pattern(pattern: str) -> str | None:
-    """Say why matching ``pattern`` may take exponential time; None if it does not."""
+    """Return the reason why matching ``pattern`` may take exponential time, or None if it does not."""
     if len(pattern) > LONGEST_PATTERN:
         return f"has more than {LONGEST_PATTERN:,} characters"
     try:
@@ -104,10 +104,10 @@ class _Reader:
         self.any = _ALL if re.search(r"\(\?[a-zA-Z]*s", text) is not None else _ALL - {ord("\n"), ord("\r")}
 
     def whole(self) -> _Node:
-        found = self.group()
+        pattern = self.group()
         if self.at < len(self.text):
             raise _Unknown("closes a group that is not open")
-        return found
+        return pattern
 
     def group(self) -> _Group:
         alternatives: list[tuple[_Node, ...]] = []
@@ -136,7 +136,7 @@ class _Reader:
             else:
                 break
             if self.text[self.at : self.at + 1] in ("+", "?"):
-                self.at += 1  # how eager it is does not change in how many ways it matches
+                self.at += 1  # possessive and reluctant repetitions match in as many ways
             node = _Repeat(node=node, least=least, most=most)
         return node
 
@@ -150,11 +150,11 @@ class _Reader:
             opening = _OPENING.match(text, self.at)
             assert opening is not None
             self.at = opening.end()
-            found = self.group()
+            group = self.group()
             if self.at >= len(text):
                 raise _Unknown("has a group that is not closed")
             self.at += 1
-            return found
+            return group
         if mark == "[":
             return _Chars(chars=self.char_class())
         if mark in "^$":
@@ -183,10 +183,10 @@ class _Reader:
         return _Chars(chars=self.escape())
 
     def escape(self) -> frozenset[int]:
-        """The characters of the escape that starts here."""
-        code, known = _CODE.match(self.text, self.at), _PROPERTY.match(self.text, self.at)
-        if code is not None or known is not None:
-            self.at = (code or known).end()  # type: ignore[union-attr]
+        """Return the characters of the escape that starts here."""
+        code, category = _CODE.match(self.text, self.at), _PROPERTY.match(self.text, self.at)
+        if code is not None or category is not None:
+            self.at = (code or category).end()  # type: ignore[union-attr]
             if code is None:
                 return _ALL
             point = int(code[1] or code[2] or code[3], 16)
@@ -204,11 +204,11 @@ class _Reader:
         return frozenset(min(ord(form), _BEYOND) if len(form) == 1 else _BEYOND for form in forms)
 
     def char_class(self) -> frozenset[int]:
-        """The characters of the class that starts here; all of them where it is made of others."""
+        """Return the characters of the class that starts here, or all characters if it contains other classes."""
         self.at += 1
         negated = self.text[self.at : self.at + 1] == "^"
         self.at += negated
-        found: frozenset[int] = frozenset()
+        chars: frozenset[int] = frozenset()
         nested = False
         first = True
         while self.at < len(self.text) and (self.text[self.at] != "]" or first):
@@ -226,13 +226,13 @@ class _Reader:
                 self.at += 1
                 high = self.member()
                 low = self.between(min(low, default=0), max(high, default=_BEYOND))
-            found |= low
+            chars |= low
         if self.at >= len(self.text):
             raise _Unknown("has a class of characters that is not closed")
         self.at += 1
         if nested:
             return _ALL
-        return (_ALL - found) | {_BEYOND} if negated else found
+        return (_ALL - chars) | {_BEYOND} if negated else chars
 
     def between(self, low: int, high: int) -> frozenset[int]:
         chars = frozenset(range(low, high + 1))
@@ -246,7 +246,7 @@ class _Reader:
 
 
 class _Automaton:
-    """The positions of a pattern, the characters of each, and in how many ways one follows the other."""
+    """The positions of a pattern, the characters of each, and the number of ways from one to the next."""
 
     def __init__(self, pattern: _Node) -> None:
         self.chars: list[frozenset[int]] = []
@@ -262,7 +262,7 @@ class _Automaton:
         return _SLOW if self.comes_back_in_two_ways(loops) else None
 
     def comes_back_in_two_ways(self, loops: dict[Any, int]) -> bool:
-        """True if a position of a loop leads to itself on two paths that read the same text."""
+        """Return True if a position of a loop leads to itself on two paths that read the same text."""
         pairs: dict[tuple[int, int], list[tuple[int, int]]] = {}
         waiting = [(position, position) for position in loops]
         while waiting:
@@ -329,10 +329,13 @@ class _Automaton:
 
 
 def _loops(edges: dict[Any, list[Any]]) -> dict[Any, int]:
-    """Return the number of the loop that each node is in, of those that are in one: Tarjan's, without recursion."""
+    """Return the number of the loop that contains each node, for nodes in loops.
+
+    This is Tarjan's algorithm, without recursion.
+    """
     order: dict[Any, int] = {}
     low: dict[Any, int] = {}
-    found: dict[Any, int] = {}
+    loops: dict[Any, int] = {}
     stack: list[Any] = []
     open_: set[Any] = set()
 
@@ -362,5 +365,5 @@ def _loops(edges: dict[Any, list[Any]]) -> dict[Any, int]:
                     members.append(stack.pop())
                 open_.difference_update(members)
                 if len(members) > 1 or node in edges.get(node, ()):
-                    found |= dict.fromkeys(members, order[node])
-    return found
+                    loops |= dict.fromkeys(members, order[node])
+    return loops

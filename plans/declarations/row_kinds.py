@@ -1,4 +1,4 @@
-"""What a row of a changelog does to the table that it belongs to: Flink's ``RowKind``.
+"""The effect of a changelog row on its table: Flink's ``RowKind``.
 
 >>> merged([("+I",), ("+I", "-D")])
 ('+I', '-D')
@@ -17,6 +17,6 @@ INSERT_ONLY: RowKinds = ("+I",)
 
 
 def merged(kinds: Iterable[RowKinds]) -> RowKinds:
-    """All kinds that occur, in the order +I, -U, +U, -D."""
-    found = {kind for group in kinds for kind in group}
-    return tuple(kind for kind in ALL_KINDS if kind in found)
+    """Return all kinds that occur, in the order +I, -U, +U, -D."""
+    occurring = {kind for group in kinds for kind in group}
+    return tuple(kind for kind in ALL_KINDS if kind in occurring)

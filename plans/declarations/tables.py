@@ -1,7 +1,7 @@
-"""What a plan declares before its operators: connector tables with their columns, and functions of the user's.
+"""The tables and functions that a plan declares: connector tables with their columns, and user-defined functions.
 
-Types are text in Flink's spelling, read by :mod:`hintplan.plans.declarations.types`; what options mean is the
-connectors' business.
+Types are text in Flink's notation, which :mod:`hintplan.plans.declarations.types` reads. Connectors define the meaning
+of options.
 
 >>> Column(name="o_id", type="BIGINT")
 Column(name='o_id', type='BIGINT')
@@ -18,7 +18,7 @@ FunctionKind = Literal["table", "async-table", "scalar", "async-scalar", "aggreg
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A named column; ``type`` is in Flink's spelling, such as ``DECIMAL(10, 2)``."""
+    """A named column; ``type`` is in Flink's notation, such as ``DECIMAL(10, 2)``."""
 
     name: str
     type: str
@@ -26,9 +26,10 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableColumn:
-    """A declared column of a table: computed when ``expression`` is set, else physical, or of a ``metadata`` key.
+    """A declared column of a table: computed if ``expression`` is set, from a ``metadata`` key, or else physical.
 
-    What a connector knows of a row beside its values has a key. A ``virtual`` column of one is read only.
+    Metadata keys are facts that a connector knows about a row in addition to its values. A ``virtual`` metadata column
+    is read only.
     """
 
     name: str
@@ -40,7 +41,7 @@ class TableColumn:
 
     @property
     def is_physical(self) -> bool:
-        """Whether it is one of the values of a row."""
+        """True if the column is one of the values of a row."""
         return self.expression is None and self.metadata is None
 
 
@@ -54,9 +55,9 @@ class Watermark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A connector table as ``CREATE TABLE`` declared it; ``options`` includes ``connector``.
+    """A connector table as ``CREATE TABLE`` declares it; ``options`` includes ``connector``.
 
-    ``partitioned_by`` are the columns whose values say in which part of the table a row is.
+    ``partitioned_by`` are the columns whose values determine the partition of a row.
     """
 
     columns: tuple[TableColumn, ...]
@@ -69,11 +70,11 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Function:
-    """A user-defined function as ``CREATE FUNCTION`` and its class declared it.
+    """A user-defined function as ``CREATE FUNCTION`` and its class declare it.
 
-    ``arguments`` are the declared types in order. ``output`` are the columns of the rows that a call returns; a scalar
-    function has one, and so has an aggregate function. Of an aggregate function, ``accumulator`` is the type of what it
-    keeps of a group, and ``methods`` are those of ``retract`` and ``merge`` that its class has, sorted.
+    ``arguments`` are the declared types in order. ``output`` are the columns of the rows that a call returns; scalar
+    and aggregate functions have one. An aggregate function also has ``accumulator``, the type of a group's accumulator,
+    and ``methods``. They list, sorted, which of ``retract`` and ``merge`` its class has.
     """
 
     class_name: str
@@ -86,22 +87,22 @@ class Function:
 
     @property
     def retracts(self) -> bool:
-        """Whether an aggregate function can take rows back."""
+        """True if an aggregate function supports retraction."""
         return "retract" in self.methods
 
     @property
     def merges(self) -> bool:
-        """Whether an aggregate function can put accumulators together."""
+        """True if an aggregate function can merge accumulators."""
         return "merge" in self.methods
 
 
 def physical_columns(table: Table) -> tuple[Column, ...]:
-    """The columns that are the values of a row: neither computed nor of metadata."""
+    """Return the columns that are the values of a row: neither computed nor metadata columns."""
     return tuple(Column(name=c.name, type=c.type) for c in table.columns if c.is_physical)
 
 
 def read_columns(table: Table) -> tuple[Column, ...]:
-    """The columns that a scan can read: all but the computed ones."""
+    """Return the columns that a scan can read: all except computed ones."""
     return tuple(Column(name=c.name, type=c.type) for c in table.columns if c.expression is None)
 
 
@@ -111,5 +112,5 @@ def required_columns(columns: Iterable[Column], primary_key: Sequence[str]) -> t
 
 
 def written_columns(table: Table) -> tuple[Column, ...]:
-    """The columns that a sink writes: neither computed nor virtual."""
+    """Return the columns that a sink writes: neither computed nor virtual ones."""
     return tuple(Column(name=c.name, type=c.type) for c in table.columns if c.expression is None and not c.virtual)

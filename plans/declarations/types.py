@@ -1,10 +1,10 @@
-"""Column types in Flink's spelling: parsed, printed in one canonical way, compared.
+"""Column types in Flink's notation: parsed, printed in canonical form, and compared.
 
     BIGINT   DECIMAL(10, 2)   TIMESTAMP(3)   ARRAY<STRING>   MAP<STRING, INT>   ROW<a INT, b STRING NOT NULL>
     MULTISET<STRING>
 
-Synonyms collapse: INTEGER is INT, NUMERIC is DECIMAL, VARCHAR and VARCHAR(2147483647) are STRING. CHAR and BINARY
-without a length are 1 long, as in Flink's SQL. Knows neither Spark nor Arrow types; the runtime maps them.
+Synonyms become one type: INTEGER is INT, NUMERIC is DECIMAL, VARCHAR and VARCHAR(2147483647) are STRING. CHAR and
+BINARY without a length have length 1, as in Flink's SQL. Knows neither Spark nor Arrow types; the runtime maps them.
 
 >>> str(parse_type("numeric(10,2) not null"))
 'DECIMAL(10, 2) NOT NULL'
@@ -35,11 +35,11 @@ _INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataType:
-    """A type: ``root`` plus the parameters that root has.
+    """A type: ``root`` and the parameters of this root.
 
-    ``precision`` serves DECIMAL (1..38), TIMESTAMP and TIMESTAMP_LTZ (0..6) and TIME (0..3), and is the length of CHAR,
-    VARCHAR, BINARY and VARBINARY. ``children`` holds the element of an ARRAY or a MULTISET, key and value of a MAP, or
-    the fields of a ROW in the order of ``names``.
+    ``precision`` is the precision of DECIMAL (1..38), TIMESTAMP and TIMESTAMP_LTZ (0..6) and TIME (0..3), and the
+    length of CHAR, VARCHAR, BINARY and VARBINARY. ``children`` holds the element of an ARRAY or a MULTISET, key and
+    value of a MAP, or the fields of a ROW in the order of ``names``.
     """
 
     root: str
@@ -75,7 +75,7 @@ class DataType:
         return self.root in ("STRING", "VARCHAR", "CHAR")
 
     def as_nullable(self) -> DataType:
-        """The same type, with NULL allowed in it at all levels."""
+        """Return the same type, nullable at all levels."""
         children = tuple(child.as_nullable() for child in self.children)
         return replace(self, nullable=True, children=children)
 
@@ -85,21 +85,21 @@ class DataType:
 
     @property
     def has_entries(self) -> bool:
-        """Whether values are entries without an order: those of a MAP, or how often a MULTISET has each element."""
+        """True for a type of unordered entries: MAP, or MULTISET, which counts each element."""
         return self.root in ("MAP", "MULTISET")
 
     @property
     def contains_entries(self) -> bool:
-        """Whether it is a MAP or a MULTISET, or has one in it."""
+        """True if the type is or contains a MAP or a MULTISET."""
         return self.has_entries or any(child.contains_entries for child in self.children)
 
     def contains(self, root: str) -> bool:
-        """Whether it is of this ``root``, or has such a type in it."""
+        """Return True if the type has this ``root``, or contains such a type."""
         return self.root == root or any(child.contains(root) for child in self.children)
 
     @property
     def parts(self) -> tuple[DataType, ...]:
-        """What a value is kept as: ``children``, but of a MULTISET its elements and how often each is there."""
+        """The types of a stored value: ``children``; for a MULTISET, its elements and their counts."""
         return (*self.children, DataType(root="INT")) if self.root == "MULTISET" else self.children
 
 
@@ -113,7 +113,7 @@ _TOKEN = re.compile(
 
 
 def parse_type(text: str) -> DataType:
-    """Parse a type as Flink writes it; ValueError with the reason if it is not one that hintplan supports."""
+    """Parse a type in Flink's notation; raise ValueError with the reason if hintplan does not support it."""
     tokens: list[tuple[str, str]] = []
     position = 0
     while position < len(text.rstrip()):
@@ -161,14 +161,14 @@ class _Parser:
     def numbers(self) -> tuple[int, ...]:
         if not self.mark("(", required=False):
             return ()
-        found = []
+        values = []
         while True:
             if self.index >= len(self.tokens) or self.tokens[self.index][0] != "number":
                 raise ValueError(f"expected a number in type {self.text!r}")
-            found.append(int(self.tokens[self.index][1]))
+            values.append(int(self.tokens[self.index][1]))
             self.index += 1
             if self.mark(")", required=False):
-                return tuple(found)
+                return tuple(values)
             self.mark(",")
 
     def type(self) -> DataType:

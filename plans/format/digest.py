@@ -1,9 +1,13 @@
-"""Digests over the facts of a plan: what a hand edit must not change without saying so.
+"""Digests over the facts of a plan, so that no manual edit changes a fact unnoticed.
 
-Facts are what the query means: operators, edges, keys, expressions, schemas. Settings are free: ``config``, ``name``,
-``source``, ``reasons``, the ``ttl`` and ``origin`` of state entries, the ``async``, ``retry``, ``cache`` and ``phases``
-of operators, ``cached``, and table options other than ``connector``. A digest guards against mistakes and unnoticed
-changes, not against an attacker, who can recompute it.
+Facts are the meaning of the query: operators, edges, keys, expressions, schemas. These settings can be edited freely:
+
+- ``config``, ``name``, ``source``, ``reasons``
+- the ``ttl`` and ``origin`` of state entries
+- the ``async``, ``retry``, ``cache``, ``phases`` and ``cached`` of operators
+- table options other than ``connector``
+
+A digest protects against mistakes and unnoticed changes, not against an attacker, who can recompute it.
 
 >>> table_facts(Table(columns=(), options={"connector": "print", "print-identifier": "x"}))
 {'columns': [], 'options': {'connector': 'print'}}
@@ -22,12 +26,12 @@ from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Operator, OperatorKind, kind_of
 
 _STATE_SETTINGS = ("ttl", "origin")
-# Sorted keys and no blanks: the digest must not depend on the layout of the file. Not orjson: it has no escapes.
+# Sorted keys and no blanks make the digest independent of the file's layout. orjson cannot write ASCII only.
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 
 
 def operator_facts(operator: Operator) -> dict[str, Any]:
-    """The JSON values of ``operator`` without its settings."""
+    """Return the JSON values of ``operator`` without its settings."""
     return _facts(kind_of(operator), operator_document(operator))
 
 
@@ -40,29 +44,29 @@ def _facts(kind: OperatorKind, document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def table_facts(table: Table) -> dict[str, Any]:
-    """The JSON values of ``table`` without its settings; of the options only ``connector`` is a fact."""
+    """Return the JSON values of ``table`` without its settings; of the options, only ``connector`` is a fact."""
     facts = table_document(table)
     facts["options"] = {key: value for key, value in facts["options"].items() if key == "connector"}
     return facts
 
 
 def table_digest(name: str, table: Table) -> str:
-    """The first 16 hex digits of sha256 over the facts of ``table`` and its name."""
+    """Return the first 16 hex digits of sha256 over the facts of ``table`` and its name."""
     return _digest({"table": name, **table_facts(table)})
 
 
 def function_digest(name: str, function: Function) -> str:
-    """The first 16 hex digits of sha256 over ``function`` and its name."""
+    """Return the first 16 hex digits of sha256 over ``function`` and its name."""
     return _digest({"function": name, **function_document(function)})
 
 
 def plan_digests(plan: Plan, operators: Sequence[Mapping[str, Any]] | None = None) -> dict[str, dict[str, str]]:
-    """The digests of the facts of a plan, sorted by name; ``functions`` only if it has some.
+    """Return the digests of the facts of a plan, sorted by name; ``functions`` only if there are any.
 
-    ``operators`` are the JSON values of its operators, where these are known.
+    ``operators`` are the JSON values of its operators if the caller has them.
     """
     documents = map(operator_document, plan.operators) if operators is None else operators
-    found = {
+    digests = {
         operator.id: _digest(_facts(kind_of(operator), document))
         for operator, document in zip(plan.operators, documents, strict=True)
     }
@@ -70,14 +74,14 @@ def plan_digests(plan: Plan, operators: Sequence[Mapping[str, Any]] | None = Non
     return {
         "tables": {name: table_digest(name, plan.tables[name]) for name in sorted(plan.tables)},
         **({"functions": functions} if functions else {}),
-        "operators": {operator_id: found[operator_id] for operator_id in sorted(found)},
+        "operators": {operator_id: digests[operator_id] for operator_id in sorted(digests)},
     }
 
 
 def document_digests(plan: Plan, operators: Sequence[Mapping[str, Any]] | None = None) -> dict[str, dict[str, str]]:
-    """The ``digests`` as a plan file holds them: of its facts, and of its settings as they were compiled.
+    """Return the ``digests`` of a plan file: of its facts, and of its settings as compiled.
 
-    ``operators`` as in :func:`plan_digests`.
+    ``operators`` is as in :func:`plan_digests`.
     """
     compiled = {"settings": {path: plan.compiled[path] for path in sorted(plan.compiled)}} if plan.compiled else {}
     return {**compiled, **plan_digests(plan, operators)}
@@ -88,7 +92,10 @@ def _digest(facts: dict[str, Any]) -> str:
 
 
 def changed_facts(plan: Plan, document: Mapping[str, Any]) -> list[str]:
-    """What of ``plan`` has other facts than the digests of its ``document`` say, such as ``operator 'join_o_c'``."""
+    """Return the parts of ``plan`` whose facts differ from the digests in ``document``.
+
+    An entry is for example ``operator 'join_o_c'``.
+    """
     recorded = document.get("digests", {})
     return [
         f"{kind.removesuffix('s')} '{name}'"

@@ -1,7 +1,7 @@
-"""Turns a plan into plain JSON values in canonical key order, and back.
+"""Converts a plan to plain JSON values in canonical key order, and back.
 
 Operators are written by their fields (:mod:`hintplan.plans.format.fields`), then their groups of settings.
-``from_document`` takes values that :mod:`hintplan.plans.format.schema` has found to be well formed, and normalises
+``from_document`` accepts values that :mod:`hintplan.plans.format.schema` has found to be well formed, and normalises
 durations. Knows no text and no digests.
 
 >>> from hintplan.plans.operators import Scan
@@ -29,7 +29,7 @@ Json = dict[str, Any]
 
 
 def to_document(plan: Plan) -> Json:
-    """The whole plan without its digests; maps are sorted, table options start with ``connector``."""
+    """Return the whole plan without its digests; maps are sorted, and table options start with ``connector``."""
     source = {"source": plan.source} if plan.source is not None else {}
     init = {"init": list(plan.init)} if plan.init else {}
     reasons = {"reasons": {path: plan.reasons[path] for path in sorted(plan.reasons)}} if plan.reasons else {}
@@ -48,13 +48,13 @@ def to_document(plan: Plan) -> Json:
 
 
 def table_document(table: Table) -> Json:
-    """One table; absent optional keys are left out."""
+    """Return one table; absent optional keys are left out."""
     document: Json = written(table)
     return {**document, "options": in_order(table.options)}
 
 
 def function_document(function: Function) -> Json:
-    """One function; all of it is a fact."""
+    """Return one function; all of it is a fact."""
     accumulates: Json = {}
     if function.accumulator is not None:
         accumulates = {"accumulator": function.accumulator, "methods": list(function.methods)}
@@ -69,15 +69,15 @@ def function_document(function: Function) -> Json:
 
 
 def operator_document(operator: Operator) -> Json:
-    """One operator, starting with ``id`` and ``op``."""
+    """Return one operator, starting with ``id`` and ``op``."""
     kind = kind_of(operator)
     document: Json = {"id": operator.id, "op": kind.op}
     for form in _facts(kind):
-        found = getattr(operator, form.name)
+        value = getattr(operator, form.name)
         if form.name == "state":
-            document["state"] = [_state_entry(entry) for entry in found]
-        elif found is not form.left_out and found != form.left_out:
-            document[form.key] = found if form.write is None or found is None else form.write(found)
+            document["state"] = [_state_entry(entry) for entry in value]
+        elif value is not form.left_out and value != form.left_out:
+            document[form.key] = value if form.write is None or value is None else form.write(value)
     settings = operator.settings
     for group in kind.groups:
         if group.name in settings:
@@ -117,8 +117,8 @@ def _read_operator(document: Json) -> Operator:
         if form.name == "state":
             values["state"] = tuple(_read_state_entry(entry) for entry in document["state"])
         elif form.key in document:
-            found = document[form.key]
-            values[form.name] = found if form.read is None or found is None else form.read(found)
+            value = document[form.key]
+            values[form.name] = value if form.read is None or value is None else form.read(value)
     if kind.groups:
         values["settings"] = _read_settings(document)
     return cast(Operator, kind.cls(**values))
@@ -126,14 +126,14 @@ def _read_operator(document: Json) -> Operator:
 
 def _read_settings(document: Json) -> Mapping[str, Settings]:
     groups = ((group, document.get(group.name)) for group in BY_OP[document["op"]].groups)
-    return {group.name: read_group(group.settings, found) for group, found in groups if found is not None}
+    return {group.name: read_group(group.settings, values) for group, values in groups if values is not None}
 
 
 def _config_value(key: str, value: str) -> str:
     try:
         return normalise(key, value)
     except ValueError:
-        return value  # unknown or wrong: validation says where, and what would be right
+        return value  # unknown or invalid: validation reports the path and a remedy
 
 
 def _state_entry(entry: StateEntry) -> Json:

@@ -1,7 +1,8 @@
-"""The JSON Schema that editors complete and check with: the shipped one, and what it leaves to other modules.
+"""The JSON Schema for editors: the shipped schema, completed with data from other modules.
 
-``plan.schema.json`` has the shape of a plan. Configuration keys, defaults of settings and options of connectors are
-data elsewhere, and are put in here, so they are written down once. It must not refuse a plan that hintplan accepts.
+``plan.schema.json`` describes the shape of a plan. Configuration keys, defaults of settings and options of connectors
+are data in other modules; they are added here, so that each is written once. The result must not refuse a plan that
+hintplan accepts.
 
 >>> options = editor_schema()["$defs"]["table"]["properties"]["options"]
 >>> "jdbc" in options["properties"]["connector"]["enum"]
@@ -29,7 +30,7 @@ _DURATION: Schema = {"$ref": "#/$defs/duration"}
 
 
 def editor_schema() -> Schema:
-    """The schema as a JSON value."""
+    """Return the schema as a JSON value."""
     schema: Schema = json.loads(schema_text())
     definitions = schema["$defs"]
     _complete_config(schema["properties"]["config"])
@@ -47,25 +48,25 @@ def editor_schema() -> Schema:
 
 
 def editor_schema_text() -> str:
-    """The schema as a file."""
+    """Return the schema as the text of a file."""
     return json.dumps(editor_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
 def _complete_config(config: Schema) -> None:
-    """Every key that may stand in config, with its default and its values; hintplan refuses any other."""
+    """Add every key that config may contain, with its default and values; hintplan refuses all others."""
     for name, key in KEYS.items():
         if not key.in_config:
             continue
-        found = config["properties"].setdefault(name, {"description": key.description})
-        if not found.keys() & {"enum", "$ref", "type"}:
-            found |= {"type": "string", **_suggested(key)}
+        entry = config["properties"].setdefault(name, {"description": key.description})
+        if not entry.keys() & {"enum", "$ref", "type"}:
+            entry |= {"type": "string", **_suggested(key)}
         if key.default is not None:
-            found["default"] = shown(key.default)
+            entry["default"] = shown(key.default)
     config["additionalProperties"] = False
 
 
 def _connector(spec: Connector, definitions: Schema) -> Schema:
-    """What a connector's options may be, once ``connector`` says which it is."""
+    """Return the schema of the options that a connector allows, as a condition on ``connector``."""
     properties: Schema = {"connector": {}}
     properties |= {option.name: _option(option) for option in spec.options}
     if spec.looking_up is not None:
@@ -85,17 +86,17 @@ def _connector(spec: Connector, definitions: Schema) -> Schema:
 
 
 def _option(option: Setting) -> Schema:
-    found: Schema = {"description": option.description, "type": "string"}
+    schema: Schema = {"description": option.description, "type": "string"}
     if option.default is not None:
-        found["default"] = option.default
+        schema["default"] = option.default
     if option.secret:
-        return found | {"pattern": "^\\$\\{env:[A-Za-z_][A-Za-z0-9_]*\\}$", "examples": ["${env:PASSWORD}"]}
+        return schema | {"pattern": "^\\$\\{env:[A-Za-z_][A-Za-z0-9_]*\\}$", "examples": ["${env:PASSWORD}"]}
     forms: list[Schema] = {"duration": [_DURATION, {"pattern": "^[0-9]+$"}], "int": [{"pattern": "^[0-9]{1,18}$"}]}.get(
         option.kind, []
     )
     if option.offered:
         forms = [{"enum": [*option.offered]}, *([] if option.kind == "text" else [_any_case(option.offered)])]
-    return found | ({"anyOf": [*forms, _ENVIRONMENT]} if forms else {})
+    return schema | ({"anyOf": [*forms, _ENVIRONMENT]} if forms else {})
 
 
 def _any_case(words: Iterable[str]) -> Schema:
@@ -110,7 +111,7 @@ def _cache_option(setting: Schema, name: str) -> Schema:
 
 
 def _suggested(spec: Setting) -> Schema:
-    """What to offer for a setting that is written as text; other spellings of the same are as good."""
+    """Return suggestions for a setting that is written as text; other notations of a value are valid, too."""
     if spec.offered:
         return {"anyOf": [{"enum": [*spec.offered]}, {"type": "string"}]}
     return {"examples": ["10 min", "1 h", "1 d"]} if spec.kind == "duration" else {}

@@ -1,8 +1,8 @@
-"""Frozen dataclasses as JSON values and back, driven by their fields: the one codec of operators and what they hold.
+"""Converts frozen dataclasses to JSON values and back, driven by their fields: the only codec of operators.
 
-A field ``join_type`` is the key ``join-type``; one that has its default is left out. A class may say that where one
-field alone is set it stands for the object (``SHORT``), and that two fields are one text with a dot between
-(``JOINED``).
+A field ``join_type`` becomes the key ``join-type``; a field with its default value is left out. If a class has
+``SHORT``, an object with only this field is written as the bare value. If it has ``JOINED``, two fields are written as
+one text, joined by a dot.
 
 >>> from hintplan.plans.operators import SelectItem
 >>> written(SelectItem(name="a")), written(SelectItem(name="b", type="INT", expression="a + 1"))
@@ -24,7 +24,7 @@ Convert = Callable[[Any], Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldForm:
-    """A field as JSON: its key, how values are converted, and the value at which it is left out."""
+    """The JSON form of a field: its key, its conversions, and the value for which it is left out."""
 
     name: str
     key: str
@@ -35,19 +35,19 @@ class FieldForm:
 
 
 def key_of(name: str) -> str:
-    """The key of a field in a plan."""
+    """Return the key of a field in a plan."""
     return name.rstrip("_").replace("_", "-")
 
 
 def written(value: Any) -> Any:
-    """The JSON value of a dataclass."""
+    """Return the JSON value of a dataclass."""
     cls: Any = type(value)
     return _writer(cls)(value)
 
 
 @cache
 def forms_of(cls: Any) -> tuple[FieldForm, ...]:
-    """The fields of a dataclass in their order, those that are written as a whole included."""
+    """Return the fields of a dataclass in order, including fields that are written together."""
     hints = get_type_hints(cls, include_extras=True)
     forms = []
     for field in fields(cls):
@@ -73,10 +73,10 @@ def _writer(cls: Any) -> Convert:
     def write(value: Any) -> Any:
         document: dict[str, Any] = {}
         for form in forms:
-            found = getattr(value, form.name)
-            if form.left_out is not MISSING and found == form.left_out:
+            part = getattr(value, form.name)
+            if form.left_out is not MISSING and part == form.left_out:
                 continue
-            document[form.key] = found if form.write is None or found is None else form.write(found)
+            document[form.key] = part if form.write is None or part is None else form.write(part)
         for key, (first, second) in joined.items():
             document[key] = f"{getattr(value, first)}.{getattr(value, second)}"
         return document[short] if short is not None and document.keys() == {short} else document
@@ -93,58 +93,58 @@ def _reader(cls: Any) -> Convert:
         if short is not None and isinstance(document, str):
             return cls(**{short: document})
         values: dict[str, Any] = {}
-        for key, found in document.items():
+        for key, part in document.items():
             if key in joined:
                 first, second = joined[key]
-                values[first], _, values[second] = found.partition(".")
+                values[first], _, values[second] = part.partition(".")
             else:
                 form = forms[key]
-                values[form.name] = found if form.read is None or found is None else form.read(found)
+                values[form.name] = part if form.read is None or part is None else form.read(part)
         return cls(**values)
 
     return build
 
 
 def _convert(kind: Any, record: Callable[[Any], Convert], many: Callable[[Any], Any]) -> Convert | None:
-    """How values of a type are converted, several of them to ``many``; None if they stand in JSON as they are."""
+    """Return the conversion of a type's values, with several values as ``many``; None if JSON has the same values."""
     kind = plain(kind)
     if is_dataclass(kind) and isinstance(kind, type):
         return record(kind)
     if get_origin(kind) is tuple:
-        one = _convert(get_args(kind)[0], record, many)
-        if one is None:
+        convert = _convert(get_args(kind)[0], record, many)
+        if convert is None:
             return many
-        return lambda values: many(map(one, values))
+        return lambda values: many(map(convert, values))
     return None
 
 
 def plain(kind: Any) -> Any:
-    """A type without its annotations and without None; of several types, those."""
+    """Return a type without its annotations and without None; a union stays a union."""
     while get_origin(kind) is Annotated:
         kind = get_args(kind)[0]
     if get_origin(kind) in (UnionType, Union):
-        first, *others = (plain(each) for each in get_args(kind) if each is not NoneType)
-        return Union[(first, *others)]  # of one type it is that type
+        first, *more = (plain(member) for member in get_args(kind) if member is not NoneType)
+        return Union[(first, *more)]  # a union of one type is that type
     return kind
 
 
 def notes_on(kind: Any) -> Mapping[str, Any]:
-    """What the annotations of a type say for the JSON Schema; the outermost win."""
+    """Return the JSON Schema keywords in the annotations of a type; the outermost annotations win."""
     if get_origin(kind) in (UnionType, Union):
-        return {key: value for each in get_args(kind) for key, value in notes_on(each).items()}
+        return {key: value for member in get_args(kind) for key, value in notes_on(member).items()}
     if get_origin(kind) is not Annotated:
         return {}
     inner, *notes = get_args(kind)
-    said = dict(notes_on(inner))
+    keywords = dict(notes_on(inner))
     for note in notes:
         if isinstance(note, Ref):
             note = {"$ref": f"#/$defs/{note.name}"}
-        said |= {"description": note} if isinstance(note, str) else note
-    return said
+        keywords |= {"description": note} if isinstance(note, str) else note
+    return keywords
 
 
 def is_optional(kind: Any) -> bool:
-    """Whether None is among the values of a type."""
+    """Return True if None is a value of the type."""
     while get_origin(kind) is Annotated:
         kind = get_args(kind)[0]
     return NoneType in get_args(kind)

@@ -1,4 +1,4 @@
-"""What is wrong at one place of a plan document, and how a message names a JSON value."""
+"""A problem of a value in a plan document, and the description of JSON values in messages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hintplan.plans.text.jsontext import Path
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What is wrong with the value at ``path``, or with its key if ``key``."""
+    """A problem with the value at ``path``, or with its key if ``key``."""
 
     path: Path
     message: str
@@ -20,7 +20,7 @@ class Finding:
 
 
 def describe(value: Any) -> str:
-    """A JSON value as a message names it, cut to a readable length.
+    """Return the description of a JSON value in a message, cut to a readable length.
 
     >>> describe([1, 2]), describe(True), describe(7)
     ('an array', 'true', 'the number 7')

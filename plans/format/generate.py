@@ -1,9 +1,9 @@
-"""Makes ``plan.schema.json`` of the fields of operators, their settings and the configuration keys.
+"""Generates ``plan.schema.json`` from the fields of operators, their settings and the configuration keys.
 
     python -m hintplan.plans.format.generate
 
-What no field says (tables, functions, durations, digests) is in ``schema_base.json``. The result is checked in, because
-people link to it and editors read it; a test says when it is stale.
+The parts that no field describes (tables, functions, durations, digests) are in ``schema_base.json``. The result is
+checked in, because people link to it and editors read it; a test fails when it is stale.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _ABSENT = {"never": "", "null": "; null if there are none", "left out": "; absen
 
 
 def generated_schema() -> Schema:
-    """The schema of plans as a JSON value."""
+    """Return the schema of plans as a JSON value."""
     schema: Schema = json.loads(
         files("hintplan.plans").joinpath("format", "schema_base.json").read_text(encoding="utf-8")
     )
@@ -56,7 +56,7 @@ def generated_schema() -> Schema:
 
 
 def schema_file_text() -> str:
-    """The schema as the file has it."""
+    """Return the schema as the text of its file."""
     return json.dumps(generated_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
@@ -91,7 +91,7 @@ def _kind(kind: OperatorKind) -> Schema:
 
 
 def _group(group: Group) -> Schema:
-    """The definitions of a group and of what one of its layers may say."""
+    """Return the definitions of a group and of one of its layers."""
     settings = {name: _setting(setting) for name, setting in group.settings.items()}
     layer = f"{group.schema}-layer"
     origin = {name: {"description": _LAYERS[name], "$ref": f"#/$defs/{layer}"} for name in group.layers}
@@ -107,24 +107,28 @@ def _group(group: Group) -> Schema:
 
 
 def _setting(setting: Setting) -> Schema:
-    said: Schema = {"description": setting.description}
+    described: Schema = {"description": setting.description}
     match setting.kind:
         case "bool":
-            return said | {"type": "boolean"}
+            return described | {"type": "boolean"}
         case "choice":
-            return said | {"enum": list(setting.choices)}
+            return described | {"enum": list(setting.choices)}
         case "duration" | "class":
-            return said | {"$ref": f"#/$defs/{setting.kind}"}
+            return described | {"$ref": f"#/$defs/{setting.kind}"}
         case "int":
-            return said | {"type": "integer", "minimum": setting.minimum}
+            return described | {"type": "integer", "minimum": setting.minimum}
         case "time":
-            return said | {"type": "string", "format": "hintplan-time", "examples": ["10:15", "10:15Z", "10:15+07:00"]}
+            return described | {
+                "type": "string",
+                "format": "hintplan-time",
+                "examples": ["10:15", "10:15Z", "10:15+07:00"],
+            }
         case "text" | "character":
-            return said | {"type": "string"}
+            return described | {"type": "string"}
 
 
 def _as_text(setting: Setting) -> Schema:
-    """What a setting may be where it is written as text, as the configuration is."""
+    """Return the schema of a setting that is written as text, as in the configuration."""
     examples = {"examples": [*setting.examples]} if setting.examples else {}
     if setting.offered:
         return {"enum": [*setting.offered]}
@@ -141,7 +145,7 @@ def _as_text(setting: Setting) -> Schema:
 
 
 def _record(cls: Any) -> Schema:
-    """The schema of a dataclass that stands in an operator."""
+    """Return the schema of a dataclass that is part of an operator."""
     joined = getattr(cls, "JOINED", {})
     parts = {name for pair in joined.values() for name in pair}
     forms = [form for form in forms_of(cls) if form.name not in parts]
@@ -158,7 +162,7 @@ def _record(cls: Any) -> Schema:
     short = getattr(cls, "SHORT", None)
     if short is None:
         return {**_object(properties, required), **getattr(cls, "SCHEMA", {})}
-    # Alone it is a text, so an object has something else.
+    # The short field alone is written as text, so an object has other fields.
     if short not in required:
         properties.pop(short)
     return {**_object(properties, [*properties]), "type": ["string", "object"], "minLength": 1}
@@ -166,11 +170,11 @@ def _record(cls: Any) -> Schema:
 
 def _field(kind: Any, *, required: bool) -> Schema:
     notes = dict(notes_on(kind))
-    said = {"description": notes.pop("description")} if "description" in notes else {}
+    description = {"description": notes.pop("description")} if "description" in notes else {}
     inner = {"$ref": notes.pop("$ref")} if "$ref" in notes else {} if "enum" in notes else _type(plain(kind))
     if is_optional(kind) and required:
         inner = _or_null(inner)
-    return {**said, **inner, **notes}
+    return {**description, **inner, **notes}
 
 
 def _type(kind: Any) -> Schema:
@@ -179,7 +183,7 @@ def _type(kind: Any) -> Schema:
     if get_origin(kind) is Literal:
         return {"enum": list(get_args(kind))}
     if get_origin(kind) in (UnionType, Union):
-        return {"type": [_type(each)["type"] for each in get_args(kind)]}
+        return {"type": [_type(member)["type"] for member in get_args(kind)]}
     if get_origin(kind) is tuple:
         return {"type": "array", "items": _field(get_args(kind)[0], required=False)}
     assert is_dataclass(kind), kind
@@ -187,7 +191,7 @@ def _type(kind: Any) -> Schema:
 
 
 def _or_null(schema: Schema) -> Schema:
-    """The schema, or null; a reference is written out, since null stands beside its type."""
+    """Return the schema or null; a reference is replaced by its definition, because null is added to the type."""
     base: Schema = json.loads(
         files("hintplan.plans").joinpath("format", "schema_base.json").read_text(encoding="utf-8")
     )
@@ -198,11 +202,11 @@ def _or_null(schema: Schema) -> Schema:
 
 
 def _object(properties: Schema, required: list[str], *, description: str = "") -> Schema:
-    said: Schema = {"description": description} if description else {}
-    said["type"] = "object"
+    schema: Schema = {"description": description} if description else {}
+    schema["type"] = "object"
     if required:
-        said["required"] = required
-    return said | {"additionalProperties": False, "properties": properties}
+        schema["required"] = required
+    return schema | {"additionalProperties": False, "properties": properties}
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Paths into a plan document as people write them: operators by id, columns and states by name.
+"""Paths into a plan document in the notation for people: operators by id, columns and states by name.
 
     operators.join_o_c.state.leftState.ttl     config.table.exec.state.ttl     operators.calc_o.select[2]
 
-Names may contain dots; a path is resolved against a document, never split blindly.
+Names may contain dots, so a path is always resolved against a document, and never just split.
 
 >>> show(("operators", 0, "op"), {"operators": [{"id": "scan_o", "op": "scan"}]})
 'operators.scan_o.op'
@@ -20,7 +20,7 @@ _INDEX = re.compile(r"\[(0|[1-9][0-9]{0,9})\]")
 
 
 def show(path: Path, document: Any) -> str:
-    """The readable form of ``path``; items without a name, or whose name is not unique, by position."""
+    """Return the readable form of ``path``; an item without a unique name is shown by position."""
     text, value = "", document
     for part in path:
         if isinstance(part, int):
@@ -35,25 +35,25 @@ def show(path: Path, document: Any) -> str:
 
 
 def find(text: str, document: Any) -> Path:
-    """The path that ``text`` names, or as much of it as the document has."""
+    """Return the path that ``text`` denotes, or the longest part of it that the document has."""
     path: Path = ()
-    value, rest = document, "." + text
-    while rest:
-        # A document may have any number of keys, and a path has few ends of a name: these are looked up.
+    value, remaining = document, "." + text
+    while remaining:
+        # Look up the few possible names in the path, because a document may have any number of keys.
         if not isinstance(value, dict | list):
             break
-        prefixes = (rest[: match.start()] for match in reversed(list(_END.finditer(rest))))
+        prefixes = (remaining[: match.start()] for match in reversed(list(_END.finditer(remaining))))
         places = {name: i for i, name in reversed(list(enumerate(_names(value))))} if isinstance(value, list) else {}
-        found = next(((p, part) for p in prefixes if (part := _part(p, value, places)) is not None), None)
-        if found is None:
+        step = next(((p, part) for p in prefixes if (part := _part(p, value, places)) is not None), None)
+        if step is None:
             break
-        prefix, part = found
-        path, value, rest = (*path, part), cast(Any, value)[part], rest[len(prefix) :]
+        prefix, part = step
+        path, value, remaining = (*path, part), cast(Any, value)[part], remaining[len(prefix) :]
     return path
 
 
 def _part(prefix: str, value: dict[str, Any] | list[Any], places: dict[str | None, int]) -> str | int | None:
-    """The key or the index that ``prefix``, ``.name`` or ``[index]``, names in ``value``."""
+    """Return the key or index in ``value`` that ``prefix``, which is ``.name`` or ``[index]``, denotes."""
     name = prefix[1:]
     if isinstance(value, dict):
         return name if prefix[0] == "." and name in value else None

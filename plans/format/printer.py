@@ -1,9 +1,9 @@
-"""Prints a plan document in its one canonical layout: two-space indent, one fact a line, UTF-8, final newline.
+r"""Prints a plan document in its canonical layout: two-space indent, one fact per line, UTF-8, final newline.
 
-The structure that reviewers read line by line (see ``_EXPANDED``) always has one key a line, and a state entry is one
-line, so that an edit of it is a diff of one line. Any other value stands on one line if it fits in 120 columns, else it
-is expanded. Characters that a terminal or a review page would not show, such as escape sequences and direction
-overrides, are written as ``\\u`` escapes.
+The structure that reviewers read line by line (see ``_EXPANDED``) always has one key per line. A state entry is one
+line, so that its edit is a diff of one line. Any other value is one line if it fits into 120 columns, and is expanded
+otherwise. Characters that a terminal or a review page would not show, such as escape sequences and direction overrides,
+are written as ``\\u`` escapes.
 
 >>> print_value({"name": "a", "type": "INT"})
 '{ "name": "a", "type": "INT" }'
@@ -45,29 +45,29 @@ Path = tuple[str, ...]
 
 
 def print_document(document: dict[str, Any]) -> bytes:
-    """The canonical bytes of a whole plan document, whose keys are already in canonical order."""
+    """Return the canonical bytes of a whole plan document, whose keys are already in canonical order."""
     return (print_value(document, path=()) + "\n").encode()
 
 
 def layout_of(path: tuple[str | int, ...]) -> Path | None:
-    """What :func:`print_value` takes as ``path`` for the value at this path of a plan."""
-    found: Path | None = ()
+    """Return the argument ``path`` of :func:`print_value` for the value at this path of a plan."""
+    layout: Path | None = ()
     for part in path:
-        found = _child_path(found, str(part))
-    return found
+        layout = _child_path(layout, str(part))
+    return layout
 
 
 def print_value(value: Any, *, path: Path | None = None, indent: int = 0, column: int = 0) -> str:
-    """Print ``value`` as it stands at ``path`` of a plan (``*`` for any name or index; None for somewhere inside).
+    """Print ``value`` as at ``path`` of a plan (``*`` for any name or index; None for the inside of other values).
 
-    ``indent`` is that of the line it stands on, ``column`` where it starts. The layout of what is inside an expanded
-    value follows the same rule.
+    ``indent`` is the indent of its line, ``column`` the column in which it starts. The parts of an expanded value
+    follow the same rule.
     """
     children = _children(value)
     expand = path in _EXPANDED
     if not children or not expand:
         text = _one_line(value)
-        # One column is kept for the comma that may follow.
+        # One column is reserved for a comma.
         if not children or path == _STATE_ENTRY or column + len(text) < _WIDTH:
             return text
     open_bracket, close_bracket = "{}" if isinstance(value, dict) else "[]"

@@ -1,9 +1,8 @@
 """Checks a plan document against ``plan.schema.json``, which is JSON Schema 2020-12 for editors and other tools.
 
-jsonschema-rs says what is valid and which keywords an invalid value breaks;
-:mod:`hintplan.plans.format.schema_findings` has the words for it. Only where something is wrong does this module walk
-down, in the order of the document, so that a reader meets the first problems first, and a hostile file with a million
-problems costs no more than one with a hundred.
+jsonschema-rs decides which keywords an invalid value violates. :mod:`hintplan.plans.format.schema_findings` words the
+messages. This module descends only into invalid values, in the order of the document, so that a reader sees the first
+problems first. A hostile file with a million problems costs no more than a file with a hundred.
 
 >>> [finding.message for finding in check({"format": "1.0"})][:2]
 ["missing key 'name'", "missing key 'mode'"]
@@ -26,18 +25,18 @@ from hintplan.plans.format.schema_formats import FORMATS
 from hintplan.plans.text.jsontext import Path
 
 ENOUGH = 101
-"""Findings after which nobody reads on, and a hostile file only costs time."""
+"""The maximum number of findings: more would not help a reader, and a hostile file would only cost time."""
 
-# What a schema says of the values in a value, and what it says in another place.
+# Keywords about the children of a value, and keywords that refer elsewhere.
 _OF_CHILDREN = {"properties", "additionalProperties", "items"}
 _ELSEWHERE = {"$ref", "allOf", "$defs", "$schema", "$id"}
-# After them nothing that the value contains is worth a word.
+# Violations of these keywords make findings about the children useless.
 _ENDS = {"type", "maxItems"}
 _AFTER_CHILDREN = {"uniqueItems", "minProperties", "maxProperties"}
 
 
 class _Whole:
-    """The keyword ``whole``: in JSON Schema 1.0 is an integer too, but an index is not written so."""
+    """The keyword ``whole``: JSON Schema accepts 1.0 as an integer, but an index is not written like this."""
 
     def __init__(self, parent: Schema, value: Any, path: list[str | int]) -> None:
         pass
@@ -61,14 +60,14 @@ _OPTIONS: dict[str, Any] = {
 
 
 def schema_text() -> str:
-    """The schema file as it ships."""
+    """Return the shipped schema file."""
     data = get_data("hintplan.plans", "format/plan.schema.json")
     assert data is not None  # the loaders of files and of archives can both read it
     return data.decode()
 
 
 def check(document: Any) -> list[Finding]:
-    """The findings in the order of the document, no more than ``ENOUGH``; none if it is well formed."""
+    """Return up to ``ENOUGH`` findings in the order of the document, or none if it is well formed."""
     if _validator().is_valid(document):
         return []
     findings = list(islice(_findings(document, (), "#"), ENOUGH))
@@ -84,13 +83,13 @@ def _root() -> Schema:
 
 
 def _exact(node: Any) -> Any:
-    """The schema as hintplan applies it: formats replace the patterns that stand beside them for editors."""
+    """Return the schema as hintplan applies it: formats replace the patterns next to them, which are for editors."""
     if isinstance(node, list):
         return [_exact(child) for child in node]
     if not isinstance(node, dict):
         return node
     exact = {key: _exact(child) for key, child in node.items()}
-    # A property may be called "format" or "type": then its schema stands here.
+    # A property may be called "format" or "type"; then the value here is its schema, not a keyword.
     if isinstance(exact.get("format"), str):
         exact.pop("pattern", None)
     types = exact.get("type")
@@ -104,31 +103,31 @@ def _validator() -> Draft202012Validator:
 
 @cache
 def _validators() -> ValidatorMap:
-    """A validator for every schema in the schema, by its pointer."""
+    """Return a validator for every schema in the schema, by its pointer."""
     return validator_map_for(_root(), **_OPTIONS)
 
 
 @cache
 def _schema(pointer: str) -> Schema:
-    found = _root()
+    node = _root()
     for part in pointer.split("/")[1:]:
-        found = found[part]
-    return found
+        node = node[part]
+    return node
 
 
 @cache
 def _own(pointer: str) -> Draft202012Validator:
-    """Checks what the schema at ``pointer`` says of a value itself, and nothing of what the value contains."""
+    """Return a validator of the keywords at ``pointer`` that concern a value itself, and not its children."""
     own = {key: value for key, value in _schema(pointer).items() if key not in _OF_CHILDREN | _ELSEWHERE}
     return Draft202012Validator(own, **_OPTIONS)
 
 
 def _findings(value: Any, path: Path, pointer: str) -> Iterator[Finding]:
-    """What is wrong with ``value`` by the schema at ``pointer``: first with itself, then with what it contains."""
+    """Yield the problems of ``value`` by the schema at ``pointer``: first its own, then its children's."""
     pointer = _chosen(value, pointer)
     schema = _schema(pointer)
     kinds = sorted((error.kind for error in _own(pointer).iter_errors(_shell(value, schema))), key=_rank)
-    # A scalar breaks one keyword at a time: an empty text is not also of the wrong pattern.
+    # Report only one keyword for a scalar: an empty text need not match the pattern as well.
     if kinds and (kinds[0].name in _ENDS or not isinstance(value, (dict, list))):
         yield from worded(kinds[0], schema, value, path)
         return
@@ -150,9 +149,10 @@ def _rank(kind: ValidationErrorKind) -> int:
 
 
 def _chosen(value: Any, pointer: str) -> str:
-    """Where ``value`` is described best: references are followed, and ``allOf`` of ``if`` a property is this ``then``.
+    """Return the pointer to the most specific schema for ``value``.
 
-    A branch says again, more precisely, what the schema around it says.
+    References are followed. In an ``allOf`` of conditions on a property, the matching ``then`` is chosen, which repeats
+    the surrounding schema in more detail.
     """
     schema = _schema(pointer)
     if "$ref" in schema:
@@ -165,21 +165,21 @@ def _chosen(value: Any, pointer: str) -> str:
 
 
 def _parts_of(value: Any, schema: Schema, pointer: str) -> Iterator[tuple[str | int, str | None]]:
-    """Each key with the pointer to the schema of what stands there, or None if the key is unknown."""
+    """Yield each key with the pointer to its value's schema, or None if the key is unknown."""
     if isinstance(value, list) and "items" in schema:
         yield from ((index, f"{pointer}/items") for index in range(len(value)))
-    properties, others = schema.get("properties", ()), schema.get("additionalProperties")
+    properties, additional = schema.get("properties", ()), schema.get("additionalProperties")
     for key in value if isinstance(value, dict) else ():
         if key in properties:
             yield key, f"{pointer}/properties/{key}"
-        elif isinstance(others, dict):
+        elif isinstance(additional, dict):
             yield key, f"{pointer}/additionalProperties"
-        elif others is False:
+        elif additional is False:
             yield key, None
 
 
 def _shell(value: Any, schema: Schema) -> Any:
-    """``value`` without what it contains, which every error would copy."""
+    """Return ``value`` without its children, which every error would copy."""
     if isinstance(value, dict):
         return dict.fromkeys(value)
     return [None] * len(value) if isinstance(value, list) and not schema.get("uniqueItems") else value

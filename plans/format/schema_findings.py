@@ -1,6 +1,6 @@
-"""Words for the person who edited a plan: what a value should be by the keyword of the schema that it breaks.
+"""Words the findings for people who edit a plan: the expected value, by the keyword of the schema that is violated.
 
-Knows the keywords that ``plan.schema.json`` uses, nothing of what operators mean.
+Knows the keywords that ``plan.schema.json`` uses, and nothing about the meaning of operators.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ORDER = (
     *("type", "whole", "enum", "const", "minLength", "maxLength", "pattern", "format", "minimum", "maximum"),
     *("maxItems", "minItems", "required", "uniqueItems", "minProperties", "maxProperties"),
 )
-"""The keywords that have words, in the order in which they are reported."""
+"""The keywords that have messages, in the order in which they are reported."""
 
 _ARTICLES = {
     "object": "an object",
@@ -35,7 +35,7 @@ _ARTICLES = {
 
 
 def worded(kind: ValidationErrorKind, schema: Schema, value: Any, path: Path) -> Iterator[Finding]:
-    """The findings for one keyword of ``schema`` that the ``value`` at ``path`` breaks."""
+    """Return the findings for one keyword of ``schema`` that the ``value`` at ``path`` violates."""
     if isinstance(kind, ValidationErrorKind.Required):
         return _missing_key(kind.property, schema, value, path)
     if kind.name == "uniqueItems":
@@ -45,7 +45,7 @@ def worded(kind: ValidationErrorKind, schema: Schema, value: Any, path: Path) ->
 
 
 def unknown_key(key: str, schema: Schema, value: dict[str, Any], path: Path) -> Finding:
-    """The finding for a ``key`` that ``schema`` has no place for."""
+    """Return the finding for a ``key`` that ``schema`` does not allow."""
     unused = [name for name in schema["properties"] if name not in value]
     hint = did_you_mean(key, unused, what="other keys here") if unused else "remove it"
     return Finding(path=(*path, key), message=f"unknown key '{key[:80]}'", hint=hint, key=True)
@@ -92,8 +92,8 @@ def _type_hint(schema: Schema, types: tuple[str, ...], value: Any) -> str | None
 def _enum(schema: Schema, value: Any) -> Words:
     allowed = schema["enum"] if "enum" in schema else [schema["const"]]
     expected = f"one of {', '.join(map(describe, allowed))}" if len(allowed) > 1 else describe(allowed[0])
-    found = nearest(value, allowed) if isinstance(value, str) and len(allowed) > 1 else None
-    return f"expected {expected}, found {describe(value)}", f"did you mean '{found}'?" if found else None
+    near = nearest(value, allowed) if isinstance(value, str) and len(allowed) > 1 else None
+    return f"expected {expected}, found {describe(value)}", f"did you mean '{near}'?" if near else None
 
 
 def _pattern(schema: Schema, value: str) -> Words:

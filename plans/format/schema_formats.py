@@ -15,7 +15,7 @@ from hintplan.plans.format.finding import describe
 from hintplan.plans.settings.setting import SettingError, iso_time
 
 Problem = tuple[str, str | None]
-"""What is wrong with a text, and a hint."""
+"""The problem of a text, and a hint."""
 
 
 @lru_cache(maxsize=4096)

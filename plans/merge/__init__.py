@@ -1,1 +1,1 @@
-"""Versions of a plan brought together: taken apart, merged by meaning, edits carried over to a newer plan."""
+"""Merging of plans: taking a plan apart, merging versions by meaning, and rebasing edits onto a newer plan."""

@@ -1,9 +1,8 @@
-"""A plan taken apart into its facts and settings, each under a key, and put together again without loss.
+"""Takes a plan apart into its facts and settings, each under a key, and puts it together again without loss.
 
-A setting is what its layers said, and the edit on top of them, if there is one. What has no origin (name, config,
-options of tables) has one layer, ``compiled``: its value if the plan still has it, else the digest that the compiler
-left.
-Merging and rebasing work on these parts; what they may say is checked when the plan is whole again.
+A setting consists of the values of its layers, and of an edit if there is one. A setting without origin (name, config,
+options of tables) has one layer, ``compiled``. It holds the value if the plan still has it, or else the compiler's
+digest. Merging and rebasing change these parts; the checks of a plan run after it is whole again.
 
 >>> take_apart(Plan(name="p", config={"parallelism.default": "4"})).units["config", "parallelism.default"].edit
 '4'
@@ -24,16 +23,16 @@ from hintplan.plans.operators import Operator, kind_of
 from hintplan.plans.settings.layers import SETTING_LAYERS
 
 Key = tuple[str, ...]
-"""Where a part stands: ``("operators", "join_o_c", "state", "leftState", "ttl")``, ``("tables", "orders")``."""
+"""The key of a part: ``("operators", "join_o_c", "state", "leftState", "ttl")``, ``("tables", "orders")``."""
 
 COMPILED = "compiled"
 LAYERS = (*SETTING_LAYERS, COMPILED)
-"""Who may ask for a setting, weakest first, of whatever kind it is."""
+"""All layers that may set a setting of any kind, weakest first."""
 _BELOW = ("config", "tables", "functions", "operators", "reasons")
 
 
 class _Marker:
-    """A value that no document can hold."""
+    """A value that no document can contain."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -43,38 +42,38 @@ class _Marker:
 
 
 ABSENT = _Marker("ABSENT")
-"""There is no such part."""
+"""The part is missing."""
 NO_EDIT = _Marker("NO_EDIT")
-"""The strongest layer is what runs."""
+"""There is no edit: the value of the strongest layer is in force."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Digest:
-    """A value of which only the digest is known."""
+    """The digest of an unknown value."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayeredValue:
-    """What each layer said, weakest first, and what an edit says instead; ABSENT if an edit took the value away."""
+    """The value of each layer, weakest first, and the value of an edit; ABSENT if an edit removed the setting."""
 
     layers: Mapping[str, Any]
     edit: Any = NO_EDIT
 
     @property
     def top(self) -> Any:
-        """What the strongest layer says; ABSENT if none speaks."""
+        """The value of the strongest layer, or ABSENT if no layer sets it."""
         return self.layers[self.top_layer] if self.layers else ABSENT
 
     @property
     def top_layer(self) -> str:
-        """The strongest layer that speaks, or ``default``."""
+        """The strongest layer that sets the value, or ``default``."""
         return [*self.layers][-1] if self.layers else "default"
 
     @property
     def value(self) -> Any:
-        """What runs."""
+        """The value in force."""
         return self.top if self.edit is NO_EDIT else self.edit
 
 
@@ -82,8 +81,8 @@ class LayeredValue:
 class Group:
     """A group of settings that may be absent as a whole, as null or without its key; then ``settings`` is None.
 
-    ``record`` is the digest that the compiler left of a group that an edit could take away. One that is not
-    ``optional`` says nothing by being there, only by its settings.
+    ``record`` is the compiler's digest of a group that an edit could remove. The presence of a group that is not
+    ``optional`` means nothing; only its settings count.
     """
 
     settings: Mapping[str, Any] | None
@@ -93,37 +92,37 @@ class Group:
 
     @property
     def edited(self) -> bool:
-        """Whether an edit has brought the group, or has taken it away."""
+        """True if an edit has added or removed the group."""
         if self.settings is None:
             return self.record is not None
         settings = self.settings.values()
-        says = self.optional or any(setting.edit is not NO_EDIT for setting in settings)
-        return says and not any(layer != "default" for setting in settings for layer in setting.layers)
+        matters = self.optional or any(setting.edit is not NO_EDIT for setting in settings)
+        return matters and not any(layer != "default" for setting in settings for layer in setting.layers)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """The facts and settings of a plan by key; ``orders`` are the names of what has an order in the file."""
+    """The facts and settings of a plan by key; ``orders`` has the names of ordered parts in the order of the file."""
 
     units: Mapping[Key, Any]
     orders: Mapping[Key, tuple[str, ...]]
 
 
 def settings_in(units: Mapping[Key, Any]) -> dict[Key, LayeredValue]:
-    """All settings, those of groups too, by the key of each."""
-    found: dict[Key, LayeredValue] = {}
+    """Return all settings by key, including the settings in groups."""
+    settings: dict[Key, LayeredValue] = {}
     for key, unit in units.items():
         if isinstance(unit, LayeredValue):
-            found[key] = unit
+            settings[key] = unit
         elif isinstance(unit, Group) and unit.settings is not None:
-            found |= {
+            settings |= {
                 (*key, name): setting for name, setting in unit.settings.items() if isinstance(setting, LayeredValue)
             }
-    return found
+    return settings
 
 
 def take_apart(plan: Plan) -> Parts:
-    """The parts of ``plan``."""
+    """Return the parts of ``plan``."""
     document = to_document(plan)
     units: dict[Key, Any] = {(name,): value for name, value in document.items() if name not in _BELOW}
     units["name",] = _compiled("name", plan.name, plan)
@@ -142,20 +141,20 @@ def take_apart(plan: Plan) -> Parts:
 
 
 def _recorded(plan: Plan) -> dict[Key, list[str]]:
-    """The names below each part of which the compiler left digests."""
-    found: dict[Key, list[str]] = {}
+    """Return the names below each part for which the compiler left digests."""
+    names: dict[Key, list[str]] = {}
     ids = {operator.id for operator in plan.operators}
     for path in plan.compiled:
-        head, _, rest = path.partition(".")
+        head, _, tail = path.partition(".")
         if head == "config":
-            found.setdefault(("config",), []).append(rest)
+            names.setdefault(("config",), []).append(tail)
         elif head == "tables":
-            # A table's name may contain dots; that of an option never contains ".options.".
-            name, _, option = rest.partition(".options.")
-            found.setdefault(("tables", name), []).append(option)
+            # The name of a table may contain dots; the name of an option never contains ".options.".
+            name, _, option = tail.partition(".options.")
+            names.setdefault(("tables", name), []).append(option)
         elif head in ids:
-            found.setdefault(("operators", head), []).append(rest)
-    return found
+            names.setdefault(("operators", head), []).append(tail)
+    return names
 
 
 def _table_units(name: str, table: Table, plan: Plan, recorded: list[str]) -> Iterator[tuple[Key, Any]]:
@@ -167,7 +166,7 @@ def _table_units(name: str, table: Table, plan: Plan, recorded: list[str]) -> It
 
 
 def _compiled(path: str, value: Any, plan: Plan) -> LayeredValue:
-    """A setting without origin: whether it is an edit, its digest tells."""
+    """Return a setting without origin; its digest decides whether the value is an edit."""
     digest = plan.compiled.get(path)
     if digest is None:
         return LayeredValue(layers={}, edit=value)
@@ -192,9 +191,11 @@ def _operator_units(operator: Operator, plan: Plan, recorded: list[str]) -> Iter
 
 def _with_settings(group: Group, document: Mapping[str, Any]) -> Group:
     origin = document["origin"]
-    names = dict.fromkeys((*document, *(name for said in origin.values() for name in said)))
+    names = dict.fromkeys((*document, *(name for values in origin.values() for name in values)))
     settings = {
-        name: _setting({la: said[name] for la, said in origin.items() if name in said}, document.get(name, ABSENT))
+        name: _setting(
+            {la: values[name] for la, values in origin.items() if name in values}, document.get(name, ABSENT)
+        )
         for name in names
         if name != "origin"
     }
@@ -211,11 +212,11 @@ def _setting(layers: Mapping[str, Any], value: Any) -> LayeredValue:
 
 
 def put_together(parts: Parts) -> Plan:
-    """The plan that ``parts`` make; its meaning is not checked."""
+    """Return the plan made of ``parts``; its meaning is not checked."""
     compiled: dict[str, str] = {}
     document: dict[str, Any] = {"config": {}, "tables": {}, "functions": {}, "reasons": {}}
     operators: dict[str, dict[str, Any]] = {}
-    # A fact comes before the settings that belong to it.
+    # Shorter keys come first, so that a fact precedes its settings.
     for key in sorted(parts.units, key=len):
         unit = parts.units[key]
         if unit is ABSENT:
@@ -269,9 +270,9 @@ def _write_operator(document: dict[str, Any], key: Key, unit: Any, compiled: dic
 
 
 def _group_document(settings: Mapping[str, LayeredValue]) -> dict[str, Any]:
-    said = {
+    by_layer = {
         layer: {name: setting.layers[layer] for name, setting in settings.items() if layer in setting.layers}
         for layer in LAYERS
     }
     values = {name: setting.value for name, setting in settings.items() if setting.value is not ABSENT}
-    return {**values, "origin": {layer: names for layer, names in said.items() if names}}
+    return {**values, "origin": {layer: names for layer, names in by_layer.items() if names}}

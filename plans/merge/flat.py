@@ -1,7 +1,7 @@
-"""A plan as lines, one for each fact and setting, each of which says where it stands: for ``git diff`` and ``grep``.
+"""Prints a plan as lines, one per fact or setting with its full path, for ``git diff`` and ``grep``.
 
-A changed TTL is one changed line that names its operator and who set it; digests are left out, since they only repeat
-that something else has changed.
+A changed TTL is one changed line with its operator and its layer. Digests are left out, because they only repeat that
+another line has changed.
 
 >>> list(flat_lines(Plan(name="p")))
 ['format = 1.0', 'name = p', 'mode = streaming']
@@ -20,10 +20,10 @@ from hintplan.plans.settings.setting import shown
 
 
 def flat_lines(plan: Plan) -> Iterator[str]:
-    """The lines, in the order of the plan."""
+    """Yield the lines in the order of the plan."""
     units, refused = take_apart(plan).units, refused_options(plan)
-    # Reasons stand in the plan where they do here, below what they are about.
-    for key, unit in sorted(units.items(), key=lambda one: one[0][0] == "reasons"):
+    # As in the plan file, reasons come last.
+    for key, unit in sorted(units.items(), key=lambda item: item[0][0] == "reasons"):
         path = path_of(key)
         if path in refused:
             yield f"{path} = {REFUSED}"
@@ -45,8 +45,8 @@ def _setting(path: str, setting: LayeredValue) -> Iterator[str]:
         return
     layers = [] if setting.edit is NO_EDIT or not (setting.layers) else ["edit"]
     layers += [
-        layer if setting.edit is NO_EDIT and layer == setting.top_layer else f"{layer} {value_of(said)}"
-        for layer, said in reversed([*setting.layers.items()])
+        layer if setting.edit is NO_EDIT and layer == setting.top_layer else f"{layer} {value_of(layer_value)}"
+        for layer, layer_value in reversed([*setting.layers.items()])
         if layer != COMPILED
     ]
     yield f"{path} = {_text(shown(setting.value))}" + (f"   ({' · '.join(layers)})" if layers else "")
@@ -59,8 +59,8 @@ def _fact(path: str, value: Any) -> Iterator[str]:
     elif isinstance(value, list) and any(isinstance(item, (dict, list)) for item in value):
         for index, item in enumerate(value):
             name = item.get("name", index) if isinstance(item, dict) else index
-            rest = {k: v for k, v in item.items() if k != "name"} if isinstance(item, dict) else item
-            yield f"{path}[{name}] = {_text(json.dumps(rest, ensure_ascii=False))}"
+            remaining = {k: v for k, v in item.items() if k != "name"} if isinstance(item, dict) else item
+            yield f"{path}[{name}] = {_text(json.dumps(remaining, ensure_ascii=False))}"
     else:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         yield f"{path} = {_text(text)}"

@@ -1,7 +1,7 @@
-"""Merges two versions of a plan that come from a common one, by meaning: the core of the git merge driver.
+"""Merges two versions of a plan with a common base, by meaning: the core of the git merge driver.
 
-Settings are merged path by path, an operator's or table's facts as one unit. An edit on one side is kept over what the
-other side's SQL says now. The merged plan is checked like any other; one that does not stand up is no result.
+Settings are merged path by path, and the facts of an operator or table as one unit. An edit on one side overrides a
+change of the SQL on the other side. The merged plan is checked like any other; an invalid plan is not a result.
 
 >>> base, ours = Plan(name="p"), Plan(name="q")
 >>> merge(base, ours, base).plan == ours
@@ -27,15 +27,15 @@ from hintplan.plans.model.plan import Plan
 from hintplan.plans.model.reasons import without_idle_reasons
 
 EMPTY = Parts(units={}, orders={("operators",): ()})
-"""The base of two plans that were added independently."""
+"""The base of two plans that were created independently."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Merged:
-    """What became of a merge. ``plan`` is None if there are ``conflicts``, or ``problems`` that only the two make.
+    """The result of a merge; ``plan`` is None after ``conflicts``, or ``problems`` that only the combination has.
 
-    ``changed`` is what the merge brought to ours; ``underneath`` are edits of one side whose hint, config or table the
-    other side changed.
+    ``changed`` lists the changes of the merge to our side. ``underneath`` lists edits of one side whose hint, config or
+    table the other side has changed.
     """
 
     plan: Plan | None
@@ -46,7 +46,7 @@ class Merged:
 
 
 def merge(base: Plan | None, ours: Plan, theirs: Plan) -> Merged:
-    """The plan with the changes of both sides since ``base``; None stands for a plan that there was not yet."""
+    """Return the plan with the changes of both sides since ``base``, which is None if there was no plan."""
     if _same(theirs, base) or _same(theirs, ours):
         return Merged(plan=ours)
     if _same(ours, base):
@@ -67,15 +67,15 @@ def merge(base: Plan | None, ours: Plan, theirs: Plan) -> Merged:
 
 
 def _same(a: Plan, b: Plan | None) -> bool:
-    """Whether both are written alike; the order of options is no difference to a plan, but it is to its text."""
+    """Return True if both plans have the same text, which includes the order of options."""
     return b is not None and a == b and all([*a.tables[t].options] == [*b.tables[t].options] for t in a.tables)
 
 
 def conflict_sides(base: Plan | None, ours: Plan, theirs: Plan) -> Mapping[Side, bytes]:
-    """The canonical text of each side, alike in all that could be merged: they differ in the conflicts only.
+    """Return the canonical text of each side, with all merged parts equal: the texts differ only in the conflicts.
 
-    Where what disagrees has no place in what was merged, such as the size of a cache that one side took away, they are
-    the whole plans: there must be something to choose from.
+    If the merged plan has no place for a conflict, the texts are the whole plans, so that there is a choice. An example
+    is the size of a cache that one side has removed.
     """
     sides = _sides(base, ours, theirs)
     units, conflicts = merged_units(*sides)
@@ -83,15 +83,15 @@ def conflict_sides(base: Plan | None, ours: Plan, theirs: Plan) -> Mapping[Side,
     whole["base"] = dumps(base) if base is not None else b""
     if not conflicts:
         return whole
-    found: dict[Side, bytes] = {}
+    texts: dict[Side, bytes] = {}
     for side in ("base", "ours", "theirs"):
         parts = resolved(units, side)
-        # What every plan has and the base, which may not exist, lacks, is no reason to have no text.
+        # There may be no base, so keys that every plan needs are filled in.
         for key in (("name",), ("format",), ("mode",)):
             if parts.get(key, ABSENT) is ABSENT:
                 parts[key] = sides[1].units[key]
-        found[side] = dumps(_whole(parts, *sides))
-    return whole if found["ours"] == found["theirs"] else found
+        texts[side] = dumps(_whole(parts, *sides))
+    return whole if texts["ours"] == texts["theirs"] else texts
 
 
 def _sides(base: Plan | None, ours: Plan, theirs: Plan) -> tuple[Parts, Parts, Parts]:
@@ -106,20 +106,22 @@ def _whole(units: Mapping[Key, Any], base: Parts, ours: Parts, theirs: Parts) ->
 
 
 def _in_dependency_order(order: tuple[str, ...], units: Mapping[Key, Any]) -> tuple[str, ...]:
-    """``order``, with inputs before their consumers where it was not so; what is on a cycle stays behind."""
+    """Return ``order`` with inputs before their readers; operators on a cycle come last."""
     facts = {name: units.get(("operators", name), ABSENT) for name in order}
-    found = dependency_order({name: fact.get("inputs", ()) for name, fact in facts.items() if fact is not ABSENT})
-    done = set(found)
-    return (*found, *(name for name in order if name not in done))
+    sorted_names = dependency_order(
+        {name: fact.get("inputs", ()) for name, fact in facts.items() if fact is not ABSENT}
+    )
+    placed = set(sorted_names)
+    return (*sorted_names, *(name for name in order if name not in placed))
 
 
 def _lost(units: Mapping[Key, Any], plan: Plan) -> Iterator[Diagnostic]:
-    """Edits of one side that have no place beside the other's, such as the size of a cache that is not there."""
-    found = settings_in(take_apart(plan).units)
+    """Yield edits that have no effect with the settings of the other side, such as the size of a removed cache."""
+    settings = settings_in(take_apart(plan).units)
     for key, setting in settings_in(units).items():
         if setting.edit is not NO_EDIT and setting.edit is not ABSENT:
-            there = found.get(key)
-            if there is None or there.value != setting.edit:
+            merged = settings.get(key)
+            if merged is None or merged.value != setting.edit:
                 message = f"the edit {described(setting)} has no place beside the other side's settings"
                 yield Diagnostic(message=message, path=path_of(key), hint="take back one of the two edits")
 
@@ -128,7 +130,7 @@ def _underneath(units: Mapping[Key, Any], ours: Parts, theirs: Parts) -> Iterato
     sides = [settings_in(side.units) for side in (ours, theirs)]
     for key, setting in settings_in(units).items():
         edited = [side[key] for side in sides if key in side and side[key].edit is not NO_EDIT]
-        # An edit that both have is merged over the same layers, or over those that one of them changed.
+        # Both sides may have the edit; report it if its layers changed on either side.
         for was in edited:
             if setting.edit is not NO_EDIT and was.layers and not same_layers(was, setting):
                 path, value = path_of(key), value_of(setting.value)

@@ -1,4 +1,4 @@
-"""Settings and facts of a plan in words, for those who merge: where they stand, what they say, and who said it.
+"""Describes settings and facts of a plan for people who merge: their path, their value, and its layer.
 
 >>> described(LayeredValue(layers={"config": "1 h", "hint": "1 d"}, edit="3 d"))
 '3 d (edit over hint 1 d)'
@@ -17,9 +17,10 @@ from hintplan.plans.settings.setting import shown
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Carried:
-    """An edit and what became of it: ``before`` is what it was made over, ``after`` what it would be made over now.
+    """An edit after a merge or rebase.
 
-    ``note`` says more, such as where the path has changed to.
+    ``before`` is the value that the edit overrode, ``after`` the value that it overrides now. ``note`` has more
+    details, such as a changed path.
     """
 
     path: str
@@ -33,7 +34,7 @@ REFUSED = "(refused)"
 
 
 def refused_options(plan: Plan) -> frozenset[str]:
-    """The paths of options that are refused: each may be a literal secret, so its value is not repeated."""
+    """Return the paths of refused options, whose values are not printed because they may be literal secrets."""
     return frozenset(
         f"tables.{name}.options.{key}"
         for name, table in plan.tables.items()
@@ -43,12 +44,12 @@ def refused_options(plan: Plan) -> frozenset[str]:
 
 
 def path_of(key: Key) -> str:
-    """The path of a part as ``set`` takes it."""
+    """Return the path of a part as ``hintplan set`` takes it."""
     return ".".join(key[1:] if key[0] == "operators" else key)
 
 
 def value_of(value: Any) -> str:
-    """A value as a message shows it."""
+    """Return a value as text for a message."""
     if value is ABSENT or value is None:
         return "(none)"
     if isinstance(value, Digest):
@@ -57,13 +58,13 @@ def value_of(value: Any) -> str:
 
 
 def who_asked(setting: LayeredValue) -> str:
-    """The strongest layer and what it says, such as ``hint 1 d``."""
+    """Return the strongest layer and its value, such as ``hint 1 d``."""
     layer = "SQL" if setting.top_layer == COMPILED else setting.top_layer
     return f"{layer} {value_of(setting.top)}" if setting.layers else "nothing"
 
 
 def described(unit: Any) -> str:
-    """What one side says of a part."""
+    """Describe the value of a part on one side."""
     if unit is ABSENT:
         return "(none)"
     if isinstance(unit, LayeredValue):

@@ -1,12 +1,12 @@
-"""Where operators and tables have gone, as a project keeps it beside its plans: a ``--map`` that nobody types again.
+"""Reads where operators and tables have moved from the project file: a stored form of ``--map``.
 
     [[moved]]                                # in hintplan.toml
     from = "join_f_p"                        # an operator's id, or tables.<name>
     to = "join_f_pl"
     plan = "plans/orders.json"               # optional: the file, relative to this one, * stands for anything
 
-An entry stays when it has been followed: it says nothing of plans that have no such operator any more. Entries may
-follow one another.
+An entry remains after it has been applied: it does not affect plans that no longer have the operator. Entries may form
+chains.
 
 >>> followed({"a": "b", "b": "c"}, "a")
 'c'
@@ -28,23 +28,26 @@ _KEYS = ("from", "to", "plan")
 
 
 def moves_for(file: Path, old: Plan, new: Plan) -> dict[str, str]:
-    """What the project of plan ``file`` says of ids of ``old`` that ``new`` lacks; PlanError if it says it wrongly."""
+    """Return the moves of ids of ``old`` that ``new`` lacks, from the project file of plan ``file``.
+
+    Raise PlanError if the project file is invalid, or the target of a move is missing from ``new``.
+    """
     project = project_for(file)
     if project is None:
         return {}
     moves = _read(project, file)
-    known = _names(new)
-    found = {name: followed(moves, name) for name in sorted((_names(old) - known) & moves.keys())}
-    for name, target in found.items():
-        if target not in known:
+    targets = _names(new)
+    moved_to = {name: followed(moves, name) for name in sorted((_names(old) - targets) & moves.keys())}
+    for name, target in moved_to.items():
+        if target not in targets:
             message = f"'{name}' has moved to '{target}', which the new plan does not have"
-            hint = did_you_mean(target, known, what="operators and tables")
+            hint = did_you_mean(target, targets, what="operators and tables")
             raise PlanError(message, file=str(project), hint=hint)
-    return found
+    return moved_to
 
 
 def followed(moves: Mapping[str, str], name: str) -> str:
-    """Where ``name`` has come to in the end; where it began, if ``moves`` lead back there."""
+    """Return the last name on the chain of ``moves`` from ``name``, or ``name`` itself if the chain is a cycle."""
     seen = {name}
     while (name := moves.get(name, name)) not in seen:
         seen.add(name)
@@ -56,15 +59,15 @@ def _names(plan: Plan) -> set[str]:
 
 
 def _read(project: Path, file: Path) -> dict[str, str]:
-    found: dict[str, str] = {}
+    moves: dict[str, str] = {}
     for number, entry in enumerate(read_project(project).get("moved", ())):
         at = f"moved[{number}]"
         _check(entry, at, project)
         pattern = entry.get("plan", "*")
-        is_meant = fnmatch.fnmatchcase(_relative(file, project.parent), pattern)
-        if is_meant and found.setdefault(entry["from"], entry["to"]) != entry["to"]:
+        applies = fnmatch.fnmatchcase(_relative(file, project.parent), pattern)
+        if applies and moves.setdefault(entry["from"], entry["to"]) != entry["to"]:
             raise PlanError(f"'{at}' gives '{entry['from']}' a second successor", file=str(project))
-    return found
+    return moves
 
 
 def _check(entry: Any, at: str, project: Path) -> None:

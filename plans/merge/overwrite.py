@@ -1,4 +1,4 @@
-"""What a compiled plan would replace: a plan without edits goes without a word, anything else is not lost in silence.
+"""Decides whether a compiled plan may replace a file: only a plan without edits may be overwritten.
 
 >>> refuse_overwrite("there is no such file.json")
 """
@@ -19,15 +19,18 @@ _SHOWN = 10
 
 
 def edits_in(plan: Plan) -> tuple[str, ...]:
-    """The paths of what edits set or took away, and of the reasons, in the order of the file."""
+    """Return the paths of settings, then of whole groups of settings, that edits have set or removed."""
     units = take_apart(plan).units
-    found = [key for key, setting in settings_in(units).items() if setting.edit is not NO_EDIT]
-    found += [key for key, unit in units.items() if isinstance(unit, Group) and unit.edited]
-    return tuple(dict.fromkeys(".".join(key).removeprefix("operators.") for key in found))
+    edited = [key for key, setting in settings_in(units).items() if setting.edit is not NO_EDIT]
+    edited += [key for key, unit in units.items() if isinstance(unit, Group) and unit.edited]
+    return tuple(dict.fromkeys(".".join(key).removeprefix("operators.") for key in edited))
 
 
 def refuse_overwrite(path: str) -> None:
-    """PlanError if the file at ``path`` is no plan, or one with edits or changed facts, or if a link leads there."""
+    """Raise PlanError unless there is no file at ``path``, or the file is a plan without edits and changed facts.
+
+    A link at ``path`` is refused, too.
+    """
     refuse_links(Path(path))
     if not Path(path).is_file():
         return

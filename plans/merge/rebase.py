@@ -1,8 +1,8 @@
-"""Carries the edits of an old plan over to a new one, compiled from SQL that has moved on: a three-way merge.
+"""Carries the edits of an old plan over to a new one, compiled from changed SQL: a three-way merge.
 
-The base are the layers that the old plan recorded: what differs from them is an edit. Facts are always the new plan's.
-An edit whose operator is gone is an orphan, and so is one whose hint is gone; there is then no result, unless orphans
-are mapped to an operator or dropped. Knows no files.
+The base of the merge is recorded in the old plan: a value that differs from its recorded layers is an edit. Facts are
+always the new plan's. An edit whose operator or hint is gone is an orphan. There is no result until all orphans are
+mapped to an operator or dropped. Knows no files.
 
 >>> from hintplan.plans.format.compiled import with_record
 >>> compiled = with_record(Plan(name="p"))
@@ -45,9 +45,9 @@ _CAUSES = ("lookup.cache", "lookup.full-cache.reload-strategy")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Orphan:
-    """Edits whose operator or table, ``name`` as ``--map`` takes it, is gone; ``successor`` may have its place.
+    """Edits whose operator or table is gone; ``name`` is its name for ``--map``, and ``successor`` a likely successor.
 
-    Where the operator is still there and only the setting is gone, there is nothing to map, and ``why`` says so.
+    If the operator remains and only the setting is gone, there is nothing to map, and ``why`` is the reason.
     """
 
     name: str
@@ -58,11 +58,11 @@ class Orphan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rebased:
-    """What became of the edits. ``plan`` is None if there are orphans, conflicts, or problems with the result.
+    """The result of a rebase; ``plan`` is None if there are orphans, conflicts, or problems of the result.
 
-    ``renamed`` are operators whose edits were followed to another id, unasked. ``kept`` go on as they were; those
-    ``changed_underneath`` too, over another hint, config or table. ``same`` are what the SQL now says itself.
-    ``conflicts`` are settings that the new plan edits too, to another value.
+    ``renamed`` maps operators whose edits were carried over to another id without ``--map``. ``kept`` are edits that
+    are unchanged, ``changed_underneath`` edits that now override another hint, config or table. ``same`` are edits that
+    the new SQL makes unnecessary. ``conflicts`` are settings that the new plan edits to another value.
     """
 
     plan: Plan | None
@@ -78,7 +78,7 @@ class Rebased:
 
 @dataclass(slots=True)
 class _Account:
-    """What became of each edit so far; ``moved`` are the paths of those that live on, old and new.
+    """The state of the rebase: the edits by result, and ``moved``, the old and new paths of edits that remain.
 
     ``groups`` are the paths of groups of settings that an edit had added as a whole.
     """
@@ -94,25 +94,25 @@ class _Account:
 
 
 def rebase(new: Plan, old: Plan, mapping: Mapping[str, str] | None = None, *, drop_orphans: bool = False) -> Rebased:
-    """``new`` with the edits of ``old``; PlanError if ``mapping`` is wrong.
+    """Return ``new`` with the edits of ``old``; raise PlanError if ``mapping`` is invalid.
 
-    It takes ids of operators of the old plan to those of the new one, and tables, as ``tables.<name>``. An operator
-    that is only called otherwise is followed without it.
+    ``mapping`` maps ids of operators of the old plan to ids of the new one, and tables as ``tables.<name>``. Operators
+    that were only renamed need no mapping.
     """
     moves = mapping or {}
     _check_mapping(moves, old, new)
     followed = {a: b for a, b in only_renamed(old, new).items() if a not in moves and b not in moves.values()}
     moves = {**followed, **moves}
     parts, account = take_apart(old), _Account()
-    # What operators follow, config and tables, comes first: their layers are then those that the edits met.
+    # Config and tables come first, because the layers of operators follow them.
     edited = new
     for outside in (True, False):
-        there = take_apart(edited)
-        units = dict(there.units)
+        new_parts = take_apart(edited)
+        units = dict(new_parts.units)
         for key in parts.units:
             if (key[0] != "operators") == outside and key[0] != "reasons":
                 _carry(parts.units[key], key, _moved(key, moves, old, new), units, account)
-        edited = settled(put_together(Parts(units=units, orders=there.orders)))
+        edited = settled(put_together(Parts(units=units, orders=new_parts.orders)))
     _find_lost(account, edited)
     edited = _with_reasons(edited, old, account)
     orphans = tuple(_orphans(account, old, new))
@@ -140,7 +140,7 @@ def rebase(new: Plan, old: Plan, mapping: Mapping[str, str] | None = None, *, dr
 
 
 def _masked(rebased: Rebased, refused: Collection[str]) -> Rebased:
-    """``rebased`` without the values of refused options, which may be literal secrets."""
+    """Return ``rebased`` without the values of refused options, which may be literal secrets."""
 
     def masked(edits: tuple[Carried, ...]) -> tuple[Carried, ...]:
         return tuple(
@@ -149,12 +149,12 @@ def _masked(rebased: Rebased, refused: Collection[str]) -> Rebased:
 
     orphans = tuple(replace(orphan, edits=masked(orphan.edits)) for orphan in rebased.orphans)
     names = ("kept", "changed_underneath", "same", "dropped", "conflicts")
-    found: dict[str, Any] = {name: masked(getattr(rebased, name)) for name in names}
-    return replace(rebased, orphans=orphans, **found)
+    masked_fields: dict[str, Any] = {name: masked(getattr(rebased, name)) for name in names}
+    return replace(rebased, orphans=orphans, **masked_fields)
 
 
 def _carry(unit: Any, key: Key, target: Key, units: dict[Key, Any], account: _Account) -> None:
-    """Carry the edit of one part of the old plan, if it is one, into the ``units`` of the new plan."""
+    """Carry the edit in a part of the old plan, if any, over to the ``units`` of the new plan."""
     if isinstance(unit, LayeredValue):
         if unit.edit is NO_EDIT:
             return
@@ -166,17 +166,17 @@ def _carry(unit: Any, key: Key, target: Key, units: dict[Key, Any], account: _Ac
         return
     if not isinstance(unit, Group):
         return
-    there = units.get(target, ABSENT)
+    new_unit = units.get(target, ABSENT)
     if target[:2] not in units:
         for below_key, setting in _edits_of(unit):
             account.lost.setdefault(key[1], []).append(_carried((*key, *below_key), setting))
     elif unit.settings is None:
         if unit.edited:
             _carry_removal(unit, key, target, units, account)
-    elif there is ABSENT or there.settings is None:
+    elif new_unit is ABSENT or new_unit.settings is None:
         if unit.edited:
-            units[target] = replace(unit, record=None if there is ABSENT else there.record)
-            after = described(there) if there is not ABSENT and there.edited else "nothing"
+            units[target] = replace(unit, record=None if new_unit is ABSENT else new_unit.record)
+            after = described(new_unit) if new_unit is not ABSENT and new_unit.edited else "nothing"
             account.kept.append(Carried(path=path_of(target), value=described(unit), before="nothing", after=after))
             account.moved[path_of(key)] = path_of(target)
             account.groups.add(path_of(target))
@@ -185,33 +185,33 @@ def _carry(unit: Any, key: Key, target: Key, units: dict[Key, Any], account: _Ac
             for below_key, setting in _edits_of(unit):
                 account.gone.setdefault(path_of(target), []).append(_carried((*key, *below_key), setting))
     else:
-        below: dict[Key, Any] = {(*target, name): setting for name, setting in there.settings.items()}
+        below: dict[Key, Any] = {(*target, name): setting for name, setting in new_unit.settings.items()}
         causes = any(
             isinstance(s := unit.settings.get(name), LayeredValue) and s.edit is not NO_EDIT for name in _CAUSES
         )
         for name, setting in unit.settings.items():
-            # What another lookup.cache has taken away follows from that edit.
+            # An edit of lookup.cache has removed these settings, so their absence is not an edit of its own.
             if setting.edit is not NO_EDIT and not (setting.edit is ABSENT and causes):
                 _carry_setting(setting, (*key, name), (*target, name), below, account)
         settings = {path[-1]: setting for path, setting in below.items() if setting is not ABSENT}
-        units[target] = replace(there, settings=settings)
+        units[target] = replace(new_unit, settings=settings)
         account.moved.setdefault(path_of(key), path_of(target))
 
 
 def _carry_removal(unit: Group, key: Key, target: Key, units: dict[Key, Any], account: _Account) -> None:
-    there = units.get(target, ABSENT)
+    new_unit = units.get(target, ABSENT)
     account.moved[path_of(key)] = path_of(target)
-    if there is ABSENT or there.settings is None:
+    if new_unit is ABSENT or new_unit.settings is None:
         account.same.append(Carried(path=path_of(target), value="off", before="SQL", after="nothing"))
         return
-    units[target] = replace(there, settings=None, null=True)
-    carried = Carried(path=path_of(target), value="off", before="what the SQL said", after=described(there))
-    (account.kept if there.record == unit.record else account.underneath).append(carried)
+    units[target] = replace(new_unit, settings=None, null=True)
+    carried = Carried(path=path_of(target), value="off", before="what the SQL said", after=described(new_unit))
+    (account.kept if new_unit.record == unit.record else account.underneath).append(carried)
 
 
 def _carry_setting(setting: LayeredValue, key: Key, target: Key, units: dict[Key, Any], account: _Account) -> None:
-    there = units.get(target, ABSENT)
-    now = LayeredValue(layers={}) if there is ABSENT else there
+    new_unit = units.get(target, ABSENT)
+    now = LayeredValue(layers={}) if new_unit is ABSENT else new_unit
     carried = Carried(
         path=path_of(target), value=value_of(setting.value), before=who_asked(setting), after=who_asked(now)
     )
@@ -222,7 +222,7 @@ def _carry_setting(setting: LayeredValue, key: Key, target: Key, units: dict[Key
         return
     units[target] = merged
     if not setting.layers and setting.value == now.value:
-        return  # the old plan does not tell whether it is an edit, and nothing depends on it
+        return  # the old plan does not record whether this is an edit, and it makes no difference
     if merged is ABSENT or merged.edit is NO_EDIT:
         if now.value is not ABSENT:
             account.same.append(carried)
@@ -246,17 +246,17 @@ def _carried(key: Key, setting: LayeredValue) -> Carried:
 
 
 def _find_lost(account: _Account, plan: Plan) -> None:
-    """Edits that have no place beside what the new SQL asks for, such as the size of a cache that is not there."""
-    found = {path_of(key): value_of(setting.value) for key, setting in settings_in(take_apart(plan).units).items()}
+    """Move edits that have no effect with the new settings to ``gone``, such as the size of a removed cache."""
+    values = {path_of(key): value_of(setting.value) for key, setting in settings_in(take_apart(plan).units).items()}
     for edits in (account.kept, account.underneath):
         for edit in [*edits]:
-            if edit.value not in (found.get(edit.path), "off", "(none)") and edit.path not in account.groups:
+            if edit.value not in (values.get(edit.path), "off", "(none)") and edit.path not in account.groups:
                 edits.remove(edit)
                 account.gone.setdefault(edit.path, []).append(edit)
 
 
 def _noted(carried: Carried, old: Mapping[str, Operator], new: Mapping[str, Operator]) -> Carried:
-    """With a note if the operator of the edit means something else now."""
+    """Return the edit, with a note if the facts of its operator have changed."""
     name = carried.path.partition(".")[0]
     if name not in old or name not in new:
         return carried
@@ -266,7 +266,7 @@ def _noted(carried: Carried, old: Mapping[str, Operator], new: Mapping[str, Oper
 
 
 def _moved(key: Key, mapping: Mapping[str, str], old: Plan, new: Plan) -> Key:
-    """Where a part of the old plan belongs in the new one."""
+    """Return the key in the new plan for a part of the old one."""
     if key[0] == "tables" and f"tables.{key[1]}" in mapping:
         return ("tables", mapping[f"tables.{key[1]}"].removeprefix("tables."), *key[2:])
     if key[0] != "operators" or key[1] not in mapping:
@@ -278,7 +278,7 @@ def _moved(key: Key, mapping: Mapping[str, str], old: Plan, new: Plan) -> Key:
 
 
 def _state_for(old: Plan, old_id: str, name: str, new: Plan, new_id: str) -> str:
-    """The state that holds the same input: a join whose sides were swapped keeps its rows on the other side."""
+    """Return the name of the state for the same input: if the sides of a join were swapped, it is the other state."""
     before = next(entry for entry in state_of(old.operator(old_id)) if entry.name == name)
     same = [entry.name for entry in state_of(new.operator(new_id)) if entry.input == before.input]
     return same[0] if len(same) == 1 else name
@@ -290,10 +290,10 @@ def _check_mapping(mapping: Mapping[str, str], old: Plan, new: Plan) -> None:
         for plan in (old, new)
     ]
     for before, after in mapping.items():
-        for name, known, which in ((before, kinds[0], "old"), (after, kinds[1], "new")):
-            if name not in known:
-                hint = did_you_mean(name, known, what="operators and tables")
-                raise PlanError(f"--map: the {which} plan has no operator or table '{name}'", hint=hint)
+        for name, names, side in ((before, kinds[0], "old"), (after, kinds[1], "new")):
+            if name not in names:
+                hint = did_you_mean(name, names, what="operators and tables")
+                raise PlanError(f"--map: the {side} plan has no operator or table '{name}'", hint=hint)
         if kinds[0][before] != kinds[1][after]:
             message = f"--map: '{before}' and '{after}' are not of the same kind, so they have other settings"
             raise PlanError(message, hint="map an operator to one of its kind, or use --drop-orphans")
@@ -303,23 +303,23 @@ def _orphans(account: _Account, old: Plan, new: Plan) -> Iterator[Orphan]:
     before = old.by_id
     renamed = match(old, new).renamed if account.lost else {}
     candidates = [operator for operator in new.operators if operator.id not in before]
-    found: Successor | None
+    likely: Successor | None
     for name, edits in account.lost.items():
         if name in renamed:
-            found = Successor(id=renamed[name], why="it does the same, under another name")
+            likely = Successor(id=renamed[name], why="it does the same, under another name")
         elif name in before:
-            found = successor(before[name], candidates)
+            likely = successor(before[name], candidates)
         else:
             tables = {t: table_facts(new.tables[t]) for t in new.tables if t not in old.tables}
-            found = table_successor(table_facts(old.tables[name.removeprefix("tables.")]), tables)
-        yield Orphan(name=name, edits=tuple(edits), successor=found)
+            likely = table_successor(table_facts(old.tables[name.removeprefix("tables.")]), tables)
+        yield Orphan(name=name, edits=tuple(edits), successor=likely)
     for name, edits in account.gone.items():
         why = "what the new SQL asks for has no place for it, so there is nothing to edit"
         yield Orphan(name=name, edits=tuple(edits), why=why)
 
 
 def _with_reasons(plan: Plan, old: Plan, account: _Account) -> Plan:
-    """The reasons of the edits that live on, beside those that the new plan has already."""
+    """Return the plan with the reasons of remaining edits, in addition to its own reasons."""
     moved = {account.moved.get(path, path): text for path, text in old.reasons.items()}
     lost = {edit.path for edits in (*account.lost.values(), *account.gone.values()) for edit in edits}
     kept = {path: text for path, text in moved.items() if path not in lost}

@@ -1,4 +1,4 @@
-"""Words what became of edits in a rebase: a calm list of those that live on, and what stands in the way of the others.
+"""Words the result of a rebase: a list of the edits that remain, and the obstacles of the others.
 
 >>> print(report_text(Rebased(plan=None)))
 no edits to keep
@@ -18,7 +18,7 @@ from hintplan.plans.text.unprintable import clean
 
 
 def report_text(rebased: Rebased) -> str:
-    """The edits by what became of them, one a line."""
+    """Return the edits grouped by result, one per line."""
     sections = (
         (rebased.kept, "kept", lambda e: f"over {e.after}"),
         (rebased.changed_underneath, "kept, changed underneath", lambda e: f"over {e.after}; it was over {e.before}"),
@@ -40,7 +40,7 @@ def _line(edit: Carried, words: str, width: int) -> str:
 
 
 def obstacles(rebased: Rebased, file: str) -> Iterator[Diagnostic]:
-    """Why there is no result: orphans, then settings that both plans edit, then what is wrong with the plan."""
+    """Yield the obstacles to a result: orphans, then settings that both plans edit, then problems of the plan."""
     for orphan in rebased.orphans:
         yield _orphan(orphan, file)
     for edit in rebased.conflicts:
@@ -57,26 +57,26 @@ def _orphan(orphan: Orphan, file: str) -> Diagnostic:
     if orphan.why:
         message = f"'{orphan.name}': {orphan.why}{edits}"
         return Diagnostic(message=message, file=file, hint="ask for it in the SQL, or --drop-orphans drops the edits")
-    what = "table" if orphan.name.startswith("tables.") else "operator"
-    message = f"the new plan has no {what} '{orphan.name.removeprefix('tables.')}', which has edits:{edits}"
-    found = orphan.successor
-    if found is None:
-        hint = f"no new {what} is like it; --map {orphan.name}=... names its successor, --drop-orphans drops its edits"
+    noun = "table" if orphan.name.startswith("tables.") else "operator"
+    message = f"the new plan has no {noun} '{orphan.name.removeprefix('tables.')}', which has edits:{edits}"
+    likely = orphan.successor
+    if likely is None:
+        hint = f"no new {noun} is like it; --map {orphan.name}=... names its successor, --drop-orphans drops its edits"
         return Diagnostic(message=message, file=file, hint=hint)
-    message += f"\n  '{found.id}' may have taken its place: {found.why}"
-    hint = f"--map {orphan.name}={found.id} carries the edits over, --drop-orphans drops them"
+    message += f"\n  '{likely.id}' may have taken its place: {likely.why}"
+    hint = f"--map {orphan.name}={likely.id} carries the edits over, --drop-orphans drops them"
     return Diagnostic(message=message, file=file, hint=hint)
 
 
 def raise_obstacles(rebased: Rebased, file: str) -> None:
-    """PlanError if there is no result; ``file`` is the old plan's."""
-    found = tuple(obstacles(rebased, file))
-    if found:
-        raise PlanError(diagnostics=found)
+    """Raise PlanError if there is no result; ``file`` is the file of the old plan."""
+    problems = tuple(obstacles(rebased, file))
+    if problems:
+        raise PlanError(diagnostics=problems)
 
 
 def report_json(rebased: Rebased, file: str) -> dict[str, Any]:
-    """The same as JSON values; ``done`` tells whether there is a result."""
+    """Return the report as JSON values; ``done`` is true if there is a result."""
     return {
         "done": rebased.plan is not None,
         "renamed": dict(rebased.renamed),
@@ -92,5 +92,5 @@ def report_json(rebased: Rebased, file: str) -> dict[str, Any]:
 
 
 def _json(edit: Carried) -> dict[str, str]:
-    """An edit; ``was-over`` and ``over`` are what it was made over and what it stands over now."""
+    """Return an edit; ``was-over`` is the value that it overrode, ``over`` the value that it overrides now."""
     return {"path": edit.path, "value": edit.value, "was-over": edit.before, "over": edit.after, "note": edit.note}

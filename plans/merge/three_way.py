@@ -1,7 +1,8 @@
-"""Merges two plans' parts against their common base: what one side changed is taken, what both changed alike too.
+"""Merges the parts of two plans with their common base: takes changes of one side, and equal changes of both.
 
-Layers and edit of a setting are merged apart, so an edit on one side stays an edit over what the other side's SQL says
-now. What both changed differently is a :class:`Conflict`. Knows nothing of what the parts mean together.
+The layers and the edit of a setting are merged separately. An edit on one side thus remains an edit over the changed
+SQL of the other side. A part that both sides changed differently is a :class:`Conflict`. Knows nothing about the
+meaning of combined parts.
 
 >>> hint = LayeredValue(layers={"hint": "1 d"})
 >>> edited, recompiled = LayeredValue(layers={"hint": "1 d"}, edit="3 d"), LayeredValue(layers={"hint": "2 d"})
@@ -21,12 +22,12 @@ from hintplan.plans.merge.decompose import ABSENT, LAYERS, NO_EDIT, Digest, Grou
 Side = Literal["base", "ours", "theirs"]
 
 _DERIVED = ("default", "config", "table")
-"""What these layers say follows from config and tables, told once (see hintplan.plans.edit.edit.settled)."""
+"""Layers that are derived from config and tables, which are merged once (see hintplan.plans.edit.edit.settled)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conflict:
-    """A part that both sides changed, each differently; ABSENT where a side does not have it."""
+    """A part that both sides changed differently; ABSENT if a side does not have it."""
 
     key: Key
     base: Any
@@ -35,11 +36,11 @@ class Conflict:
 
 
 class Disagreement(Exception):
-    """Both sides changed something, each differently."""
+    """Both sides made different changes."""
 
 
 def merged_units(base: Parts, ours: Parts, theirs: Parts) -> tuple[dict[Key, Any], tuple[Conflict, ...]]:
-    """The merged parts, with a Conflict in the place of each part that has one; and these conflicts."""
+    """Return the merged parts and all conflicts; a Conflict replaces each part that has one."""
     units: dict[Key, Any] = {}
     conflicts: list[Conflict] = []
     for key in dict.fromkeys((*ours.units, *theirs.units, *base.units)):
@@ -54,7 +55,7 @@ def merged_units(base: Parts, ours: Parts, theirs: Parts) -> tuple[dict[Key, Any
 
 
 def resolved(units: Mapping[Key, Any], side: Side) -> dict[Key, Any]:
-    """The parts with every conflict settled as ``side`` has it."""
+    """Return the parts with every conflict resolved in favour of ``side``."""
     return {key: _resolved(unit, side) for key, unit in units.items()}
 
 
@@ -62,8 +63,8 @@ def _resolved(unit: Any, side: Side) -> Any:
     if isinstance(unit, Conflict):
         return getattr(unit, side)
     if isinstance(unit, Group) and unit.settings is not None:
-        found = {name: _resolved(setting, side) for name, setting in unit.settings.items()}
-        settings = {name: setting for name, setting in found.items() if setting is not ABSENT}
+        resolved_settings = {name: _resolved(setting, side) for name, setting in unit.settings.items()}
+        settings = {name: setting for name, setting in resolved_settings.items() if setting is not ABSENT}
         return replace(unit, settings=settings)
     return unit
 
@@ -83,26 +84,26 @@ def _merged_unit(key: Key, base: Any, ours: Any, theirs: Any) -> Any:
 
 
 def merged_setting(base: Any, ours: LayeredValue, theirs: LayeredValue) -> Any:
-    """The setting of which each layer, and the edit, is as whoever changed it has it."""
+    """Return the setting with each layer, and the edit, from the side that changed it."""
     before = LayeredValue(layers={}) if base is ABSENT else base
     layers = {}
     for layer in LAYERS:
         sides = [side.layers.get(layer, ABSENT) for side in (before, ours, theirs)]
         try:
-            said = _pick(*sides)
+            value = _pick(*sides)
         except Disagreement:
             if layer not in _DERIVED:
                 raise
-            said = max(sides[1:], key=repr)
-        if said is not ABSENT:
-            layers[layer] = said
+            value = max(sides[1:], key=repr)
+        if value is not ABSENT:
+            layers[layer] = value
     edit = _pick(before.edit, ours.edit, theirs.edit)
     top = next(reversed(layers.values()), ABSENT)
     if edit is not NO_EDIT and _same(edit, top):
-        # The SQL now says what the edit said: the value that runs stays, and is no edit any more.
+        # The SQL now has the value of the edit, so the value in force stays and is no longer an edit.
         return LayeredValue(layers={**layers, next(reversed(layers)): edit}) if layers else ABSENT
     if edit is NO_EDIT and isinstance(top, Digest):
-        raise Disagreement  # one side has taken an edit back, and only the other knows what is below it
+        raise Disagreement  # one side has undone an edit, and only the other side has the value below it
     return LayeredValue(layers=layers, edit=edit) if layers or edit is not NO_EDIT else ABSENT
 
 
@@ -121,7 +122,7 @@ def _merged_group(key: Key, base: Any, ours: Group, theirs: Group) -> Any:
 
 def _pick(base: Any, ours: Any, theirs: Any) -> Any:
     if _same(ours, theirs):
-        return theirs if isinstance(ours, Digest) else ours  # a value says more than its digest
+        return theirs if isinstance(ours, Digest) else ours  # prefer a value to its digest
     if _same(theirs, base):
         return ours
     if _same(ours, base):
@@ -130,7 +131,7 @@ def _pick(base: Any, ours: Any, theirs: Any) -> Any:
 
 
 def same_layers(a: LayeredValue, b: LayeredValue) -> bool:
-    """Whether the strongest layer of both says the same."""
+    """Return True if both have the same strongest layer with the same value."""
     return a.top_layer == b.top_layer and _same(a.top, b.top)
 
 
@@ -142,7 +143,9 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def merged_order(base: tuple[str, ...], ours: tuple[str, ...], theirs: tuple[str, ...]) -> tuple[str, ...]:
-    """All names of both sides: those of both in the order of whoever changed it, the others after their neighbours.
+    """Return all names of both sides; a name of only one side follows its neighbour.
+
+    The names of both sides are in the order of the side that changed it.
 
     >>> merged_order(("a", "b"), ("a", "x", "b"), ("a", "b", "y"))
     ('a', 'x', 'b', 'y')
@@ -152,7 +155,7 @@ def merged_order(base: tuple[str, ...], ours: tuple[str, ...], theirs: tuple[str
     second = tuple(name for name in theirs if name in in_ours)
     common = in_ours & in_theirs
     before = tuple(name for name in base if name in common)
-    # Both have reordered: any choice will do, if it does not depend on who is who.
+    # If both sides have reordered, any choice is fine that does not depend on which side is ours.
     spine = second if first == before else first if second == before else min(first, second)
     followers: dict[str | None, list[tuple[str, ...]]] = {}
     for side in (ours, theirs):
@@ -165,8 +168,8 @@ def merged_order(base: tuple[str, ...], ours: tuple[str, ...], theirs: tuple[str
                 anchor, run = name, []
             else:
                 run.append(name)
-    found: list[str] = []
+    order: list[str] = []
     for name in (None, *spine):
-        found += [] if name is None else [name]
-        found += [follower for run in sorted(followers.get(name, [])) for follower in run]
-    return tuple(found)
+        order += [] if name is None else [name]
+        order += [follower for run in sorted(followers.get(name, [])) for follower in run]
+    return tuple(order)

@@ -1,7 +1,7 @@
-"""The configuration keys that a job knows: what they mean, their defaults, and how their values are written.
+"""The configuration keys of a job: their meaning, their defaults, and the notation of their values.
 
-A value that is wrong is a ValueError that says what would be right. Where a key was set, and who wins, is the
-planner's affair.
+An invalid value is a ValueError that describes valid ones. The planner handles where a key was set, and which value
+wins.
 
 >>> normalise("table.exec.state.ttl", "3600s")
 '1 h'
@@ -45,12 +45,12 @@ _MAX_PARALLELISM = 32768
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigKey(Setting):
-    """A setting of the job, or of all operators that do not say otherwise, under the key that sets it.
+    """A setting of the job, or the default of a setting of operators, under the key that sets it.
 
-    Such operators are of the kind ``owner``, of any if None, and called ``whose`` in a message; it sets ``sets`` of
-    their ``group``. ``plan_field`` names the top-level field of the plan that holds the key instead of ``config``. A
-    key of the ``session`` says what a SQL client does with plans, one of the ``compiler`` what operators it makes; they
-    stand in no plan.
+    The default applies to operators of the kind ``owner``, or of any kind if None; messages call them ``whose``. The
+    key sets the settings ``sets`` of their ``group``. ``plan_field`` is the top-level field of the plan that holds the
+    key instead of ``config``. A ``session`` key controls how a SQL client treats plans, and a ``compiler`` key controls
+    which operators are compiled. No plan contains such keys.
     """
 
     group: Group | None = None
@@ -63,18 +63,18 @@ class ConfigKey(Setting):
 
     @property
     def places(self) -> set[tuple[str, str, str]]:
-        """The kind of operators, the group and the name of each setting that it sets, but for those of any kind."""
+        """The kind of operators, the group and the name of each setting that it sets; empty if it is for any kind."""
         kind, group = self.owner, self.group
         return set() if kind is None or group is None else {(kind.op, group.name, name) for name in self.sets}
 
     @property
     def in_plan(self) -> bool:
-        """Whether plans say what the key is set to."""
+        """True if plans record the value of the key."""
         return not self.session and not self.compiler
 
     @property
     def in_config(self) -> bool:
-        """Whether the key stands in the ``config`` of plans."""
+        """True if the key belongs to the ``config`` of plans."""
         return self.plan_field is None and self.in_plan
 
 
@@ -216,7 +216,7 @@ _OF_JOB = (
 
 
 def keys_of(group: Group, kind: OperatorKind | None, whose: str) -> Iterator[ConfigKey]:
-    """The keys that set the settings of ``group`` for all operators that do not say otherwise."""
+    """Yield the keys that set defaults for the settings of ``group``."""
     for key in dict.fromkeys(setting.config for setting in group.settings.values() if setting.config is not None):
         settings = [setting for setting in group.settings.values() if setting.config == key]
         first = settings[0]
@@ -240,32 +240,32 @@ _OF_RESTARTS = tuple(
     ConfigKey(**{field.name: getattr(setting, field.name) for field in fields(Setting)}) for setting in RESTARTING
 )
 KEYS: Mapping[str, ConfigKey] = {
-    key.name: key for key in (*_OF_JOB, *_OF_RESTARTS, *(key for found in _OF_OPERATORS for key in keys_of(*found)))
+    key.name: key for key in (*_OF_JOB, *_OF_RESTARTS, *(key for owner in _OF_OPERATORS for key in keys_of(*owner)))
 }
 
 
 SYNONYMS: Mapping[str, str] = {**CONFIG_SYNONYMS, **_STRATEGY}
-"""Other names of keys in Flink 2.3, and what a plan calls them."""
+"""Maps other names of keys in Flink 2.3 to their names in a plan."""
 
 
 def canonical_key(key: str) -> str:
-    """The name by which a plan calls ``key``, which may be a synonym of Flink 2.3."""
+    """Return the name in plans for ``key``, which may be a synonym of Flink 2.3."""
     return SYNONYMS.get(key, key)
 
 
 def known_keys() -> tuple[str, ...]:
-    """All keys that a script may set, sorted."""
+    """Return all keys that a script may set, sorted."""
     return tuple(sorted(KEYS))
 
 
 def normalise(key: str, value: str, *, require_unit: bool = False) -> str:
-    """The canonical spelling of ``value`` for ``key``; ValueError if the key is unknown or the value is wrong.
+    """Return the canonical form of ``value`` for ``key``; raise ValueError for an unknown key or invalid value.
 
-    A duration without a unit is milliseconds, as in Flink, unless ``require_unit``, as in plans; zero needs none.
+    A duration without a unit is milliseconds, as in Flink, unless ``require_unit``, as in plans; zero needs no unit.
     """
     if key not in KEYS:
         raise ValueError(f"unknown configuration key '{key}'; {did_you_mean(key, known_keys(), what='known keys')}")
-    found = shown(parse_value(KEYS[key], value))
+    canonical = shown(parse_value(KEYS[key], value))
     if require_unit and KEYS[key].kind == "duration" and value.strip().isdigit() and int(value):
         parse_duration(value, require_unit=True)
-    return found
+    return canonical

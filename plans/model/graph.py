@@ -1,4 +1,4 @@
-"""Whether the operators of a plan form a proper graph: inputs exist and stand above, and everything ends in a sink.
+"""Checks that the operators of a plan form a valid graph: inputs precede their readers, and every path ends in a sink.
 
 >>> from hintplan.plans.operators import Sink
 >>> sink = Sink(id="sink_r", inputs=("scan_o",), table="r")
@@ -18,7 +18,7 @@ from hintplan.plans.text.names import did_you_mean
 
 
 def check_graph(plan: Plan) -> Iterator[Diagnostic]:
-    """Every problem with ids and edges, in the order of the operators."""
+    """Yield every problem of ids and edges, in the order of the operators."""
     position: dict[str, int] = {}
     sinks = {operator.id for operator, _ in tables_used(plan.operators, "writes")}
     read = {operator_input for operator in plan.operators for operator_input in operator.inputs}
@@ -32,8 +32,10 @@ def check_graph(plan: Plan) -> Iterator[Diagnostic]:
         for number, name in enumerate(operator.inputs):
             here = f"{path}.inputs[{number}]"
             if name not in position:
-                others = [known for known in position if known != operator.id and known not in sinks]
-                hint = did_you_mean(name, others, what="operators")
+                candidates = [
+                    candidate for candidate in position if candidate != operator.id and candidate not in sinks
+                ]
+                hint = did_you_mean(name, candidates, what="operators")
                 yield Diagnostic(message=f"there is no operator '{name}'", path=here, hint=hint)
             elif name in sinks:
                 yield Diagnostic(message=f"'{name}' is a sink; a sink has no output", path=here)
@@ -50,14 +52,16 @@ def check_graph(plan: Plan) -> Iterator[Diagnostic]:
 
 
 def _cyclic(plan: Plan) -> set[str]:
-    """Ids on a cycle: what is left when operators without inputs, then those without readers, are taken away."""
-    left = plan.by_id.keys() - dependency_order({name: one.inputs for name, one in plan.by_id.items()})
-    readers = {name: {each.id for each in plan.readers[name]} for name in left}
-    return left - {*dependency_order({name: found & left for name, found in readers.items()})}
+    """Return the ids on a cycle: the rest after removing operators without inputs, then without readers, repeatedly."""
+    left = plan.by_id.keys() - dependency_order({name: operator.inputs for name, operator in plan.by_id.items()})
+    readers = {name: {reader.id for reader in plan.readers[name]} for name in left}
+    return left - {*dependency_order({name: reader_ids & left for name, reader_ids in readers.items()})}
 
 
 def dependency_order(inputs: Mapping[str, Collection[str]]) -> tuple[str, ...]:
-    """The names, each behind its inputs and else in the order given; without those on a cycle, and behind one.
+    """Return the names sorted topologically, and in the given order where inputs allow it.
+
+    Names on a cycle, or with inputs on a cycle, are left out.
 
     >>> dependency_order({"sink": ["join"], "join": ["a", "b"], "b": [], "a": [], "loop": ["loop"]})
     ('b', 'a', 'join', 'sink')
@@ -67,16 +71,16 @@ def dependency_order(inputs: Mapping[str, Collection[str]]) -> tuple[str, ...]:
     followers: dict[str, list[str]] = {name: [] for name in names}
     waiting = dict.fromkeys(names, 0)
     for name, needed in inputs.items():
-        for one in {*needed} & rank.keys():
-            followers[one].append(name)
+        for needed_name in {*needed} & rank.keys():
+            followers[needed_name].append(name)
             waiting[name] += 1
     free = [rank[name] for name, count in waiting.items() if count == 0]
-    found = []
+    order = []
     while free:
         name = names[heapq.heappop(free)]
-        found.append(name)
+        order.append(name)
         for follower in followers[name]:
             waiting[follower] -= 1
             if waiting[follower] == 0:
                 heapq.heappush(free, rank[follower])
-    return tuple(found)
+    return tuple(order)

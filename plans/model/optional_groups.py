@@ -1,4 +1,4 @@
-"""Groups of settings that a plan has only where somebody asked for them: what config asks of each operator now.
+"""Groups of settings that a plan contains only if a layer sets them, with their current values from config.
 
 >>> from hintplan.plans.operators import Sink
 >>> list(optional_groups(Sink(id="sink_r", inputs=("calc_r",), table="r")))
@@ -18,52 +18,56 @@ from hintplan.plans.settings.setting import Value
 
 
 def optional_groups(operator: Operator) -> Iterator[Group]:
-    """The groups that ``operator`` has only if somebody asks for them."""
+    """Return the groups that ``operator`` has only if a layer sets them."""
     return (group for group in kind_of(operator).groups if group.optional)
 
 
 def shared_operators(plan: Plan) -> frozenset[str]:
-    """The ids of the operators that are read more than once, and computed.
+    """Return the ids of the computed operators that are read more than once.
 
-    A scan is not among them: reading a table twice costs less than keeping a copy of it.
+    Scans are left out: reading a table twice costs less than keeping a copy of it.
     """
     readers = plan.readers
     return frozenset(operator.id for operator in plan.operators if operator.inputs and len(readers[operator.id]) > 1)
 
 
 def config_layer(plan: Plan, operator: Operator, group: Group, shared: frozenset[str]) -> Mapping[str, Value]:
-    """What the configuration of ``plan`` says of a group of ``operator``; ``shared`` are the shared operators.
+    """Return the values that the configuration of ``plan`` sets in a group of ``operator``.
 
-    Of one that is meant for shared operators, it asks those only, and tells others that somebody else has asked.
+    For a group that is meant for shared operators, only operators in ``shared`` get the values that switch it on. Other
+    operators get the remaining values if another layer has set the group.
     """
     if group.mode not in (None, plan.mode):
         return {}
-    said = group.asked(plan.config)["config"]
+    values = group.asked(plan.config)["config"]
     if not group.shared:
-        return said
-    asks = operator.id in shared and any(said.get(name) is True for name in group.asking)
+        return values
+    asks = operator.id in shared and any(values.get(name) is True for name in group.asking)
     if not asks and group.name not in operator.settings:
         return {}
-    return {name: value for name, value in said.items() if name not in group.asking or (asks and value is True)}
+    return {name: value for name, value in values.items() if name not in group.asking or (asks and value is True)}
 
 
 def resolved(
     plan: Plan, operator: Operator, group: Group, edits: Mapping[str, Value], shared: frozenset[str]
 ) -> Settings | None:
-    """The group with the layer ``config`` as the plan has it now and ``edits`` on top; None if nobody asks for it."""
+    """Return the group with the plan's current config and with ``edits`` as the strongest layer.
+
+    Return None if no layer sets it.
+    """
     old = operator.settings.get(group.name)
     config = config_layer(plan, operator, group, shared)
     if old is None and not config and not edits:
         return None
-    said = group.asked({}, origin=old.origin if old is not None else {})
-    found = group.resolved({**said, "config": config, EDIT: edits})
+    layers = group.asked({}, origin=old.origin if old is not None else {})
+    settings = group.resolved({**layers, "config": config, EDIT: edits})
     asking = group.asking or tuple(group.settings)
-    asked = any(name in values for layer, values in found.origin.items() if layer != "default" for name in asking)
-    return found if asked or edits_of(found) else None
+    asked = any(name in values for layer, values in settings.origin.items() if layer != "default" for name in asking)
+    return settings if asked or edits_of(settings) else None
 
 
 def with_config_layers(plan: Plan) -> Plan:
-    """The plan with the layer ``config`` of all optional groups as its configuration says; edits stay edits."""
+    """Return the plan with the layer ``config`` of all optional groups as in its configuration; edits stay edits."""
     shared = shared_operators(plan)
     operators = []
     for operator in plan.operators:
@@ -77,8 +81,8 @@ def with_config_layers(plan: Plan) -> Plan:
 
 
 def with_group(operator: Operator, name: str, settings: Settings | None) -> Operator:
-    """The operator with this group of settings instead of its own; None takes it away."""
+    """Return the operator with this group of settings instead of its own; None removes the group."""
     if operator.settings.get(name) == settings:
         return operator
-    others = {other: found for other, found in operator.settings.items() if other != name}
-    return with_settings(operator, others if settings is None else {**others, name: settings})
+    remaining = {other: group for other, group in operator.settings.items() if other != name}
+    return with_settings(operator, remaining if settings is None else {**remaining, name: settings})

@@ -1,12 +1,14 @@
-"""The plan document as a frozen dataclass: what a plan says, without how it is written or run.
+"""The plan document as a frozen dataclass: the content of a plan, independent of its notation and its execution.
 
-Facts (operators, edges, keys, expressions, schemas, functions) are what the query means; settings (state TTLs, how
-lookups and calls wait, retry and cache, phases of aggregates, cached results, config, connector options) are free to
-edit. Facts and settings are told apart in :mod:`hintplan.plans.format.digest`. Columns are addressed by name, never by
-position. Expressions are Spark SQL text over the columns of the operator's input; they are checked against an allow
-list before every run. What operators say is in :mod:`hintplan.plans.operators`. This module knows nothing of JSON, SQL
-or Spark, nor of how a plan is drawn: what a notebook shows of one is found by name, in
-:mod:`hintplan.plans.show.notebook`, when it is asked for.
+Facts (operators, edges, keys, expressions, schemas, functions) are the meaning of the query. Settings can be edited
+freely: state TTLs, waiting, retries and caching of lookups and calls, phases of aggregates, cached results, config, and
+connector options. Digests (:mod:`hintplan.plans.format.digest`) cover only the facts.
+
+Columns are referred to by name, never by position. Expressions are Spark SQL text over the columns of the operator's
+input; every run first checks them against an allow list. Operators are defined in :mod:`hintplan.plans.operators`.
+
+This module knows nothing of JSON, SQL or Spark. It does not know how a plan is drawn either: it loads
+:mod:`hintplan.plans.show.notebook` by name when a notebook displays a plan.
 
 >>> Plan(name="revenue").mode
 'streaming'
@@ -31,13 +33,13 @@ Mode = Literal["streaming", "batch"]
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """A compiled job. ``operators`` stand in dependency order: inputs before their consumers.
+    """A compiled job; ``operators`` are in dependency order, inputs before their readers.
 
     A ``batch`` plan keeps no state, and all its edges are insert-only.
 
-    ``source`` is the base name of the script it was compiled from, ``init`` has those of its init files; ``reasons``
-    are notes by the path of a setting. None of them is a fact.
-    ``compiled`` has the digests of settings without origin as the compiler wrote them, by path.
+    ``source`` is the base name of the compiled script, and ``init`` has the base names of its init files. ``reasons``
+    are notes by the path of a setting. None of these is a fact. ``compiled`` has the compiler's digests of settings
+    without origin, by path.
     """
 
     name: str
@@ -53,7 +55,7 @@ class Plan:
     format: str = FORMAT
 
     def operator(self, operator_id: str) -> Operator:
-        """The operator called ``operator_id``; KeyError if there is none."""
+        """Return the operator called ``operator_id``; raise KeyError if there is none."""
         for candidate in self.operators:
             if candidate.id == operator_id:
                 return candidate
@@ -61,48 +63,48 @@ class Plan:
 
     @cached_property
     def by_id(self) -> Mapping[str, Operator]:
-        """The operators by id; of several with one id, the last."""
+        """The operators by id; the last if several have one id."""
         return {operator.id: operator for operator in self.operators}
 
     @cached_property
     def scans(self) -> tuple[Scan, ...]:
-        """The operators in which rows of tables begin, in the order of the plan."""
+        """The operators that read tables, in the order of the plan."""
         return tuple(cast(Scan, operator) for operator in self.operators if kind_of(operator).is_source)
 
     @cached_property
     def sinks(self) -> tuple[Sink, ...]:
-        """The operators in which rows end, in the order of the plan."""
+        """The operators that write tables, in the order of the plan."""
         return tuple(cast(Sink, operator) for operator in self.operators if kind_of(operator).is_sink)
 
     @cached_property
     def readers(self) -> Mapping[str, Sequence[Operator]]:
-        """What reads each operator, once for each of its inputs that it is; an edge that leads nowhere counts, too."""
-        found: dict[str, list[Operator]] = {operator.id: [] for operator in self.operators}
+        """The readers of each operator by id, once per edge; edges from missing operators are included."""
+        readers: dict[str, list[Operator]] = {operator.id: [] for operator in self.operators}
         for operator in self.operators:
             for name in operator.inputs:
-                found.setdefault(name, []).append(operator)
-        return found
+                readers.setdefault(name, []).append(operator)
+        return readers
 
     def upstream(self, *ids: str) -> tuple[str, ...]:
-        """The operators called ``ids`` and all that they are computed from, the nearest first."""
-        found: dict[str, None] = {}
+        """Return the operators called ``ids`` and all operators below them, the nearest first."""
+        reached: dict[str, None] = {}
         waiting = deque(ids)
         while waiting:
             name = waiting.popleft()
-            if name in self.by_id and name not in found:
-                found[name] = None
+            if name in self.by_id and name not in reached:
+                reached[name] = None
                 waiting += self.by_id[name].inputs
-        return tuple(found)
+        return tuple(reached)
 
     def replaced(self, *operators: Operator) -> Plan:
-        """The plan with ``operators`` in the places of those that have their ids."""
+        """Return the plan with ``operators`` in place of the operators with the same ids."""
         by_id = {operator.id: operator for operator in operators}
         return replace(self, operators=tuple(by_id.get(operator.id, operator) for operator in self.operators))
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the picture and the states."""
+        """Return the picture and the states for a notebook."""
         return str(load("hintplan.plans.show.notebook:plan_html")(self))
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """What IPython shows where there are no pictures, and keeps in the notebook beside them: the tree."""
+        """Print the tree, which IPython shows without graphics and stores in notebooks as the text form."""
         printer.text(load("hintplan.plans.show.notebook:plan_text")(self))

@@ -1,7 +1,7 @@
-"""Why a setting is as it is: notes that a plan keeps beside its edits, for whoever reviews it.
+"""Reasons of settings: notes that a plan keeps with its edits for reviewers.
 
-A reason stands under the path of its setting, and goes when the edit is undone. It is no fact: it changes nothing that
-runs.
+A reason is stored under the path of its setting, and is removed when the edit is undone. It is not a fact, and does not
+affect a run.
 
 >>> list(check_reasons(Plan(name="p", reasons={"config.paralelism.default": "4 is enough"})))[0].message
 "there is no setting 'config.paralelism.default'"
@@ -21,21 +21,21 @@ from hintplan.plans.text.names import did_you_mean
 
 
 def check_reasons(plan: Plan) -> Iterator[Diagnostic]:
-    """Every reason whose setting the plan does not have."""
+    """Yield a problem for every reason whose setting the plan does not have."""
     if not plan.reasons:
         return
-    known = _known(plan)
+    layers_by_path = _known(plan)
     for path in plan.reasons:
-        if path not in known:
-            near = did_you_mean(path, [*known])
+        if path not in layers_by_path:
+            near = did_you_mean(path, [*layers_by_path])
             hint = near if near.startswith("did") else "write the path that 'hintplan set' takes, or remove the reason"
             yield Diagnostic(message=f"there is no setting '{path}'", path=f"reasons.{path}", hint=hint)
 
 
 def with_reason(plan: Plan, path: str, reason: str) -> Plan:
-    """``plan`` with ``reason`` for the setting at ``path``; PlanError if that is no edit.
+    """Return ``plan`` with ``reason`` for the setting at ``path``; raise PlanError if the setting is not an edit.
 
-    An empty reason takes the old one away.
+    An empty reason removes the old one.
     """
     path = canonical_path(plan, path)
     if not reason.strip():
@@ -53,19 +53,19 @@ def with_reason(plan: Plan, path: str, reason: str) -> Plan:
 
 
 def without_idle_reasons(plan: Plan) -> Plan:
-    """``plan`` without the reasons of settings that are gone, or that no edit sets any more."""
+    """Return ``plan`` without the reasons of settings that are gone, or that are no longer edits."""
     if not plan.reasons:
         return plan
-    known = _known(plan)
-    kept = {path: text for path, text in plan.reasons.items() if known.get(path) in (EDIT, "plan")}
+    layers_by_path = _known(plan)
+    kept = {path: text for path, text in plan.reasons.items() if layers_by_path.get(path) in (EDIT, "plan")}
     return plan if kept == plan.reasons else replace(plan, reasons=kept)
 
 
 def _known(plan: Plan) -> dict[str, str]:
-    """The paths that can have a reason, with who set what is there."""
-    known = {setting.path: setting.set_by for setting in plan_settings(plan)}
+    """Return the paths that can have a reason, each with the layer of its current value."""
+    layers_by_path = {setting.path: setting.set_by for setting in plan_settings(plan)}
     for operator in plan.operators:
         if kind_of(operator).group("retry") is not None:
-            # A retry is set as a whole, and can be taken away as a whole.
-            known[f"{operator.id}.retry"] = EDIT
-    return known
+            # An edit can add or remove retries as a whole.
+            layers_by_path[f"{operator.id}.retry"] = EDIT
+    return layers_by_path

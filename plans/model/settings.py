@@ -1,10 +1,10 @@
-"""Every setting of a plan under one path: its value, what each layer said of it, and who set it.
+"""Every setting of a plan under one path: its value, the value of each layer, and the layer in force.
 
     name     config.<key>     tables.<table>.options.<option>
     <operator>.state.<state>.ttl     <operator>.<group>.<setting>
 
-These are the paths that ``set`` takes, that reasons are kept under, and that a difference is reported for. What values
-a setting takes, and what follows from an edit, is not known here.
+``hintplan set``, reasons and reported differences use these paths. Other modules define the valid values of a setting
+and the consequences of an edit.
 
 >>> plan = Plan(name="p", config={"parallelism.default": "4"})
 >>> [(setting.path, setting.value) for setting in plan_settings(plan)]
@@ -33,11 +33,11 @@ from hintplan.plans.text.names import did_you_mean
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanSetting:
-    """One setting. ``layers`` are what default, config, table, hint and statement said, weakest first.
+    """One setting; ``layers`` has the values of default, config, table, hint and statement, weakest first.
 
-    ``operator`` is None for what stands outside the operators; nobody records who set that, so ``set_by`` is ``plan``.
-    Else ``set_by`` is the strongest layer that spoke, or ``edit`` if the value differs from it. ``effect`` is what
-    another value does to a running job, ``setting`` what values it takes, which of options the connectors know.
+    ``operator`` is None for a setting outside the operators, whose layers are not recorded; its ``set_by`` is ``plan``.
+    Otherwise ``set_by`` is the strongest layer that sets it, or ``edit`` if the value differs. ``effect`` is the effect
+    of a change on a running job. ``setting`` defines the valid values; it is None for options, which connectors define.
     """
 
     path: str
@@ -52,7 +52,7 @@ class PlanSetting:
 
 
 def plan_settings(plan: Plan) -> Iterator[PlanSetting]:
-    """All settings of ``plan``: name, config, options of tables, then those of the operators in their order."""
+    """Yield all settings of ``plan``: name, config, options of tables, then settings of operators, in plan order."""
     yield _outside("name", "name", "name", plan.name, KEYS[NAME].effect)
     for key in sorted(plan.config):
         effect = KEYS[key].effect if key in KEYS else UNKNOWN_KEY
@@ -66,13 +66,13 @@ def plan_settings(plan: Plan) -> Iterator[PlanSetting]:
 
 
 def option_effect(option: str) -> Effect:
-    """What another value of an option of a table does to a running job; that of a cache is a lookup's setting."""
+    """Return the effect of a change to an option of a table; cache options have the effect of the lookup's setting."""
     setting = CACHING.settings.get(option)
     return OPTION if setting is None else setting.effect
 
 
 def operator_settings(operator: Operator) -> Iterator[PlanSetting]:
-    """The settings of one operator: the TTL of each state, then its groups of settings."""
+    """Yield the settings of one operator: the TTL of each state, then its groups of settings."""
     for entry in state_of(operator):
         settings = entry_settings(entry)
         yield PlanSetting(
@@ -99,7 +99,7 @@ def _group(operator: Operator, group: Group, settings: Settings) -> Iterator[Pla
             group=group.name,
             name=name,
             value=value,
-            layers={layer: said[name] for layer, said in settings.origin.items() if name in said},
+            layers={layer: values[name] for layer, values in settings.origin.items() if name in values},
             set_by=set_by(settings, name),
             effect=settings.specs[name].effect,
             setting=settings.specs[name],
@@ -107,17 +107,19 @@ def _group(operator: Operator, group: Group, settings: Settings) -> Iterator[Pla
 
 
 def settings_by_name(operator: Operator) -> dict[tuple[str, str], PlanSetting]:
-    """The settings of one operator by group and name; the defaults of optional groups where nobody spoke."""
-    found = {(setting.group, setting.name): setting for setting in operator_settings(operator)}
+    """Return the settings of one operator by group and name, with defaults for optional groups that are not set."""
+    by_name = {(setting.group, setting.name): setting for setting in operator_settings(operator)}
     for group in optional_groups(operator):
-        # An operator of a batch plan has no state, and what belongs to that has no effect.
+        # In a batch plan, operators have no state, and settings of stateful operators have no effect.
         if group.name not in operator.settings and (group.mode == "batch" or state_of(operator)):
-            found |= {(each.group, each.name): each for each in _group(operator, group, group.resolved({}))}
-    return found
+            by_name |= {
+                (default.group, default.name): default for default in _group(operator, group, group.resolved({}))
+            }
+    return by_name
 
 
 def setting_at(plan: Plan, path: str) -> PlanSetting | None:
-    """The setting at ``path``, in any spelling that ``set`` takes; None if there is none."""
+    """Return the setting at ``path``, in any notation that ``set`` accepts, or None if there is none."""
     wanted = canonical_path(plan, path)
     head = wanted.partition(".")[0]
     operators = [operator for operator in plan.operators if operator.id == head]
@@ -126,35 +128,37 @@ def setting_at(plan: Plan, path: str) -> PlanSetting | None:
 
 
 def paths_like(plan: Plan, pattern: str) -> tuple[str, ...]:
-    """The paths of settings that ``pattern`` matches, in which ``*`` stands for anything; PlanError if it matches none.
+    """Return the paths of settings that ``pattern`` matches; raise PlanError if it matches none.
 
-    As in :func:`canonical_path`, ``operators.`` and ``state.`` may be left out.
+    ``*`` in the pattern matches any text. As in :func:`canonical_path`, ``operators.`` and ``state.`` may be left out.
     """
     wanted = pattern.removeprefix("operators.")
     paths = [setting.path for operator in plan.operators for setting in operator_settings(operator)]
-    found = [p for p in paths if fnmatchcase(p, wanted) or fnmatchcase(p.replace(".state.", ".", 1), wanted)]
-    if not found:
+    matching = [p for p in paths if fnmatchcase(p, wanted) or fnmatchcase(p.replace(".state.", ".", 1), wanted)]
+    if not matching:
         ends = dict.fromkeys(path.partition(".")[2].removeprefix("state.") for path in paths)
         hint = did_you_mean(wanted.rpartition("*")[2].lstrip("."), [*ends], what="settings of operators")
         raise PlanError(f"no setting matches '{pattern}'", path=pattern, hint=hint)
-    return tuple(found)
+    return tuple(matching)
 
 
 def canonical_path(plan: Plan, path: str) -> str:
-    """The one spelling of ``path``: without ``operators.`` in front, with ``state.`` before the name of a state, and
-    with the name of its group before a setting that stands for it.
+    """Return the canonical form of ``path``.
+
+    It has no leading ``operators.``, it has ``state.`` before the name of a state, and the name of a group before a
+    setting that may stand for the group.
     """
     path = path.removeprefix("operators.")
-    head, _, rest = path.partition(".")
+    head, _, tail = path.partition(".")
     operator = next((operator for operator in plan.operators if operator.id == head), None)
-    if operator is not None and (group := group_called(operator, rest)) is not None:
-        return f"{head}.{group.name}.{rest}"
+    if operator is not None and (group := group_called(operator, tail)) is not None:
+        return f"{head}.{group.name}.{tail}"
     states = [entry.name for entry in state_of(operator)] if operator is not None else []
-    return f"{head}.state.{rest}" if rest.partition(".")[0] in states else path
+    return f"{head}.state.{tail}" if tail.partition(".")[0] in states else path
 
 
 def group_called(operator: Operator, name: str) -> Group | None:
-    """The optional group whose only setting is called ``name``, which then stands for it in a path."""
+    """Return the optional group whose only setting is called ``name``, which stands for the group in a path."""
     return next((group for group in optional_groups(operator) if [*group.settings] == [name]), None)
 
 

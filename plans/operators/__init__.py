@@ -1,6 +1,7 @@
-"""The kinds of operators of a plan, a file each: what an operator says, and everything that a plan must know of it.
+"""The kinds of operators of a plan, one file each: the dataclass of a kind and all facts that other modules need.
 
-``KINDS`` is the one list of them. What treats all kinds asks it, or ends in ``assert_never`` over :data:`Operator`.
+``KINDS`` is the only list of them. Code that handles all kinds uses this list, or a ``match`` over :data:`Operator`
+that ends in ``assert_never``.
 
 >>> [kind.op for kind in KINDS if kind.keeps_state]
 ['join', 'aggregate', 'deduplicate', 'rank', 'changelog-normalize', 'sink-materialize']
@@ -132,17 +133,17 @@ _BY_CLASS: Mapping[type[Any], OperatorKind] = {kind.cls: kind for kind in KINDS}
 
 
 def kind_of(operator: Operator) -> OperatorKind:
-    """The kind of ``operator``."""
+    """Return the kind of ``operator``."""
     return _BY_CLASS[type(operator)]
 
 
 def op_name(operator: Operator) -> str:
-    """The value of ``op`` for this operator."""
+    """Return the value of ``op`` for this operator."""
     return kind_of(operator).op
 
 
 def describe(operator: Operator, plan: Declared) -> str:
-    """What the operator does, in the words of SQL: the one description that trees, pictures and differences show.
+    """Describe the operator in words of SQL; trees, pictures and differences all show this description.
 
     >>> from hintplan.plans.model.plan import Plan
     >>> describe(Scan(id="scan_o", table="o", columns=("a",)), Plan(name="p"))
@@ -152,47 +153,47 @@ def describe(operator: Operator, plan: Declared) -> str:
 
 
 def state_of(operator: Operator) -> tuple[StateEntry, ...]:
-    """The state entries of ``operator``; none if it is stateless."""
+    """Return the state entries of ``operator``, which are empty if it is stateless."""
     return cast(Stateful, operator).state if kind_of(operator).keeps_state else ()
 
 
 def with_states(operator: Operator, entries: Iterable[StateEntry]) -> Operator:
-    """The operator with these state entries; one without state as it is."""
+    """Return the operator with these state entries, or unchanged if it is stateless."""
     return replace(cast(Stateful, operator), state=tuple(entries)) if kind_of(operator).keeps_state else operator
 
 
 def with_changelog(operator: Operator, kinds: RowKinds) -> Operator:
-    """The operator, which says that it emits ``kinds``; one without state as it is."""
+    """Return the operator with ``kinds`` as its changelog, or unchanged if it is stateless."""
     return replace(cast(Stateful, operator), changelog=kinds) if kind_of(operator).keeps_state else operator
 
 
 def with_inputs(operator: Operator, inputs: tuple[str, ...]) -> Operator:
-    """The operator with other inputs, as many as it has; what rows begin at has none."""
+    """Return the operator with other inputs, as many as it has; an operator without inputs stays unchanged."""
     return replace(cast(Calc, operator), inputs=inputs) if operator.inputs else operator
 
 
 def with_settings(operator: Operator, settings: Mapping[str, Settings]) -> Operator:
-    """The operator with these groups of settings; one that has none as it is."""
+    """Return the operator with these groups of settings, or unchanged if its kind has none."""
     return replace(cast(Calc, operator), settings=settings) if kind_of(operator).groups else operator
 
 
 def table_of(operator: Operator) -> str | None:
-    """The table that ``operator`` reads, looks up or writes; None if it names none."""
+    """Return the table that ``operator`` reads, looks up or writes, or None if it uses none."""
     return cast(Scan, operator).table if kind_of(operator).table is not None else None
 
 
 def with_table(operator: Operator, table: str) -> Operator:
-    """``operator``, which names a table, with ``table`` in its place."""
+    """Return ``operator`` with ``table`` in place of the table that it uses."""
     return replace(cast(Scan, operator), table=table)
 
 
 def functions_of(operator: Operator) -> tuple[str, ...]:
-    """The functions of the user's that ``operator`` calls, once each."""
+    """Return the user's functions that ``operator`` calls, each once."""
     return kind_of(operator).functions(operator)
 
 
 def tables_used(operators: Iterable[Operator], *uses: TableUse) -> Iterator[tuple[Operator, str]]:
-    """The operators that use a table in one of these ways, each with the name of its table."""
+    """Yield the operators that use a table in one of these ways, each with the name of its table."""
     for operator in operators:
         name = table_of(operator)
         if name is not None and kind_of(operator).table in uses:

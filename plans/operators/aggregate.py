@@ -1,4 +1,4 @@
-"""``aggregate``: a group aggregate, with a state row for each group."""
+"""``aggregate``: a group aggregate, with one row of state per group."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ from hintplan.plans.text.names import did_you_mean
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aggregate(WithSettings):
-    """A group aggregate. Output columns: ``keys`` in order, then the calls. No keys: one global group."""
+    """A group aggregate.
+
+    Its output columns are ``keys`` in order, then the calls; without keys there is one global group.
+    """
 
     id: OperatorId
     inputs: OneInput
@@ -37,9 +40,9 @@ class Aggregate(WithSettings):
 
     @property
     def strategy(self) -> PhaseStrategy:
-        """In how many phases it is to run."""
-        found = self.settings.get(PHASES.name)
-        return "AUTO" if found is None else cast(PhaseStrategy, found.values[STRATEGY])
+        """The setting that decides between one and two phases."""
+        phases = self.settings.get(PHASES.name)
+        return "AUTO" if phases is None else cast(PhaseStrategy, phases.values[STRATEGY])
 
 
 def _columns(aggregate: Aggregate, inputs: Sequence[Columns], plan: Declared) -> Columns:
@@ -60,8 +63,11 @@ def _check(aggregate: Aggregate, inputs: Sequence[Columns], plan: Declared, path
 def _check_users_call(call: AggregateCall, types: Mapping[str, str], plan: Declared, path: str) -> Iterator[Diagnostic]:
     function = plan.functions.get(call.function)
     if function is None or function.kind != "aggregate":
-        known = (*BUILT_IN, *(name for name, each in plan.functions.items() if each.kind == "aggregate"))
-        hint = did_you_mean(call.function, known, what="aggregate functions")
+        callable_names = (
+            *BUILT_IN,
+            *(name for name, declared in plan.functions.items() if declared.kind == "aggregate"),
+        )
+        hint = did_you_mean(call.function, callable_names, what="aggregate functions")
         message = f"there is no aggregate function '{call.function}'"
         yield Diagnostic(message=message, path=f"{path}.function", hint=hint)
         return
@@ -76,8 +82,8 @@ def _check_users_call(call: AggregateCall, types: Mapping[str, str], plan: Decla
         return
     if call.distinct and not wanted:
         yield Diagnostic(message="DISTINCT needs an argument", path=f"{path}.distinct")
-    for index, (column, must) in enumerate(zip(call.arguments, wanted, strict=True)):
-        yield from check_argument(call.function, column, must, types, f"{path}.arguments[{index}]")
+    for index, (column, declared_type) in enumerate(zip(call.arguments, wanted, strict=True)):
+        yield from check_argument(call.function, column, declared_type, types, f"{path}.arguments[{index}]")
     yield from _check_filter(call, types, path)
     for returned in function.output[:1]:
         if not same_type(call.type, returned.type):
@@ -100,8 +106,8 @@ def _check_call(call: AggregateCall, types: Mapping[str, str], path: str) -> Ite
         message = f"{call.function} has one argument, which stands in 'argument'"
         yield Diagnostic(message=message, path=f"{path}.arguments")
     yield from _check_filter(call, types, path)
-    names = [call.argument] if call.argument is not None else []
-    unknown = list(check_known(names, types, path, "column of the input"))
+    columns = [call.argument] if call.argument is not None else []
+    unknown = list(check_known(columns, types, path, "column of the input"))
     yield from unknown
     if call.argument is None and (call.function != "COUNT" or call.distinct):
         yield Diagnostic(message=f"{call.function} needs an argument", path=path)
@@ -154,13 +160,13 @@ def _functions(aggregate: Aggregate) -> tuple[str, ...]:
 
 
 def _takes(aggregate: Aggregate, plan: Declared) -> RowKinds | None:
-    """Rows that are only added, if a function that it calls cannot take one back."""
+    """Return insert-only if the aggregate calls a function that cannot retract a row, or None for any row kinds."""
     called = (plan.functions.get(name) for name in _functions(aggregate))
-    return INSERT_ONLY if any(each is not None and not each.retracts for each in called) else None
+    return INSERT_ONLY if any(function is not None and not function.retracts for function in called) else None
 
 
 def _state_facts(aggregate: Aggregate, facts: dict[str, Any]) -> dict[str, Any]:
-    # A state is laid out by what it adds up, not by what the query calls it.
+    # The names of calls are aliases in the query, which do not affect the layout of state.
     calls = [{key: value for key, value in call.items() if key != "name"} for call in facts.get("aggregates", [])]
     return {**facts, "aggregates": calls}
 
@@ -178,13 +184,15 @@ def one_phase_because(
     in_order: bool = False,
     functions: Mapping[str, Function] = MappingProxyType({}),
 ) -> str | None:
-    """Why the aggregate runs in one phase whatever is set; None if it can run in two.
+    """Return the reason why the aggregate always runs in one phase, or None if it can run in two.
 
-    ``insert_only`` says whether its input carries no row kinds, ``in_order`` whether its rows are put in the order in
-    which they arrived first (:mod:`hintplan.plans.analysis.row_order`), which sums do not have. Values that must be
-    remembered one by one (DISTINCT, and MIN, MAX and what goes by the order of rows, where they may be retracted) are
-    not summed up beforehand. A function of the user's must have ``merge``; and as a row is only taken back from what it
-    was added to, its input must not change. ``functions`` are those of the plan.
+    ``insert_only`` is true if the input carries no row kinds. ``in_order`` is true if the rows must first be sorted by
+    arrival (:mod:`hintplan.plans.analysis.row_order`); partial sums lose this order. ``functions`` are the functions of
+    the plan.
+
+    Values that must be kept one by one cannot be summed up beforehand: with DISTINCT, and where rows may be retracted
+    for MIN, MAX and functions that depend on the order of rows. A user's function must have ``merge``. Its input must
+    be insert-only, because a row can only be retracted from the accumulator to which it was added.
     """
     for call in aggregate.aggregates:
         extreme = call.function in ("MIN", "MAX")
@@ -210,8 +218,8 @@ def _describe(aggregate: Aggregate, plan: Declared) -> str:
 
 
 def _call(call: AggregateCall) -> str:
-    given = ", ".join(call.arguments) if call.is_users else call.argument if call.argument is not None else "*"
-    argument = ("DISTINCT " if call.distinct else "") + given
+    arguments = ", ".join(call.arguments) if call.is_users else call.argument if call.argument is not None else "*"
+    argument = ("DISTINCT " if call.distinct else "") + arguments
     if call.separator is not None:
         argument += f", {call.separator!r}"
     return f"{call.function}({argument})" + (f" FILTER ({call.filter})" if call.filter is not None else "")

@@ -21,7 +21,7 @@ class SelectItem:
     """An output column of a calc: passed through by name, or computed as ``expression`` of ``type``."""
 
     SHORT: ClassVar[str] = "name"
-    """What a plan writes alone where nothing else is set."""
+    """The field that a plan writes as a bare value if no other field is set."""
 
     name: Name
     type: TypeText | None = None

@@ -1,4 +1,4 @@
-"""``changelog-normalize``: upserts made a whole changelog."""
+"""``changelog-normalize``: turns upserts into a complete changelog."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from hintplan.plans.settings.layers import Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangelogNormalize(WithSettings):
-    """Turns rows that replace each other by ``key``, in the order in which they arrived, into a whole changelog.
+    """Turns rows that replace each other by ``key``, in order of arrival, into a complete changelog.
 
-    Reads a scan of upserts, or of a changelog in which changes may come twice; ``-U`` rows of it are dropped.
+    Its input is a scan of upserts, or of a changelog that may repeat changes; the ``-U`` rows of the input are dropped.
     """
 
     id: OperatorId

@@ -1,4 +1,4 @@
-"""``correlate``: calls a function of the user's for every row (FLIP-498)."""
+"""``correlate``: calls a user's function for every row (FLIP-498)."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from hintplan.plans.text.names import did_you_mean
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Argument:
-    """What a function is called with: an input column, or a literal in Spark SQL, such as ``'$'``; exactly one is set.
+    """An argument of a call: an input column, or a literal in Spark SQL, such as ``'$'``; exactly one is set.
 
     A column has the declared type of the argument; a literal is cast to it.
     """
 
     SHORT: ClassVar[str] = "column"
-    """What a plan writes alone where nothing else is set."""
+    """The field that a plan writes as a bare value if no other field is set."""
 
     column: Name | None = None
     constant: Annotated[Expression | None, "A literal in Spark SQL, cast to the declared type of the argument."] = None
@@ -39,10 +39,10 @@ class Argument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Correlate(WithSettings):
-    """Calls ``function`` for every input row and joins the row with what the call returns; row kinds pass through.
+    """Calls ``function`` for every input row and joins the row with the result of the call; row kinds pass through.
 
-    A ``left`` correlate keeps a row whose call returned nothing, padded with NULL; a scalar function is always called
-    by an ``inner`` one, and returns one row. Only calls of an asynchronous function have settings.
+    A ``left`` correlate keeps a row whose call returned nothing, padded with NULL. A scalar function returns one row,
+    and its correlate is always ``inner``. Only calls of an asynchronous function have settings.
     """
 
     id: OperatorId
@@ -57,15 +57,15 @@ class Correlate(WithSettings):
 
     @property
     def async_(self) -> CallSettings | None:
-        """How calls wait; None if the function is synchronous."""
-        found = self.settings.get("async")
-        return None if found is None else viewed(CallSettings, found.values)
+        """The settings for waiting calls; None if the function is synchronous."""
+        waits = self.settings.get("async")
+        return None if waits is None else viewed(CallSettings, waits.values)
 
     @property
     def retry(self) -> CallRetry | None:
-        """How a call that failed is made again; None if the function is synchronous."""
-        found = self.settings.get("retry")
-        return None if found is None else call_retry(found.values)
+        """The settings for retries of failed calls; None if the function is synchronous."""
+        retries = self.settings.get("retry")
+        return None if retries is None else call_retry(retries.values)
 
 
 def _columns(call: Correlate, inputs: Sequence[Columns], plan: Declared) -> Columns:
@@ -88,10 +88,10 @@ def _check(call: Correlate, inputs: Sequence[Columns], plan: Declared, path: str
         message = f"'{call.function}' takes {len(wanted)} arguments ({', '.join(wanted)}), found {len(call.arguments)}"
         yield Diagnostic(message=message, path=f"{path}.arguments")
         return
-    for index, (argument, must) in enumerate(zip(call.arguments, wanted, strict=True)):
+    for index, (argument, declared_type) in enumerate(zip(call.arguments, wanted, strict=True)):
         if argument.column is not None:
             here = f"{path}.arguments[{index}]"
-            yield from check_argument(call.function, argument.column, must, types_of(left), here)
+            yield from check_argument(call.function, argument.column, declared_type, types_of(left), here)
     yield from check_output(call.output, left, function.output, f"function '{call.function}'", path)
 
 
@@ -109,25 +109,25 @@ def _describe(call: Correlate, plan: Declared) -> str:
 
 
 def _settings_text(settings: Mapping[str, Settings], group: str) -> Iterator[str]:
-    found = settings[group]
+    in_group = settings[group]
     if group != "retry":
-        yield from (labelled(found, name) for name in found.values)
+        yield from (labelled(in_group, name) for name in in_group.values)
         return
-    retry = call_retry(found.values)
+    retry = call_retry(in_group.values)
     if retry.never:
-        yield marked(found, RETRY_STRATEGY, "off")
+        yield marked(in_group, RETRY_STRATEGY, "off")
         yield "a call that fails fails the job"
         return
-    # The strategy is worth a word only where somebody chose it.
-    strategy = marked(found, RETRY_STRATEGY, "fixed_delay")
+    # Show the strategy only if a layer other than the default chose it.
+    strategy = marked(in_group, RETRY_STRATEGY, "fixed_delay")
     yield from [strategy] if strategy != "fixed_delay" else []
-    yield from (labelled(found, name) for name in found.values if name != RETRY_STRATEGY)
+    yield from (labelled(in_group, name) for name in in_group.values if name != RETRY_STRATEGY)
     waits = viewed(CallSettings, settings["async"].values) if "async" in settings else None
     yield delay_of(retry, timeout=waits.timeout if waits is not None else "0 ms")
 
 
 def delay_of(retry: CallRetry, *, timeout: str) -> str:
-    """How much later the last attempt of a call that fails is made; the timeout covers all attempts.
+    """Describe how much later the last attempt of a failing call happens; the timeout covers all attempts.
 
     >>> delay_of(CallRetry(strategy="fixed_delay", fixed_delay="1 s", max_attempts=3), timeout="30 s")
     'a call that fails is made up to 3 more times, over 3 s'

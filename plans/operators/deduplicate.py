@@ -1,4 +1,4 @@
-"""``deduplicate``: of the rows of each key the first or the last."""
+"""``deduplicate``: passes on the first or the last row of each key."""
 
 from __future__ import annotations
 
@@ -27,10 +27,9 @@ from hintplan.plans.settings.layers import Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deduplicate(WithSettings):
-    """Passes on the first or the last row of each ``key`` by ``time``, without one by arrival (Flink's Deduplicate).
+    """Passes on the first or the last row of each ``key`` (Flink's Deduplicate), by ``time`` or else by arrival.
 
-    Of rows of one time the one that arrived first is the first, the one that arrived last the last. NULL is before all
-    times.
+    Among rows with the same time, the order of arrival decides. NULL precedes all times.
     """
 
     id: OperatorId
@@ -71,7 +70,7 @@ def _takes(operator: Deduplicate, plan: Declared) -> Collection[RowKind]:
 
 
 def _changes_for(operator: Deduplicate, lasts: Sequence[float], inputs: Sequence[RowKinds]) -> float:
-    # The row of a key that came first stays the first.
+    # The first row of a key by arrival never changes.
     never = operator.keep == "first" and operator.time is None
     return 0.0 if never else its_own_ttl(operator, lasts, inputs)
 

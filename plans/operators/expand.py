@@ -1,4 +1,4 @@
-"""``expand``: every row once for each grouping set."""
+"""``expand``: repeats every row for each grouping set."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from hintplan.plans.text.names import did_you_mean
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expand(WithSettings):
-    """Every input row once for each of ``sets``, with NULL in the ``keys`` that are not in the set; row kinds pass.
+    """Repeats every input row for each of ``sets``, with NULL in the ``keys`` outside the set; row kinds pass through.
 
-    ``group_id`` is a further column, BIGINT NOT NULL, that tells the sets apart: in binary, a digit for each of
-    ``keys``, which is 1 where the key is not in the set, as Flink's Expand has it. Stateless.
+    ``group_id`` is an additional column, BIGINT NOT NULL, that identifies the set. In binary it has a digit for each of
+    ``keys``, which is 1 if the key is not in the set, as in Flink's Expand. Stateless.
     """
 
     id: OperatorId
@@ -45,9 +45,9 @@ def _columns(expand: Expand, inputs: Sequence[Columns], plan: Declared) -> Colum
 
 
 def _expanded(expand: Expand, columns: Columns) -> Iterator[Column]:
-    """The columns of the input; a key that is not in all sets can be NULL."""
+    """Yield the columns of the input; a key that is missing from a set becomes nullable."""
     for column in columns:
-        sometimes = column.name in expand.keys and not all(column.name in each for each in expand.sets)
+        sometimes = column.name in expand.keys and not all(column.name in keys for keys in expand.sets)
         yield Column(name=column.name, type=str(parse(column.type).as_nullable())) if sometimes else column
 
 
@@ -55,20 +55,20 @@ def _check(expand: Expand, inputs: Sequence[Columns], plan: Declared, path: str)
     columns = inputs[0]
     yield from check_known(expand.keys, types_of(columns), f"{path}.keys", "key column")
     keys, seen = set(expand.keys), set[frozenset[str]]()
-    for index, each in enumerate(expand.sets):
+    for index, grouping_set in enumerate(expand.sets):
         here = f"{path}.sets[{index}]"
-        for name in each:
+        for name in grouping_set:
             if name not in keys:
                 hint = did_you_mean(name, expand.keys, what="keys")
                 yield Diagnostic(message=f"'{name}' is not one of the keys", path=here, hint=hint)
-        if frozenset(each) in seen:
+        if frozenset(grouping_set) in seen:
             yield Diagnostic(message="this grouping set is given twice", path=here, hint="remove it")
-        seen.add(frozenset(each))
+        seen.add(frozenset(grouping_set))
     yield from check_names([*(column.name for column in columns), expand.group_id], path, "group-id")
 
 
 def _describe(expand: Expand, plan: Declared) -> str:
-    sets = (f"({', '.join(each)})" for each in expand.sets)
+    sets = (f"({', '.join(grouping_set)})" for grouping_set in expand.sets)
     return f"GROUPING SETS {', '.join(sets)}"
 
 

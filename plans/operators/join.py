@@ -1,4 +1,4 @@
-"""``join``: the regular stream join, with state on both sides."""
+"""``join``: a regular stream join, with state on both sides."""
 
 from __future__ import annotations
 
@@ -64,7 +64,10 @@ class JoinKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Join(WithSettings):
-    """A regular stream join. ``condition`` is what the equalities leave over, over ``l.column`` and ``r.column``."""
+    """A regular stream join.
+
+    ``condition`` is the part of the ON clause besides the equalities, over ``l.column`` and ``r.column``.
+    """
 
     id: OperatorId
     inputs: Annotated[tuple[OperatorId, ...], "The left, then the right input.", {"minItems": 2, "maxItems": 2}]
@@ -80,9 +83,9 @@ class Join(WithSettings):
 
     @property
     def max_rows_per_key(self) -> tuple[int | None, int | None]:
-        """How many rows of a key the left and the right side keep; None for all."""
-        found = self.settings.get(MAX_ROWS_PER_KEY.name)
-        left, right = (int(found.values[side]) if found is not None else 0 for side in ("left", "right"))
+        """The number of rows per key that the left and the right side keep; None for all."""
+        limits = self.settings.get(MAX_ROWS_PER_KEY.name)
+        left, right = (int(limits.values[side]) if limits is not None else 0 for side in ("left", "right"))
         return left or None, right or None
 
 
@@ -122,7 +125,7 @@ def _expressions(join: Join) -> Iterator[tuple[str, str | None]]:
 
 
 def _state_facts(join: Join, facts: dict[str, Any]) -> dict[str, Any]:
-    # The condition of an inner join drops pairs when they have been found.
+    # An inner join evaluates its condition on pairs of rows, after reading state, so state does not depend on it.
     without = ("output", "condition") if join.join_type == "inner" else ("output",)
     return {key: value for key, value in facts.items() if key not in without}
 
@@ -131,7 +134,7 @@ def _changes_for(join: Join, lasts: Sequence[float], inputs: Sequence[RowKinds])
     left, right = lasts
     updated = [kinds != INSERT_ONLY for kinds in inputs]
     bounds = [min(left, right)]
-    # A row that waits for its partner, or is taken back with it, is in the state of its own side.
+    # A row that waits for a match, or is retracted with its match, is in the state of its own side.
     if join.join_type in ("left", "full", "semi", "anti") or updated[1]:
         bounds.append(left)
     if join.join_type in ("right", "full") or updated[0]:

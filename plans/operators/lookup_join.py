@@ -1,4 +1,4 @@
-"""``lookup-join``: rows enriched with what a table says of their keys when they are processed (FLIP-221, FLIP-234)."""
+"""``lookup-join``: joins each row with a table's current rows for its keys, at processing time (FLIP-221, FLIP-234)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from hintplan.plans.settings.views import AsyncSettings, RetrySettings, viewed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookupKey:
-    """One equality by which a lookup finds rows: ``column`` of the dimension equals an input column or a constant.
+    """One equality of a lookup: ``column`` of the table equals an input column or a constant.
 
     Exactly one of ``left`` and ``constant`` is set; ``constant`` is a literal in Spark SQL, such as ``'EUR'``.
     """
@@ -50,10 +50,11 @@ class LookupKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookupJoin(WithSettings):
-    """Looks every input row up in ``table`` by ``keys`` at the moment it is processed; row kinds pass through.
+    """Looks up every input row in ``table`` by ``keys`` at processing time; row kinds pass through.
 
-    ``columns`` are fetched from the table. ``pre_filter`` (over the input) keeps rows of a left join from being looked
-    up; ``filter`` (over ``columns``) and ``condition`` (over ``l.column`` and ``r.column``) drop what was found.
+    The operator fetches ``columns`` of the table. In a left join, rows for which ``pre_filter`` (over the input) is not
+    true are not looked up. ``filter`` (over ``columns``) and ``condition`` (over ``l.column`` and ``r.column``) drop
+    fetched rows.
     """
 
     id: OperatorId
@@ -84,18 +85,18 @@ class LookupJoin(WithSettings):
 
     @property
     def async_(self) -> AsyncSettings:
-        """How lookups wait."""
+        """The settings for waiting lookups."""
         return viewed(AsyncSettings, self.settings["async"].values)
 
     @property
     def retry(self) -> RetrySettings | None:
-        """How a row that found nothing is looked up again; None if it is not."""
-        found = self.settings.get("retry")
-        return None if found is None else viewed(RetrySettings, found.values)
+        """The settings for retries of lookups without a match; None if there are no retries."""
+        retries = self.settings.get("retry")
+        return None if retries is None else viewed(RetrySettings, retries.values)
 
     @property
     def cache(self) -> Settings:
-        """The ``lookup.*`` options that run (FLIP-221): those of the chosen ``lookup.cache``, and no others."""
+        """The ``lookup.*`` options in force (FLIP-221): only options that apply to the chosen ``lookup.cache``."""
         return self.settings["cache"]
 
 
@@ -109,8 +110,8 @@ def _check(lookup: LookupJoin, inputs: Sequence[Columns], plan: Declared, path: 
         yield unknown_table(lookup.table, plan.tables, path)
         return
     physical = physical_columns(plan.tables[lookup.table])
-    what = f"column of table '{lookup.table}'"
-    unknown = list(check_known(lookup.columns, types_of(physical), f"{path}.columns", what))
+    noun = f"column of table '{lookup.table}'"
+    unknown = list(check_known(lookup.columns, types_of(physical), f"{path}.columns", noun))
     yield from unknown
     yield from check_names(lookup.columns, path, "columns")
     if unknown:
@@ -158,10 +159,10 @@ def _expressions(lookup: LookupJoin) -> Iterator[tuple[str, str | None]]:
 
 def _describe(lookup: LookupJoin, plan: Declared) -> str:
     connector = connector_of(plan.tables.get(lookup.table))
-    given = (key.left if key.left is not None else shown_expression(key.constant or "") for key in lookup.keys)
-    conditions = [f"{lookup.table}.{key.column} = {value}" for key, value in zip(lookup.keys, given, strict=True)]
-    others = [text for text in (lookup.pre_filter, lookup.filter, lookup.condition) if text is not None]
-    conditions += [operand_of_and(text, {"l": "", "r": lookup.table}) for text in others]
+    operands = (key.left if key.left is not None else shown_expression(key.constant or "") for key in lookup.keys)
+    conditions = [f"{lookup.table}.{key.column} = {value}" for key, value in zip(lookup.keys, operands, strict=True)]
+    filters = [text for text in (lookup.pre_filter, lookup.filter, lookup.condition) if text is not None]
+    conditions += [operand_of_and(text, {"l": "", "r": lookup.table}) for text in filters]
     kind = "LEFT " if lookup.join_type == "left" else ""
     return f"{kind}LOOKUP JOIN {lookup.table} ({connector}) ON {' AND '.join(conditions)}"
 

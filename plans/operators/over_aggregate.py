@@ -1,4 +1,4 @@
-"""``over-aggregate``: functions of the rows around each row (OVER), of a batch job."""
+"""``over-aggregate``: functions of the rows around each row (OVER), in a batch job."""
 
 from __future__ import annotations
 
@@ -17,24 +17,25 @@ from hintplan.plans.operators.spec.kind import OperatorKind, WithSettings, in_or
 from hintplan.plans.settings.layers import Settings
 
 NUMBERS = ("ROW_NUMBER", "RANK", "DENSE_RANK")
-"""Functions that count, in BIGINT, the rows before a row."""
+"""Functions that return the rank of a row, as a BIGINT."""
 SHARES = ("PERCENT_RANK", "CUME_DIST")
-"""Functions that say, as a DOUBLE, where among all rows a row stands."""
+"""Functions that return the relative rank of a row among all rows, as a DOUBLE."""
 SHIFTS = ("LAG", "LEAD")
-"""Functions that look at a row before or behind."""
+"""Functions that read a row before or after the current one."""
 AGGREGATED = ("COUNT", "SUM", "AVG", "MIN", "MAX", *VARIANCES, "FIRST_VALUE", "LAST_VALUE")
 """Aggregate functions, over the rows of a frame."""
 OVER_FUNCTIONS = (*NUMBERS, *SHARES, "NTILE", *SHIFTS, *AGGREGATED)
 MOST = 2**31 - 1
-"""What a distance between rows can be at most: Spark counts them in 32 bits."""
+"""The maximum distance between rows: Spark counts distances in 32 bits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """Which rows around a row an aggregate is of: ``rows`` counts rows, ``range`` compares values of the order.
+    """The rows around a row over which an aggregate is computed.
 
-    ``start`` and ``end`` are distances from the row: below 0 before it, 0 the row itself, above 0 behind it; None for
-    no bound. In a ``range``, rows that the order does not tell apart are in or out together.
+    With ``rows``, the bounds count rows; with ``range``, they are differences between values of the order. ``start``
+    and ``end`` are distances from the row: negative before it, 0 for the row itself, positive after it, None for no
+    bound. A ``range`` contains either all or none of the rows that are equal in the order.
     """
 
     unit: Annotated[Literal["rows", "range"], "Whether rows are counted, or values of the order compared."]
@@ -46,8 +47,9 @@ class Frame:
 class OverCall:
     """One function of the rows around a row.
 
-    ``count`` is how many rows before or behind LAG and LEAD look, and into how many parts NTILE cuts the rows.
-    ``default`` is the column whose value LAG and LEAD have where there is no such row, NULL without.
+    ``count`` is the number of rows by which LAG and LEAD look back or ahead, or the number of parts into which NTILE
+    divides the rows. ``default`` is the column whose value LAG and LEAD return if there is no such row; the default is
+    NULL.
     """
 
     name: Name
@@ -62,10 +64,10 @@ class OverCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverAggregate(WithSettings):
-    """Adds to each row what functions make of the rows of its ``key`` around it, in an ``order``. Batch only.
+    """Adds to each row the results of functions over the rows of its ``key`` around it, in an ``order``. Batch only.
 
-    Without ``frame``, aggregates are of the rows up to the last that is equal to this one in the order, and of all rows
-    without an order. Rows that the order does not tell apart have no order. Flink's OverAggregate.
+    Without ``frame``, aggregates cover the rows up to the last row that equals this one in the order, or all rows if
+    there is no order. Rows that are equal in the order come in any order. Flink's OverAggregate.
     """
 
     id: OperatorId
@@ -88,8 +90,8 @@ def _check(operator: OverAggregate, inputs: Sequence[Columns], plan: Declared, p
     yield from _check_frame(operator, types, f"{path}.frame")
     for call in operator.calls:
         here = f"{path}.calls.{call.name}"
-        named = [name for name in (call.argument, call.default) if name is not None]
-        unknown = list(check_known(named, types, here, "column of the input"))
+        columns = [name for name in (call.argument, call.default) if name is not None]
+        unknown = list(check_known(columns, types, here, "column of the input"))
         yield from unknown
         if not unknown:
             yield from _check_call(call, operator, types, here)
@@ -137,7 +139,9 @@ def _check_call(call: OverCall, operator: OverAggregate, types: Mapping[str, str
         yield Diagnostic(message=message, path=path)
     of_argument = (*SHIFTS, "MIN", "MAX", "FIRST_VALUE", "LAST_VALUE")
     same = [argument, *([] if call.default is None else [parse(types[call.default])])]
-    if function in of_argument and any(each and each.as_nullable() != result.as_nullable() for each in same):
+    if function in of_argument and any(
+        candidate and candidate.as_nullable() != result.as_nullable() for candidate in same
+    ):
         message = f"{function} has the type of its argument, {argument}, found {call.type}"
         yield Diagnostic(message=message, path=f"{path}.type")
 
@@ -160,8 +164,8 @@ def _describe(operator: OverAggregate, plan: Declared) -> str:
 
 
 def _call(call: OverCall) -> str:
-    given = [call.argument or ("*" if call.function == "COUNT" else None), call.count, call.default]
-    return f"{call.function}({', '.join(str(each) for each in given if each is not None)})"
+    parts = [call.argument or ("*" if call.function == "COUNT" else None), call.count, call.default]
+    return f"{call.function}({', '.join(str(part) for part in parts if part is not None)})"
 
 
 def _bound(distance: int | None, side: str) -> str:

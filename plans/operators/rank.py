@@ -1,4 +1,4 @@
-"""``rank``: of the rows of each key those with the first numbers in an order."""
+"""``rank``: passes on the first N rows of each key in an order."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ NUMBER_TYPE = "BIGINT NOT NULL"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rank(WithSettings):
-    """Numbers the rows of each ``key`` by ``order``, and passes on those from ``rank_start`` to ``rank_end``.
+    """Numbers the rows of each ``key`` by ``order``, and passes on the rows from ``rank_start`` to ``rank_end``.
 
-    A ``rank_end`` that is a name is a column of ``key``: each key says itself how many of its rows are passed on.
-    Of rows that the order does not tell apart the one that arrived first has the lower number, or with ``arrival`` last
-    the one that arrived last. ``number`` is a further column, BIGINT NOT NULL, with a row's number. Flink's Rank with
+    A ``rank_end`` that is a name is a column of ``key``, whose value is the last number for this key. Among rows that
+    are equal in the order, the row that arrived first has the lowest number; with ``arrival`` last, the row that
+    arrived last. ``number`` is an additional column, BIGINT NOT NULL, with the number of a row. Flink's Rank with
     ROW_NUMBER, SortLimit and Limit.
     """
 
@@ -63,7 +63,7 @@ class Rank(WithSettings):
 
     @property
     def keeps_what_came(self) -> bool:
-        """Whether a row that was passed on stays, whatever is added."""
+        """True if rows that are added later never displace a row that was passed on."""
         return not self.order and self.arrival == "first"
 
 
@@ -100,7 +100,7 @@ def _check_mode(rank: Rank, plan: Declared, path: str) -> Iterator[Diagnostic]:
 
 def _changelog(rank: Rank, inputs: RowKinds, upserted: KeysUpserted) -> RowKinds:
     if rank.keeps_what_came and inputs == INSERT_ONLY:
-        return INSERT_ONLY  # what came first stays first
+        return INSERT_ONLY  # the first rows by arrival never change
     if rank.number is None and rank.rank_start != rank.rank_end:
         return ("+I", "-D")
     kinds = {"+I", "+U"} if inputs == INSERT_ONLY else {"+I", "+U", "-D"}
@@ -110,7 +110,7 @@ def _changelog(rank: Rank, inputs: RowKinds, upserted: KeysUpserted) -> RowKinds
 
 
 def _state_facts(rank: Rank, facts: dict[str, Any]) -> dict[str, Any]:
-    # What the query calls the number is not stored.
+    # State does not depend on the name of the number column.
     return {**facts, "number": rank.number is not None}
 
 
@@ -121,14 +121,14 @@ def _changes_for(rank: Rank, lasts: Sequence[float], inputs: Sequence[RowKinds])
 
 def _describe(rank: Rank, plan: Declared) -> str:
     start, end = rank.rank_start, rank.rank_end
-    which = f"FIRST {end}" if start == 1 else f"ROW {end}" if start == end else f"ROWS {start} TO {end}"
-    of = f" OF EACH {', '.join(rank.key)}" if rank.key else ""
+    rows = f"FIRST {end}" if start == 1 else f"ROW {end}" if start == end else f"ROWS {start} TO {end}"
+    per_key = f" OF EACH {', '.join(rank.key)}" if rank.key else ""
     keys = [describe_order(rank.order)] if rank.order else []
     if rank.arrival == "last":
         keys.append("ARRIVAL DESC")
     order = f" BY {', '.join(keys) or 'ARRIVAL'}"
     number = "" if rank.number is None else f" AS {rank.number}"
-    return f"{which}{of}{order}{number}"
+    return f"{rows}{per_key}{order}{number}"
 
 
 RANK = OperatorKind(

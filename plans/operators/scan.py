@@ -32,10 +32,10 @@ from hintplan.plans.text.counts import count
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scan(WithSettings):
-    """Reads ``columns`` (by name, not computed ones) of ``table``, with the row kinds that its source emits.
+    """Reads ``columns`` of ``table`` by name, except computed ones, with the row kinds that its source emits.
 
-    A source that can be asked for some of its rows leaves out those for which ``filter`` is not true; it may send more,
-    so what reads the scan filters again.
+    With predicate pushdown, the source leaves out rows for which ``filter`` is not true. It may return more rows, so
+    the operators above the scan filter again.
     """
 
     id: OperatorId
@@ -52,8 +52,8 @@ class Scan(WithSettings):
 
 
 def _columns(scan: Scan, inputs: Sequence[Columns], plan: Declared) -> Columns:
-    there = {column.name: column for column in read_columns(plan.tables[scan.table])}
-    return tuple(there[name] for name in scan.columns)
+    readable = {column.name: column for column in read_columns(plan.tables[scan.table])}
+    return tuple(readable[name] for name in scan.columns)
 
 
 def _row_kinds(scan: Scan, inputs: RowKinds, plan: Declared) -> RowKinds:
@@ -66,7 +66,7 @@ def _check(scan: Scan, inputs: Sequence[Columns], plan: Declared, path: str) -> 
         return
     table = plan.tables[scan.table]
     yield from check_reading(scan.table, table)
-    there = types_of(read_columns(table))
+    readable = types_of(read_columns(table))
     computed = {column.name for column in table.columns if column.expression is not None}
     for name in scan.columns:
         if name in computed:
@@ -75,7 +75,7 @@ def _check(scan: Scan, inputs: Sequence[Columns], plan: Declared, path: str) -> 
                 message=f"column '{name}' is computed and cannot be read", path=f"{path}.columns", hint=hint
             )
         else:
-            yield from check_known([name], there, f"{path}.columns", f"column of table '{scan.table}'")
+            yield from check_known([name], readable, f"{path}.columns", f"column of table '{scan.table}'")
     yield from check_names(scan.columns, path, "columns")
     if scan.filter is not None and not takes_conditions(table):
         message = f"the source of table '{scan.table}' cannot be asked for some of its rows"
@@ -109,14 +109,14 @@ def _check_place(
             if not any(where == "filter" and text for where, text in reader.kind.expressions(reader.operator)):
                 message = f"'{scan.id}' is asked for some rows only, and '{reader.operator.id}' does not filter them"
                 yield Diagnostic(message=message, path=f"{path}.filter", hint="compile the SQL again")
-    others = [reader for reader in readers if not reader.kind.takes_upserts]
+    other_readers = [reader for reader in readers if not reader.kind.takes_upserts]
     if is_upsert_source(plan.tables[scan.table]):
         message = f"'{scan.id}' reads upserts, which only a changelog-normalize makes a changelog of"
-    elif len(others) < len(readers):
+    elif len(other_readers) < len(readers):
         message = f"'{scan.id}' is read by a changelog-normalize, so nothing else can read it"
     else:
         return
-    for reader in others:
+    for reader in other_readers:
         yield Diagnostic(message=message, path=f"operators.{reader.operator.id}.inputs", hint="compile the SQL again")
 
 

@@ -22,10 +22,10 @@ from hintplan.plans.settings.layers import Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sink:
-    """Writes its input, whose columns are those of ``table`` in order, to ``table``.
+    """Writes its input to ``table``; the input has the columns of the table in order.
 
-    With ``overwrite``, in batch jobs, the rows that are there go: those of the ``table``, or those of the
-    ``partitions`` that rows are written to.
+    With ``overwrite``, a batch job first removes the rows of the ``table``, or the rows of the ``partitions`` to which
+    it writes.
     """
 
     id: OperatorId
@@ -39,12 +39,12 @@ class Sink:
 
     @property
     def settings(self) -> Mapping[str, Settings]:
-        """None: it has no output."""
+        """Always empty, because a sink has no output to cache."""
         return {}
 
     @property
     def cached(self) -> None:
-        """None, too."""
+        """Always None, because a sink has no output to cache."""
         return None
 
 
@@ -75,17 +75,19 @@ def _check_overwrite(sink: Sink, plan: Declared, path: str) -> Iterator[Diagnost
         yield Diagnostic(message=problem[0], hint=problem[1], path=f"{path}.overwrite")
     wanted = overwritten_of(table)
     if sink.overwrite != wanted:
-        what = "has partitions" if table.partitioned_by else "has no partitions"
-        yield Diagnostic(message=f"table '{sink.table}' {what}", hint=f"write '{wanted}'", path=f"{path}.overwrite")
+        partitioning = "has partitions" if table.partitioned_by else "has no partitions"
+        yield Diagnostic(
+            message=f"table '{sink.table}' {partitioning}", hint=f"write '{wanted}'", path=f"{path}.overwrite"
+        )
 
 
 def overwritten_of(table: Table) -> Literal["table", "partitions"]:
-    """Which rows of a table INSERT OVERWRITE takes away, as Flink's tables of files do (tests/flink/files.json)."""
+    """Return which rows INSERT OVERWRITE removes, as Flink's file system tables do (tests/flink/files.json)."""
     return "partitions" if table.partitioned_by else "table"
 
 
 def overwrite_problem(name: str, table: Table, mode: str) -> tuple[str, str] | None:
-    """Why a table cannot be overwritten in a mode, and what to do; None if it can."""
+    """Return the reason why a table cannot be overwritten in a mode, and a remedy, or None if it can."""
     if mode != "batch":
         message = "INSERT OVERWRITE is for batch jobs: a stream never ends, and in Flink neither overwrites"
         return message, "write INSERT INTO, or SET 'execution.runtime-mode' = 'batch'"
@@ -96,7 +98,7 @@ def overwrite_problem(name: str, table: Table, mode: str) -> tuple[str, str] | N
 
 
 def _fits(have: DataType, want: DataType) -> bool:
-    """Whether every value of ``have`` is a value of ``want``; NULL is for the sink to judge."""
+    """Return True if every value of ``have`` is a value of ``want``; the sink itself checks NULL."""
     have, want = have.as_nullable(), want.as_nullable()
     if have == want:
         return True
@@ -125,7 +127,7 @@ def _describe(sink: Sink, plan: Declared) -> str:
 
 
 def taken_away(sink: Sink) -> str:
-    """Which rows that are there a sink takes away, in words."""
+    """Describe which existing rows a sink removes."""
     if sink.overwrite == "table":
         return f"all rows of table '{sink.table}'"
     return f"all rows of the partitions of '{sink.table}' that it writes to"

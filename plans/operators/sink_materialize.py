@@ -1,4 +1,4 @@
-"""``sink-materialize``: all rows by the key of their sink, the latest of which is passed on."""
+"""``sink-materialize``: keeps all rows by the key of their sink, and passes on the latest row of each key."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from hintplan.plans.settings.layers import Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkMaterialize(WithSettings):
-    """Keeps all rows by the ``key`` of the sinks that read it, and passes on the latest that is there for each key.
+    """Keeps all rows by the ``key`` of the sinks that read it, and passes on the latest remaining row of each key.
 
-    When the latest is taken back, the one before it comes again.
+    After a retraction of the latest row, it passes on the row before.
     """
 
     id: OperatorId
@@ -52,13 +52,13 @@ def _check_place(
         yield Diagnostic(message=message, path=path, hint="compile the SQL again")
         return
     for reader in readers:
-        found, table = reader.operator, plan.tables[reader.operator.table] if reader.kind.is_sink else None
+        sink, table = reader.operator, plan.tables[reader.operator.table] if reader.kind.is_sink else None
         if table is None:
-            message = f"a sink-materialize is read by sinks only, '{found.id}' is of kind {reader.kind.op}"
-            yield Diagnostic(message=message, path=f"operators.{found.id}.inputs", hint="compile the SQL again")
+            message = f"a sink-materialize is read by sinks only, '{sink.id}' is of kind {reader.kind.op}"
+            yield Diagnostic(message=message, path=f"operators.{sink.id}.inputs", hint="compile the SQL again")
         elif not is_upsert_sink(table) or set(table.primary_key) != set(operator.key):
             key = f"upserts by ({', '.join(table.primary_key)})" if is_upsert_sink(table) else "does not upsert"
-            message = f"the key is ({', '.join(operator.key)}), but '{found.id}' {key}"
+            message = f"the key is ({', '.join(operator.key)}), but '{sink.id}' {key}"
             yield Diagnostic(message=message, path=f"{path}.key", hint="compile the SQL again")
 
 

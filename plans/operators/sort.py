@@ -16,14 +16,14 @@ from hintplan.plans.settings.layers import Settings
 
 UNSORTABLE = ("ARRAY", "MAP", "MULTISET", "ROW")
 MOST_ROWS = 2**31 - 1
-"""What LIMIT and OFFSET can be at most: Spark counts the rows of a result in 32 bits."""
+"""The maximum of LIMIT and OFFSET: Spark counts the rows of a result in 32 bits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sort(WithSettings):
-    """Sorts by ``order``, skips ``offset`` rows and passes on up to ``limit`` of the rest. Batch only.
+    """Sorts by ``order``, skips ``offset`` rows and passes on up to ``limit`` of the remaining rows. Batch only.
 
-    No ``order`` keeps any rows; no ``limit`` keeps all. Columns are those of the input.
+    An empty ``order`` passes on any rows; without ``limit`` all rows pass. The columns are the columns of the input.
     """
 
     id: OperatorId
@@ -39,7 +39,7 @@ def _check(sort: Sort, inputs: Sequence[Columns], plan: Declared, path: str) -> 
 
 
 def check_order(order: Sequence[SortKey], types: Mapping[str, str], path: str) -> Iterator[Diagnostic]:
-    """What is wrong with the ``order`` of an operator at ``path``, of columns of these types."""
+    """Yield the problems of an ``order`` over columns of these types; ``path`` is the operator's path."""
     seen = set[str]()
     for index, key in enumerate(order):
         here = f"{path}.order[{index}].column"
@@ -72,7 +72,7 @@ def _describe(sort: Sort, plan: Declared) -> str:
 
 
 def describe_order(order: Sequence[SortKey]) -> str:
-    """An order in the words of SQL."""
+    """Return an order in words of SQL."""
     return ", ".join(f"{key.column} {key.direction.upper()} NULLS {key.nulls.upper()}" for key in order)
 
 

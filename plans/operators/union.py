@@ -24,7 +24,7 @@ class Union(WithSettings):
 
 
 def _columns(union: Union, inputs: Sequence[Columns], plan: Declared) -> Columns:
-    # A column is NOT NULL only if it is in all inputs.
+    # A column is NOT NULL only if it is NOT NULL in all inputs.
     return tuple(next((c for c in same if parse(c.type).nullable), same[0]) for same in zip(*inputs, strict=True))
 
 

@@ -1,4 +1,4 @@
-"""``unnest``: a row for each element of an ARRAY or a MULTISET, or each entry of a MAP."""
+"""``unnest``: emits a row for each element of an ARRAY or a MULTISET, or each entry of a MAP."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from hintplan.plans.operators.spec.output import JoinOutput
 from hintplan.plans.settings.layers import Settings
 
 UNNESTED = ("ARRAY", "MAP", "MULTISET")
-"""What has elements."""
+"""The types that have elements."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unnest(WithSettings):
     """Joins every input row with the elements of its ARRAY or MULTISET, or the entries of its MAP; row kinds pass.
 
-    An element that a MULTISET has several times comes as often. A ``left`` one keeps a row without any, padded with
-    NULL. Stateless. What the right side offers is :func:`element_columns`.
+    A repeated element of a MULTISET is repeated in the output. A ``left`` unnest keeps a row without elements, padded
+    with NULL. Stateless. The columns of the right side are :func:`element_columns`.
     """
 
     id: OperatorId
@@ -37,9 +37,10 @@ class Unnest(WithSettings):
 
 
 def element_columns(collection: DataType) -> Columns:
-    """The columns of an element of ``collection``: fields of a ROW, ``key`` and ``value``, or ``element``.
+    """Return the columns of an element of ``collection``: fields of a ROW, ``key`` and ``value``, or ``element``.
 
-    The last is its place, from 1, which is ``ordinality`` unless a field of the ROW is called so.
+    The last column is the position of the element, from 1. It is called ``ordinality`` unless a field of the ROW has
+    this name.
 
     >>> [f"{c.name} {c.type}" for c in element_columns(parse("ARRAY<ROW<a INT, ordinality INT>>"))]
     ['a INT', 'ordinality INT', 'ordinality0 INT']

@@ -1,4 +1,4 @@
-"""``values``: rows that the plan itself has."""
+"""``values``: emits rows that the plan itself contains."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SHOWN = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenColumn:
-    """A column of rows that the plan has."""
+    """A column of the rows in the plan."""
 
     name: Name
     type: TypeText
@@ -30,7 +30,7 @@ class GivenColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Values(WithSettings):
-    """Puts out ``rows`` once, whatever else the query reads; each value is cast to the type of its column. Stateless.
+    """Emits ``rows`` once, independent of the query's sources; each value is cast to the type of its column. Stateless.
 
     A value is a literal in Spark SQL, or an expression that reads no column.
     """

@@ -1,1 +1,1 @@
-"""Settings: their kinds and values, the layers that set them, and the groups in which operators carry them."""
+"""Settings: their types and values, the layers that set them, and the groups in which operators hold them."""

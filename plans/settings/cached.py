@@ -1,7 +1,7 @@
-"""The settings of cached results: whether the output of an operator is kept for later readers, and where (FLIP-205).
+"""Settings of cached results: whether and where the output of an operator is kept for later readers (FLIP-205).
 
-Any operator but a sink can be cached, in batch plans only. A plan has the group only where somebody asked for it, or
-has edited it. It is created with the first job that computes it, and dropped with the session at the latest.
+Any operator except a sink can be cached, in batch plans only. A plan contains the group only if a layer or an edit sets
+it. The first job that computes a cached result creates it. The result is dropped at the latest with the session.
 
 >>> CACHED.resolved({"hint": {"enabled": True}}).values["storage-level"]
 'MEMORY_AND_DISK'
@@ -30,7 +30,7 @@ STORAGE_LEVELS = (
     "MEMORY_AND_DISK_SER_2",
     "OFF_HEAP",
 )
-"""Spark's storage levels by name, but for NONE: what is not kept is not cached."""
+"""Spark's storage levels by name, except NONE, which stores nothing."""
 
 CACHED = Group(
     name="cached",

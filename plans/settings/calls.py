@@ -1,8 +1,8 @@
-"""The settings of calls of asynchronous functions in their two groups, ``async`` and ``retry``, as data (FLIP-498).
+"""The settings of asynchronous function calls in two groups, ``async`` and ``retry``, as data (FLIP-498).
 
-Functions that return tables and functions that return one value have the same settings under keys of their own,
-``table.exec.async-table.*`` and ``table.exec.async-scalar.*``. The names and defaults are the FLIP's; the names that
-Flink 2.3 has for some of them are synonyms. A call is made up to ``1 + max-attempts`` times.
+Table functions and scalar functions have the same settings under different keys, ``table.exec.async-table.*`` and
+``table.exec.async-scalar.*``. Names and defaults are from the FLIP; differing names in Flink 2.3 are synonyms. A call
+is attempted up to ``1 + max-attempts`` times.
 
 >>> CONFIG_SYNONYMS["table.exec.async-table.max-retries"]
 'table.exec.async-table.max-attempts'
@@ -91,23 +91,23 @@ CALL_GROUPS = (
         ),
     ),
 )
-"""What the operators that call functions carry; which keys of config say so depends on the kind of the function."""
+"""The groups of operators that call functions; their configuration keys depend on the kind of the function."""
 
 _RENAMED = {"max-concurrent-operations": "buffer-capacity", "retry-delay": "fixed-delay", "max-retries": "max-attempts"}
 
 CONFIG_SYNONYMS: Mapping[str, str] = {
     f"{prefix}.{synonym}": f"{prefix}.{name}" for prefix in _PREFIXES.values() for synonym, name in _RENAMED.items()
 }
-"""The names of Flink 2.3 that differ from those of the FLIP, by what they stand for."""
+"""Maps each key of Flink 2.3 that differs from the FLIP's to the FLIP's key."""
 
 
 def is_async(kind: FunctionKind) -> bool:
-    """Whether calls of the kind wait for each other, and so have settings."""
+    """Return True if calls of the kind are asynchronous, and so have settings."""
     return kind in _PREFIXES
 
 
 def call_groups(kind: FunctionKind) -> tuple[Group, ...]:
-    """The groups with the configuration keys of the kind; none if it is synchronous."""
+    """Return the groups with the configuration keys of the kind; empty if it is synchronous."""
     if kind not in _PREFIXES:
         return ()
     return tuple(
@@ -120,5 +120,5 @@ def call_groups(kind: FunctionKind) -> tuple[Group, ...]:
 
 
 def resolved_call(kind: FunctionKind, config: Mapping[str, str]) -> dict[str, Settings]:
-    """The settings that default and config amount to; none if the kind is synchronous."""
+    """Return the settings that default and config amount to; empty if the kind is synchronous."""
     return {group.name: group.resolved(group.asked(config)) for group in call_groups(kind)}

@@ -1,11 +1,11 @@
-"""What a change of a plan does to a running job: one verdict per setting, with its reason.
+"""The effect of a change on a running job: one verdict per setting, with its reason.
 
     none < restart < ttl < rebuild < expire < drop < incompatible
 
-The verdicts are those of a run on an existing checkpoint: what ``hintplan run`` refuses to continue is ``incompatible``
-here, what it continues only without some state, and only if told to, is ``drop``, and nothing else is. Every setting
-says which verdict is its own (:class:`hintplan.plans.settings.setting.Setting`). What facts do depends on what they
-lead to (:mod:`hintplan.plans.compare.consequences`). Knows no plan and no layout.
+The verdicts apply to a run on an existing checkpoint. A change is ``incompatible`` if and only if ``hintplan run``
+refuses to continue. It is ``drop`` if and only if the run continues without some state, and only with consent. Every
+setting declares its own verdict (:class:`hintplan.plans.settings.setting.Setting`). The effect of a fact depends on the
+operators above it (:mod:`hintplan.plans.compare.consequences`). Knows no plan and no layout.
 
 >>> TTL.level
 'ttl'
@@ -19,7 +19,7 @@ from typing import Literal
 
 Level = Literal["none", "restart", "ttl", "rebuild", "expire", "drop", "incompatible"]
 LEVELS: tuple[Level, ...] = ("none", "restart", "ttl", "rebuild", "expire", "drop", "incompatible")
-"""From the mildest to the gravest."""
+"""All levels, from the mildest to the gravest."""
 
 MEANING: Mapping[Level, str] = {
     "none": "nothing changes in a running job",
@@ -34,9 +34,9 @@ MEANING: Mapping[Level, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    """``text`` is the verdict in a few words, ``because`` the reason in a sentence.
+    """A verdict: ``text`` in a few words, and ``because``, the reason in a sentence.
 
-    ``stateless`` says that there is no running state to keep or to lose.
+    ``stateless`` is true if there is no running state to keep or to lose.
     """
 
     level: Level
@@ -101,9 +101,9 @@ DROPPED = Effect(
 
 
 def emptied(operators: Collection[str], keepable: Collection[str]) -> Effect:
-    """The verdict on a change by which the states of ``operators`` are not those that the plan would have computed.
+    """Return the verdict on a change after which the plan would have computed other states of ``operators``.
 
-    Those of ``keepable`` may go on with the rows that are there.
+    A user may keep the existing rows of states in ``keepable``.
     """
     may_be_kept = set(operators) <= set(keepable)
     kept = " ".join(f"--keep-state {name}" for name in sorted(operators))
@@ -117,7 +117,7 @@ def emptied(operators: Collection[str], keepable: Collection[str]) -> Effect:
 
 
 def abandoned(operators: Collection[str]) -> Effect:
-    """The verdict on a change by which nothing goes on with the states of ``operators``, though their query does."""
+    """Return the verdict on a change that leaves the states of ``operators`` behind although their query continues."""
     return Effect(
         level="drop",
         text=f"state of {' and '.join(sorted(operators))} left behind",
@@ -139,7 +139,7 @@ SHORTER_TTL = Effect(
 
 
 def restarts(because: str) -> Effect:
-    """The verdict on a setting that is read when a job starts."""
+    """Return the verdict on a setting that is read when a job starts."""
     return Effect(level="restart", text=_AT_START, because=_RECALLED + because)
 
 
@@ -148,7 +148,7 @@ def _rebuild(because: str) -> Effect:
 
 
 def in_batch(effect: Effect) -> Effect:
-    """What a change with ``effect`` on a stream does to a batch job, which starts from nothing every time."""
+    """Return the effect on a batch job, which starts from nothing, of a change with ``effect`` on a stream."""
     if effect.text == NO_EFFECT.text or effect is KEPT:
         return replace(effect, stateless=True)
     if effect.level == "incompatible":
@@ -187,5 +187,5 @@ OPTION = restarts("a connector reads its options then; what was read and written
 
 
 def worst(levels: tuple[Level, ...]) -> Level:
-    """The gravest of ``levels``; none if there are none."""
+    """Return the gravest of ``levels``, or ``none`` if there are none."""
     return max(levels, key=LEVELS.index, default="none")

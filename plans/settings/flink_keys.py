@@ -1,13 +1,13 @@
-"""Configuration keys of Flink that scripts carry and that mean nothing here, with the reason to tell.
+"""Configuration keys of Flink that scripts contain and that mean nothing here, with the reason to report.
 
-Only what cannot change results has no effect: where and how Flink runs, and how it gets to the same rows. A key that
-says what rows there are, or with which state a job begins, is either known (:mod:`hintplan.plans.model.config`) or
-refused. Together, these are all keys that Flink 2.3 has (tests/flink/keys.json).
+A key without effect cannot change results: it controls where and how Flink runs, or how Flink computes the same rows. A
+key that affects the result or the initial state of a job is either known (:mod:`hintplan.plans.model.config`) or
+refused. Together, these are all keys of Flink 2.3 (tests/flink/keys.json).
 
->>> why_idle("execution.checkpointing.interval")
-'every micro-batch is a checkpoint, and --trigger says how often there is one'
->>> why_idle("execution.savepoint.path") is None
-True
+>>> why_idle("web.port") == why_idle("rest.port"), why_idle("execution.savepoint.path")
+(True, None)
+>>> refused_key("execution.savepoint-restore-mode").instead
+'remove it, and name the directory: hintplan run --checkpoint DIR'
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ _REASONS: Mapping[str, str] = {
     "web.": _PLACE,
     "yarn.": _PLACE,
 }
-"""By the key, or by what it begins with if that ends in a dot or a dash, or has settings below it."""
+"""Reasons by key; an entry that ends in a dot or a dash is a prefix, and other entries also cover keys below them."""
 
 
 _RECOVERY = (
@@ -157,9 +157,9 @@ _NAMES = ("tables live in default_catalog.default_database", "remove it")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedKey:
-    """A key of Flink that would change what a job does, in a way that is not to be had: why, and what to do instead.
+    """A key of Flink that would change a job in a way that is not supported: the reason, and an alternative.
 
-    ``default`` is Flink's, which is what a job does anyway; None if it has none.
+    ``default`` is Flink's default, which a job follows anyway; None if there is none.
     """
 
     default: str | None
@@ -239,11 +239,11 @@ _ELSEWHERE: Mapping[str, str] = {
     "s3.": "leave it out, and give it to the run: hintplan run --conf spark.hadoop.fs.s3a.KEY=VALUE",
     "security.": "leave it out: whoever starts Spark logs in, and tables say how their connectors do",
 }
-"""Keys that scripts have, and that are none of Flink 2.3: what to do instead; with a dot at the end, of all below."""
+"""Alternatives to keys in scripts that Flink 2.3 does not have; each entry also covers all keys below it."""
 
 
 def instead_of(key: str) -> str | None:
-    """What to do instead of setting ``key``, which is no key of Flink 2.3; None if it is not known."""
+    """Return the alternative to setting ``key``, which Flink 2.3 does not have, or None if none is known."""
     return next((text for start, text in _ELSEWHERE.items() if key == start or key.startswith(_below(start))), None)
 
 
@@ -252,12 +252,12 @@ def _below(start: str) -> str:
 
 
 def refused_key(key: str) -> RefusedKey | None:
-    """Why ``key`` of Flink cannot be set to another value than its default; None if it can, or is no key."""
+    """Return the reason why Flink's ``key`` must keep its default; None if it can be set, or is not a key."""
     return _REFUSED.get(key)
 
 
 def why_idle(key: str) -> str | None:
-    """Why ``key`` means nothing here; None if it may mean something."""
+    """Return the reason why ``key`` means nothing here, or None if it may mean something."""
     for start, reason in _REASONS.items():
         if key == start or key.startswith(start if start[-1] in ".-" else f"{start}."):
             return reason

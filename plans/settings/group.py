@@ -1,4 +1,4 @@
-"""A group of settings: those that an operator carries under one name, and who may ask for them.
+"""A group of settings: the settings that an operator holds under one name, and the layers that may set them.
 
 >>> from hintplan.plans.settings.effects import IN_FLIGHT
 >>> wait = Setting(name="timeout", kind="duration", default="30 s", description="How long it waits.", effect=IN_FLIGHT)
@@ -23,14 +23,15 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Group:
-    """``name`` is its key in an operator of a plan, ``schema`` that of its definition in the JSON Schema.
+    """A group of settings; ``name`` is its key in an operator of a plan, ``schema`` its definition in the JSON Schema.
 
-    ``layers`` are who may ask for its settings, weakest first. ``absent`` says how a plan writes that an operator has
-    no such group; ``never`` if it always has. ``required`` are the settings that are there in any case, all if empty.
+    ``layers`` lists the layers that may set its settings, weakest first. ``absent`` is the notation in a plan for an
+    operator without the group, and ``never`` if it always has the group. ``required`` lists the settings that are
+    always present; empty means all.
 
-    A group that is ``left out`` where nobody asked for it is optional: somebody asks by one of ``asking``, any of its
-    settings if empty. It has an effect in plans of ``mode`` only, ``elsewhere`` says why. What config says is meant for
-    ``shared`` operators only, those that are read more than once, if that is so.
+    A group that is ``left out`` unless a layer sets it is optional. A layer brings it into a plan by setting one of
+    ``asking``; empty means any of its settings. It has an effect only in plans of ``mode``; ``elsewhere`` is the
+    reason. If ``shared`` is true, values from config apply only to operators that are read more than once.
     """
 
     name: str
@@ -47,13 +48,14 @@ class Group:
 
     @property
     def optional(self) -> bool:
-        """Whether a plan has the group only where somebody asked for it."""
+        """True if a plan contains the group only after a layer has set it."""
         return self.absent == "left out"
 
     def asked(self, config: Texts, options: Texts = _NOTHING, *, origin: Layers = _NOTHING) -> Layers:
-        """What each layer says of the settings: config and the options of a table now, the others as in ``origin``.
+        """Return the values that each layer sets.
 
-        Wrong values, which are reported with the config and the table, say nothing.
+        Config and the options of a table are read as they are now, and the other layers from ``origin``. Invalid values
+        are left out, because the checks of config and tables report them.
         """
         settings = self.settings.values()
         now = {
@@ -63,15 +65,15 @@ class Group:
         return {layer: now.get(layer, origin.get(layer, {})) for layer in self.layers if layer != "default"}
 
     def resolved(self, said: Layers, defaults: Mapping[str, Value] | None = None) -> Settings:
-        """What the layers amount to; see :func:`hintplan.plans.settings.layers.layered`."""
+        """Return the result of the layers; see :func:`hintplan.plans.settings.layers.layered`."""
         return layered(self.settings, said, defaults)
 
 
 def specs(*settings: Setting) -> Specs:
-    """The settings by name."""
+    """Return the settings by name."""
     return {setting.name: setting for setting in settings}
 
 
 def _said(keys: Iterable[tuple[Setting, str | None]], texts: Texts) -> dict[str, Value]:
-    found = ((setting.name, parsed(setting, texts[key])) for setting, key in keys if key is not None and key in texts)
-    return {name: value for name, value in found if value is not None}
+    values = ((setting.name, parsed(setting, texts[key])) for setting, key in keys if key is not None and key in texts)
+    return {name: value for name, value in values if value is not None}

@@ -1,8 +1,8 @@
-"""A group of settings and the layers that set it: default < config < table (WITH) < hint < statement < plan edit.
+"""A group of settings and its layers: default < config < table (WITH) < hint < statement < plan edit.
 
-Every operator with settings holds them in groups such as ``async`` and ``retry``. A group records what runs and what
-each layer asked for; a value that differs from the strongest layer that spoke is a plan edit. Which groups an operator
-has, its kind says (:mod:`hintplan.plans.operators`).
+Every operator with settings holds them in groups such as ``async`` and ``retry``. A group records the values in force
+and the value of each layer. A value that differs from the strongest layer that sets it is a plan edit. The kind of an
+operator decides which groups it has (:mod:`hintplan.plans.operators`).
 
 >>> from hintplan.plans.settings.lookup import ASYNC
 >>> waits = layered(ASYNC.settings, {"config": {"timeout": "1 min"}})
@@ -23,16 +23,16 @@ Specs = Mapping[str, Setting]
 """The settings of a group by name, in the order in which a plan lists them."""
 
 SETTING_LAYERS = ("default", "config", "table", "hint", "statement")
-"""Who may set a setting of an operator, weakest first: a table's WITH is nearer to its lookup than the config."""
+"""The layers that may set a setting, weakest first; the WITH of a table is more specific than the config."""
 
 EDIT = "edit"
 RANKS = (*SETTING_LAYERS, EDIT)
-"""All who can decide what runs, weakest first."""
+"""All layers that can decide the value in force, weakest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """One group of settings: what can be set, what runs, by name in that order, and what each layer said."""
+    """One group of settings: its specifications, the values in force in this order, and the values of each layer."""
 
     specs: Specs = field(compare=False, repr=False)
     values: Mapping[str, Value]
@@ -40,17 +40,17 @@ class Settings:
 
 
 def ordered(specs: Specs, values: Mapping[str, Value]) -> dict[str, Value]:
-    """``values`` in the order of ``specs``."""
+    """Return ``values`` in the order of ``specs``."""
     return {name: values[name] for name in specs if name in values}
 
 
 def layered(specs: Specs, said: Layers, defaults: Mapping[str, Value] | None = None) -> Settings:
-    """What the layers amount to; the layer ``edit`` may come on top, and leaves no trace in the origin.
+    """Return the result of the layers; the layer ``edit`` may be among them, and leaves no trace in the origin.
 
-    ``defaults`` go before those of ``specs``; a setting without either is there only if a layer spoke of it.
+    ``defaults`` override the defaults of ``specs``. A setting without either is present only if a layer sets it.
     """
-    given = defaults or {}
-    built_in = {name: value for name in specs if (value := given.get(name, specs[name].default)) is not None}
+    overriding = defaults or {}
+    built_in = {name: value for name in specs if (value := overriding.get(name, specs[name].default)) is not None}
     values = dict(built_in)
     for layer in RANKS:
         values |= said.get(layer, {})
@@ -62,25 +62,25 @@ def layered(specs: Specs, said: Layers, defaults: Mapping[str, Value] | None = N
 
 
 def top_layer(settings: Settings, name: str) -> str | None:
-    """The strongest layer that spoke of the setting; None if none did."""
+    """Return the strongest layer that sets the setting, or None if none does."""
     return next((layer for layer in reversed(SETTING_LAYERS) if name in settings.origin.get(layer, {})), None)
 
 
 def top_value(settings: Settings, name: str) -> Value | None:
-    """What the strongest layer that spoke says of the setting, or else its default, if it has one."""
+    """Return the value from the strongest layer that sets the setting, or else its default, if any."""
     layer = top_layer(settings, name)
     return settings.specs[name].default if layer is None else settings.origin[layer][name]
 
 
 def set_by(settings: Settings, name: str) -> str:
-    """Who set the value that runs: the strongest layer that spoke, or ``edit`` if the value differs from it."""
+    """Return the layer of the value in force: the strongest that sets it, or ``edit`` if the value differs."""
     if not same_value(settings.specs[name], settings.values[name], top_value(settings, name)):
         return EDIT
     return top_layer(settings, name) or "default"
 
 
 def same_value(setting: Setting, a: Value | None, b: Value | None) -> bool:
-    """Whether two values of a setting are the same, however durations are written."""
+    """Return True if two values of a setting are the same, in any notation of durations."""
     if a == b or setting.kind != "duration" or a is None or b is None:
         return a == b
     try:
@@ -90,7 +90,7 @@ def same_value(setting: Setting, a: Value | None, b: Value | None) -> bool:
 
 
 def parsed(setting: Setting, text: str) -> Value | None:
-    """The value that ``text`` writes; None if it is none of the setting."""
+    """Return the value that ``text`` denotes, or None if it is invalid for the setting."""
     try:
         return parse_value(setting, text)
     except SettingError:
@@ -98,23 +98,25 @@ def parsed(setting: Setting, text: str) -> Value | None:
 
 
 def edits_of(settings: Settings) -> dict[str, Value]:
-    """The values that plan edits have set."""
+    """Return the values that plan edits have set."""
     return {name: value for name, value in settings.values.items() if set_by(settings, name) == EDIT}
 
 
 def group_document(settings: Settings) -> dict[str, Any]:
-    """The group as a plan writes it: the values, then ``origin``."""
+    """Return the group as JSON values of a plan: the settings, then ``origin``."""
     origin = settings.origin
     layers = {layer: ordered(settings.specs, origin[layer]) for layer in SETTING_LAYERS if layer in origin}
     return {**settings.values, "origin": layers}
 
 
 def read_group(specs: Specs, document: Mapping[str, Any]) -> Settings:
-    """The group from well-formed JSON values; durations are normalised."""
+    """Return the group from well-formed JSON values; durations are normalised."""
 
     def canonical(values: Mapping[str, Value]) -> dict[str, Value]:
-        found = {k: parse_value(specs[k], str(v)) if specs[k].kind == "duration" else v for k, v in values.items()}
-        return ordered(specs, found)
+        parsed_values = {
+            k: parse_value(specs[k], str(v)) if specs[k].kind == "duration" else v for k, v in values.items()
+        }
+        return ordered(specs, parsed_values)
 
     origin = document["origin"]
     return Settings(

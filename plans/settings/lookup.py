@@ -1,7 +1,8 @@
 """The settings of a lookup join in their three groups, ``async``, ``retry`` and ``cache``, as data.
 
-One name for each setting in plan, config, WITH and hints: Flink's (FLIP-221, FLIP-234), but for ``enabled``, which the
-LOOKUP hint calls ``async``. Which settings go together is the affair of :mod:`hintplan.plans.settings.lookup_layers`.
+A setting has one name in plan, config, WITH and hints: Flink's name (FLIP-221, FLIP-234). The only exception is
+``enabled``, which the LOOKUP hint calls ``async``. :mod:`hintplan.plans.settings.lookup_layers` decides which settings
+are compatible.
 
 >>> SETTINGS["async"]["capacity"].default
 100

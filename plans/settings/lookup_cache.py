@@ -1,4 +1,4 @@
-"""Which cache settings go together: those of the chosen ``lookup.cache`` and reload strategy (FLIP-221).
+"""Checks cache settings against each other: which apply to the chosen ``lookup.cache`` and reload strategy (FLIP-221).
 
 >>> [message for _, message, _ in cache_problems({"lookup.cache": "FULL", "lookup.max-retries": 3}, ("full",))][-1]
 "'lookup.cache' FULL needs 'lookup.full-cache.periodic-reload.interval'"
@@ -21,7 +21,7 @@ _EVICTIONS = tuple(f"{PARTIAL}{name}" for name in ("expire-after-access", "expir
 
 
 def applicable(values: Mapping[str, Value]) -> tuple[str, ...]:
-    """The cache settings that go with the chosen ``lookup.cache`` and reload strategy, in the order of a plan."""
+    """Return the cache settings that apply to the chosen ``lookup.cache`` and reload strategy, in plan order."""
     cache, strategy = values[CACHE], str(values.get(STRATEGY, SETTINGS["cache"][STRATEGY].default))
     prefixes = {"NONE": (), "PARTIAL": (PARTIAL,), "FULL": (STRATEGY, _OF_STRATEGY.get(strategy, FULL))}[str(cache)]
     return tuple(
@@ -30,7 +30,7 @@ def applicable(values: Mapping[str, Value]) -> tuple[str, ...]:
 
 
 def cache_problems(values: Mapping[str, Value], modes: Collection[str]) -> Iterator[tuple[str, str, str]]:
-    """What is wrong with cache settings taken together: the setting, the message, and what to write."""
+    """Yield the problems of a combination of cache settings: the setting, the message, and a remedy."""
     cache = values[CACHE]
     names = applicable(values)
     for name in values:
@@ -70,6 +70,7 @@ def _mode(values: Mapping[str, Value]) -> str:
 
 
 def belongs(name: str) -> str:
+    """Return the remedy for a setting that does not apply to the chosen cache or reload strategy."""
     if name.startswith(PARTIAL):
         return f"remove it, or write '{CACHE}' = 'PARTIAL'"
     strategy = next((s for s, prefix in _OF_STRATEGY.items() if name.startswith(prefix)), None)

@@ -1,8 +1,8 @@
-"""Which settings a lookup runs with: default < config < table (WITH) < hint < plan edit, and what does not go together.
+"""Resolves the settings of a lookup from their layers: default < config < table (WITH) < hint < plan edit.
 
-The planner and every edit resolve the layers here, so a plan can be told to be in step with its config and tables. What
-a layer asks for and the source cannot do is left out and accounted for; what contradicts itself is a
-:class:`Contradiction`. Knows neither SQL nor files.
+The planner and every edit resolve the layers here, so that a plan can be checked against its config and tables. A
+setting that the source does not support is left out and recorded. Contradictory settings are a :class:`Contradiction`.
+Knows neither SQL nor files.
 
 >>> layers = {"table": {"lookup.cache": "PARTIAL", "lookup.partial-cache.max-rows": 10}}
 >>> dict(layered_cache(layers).origin["default"])
@@ -21,7 +21,7 @@ from hintplan.plans.settings.setting import Layers, Value
 
 
 class Contradiction(ValueError):
-    """Settings that do not go together; ``layer`` and ``name`` tell whose setting it is, if it is one that is there."""
+    """Incompatible settings; ``layer`` and ``name`` identify the setting at fault if it is present."""
 
     def __init__(self, message: str, *, hint: str, layer: str | None = None, name: str = CACHE) -> None:
         super().__init__(message)
@@ -32,7 +32,7 @@ class Contradiction(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unmet:
-    """Something a layer asked for that has no effect, and why."""
+    """A setting of a layer that has no effect, and the reason."""
 
     group: str
     layer: str
@@ -42,7 +42,10 @@ class Unmet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolved:
-    """The groups of settings that the layers amount to, without ``retry`` if there is none; and what has no effect."""
+    """The groups of settings that the layers amount to, and the settings without effect.
+
+    There is no group ``retry`` if the lookup does not retry.
+    """
 
     groups: Mapping[str, Settings]
     unmet: tuple[Unmet, ...]
@@ -56,11 +59,11 @@ def resolve(
     parks: bool = True,
     strict: bool = True,
 ) -> Resolved:
-    """What ``asked`` amounts to, by group and layer, for a source that can be looked up in ``modes``.
+    """Return the settings that the layers in ``asked``, by group, amount to for a source.
 
-    ``insert_only`` tells whether rows are only ever added to the input: an update must not overtake what it updates.
-    ``parks`` tells whether there is state to park rows in, which a batch job has not. Contradiction for cache settings
-    that do not go together, if ``strict``.
+    The source supports lookups in ``modes``. ``insert_only`` is true if the input is insert-only; otherwise an update
+    must not overtake the row that it updates. ``parks`` is true if there is state in which rows can wait, which a batch
+    job lacks. If ``strict``, raise Contradiction for incompatible cache settings.
     """
     cache = layered_cache(asked.get("cache", {}), strict=strict)
     for name, message, hint in cache_problems(cache.values, modes) if strict else ():
@@ -77,19 +80,19 @@ def resolve(
 
 def _async(asked: Layers, modes: Collection[str], unmet: list[Unmet], *, full: bool, insert_only: bool) -> Settings:
     enabled = "async" in modes and not full
-    said: dict[str, dict[str, Value]] = {}
+    accepted: dict[str, dict[str, Value]] = {}
     for layer in SETTING_LAYERS:
         for name, value in asked.get(layer, {}).items():
             reason = async_refusal(name, value, modes, full=full, insert_only=insert_only)
             if reason is None:
-                said.setdefault(layer, {})[name] = value
+                accepted.setdefault(layer, {})[name] = value
             else:
                 unmet.append(Unmet(group="async", layer=layer, name=name, reason=reason))
-    return layered(SETTINGS["async"], said, {"enabled": enabled})
+    return layered(SETTINGS["async"], accepted, {"enabled": enabled})
 
 
 def async_refusal(name: str, value: Value, modes: Collection[str], *, full: bool, insert_only: bool) -> str | None:
-    """Why a setting of the group ``async`` has no effect on a lookup; None if it has one."""
+    """Return the reason why a setting of the group ``async`` has no effect on a lookup, or None if it has one."""
     if full:
         return "a FULL cache answers every row at once from memory"
     if name == "enabled" and value and "async" not in modes:
@@ -115,19 +118,19 @@ def _retry(asked: Layers, unmet: list[Unmet], *, full: bool, deferred: bool) -> 
 
 
 def layered_cache(asked: Layers, *, strict: bool = False) -> Settings:
-    """The cache settings that the layers amount to; the layer ``edit`` may come on top, and leaves no trace in origin.
+    """Return the cache settings that the layers amount to; the layer ``edit`` may be among them, and leaves no origin.
 
-    What belongs to another ``lookup.cache`` or reload strategy than the one chosen is left out if a weaker layer, or
-    the config, which speaks for all lookups, said it; else it is a Contradiction if ``strict``.
+    A setting may belong to another ``lookup.cache`` or reload strategy than the chosen one. It is left out if a weaker
+    layer sets it, or the config, which applies to all lookups. Otherwise raise Contradiction if ``strict``.
     """
     cache, cache_layer = _strongest(asked, CACHE)
     strategy, strategy_layer = _strongest(asked, STRATEGY)
     names = applicable({CACHE: cache, STRATEGY: strategy})
-    said: dict[str, dict[str, Value]] = {}
+    applying: dict[str, dict[str, Value]] = {}
     for layer in RANKS:
         for name, value in asked.get(layer, {}).items():
             if name in names:
-                said.setdefault(layer, {})[name] = value
+                applying.setdefault(layer, {})[name] = value
                 continue
             chosen, why = (
                 (strategy_layer, STRATEGY) if cache == "FULL" and name.startswith(FULL) else (cache_layer, CACHE)
@@ -135,7 +138,7 @@ def layered_cache(asked: Layers, *, strict: bool = False) -> Settings:
             if strict and layer not in ("config", EDIT) and RANKS.index(layer) >= RANKS.index(chosen):
                 running = f"'{why}' is {strategy if why == STRATEGY else cache}"
                 raise Contradiction(f"'{name}' is set, but {running}", hint=belongs(name), layer=layer, name=name)
-    narrowed = layered({name: SETTINGS["cache"][name] for name in names}, said)
+    narrowed = layered({name: SETTINGS["cache"][name] for name in names}, applying)
     return replace(narrowed, specs=SETTINGS["cache"])
 
 

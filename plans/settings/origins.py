@@ -1,4 +1,4 @@
-"""Whether the origins of an operator's settings are in step with what the plan's config and tables ask for now.
+"""Checks that the origins of an operator's settings agree with the plan's current config and tables.
 
 >>> list(origins_apart("lookup_rates", {}, {}, "table 'rates'"))
 []
@@ -16,43 +16,43 @@ from hintplan.plans.settings.setting import Value, shown
 def origins_apart(
     operator: str, groups: Mapping[str, Settings], expected: Mapping[str, Settings], table: str
 ) -> Iterator[Diagnostic]:
-    """What the origins say was asked for, but ``expected`` does not; told once for each group.
+    """Yield the origins that differ from ``expected``, at most one problem per group.
 
-    ``table`` is what messages call the layer of that name.
+    ``table`` is the name in messages for the layer ``table``.
     """
     for group, settings in groups.items():
         if group not in expected:
             continue
         for layer in SETTING_LAYERS:
-            says, must = settings.origin.get(layer, {}), expected[group].origin.get(layer, {})
-            if says != must:
-                names = [*must, *(name for name in says if name not in must)]
-                name = next(name for name in names if says.get(name) != must.get(name))
+            recorded, current = settings.origin.get(layer, {}), expected[group].origin.get(layer, {})
+            if recorded != current:
+                names = [*current, *(name for name in recorded if name not in current)]
+                name = next(name for name in names if recorded.get(name) != current.get(name))
                 where = {"config": "config", "table": table}.get(layer, "the layer")
                 yield Diagnostic(
-                    message=apart_text(says, must, name, where),
+                    message=apart_text(recorded, current, name, where),
                     path=f"operators.{operator}.{group}.origin",
-                    hint=_in_step(operator, group, layer, name, must, expected[group], table),
+                    hint=_in_step(operator, group, layer, name, current, expected[group], table),
                 )
                 break
 
 
 def apart_text(says: Mapping[str, Value], must: Mapping[str, Value], name: str, where: str) -> str:
-    """That an origin ``says`` something else of the setting than the layer ``where`` asks for now."""
-    said = f"'{name}' is {shown(says[name])}" if name in says else f"nothing was said of '{name}'"
-    asks = f"says {shown(must[name])}" if name in must else f"says nothing of '{name}'"
-    return f"the origin says that {said}, but {where} {asks}"
+    """Return the message that an origin ``says`` another value of the setting than the layer ``where`` sets now."""
+    was = f"'{name}' is {shown(says[name])}" if name in says else f"nothing was said of '{name}'"
+    is_now = f"says {shown(must[name])}" if name in must else f"says nothing of '{name}'"
+    return f"the origin says that {was}, but {where} {is_now}"
 
 
 def in_step_text(path: str, value: Value) -> str:
-    """What to type where origins do not say what the plan's config or tables do."""
+    """Return the command that makes origins agree with the plan's config or tables."""
     return f"hintplan set plan.json {path}='{shown(value)}' brings all origins in step"
 
 
 def _in_step(
     operator: str, group: str, layer: str, name: str, must: Mapping[str, Value], settings: Settings, table: str
 ) -> str:
-    """How to bring the origins in step with what was edited by hand, or how to edit instead."""
+    """Return a hint: a command that makes origins agree with a manual edit, or a command to edit instead."""
     named = table.removeprefix("table '").removesuffix("'")
     path = {"config": f"config.{settings.specs[name].config}", "table": f"tables.{named}.options.{name}"}
     if layer in path and name in must:

@@ -1,9 +1,9 @@
-"""In how many phases an aggregate runs: Flink's ``table.optimizer.agg-phase-strategy``, per operator.
+"""The setting for the number of phases of an aggregate: Flink's ``table.optimizer.agg-phase-strategy``, per operator.
 
-In two phases the rows of a micro-batch are summed up per key where they are, and only the sums go over the network to
-the operator's state; in one phase the rows go. The result and the stored state are the same, so the setting is free to
-edit. An aggregate that must see every row runs in one phase whatever is set. Streaming plans only: Spark decides for a
-batch job. A plan has the group only where config or an edit spoke.
+With two phases, each task sums up its rows of a micro-batch per key, and only the sums are shuffled to the operator's
+state. With one phase, the rows are shuffled. The result and the stored state are the same, so the setting can be edited
+freely. Some aggregates must see every row, and always run in one phase. The setting applies to streaming plans only,
+because Spark decides for a batch job. A plan contains the group only if config or an edit sets it.
 
 >>> PHASES.resolved({"config": {STRATEGY: "TWO_PHASE"}}).values
 {'agg-phase-strategy': 'TWO_PHASE'}

@@ -1,7 +1,7 @@
-"""When a run that has failed is started again, as a script says it: Flink's keys ``restart-strategy.*``, Flink 2.3.
+"""The restart strategy of a failed run, as a script sets it: the keys ``restart-strategy.*`` of Flink 2.3.
 
-Without a strategy a run is not started again; what can be left out of one has Flink's default. A plan holds the keys in
-its config, and the options of ``hintplan run`` win.
+Without a strategy, a run is not restarted. Omitted keys of a strategy have Flink's defaults. A plan holds the keys in
+its config; the options of ``hintplan run`` override them.
 
 >>> strategy_type("FixedDelay"), multiplier("2")
 ('fixed-delay', '2.0')
@@ -30,7 +30,7 @@ _EFFECT = restarts("a run reads it when it starts")
 
 
 def strategy_type(text: str) -> str:
-    """The canonical name of a strategy; ValueError for what is none."""
+    """Return the canonical name of a strategy; raise ValueError for an unknown name."""
     for name, spellings in _SPELLINGS.items():
         if text.strip().lower() in spellings:
             return name
@@ -38,7 +38,7 @@ def strategy_type(text: str) -> str:
 
 
 def multiplier(text: str) -> str:
-    """A number by which a pause grows; ValueError for one that is less than 1, or none."""
+    """Return the factor by which a pause grows; raise ValueError unless it is a number of at least 1."""
     return _number(text, lambda number: number >= 1, "a number of at least 1")
 
 
@@ -106,8 +106,8 @@ RESTARTING: tuple[Setting, ...] = (
 
 
 def restarting(config: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
-    """The strategy that a plan's ``config`` asks for, and its values by the names behind it, defaults filled in."""
+    """Return the strategy in a plan's ``config``, and its values by the last part of their keys, including defaults."""
     strategy = config.get(TYPE, "none")
     start = f"restart-strategy.{strategy}."
     own = (setting for setting in RESTARTING if setting.name.startswith(start))
-    return strategy, {each.name.removeprefix(start): config.get(each.name, str(each.default)) for each in own}
+    return strategy, {key.name.removeprefix(start): config.get(key.name, str(key.default)) for key in own}

@@ -1,8 +1,7 @@
-"""One setting as data: what values it takes, how they are written, who may set it, and what a change of it does.
+"""The definition of one setting: its values, their notation, the layers that may set it, and the effect of a change.
 
 Settings of operators, keys of the configuration and options of connectors are all of this class. Knows none of them:
-which there are is told by the groups of the other modules here, by :mod:`hintplan.plans.model.config`, and by each
-connector.
+they are listed in the groups of other modules here, in :mod:`hintplan.plans.model.config`, and by each connector.
 
 >>> from hintplan.plans.settings.effects import IN_FLIGHT
 >>> wait = Setting(name="timeout", kind="duration", description="How long a call may take.", effect=IN_FLIGHT)
@@ -26,14 +25,14 @@ Kind = Literal["bool", "int", "duration", "choice", "time", "class", "text", "ch
 
 Value = str | int | bool
 Layers = Mapping[str, Mapping[str, Value]]
-"""What each layer (default, config, table, hint, statement) said of a group of settings: values by name."""
+"""The values of a group of settings by layer (default, config, table, hint, statement) and name."""
 
 _MAX_INT = 2**31 - 1
 MAX_LONG = 2**63 - 1
 
 
 class SettingError(ValueError):
-    """A text that is no value of its setting; ``hint`` says what to write instead, ``expected`` what a value is."""
+    """An invalid text for a setting; ``hint`` is a remedy, ``expected`` a description of valid values."""
 
     def __init__(self, message: str, *, hint: str, expected: str = "") -> None:
         super().__init__(message)
@@ -43,17 +42,17 @@ class SettingError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """One setting. ``default`` is what holds if nobody speaks; None if it then is absent.
+    r"""One setting; ``default`` is its value if no layer sets it, and None if it is then absent.
 
-    An ``int`` or ``duration`` is at least ``minimum`` (a duration in milliseconds). A ``choice`` may be written in any
-    case, a ``text`` that has choices as it is there; a ``character`` is one, or ``\\t``. What one kind only takes,
-    ``check`` brings to its canonical form, or refuses with a ValueError. ``effect`` is what another value does to a
-    running job; ``loses`` is what is lost if it has another value than its default, which the linter tells.
+    An ``int`` or ``duration`` is at least ``minimum`` (a duration in milliseconds). A ``choice`` ignores case; a
+    ``text`` with choices does not. A ``character`` is one character, or ``\\t``. ``check`` normalises a value that is
+    specific to one setting, or raises ValueError. ``effect`` is the effect of a change on a running job. ``loses``
+    describes the loss if the value differs from its default; the linter reports it.
 
-    ``config`` is the key that sets it for the whole job, ``hint`` the option that sets it in a hint, ``option`` the one
-    in WITH. What nothing but an option sets is ``verbatim``: its connector reads it as it is written, blanks included.
-    A ``secret`` must be written as ``${env:NAME}``. Such a reference may also stand in what goes to a server only,
-    ``environment``: elsewhere a plan could send, print or store any variable of the run.
+    ``config`` is the key that sets it for the whole job, ``hint`` the option in a hint, ``option`` the option in WITH.
+    A setting that only an option sets is ``verbatim``: its connector reads the text unchanged, blanks included. A
+    ``secret`` must be written as ``${env:NAME}``. Such a reference is also allowed in an ``environment`` setting, whose
+    value only goes to a server. Elsewhere, a plan could send, print or store any variable of the run.
     """
 
     name: str
@@ -76,17 +75,17 @@ class Setting:
 
     @property
     def verbatim(self) -> bool:
-        """Whether a connector reads the value as it is written."""
+        """True if a connector reads the text of the value unchanged."""
         return self.option is not None and self.config is None
 
     @property
     def offered(self) -> tuple[str, ...]:
-        """The values that it can have, if they are few."""
+        """The possible values if they are few."""
         return ("true", "false") if self.kind == "bool" else self.choices
 
 
 def parse_value(spec: Setting, text: str) -> Value:
-    """The value that ``text`` writes, in canonical form; SettingError if it is none of this setting."""
+    """Return the value that ``text`` denotes, in canonical form; raise SettingError if it is invalid."""
     if spec.check is not None:
         return spec.check(text)
     wanted = text if spec.verbatim else text.strip()
@@ -114,7 +113,7 @@ def parse_value(spec: Setting, text: str) -> Value:
 
 
 def shown(value: Value) -> str:
-    """A value as it is written in a hint, in WITH and in config."""
+    """Return a value as text for a hint, WITH or config."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -126,7 +125,7 @@ def _chosen(spec: Setting, text: str, wanted: str) -> str:
     for choice in spec.choices:
         if choice == wanted or (spec.kind == "choice" and choice.lower() == wanted.lower()):
             return choice
-    # UNORDERED is what Flink's API calls allow_unordered, and looks more like its opposite.
+    # Flink's API calls allow_unordered UNORDERED, whose spelling is closer to "ordered".
     inside = (choice for choice in spec.choices if wanted and wanted.lower() in choice.lower())
     near = next(inside, None) or nearest(wanted, spec.choices) or spec.choices[0]
     expected = f"one of {', '.join(spec.choices)}" if len(spec.choices) > 1 else f"'{spec.choices[0]}'"
@@ -155,8 +154,8 @@ def _duration(spec: Setting, text: str) -> str:
 
 
 def iso_time(text: str) -> str:
-    """``text`` if it is a time of day in ISO-8601, with or without zone; SettingError if not."""
-    # Java's ISO_TIME; Python's parser alone would also take '10' and '1015'.
+    """Return ``text`` if it is a time of day in ISO-8601, with or without zone; raise SettingError otherwise."""
+    # The pattern is Java's ISO_TIME; Python's parser alone would also accept '10' and '1015'.
     if re.fullmatch(r"\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[-+]\d\d:\d\d)?", text):
         try:
             datetime.time.fromisoformat(text)

@@ -1,4 +1,4 @@
-"""The state entries of stateful operators, and their one setting, the TTL (FLIP-292, FLIP-373).
+"""The state entries of stateful operators, and their only setting, the TTL (FLIP-292, FLIP-373).
 
 >>> entry = StateEntry(index=0, name="leftState", input="o", ttl="3 d", origin={"config": "1 h", "hint": "1 d"})
 >>> source(entry), who_set(entry)
@@ -19,7 +19,7 @@ from hintplan.plans.settings.text import who_set_setting
 STATE_TTL = "table.exec.state.ttl"
 DEFAULT_STATE_TTL = "0 ms"
 STATE_LAYERS = ("default", "config", "hint")
-"""Who may ask for a TTL, weakest first; a TTL that differs from the last that spoke is a plan edit."""
+"""The layers that may set a TTL, weakest first; a TTL that differs from the strongest of them is a plan edit."""
 
 TTL = Setting(
     name="ttl",
@@ -34,11 +34,11 @@ TTL = Setting(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateEntry:
-    """One state of a stateful operator (FLIP-292): ``ttl`` runs, ``origin`` says what each layer asked for.
+    """One state of a stateful operator (FLIP-292): ``ttl`` is in force, ``origin`` has the value of each layer.
 
-    ``ttl`` and the values of ``origin`` are durations in canonical spelling (``3 d``; ``0 ms`` never expires).
-    ``origin`` has the keys ``default``, ``config`` and ``hint``, as far as that layer spoke; a ``ttl`` that differs
-    from the topmost of them is a plan edit. ``input`` names the input as the query does.
+    ``ttl`` and the values of ``origin`` are durations in canonical form (``3 d``; ``0 ms`` never expires). ``origin``
+    has the keys ``default``, ``config`` and ``hint`` for layers that set a value. A ``ttl`` that differs from the
+    strongest of them is a plan edit. ``input`` is the name of the input in the query.
     """
 
     index: int
@@ -49,23 +49,23 @@ class StateEntry:
 
 
 def entry_settings(entry: StateEntry) -> Settings:
-    """The setting of the entry as a group."""
+    """Return the setting of the entry as a group."""
     origin = {layer: {"ttl": entry.origin[layer]} for layer in STATE_LAYERS if layer in entry.origin}
     return Settings(specs={"ttl": TTL}, values={"ttl": entry.ttl}, origin=origin)
 
 
 def source(entry: StateEntry) -> str:
-    """Who set the TTL that runs: the strongest layer that spoke, or ``edit`` if the value differs from it."""
+    """Return the layer of the TTL in force: the strongest that sets it, or ``edit`` if the value differs."""
     return set_by(entry_settings(entry), "ttl")
 
 
 def who_set(entry: StateEntry) -> str:
-    """Who set the TTL, then what the weaker layers said, such as ``edit · hint 1 d · config 1 h``."""
+    """Return the layer of the TTL, then the values of weaker layers, such as ``edit · hint 1 d · config 1 h``."""
     return who_set_setting(entry_settings(entry), "ttl", spoken=lambda value: spoken_ttl(str(value)))
 
 
 def spoken_ttl(ttl: str) -> str:
-    """Return the TTL as people read it: ``never`` for a state that does not expire; a bad duration as it stands.
+    """Return the TTL for people: ``never`` for a state that does not expire; an invalid duration is unchanged.
 
     >>> spoken_ttl("0 ms"), spoken_ttl("3 d")
     ('never', '3 d')

@@ -1,4 +1,4 @@
-"""Settings of operators in words: their values, who set them, and what the weaker layers said.
+"""Describes settings of operators: their values, the layer of each value, and the values of weaker layers.
 
 >>> from hintplan.plans.settings.lookup import ASYNC
 >>> labelled(ASYNC.resolved({"config": {"capacity": 20}, "hint": {"capacity": 50}}), "capacity")
@@ -15,7 +15,7 @@ from hintplan.plans.settings.setting import Value, shown
 
 
 def who_set_setting(settings: Settings, name: str, *, spoken: Callable[[Value], str] = shown) -> str:
-    """Who set a setting, then what the weaker layers said, such as ``edit · hint 50 · config 20``."""
+    """Return the layer of a setting, then the values of weaker layers, such as ``edit · hint 50 · config 20``."""
     by = set_by(settings, name)
     parts = [by]
     for layer in reversed(SETTING_LAYERS):
@@ -25,24 +25,24 @@ def who_set_setting(settings: Settings, name: str, *, spoken: Callable[[Value], 
 
 
 def marked(settings: Settings, name: str, text: str) -> str:
-    """``text``, then who set the setting, in parentheses; nothing for a built-in default."""
-    who = who_set_setting(settings, name)
-    return text if who == "default" else f"{text} ({who})"
+    """Return ``text`` followed by the layer of the setting in parentheses, except for a built-in default."""
+    layers = who_set_setting(settings, name)
+    return text if layers == "default" else f"{text} ({layers})"
 
 
 def labelled(settings: Settings, name: str, *, short: str | None = None) -> str:
-    """The name of a setting, under which it is ``short`` if given, its value, and who set it."""
+    """Return the name of a setting, or ``short`` if given, with its value and layer."""
     return marked(settings, name, f"{short or name} {shown(settings.values[name])}")
 
 
 def settings_json(groups: Mapping[str, Settings]) -> list[dict[str, Any]]:
-    """Every setting with its value, who set it, and what each layer said, as JSON values."""
+    """Return every setting with its value, its layer, and the value of each layer, as JSON values."""
     return [
         {
             "setting": f"{group}.{name}",
             "value": value,
             "set-by": set_by(settings, name),
-            "origin": {layer: said[name] for layer, said in settings.origin.items() if name in said},
+            "origin": {layer: values[name] for layer, values in settings.origin.items() if name in values},
         }
         for group, settings in groups.items()
         for name, value in settings.values.items()

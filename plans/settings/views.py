@@ -1,4 +1,4 @@
-"""Groups of settings as the runtime reads them: what runs, under typed names. Durations are canonical text.
+"""Groups of settings in the form that the runtime reads: the values in force as typed fields; durations are text.
 
 >>> viewed(RetrySettings, {"fixed-delay": "10 s", "max-attempts": 3, "mode": "inline"}).max_attempts
 3
@@ -20,7 +20,7 @@ View = TypeVar("View")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CachedSettings:
-    """Whether the output of an operator is kept for later readers, and at which of Spark's storage levels."""
+    """The decision to keep the output of an operator for later readers, and Spark's storage level for it."""
 
     enabled: bool
     storage_level: str
@@ -28,7 +28,7 @@ class CachedSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AsyncSettings:
-    """Whether a lookup waits for one row after the other, or for up to ``capacity`` at once (FLIP-234).
+    """The concurrency of lookups: one row after the other, or up to ``capacity`` rows at once (FLIP-234).
 
     ``timeout`` is a duration that covers all attempts of a row; ``0 ms`` waits forever.
     """
@@ -41,9 +41,9 @@ class AsyncSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetrySettings:
-    """How a row that found nothing is looked up again: up to ``max_attempts`` more times, ``fixed_delay`` apart.
+    """The retries of a row without a match: up to ``max_attempts`` more lookups, ``fixed_delay`` apart.
 
-    ``mode`` says where it waits: ``inline`` holds up the rows behind it, ``deferred`` parks it in state.
+    With the ``mode`` ``inline``, the row holds up the rows after it; with ``deferred``, it waits in state.
     """
 
     fixed_delay: str
@@ -53,7 +53,7 @@ class RetrySettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallSettings:
-    """How many calls of an asynchronous function may wait at once, and how long each may take (FLIP-498).
+    """The limits of asynchronous function calls: the number in flight, and the timeout of each (FLIP-498).
 
     ``timeout`` is a duration that covers all attempts of a call; ``0 ms`` waits forever.
     """
@@ -64,9 +64,9 @@ class CallSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallRetry:
-    """How a call that failed is made again: up to ``max_attempts`` more times, ``fixed_delay`` apart.
+    """The retries of a failed call: up to ``max_attempts`` more calls, ``fixed_delay`` apart.
 
-    With the strategy ``no_retry`` it is not, and the other settings have no effect.
+    With the strategy ``no_retry`` there are none, and the other settings have no effect.
     """
 
     strategy: Literal["fixed_delay", "no_retry"]
@@ -75,16 +75,16 @@ class CallRetry:
 
     @property
     def never(self) -> bool:
-        """Whether a call that failed is not made again."""
+        """True if failed calls are not retried."""
         return self.strategy == NO_RETRY
 
 
 def viewed(cls: type[View], values: Values, **renamed: str) -> View:
-    """``values`` as ``cls`` has them: each field is the setting of its name, or else of that in ``renamed``."""
+    """Return ``values`` as a ``cls``: each field has the setting of its name, or of its name in ``renamed``."""
     names: Mapping[str, str] = {field.name: field.name.replace("_", "-") for field in fields(cls)} | renamed  # type: ignore[arg-type]
     return cls(**{field: values[name] for field, name in names.items()})
 
 
 def call_retry(values: Values) -> CallRetry:
-    """The group ``retry`` of a call."""
+    """Return the typed settings of the group ``retry`` of a call."""
     return viewed(CallRetry, values, strategy=RETRY_STRATEGY)

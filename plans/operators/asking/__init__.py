@@ -1,4 +1,4 @@
-"""Operators that ask another system for every row: lookups of tables, calls of functions, and how they are set.
+"""Operators that call another system for every row, to look up a table or to call a function, with their settings.
 
-They carry groups of settings whether anyone speaks of them or not, and what one value is follows from others.
+They always have their groups of settings, and the values of some settings depend on other settings.
 """

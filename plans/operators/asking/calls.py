@@ -1,8 +1,8 @@
-"""What is said of calls of functions: how they wait, whether they fit their function, what an edit brings.
+"""Settings of function calls: how calls wait and retry, whether they fit their function, and the effect of an edit.
 
-An edit brings nothing but the value, or nothing at all where no call is retried.
+An edit changes only the value that it names, or also the strategy if it turns retries on or off.
 
-correlate_locate.retry=off     is     correlate_locate.retry.retry-strategy=no_retry
+    correlate_locate.retry=off     is     correlate_locate.retry.retry-strategy=no_retry
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _OF_RETRY = ("fixed-delay", "max-attempts")
 
 
 class _Call(Protocol):
-    """What settings must know of a call."""
+    """The facts of a call on which its settings depend."""
 
     @property
     def id(self) -> str: ...
@@ -82,7 +82,10 @@ def _idle(call: _Call) -> str:
 
 
 def _with_setting(operator: _Call, plan: Declared, path: str, group: str, name: str, value: Value) -> Groups:
-    """The settings with one setting changed; PlanError if its function is synchronous, or it would have no effect."""
+    """Return the settings with one setting changed.
+
+    Raise PlanError if the function is synchronous or the setting would have no effect.
+    """
     groups = operator.settings
     if group not in groups:
         message = f"'{operator.function}' is synchronous, so there is no '{name}' to set"
@@ -95,7 +98,7 @@ def _with_setting(operator: _Call, plan: Declared, path: str, group: str, name: 
 
 
 def _with_retry(operator: _Call, plan: Declared, wanted: tuple[Value, Value] | None) -> Groups:
-    """The settings with ``wanted`` attempts and delay; None never makes a call again."""
+    """Return the settings with the attempts and the delay in ``wanted``; None turns retries off."""
     groups = operator.settings
     values: dict[str, Value] = {RETRY_STRATEGY: NO_RETRY}
     if wanted is not None:
@@ -104,7 +107,7 @@ def _with_retry(operator: _Call, plan: Declared, wanted: tuple[Value, Value] | N
 
 
 def _resettled(operator: _Call, plan: Declared, insert_only: bool | None) -> Groups:
-    """The settings resolved again from default and config; edits stay edits."""
+    """Return the settings resolved again from default and config; edits stay edits."""
     if operator.function not in plan.functions:
         return operator.settings
     fresh = resolved_call(plan.functions[operator.function].kind, plan.config)
@@ -115,7 +118,7 @@ def _resettled(operator: _Call, plan: Declared, insert_only: bool | None) -> Gro
 
 
 def _check(operator: _Call, plan: Declared, insert_only: bool | None) -> Iterator[Diagnostic]:
-    """What is wrong with a call of a function that the plan declares."""
+    """Yield the problems of a call to a function that the plan declares."""
     function = plan.functions.get(operator.function)
     if function is None:
         return

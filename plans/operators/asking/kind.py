@@ -1,6 +1,6 @@
-"""What a kind says of operators that ask another system for every row: what, how they wait, and how they are edited.
+"""The specification of operators that call another system for every row: their requests, waiting, retries and edits.
 
-An edit gives the groups of settings that the operator has after it; that of a retry is None where it is switched off.
+An edit returns the operator's groups of settings after it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ Groups = Mapping[str, Settings]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alike:
-    """Operators of a kind that ask ``target``, a table or a function, with the same ``key`` ask the same."""
+    """The identity of an operator's requests.
+
+    Operators of one kind send the same requests if they have the same ``target``, a table or function, and ``key``.
+    """
 
     target: str
     key: tuple[object, ...]
@@ -28,7 +31,7 @@ class Alike:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retries:
-    """``attempts`` after the first, ``delay`` apart, for all of which together there is one ``timeout``."""
+    """The retries of a request: ``attempts`` after the first, ``delay`` apart; one ``timeout`` covers all attempts."""
 
     attempts: int
     delay: str
@@ -37,7 +40,7 @@ class Retries:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waits:
-    """How many questions are in flight at once, by the setting ``capacity_name``, and how they are asked again."""
+    """The number of requests in flight at once, set by the setting ``capacity_name``, and their retries."""
 
     capacity: int
     capacity_name: str
@@ -46,32 +49,32 @@ class Waits:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AskingKind:
-    """Nothing has a default: whoever adds a kind that asks decides all of it."""
+    """The specification of operators of a kind that call another system; no field has a default."""
 
     question: str
-    """What a message calls one time that it asks."""
+    """The noun for one request in messages."""
     alike: Callable[[Any], Alike]
-    """What an operator asks."""
+    """Returns the identity of an operator's requests."""
     alike_text: str
-    """What those that are alike do, with ``{}`` for their target."""
+    """The description of operators with the same requests, with ``{}`` for their target."""
     waits: Callable[[Any], Waits | None]
-    """How an operator waits; None if it asks for one row after the other."""
+    """Returns how many requests an operator has in flight; None if it handles one row after the other."""
     parks_rows: Callable[[Any], bool]
-    """Whether rows of an operator wait in a checkpoint to be asked again, beside its states."""
+    """Returns True if rows of an operator wait for a retry in the checkpoint, in addition to its states."""
     keys: Callable[[Any, Declared], Mapping[str, Group]]
-    """The groups with the configuration keys of an operator."""
+    """Returns the groups with the configuration keys of an operator, by name."""
     settable: Callable[[Any], tuple[str, ...]]
-    """The groups of an operator that can be set, whether it has them now or not."""
+    """Returns the groups of an operator that can be set, including groups that it does not have now."""
     idle: Callable[[Any], str]
-    """Why nothing can be set of an operator without any settings."""
+    """Returns the reason why an operator without settings has nothing to set."""
     with_setting: Callable[[Any, Declared, str, str, str, Value], Groups]
-    """Sets a setting, given the path for messages, its group and its name; PlanError if it has no effect."""
+    """Sets a setting; the strings are the path for messages, the group and the name. PlanError if it has no effect."""
     with_retry: Callable[[Any, Declared, tuple[Value, Value] | None], Groups]
-    """Sets the attempts and the delay; None never asks again."""
+    """Sets the attempts and the delay of retries; None turns retries off."""
     resettled: Callable[[Any, Declared, bool | None], Groups]
     """Resolves the settings from the layers that the plan has now; edits stay edits.
 
-    Told whether rows are only ever added to its input, or None if wrong edges or tables leave that open.
+    The last argument is True if the input is insert-only, and None if invalid edges or tables leave that open.
     """
     check: Callable[[Any, Declared, bool | None], Iterator[Diagnostic]]
-    """What is wrong with the settings; told the same."""
+    """Yields the problems of the settings; the last argument is as for ``resettled``."""

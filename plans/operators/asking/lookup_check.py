@@ -1,4 +1,4 @@
-"""Whether a lookup join can run as it is set, and whether its origins are in step with the plan."""
+"""Checks that a lookup join can run with its settings, and that its origins agree with the plan."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from hintplan.plans.settings.setting import shown
 
 
 def check(operator: Lookup, plan: Declared, insert_only: bool | None) -> Iterator[Diagnostic]:
-    """Every problem with the settings of a lookup join; none are known while edges and tables are wrong."""
+    """Yield every problem with the settings of a lookup join.
+
+    The settings cannot be checked while the plan has invalid edges or tables, so ``insert_only`` None yields nothing.
+    """
     if insert_only is None:
         return
     yield from _check_facts(operator)
@@ -65,7 +68,7 @@ def _check_settings(operator: Lookup, plan: Declared, *, insert_only: bool) -> I
 
 
 def _check_origins(operator: Lookup, plan: Declared, *, insert_only: bool) -> Iterator[Diagnostic]:
-    """What the origins say was asked for must be what config and table ask for now; told once for each group."""
+    """Yield a problem for each group whose origin differs from the current config and table."""
     path = f"operators.{operator.id}"
     try:
         expected = resolved(operator, plan, insert_only=insert_only).groups

@@ -1,7 +1,7 @@
-"""What the settings of a lookup join are resolved from, and what follows from an edit of them.
+"""Resolves the settings of a lookup join from their layers, and applies the consequences of an edit.
 
-A new ``lookup.cache`` brings the settings that go with it, as its layers and defaults have them, and takes away the
-others. Nothing waits for a FULL cache, and ordered rows do not wait in state.
+An edit of ``lookup.cache`` adds the settings that belong to the new cache, with the values of their layers and
+defaults, and removes the others. A lookup with a FULL cache never waits. Rows in ordered output do not wait in state.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class LookupKeyed(Protocol):
 
 
 class Lookup(Protocol):
-    """What settings must know of a lookup join."""
+    """The facts of a lookup join on which its settings depend."""
 
     @property
     def id(self) -> str: ...
@@ -61,19 +61,22 @@ class Lookup(Protocol):
 
 
 def parks_rows(lookup: Lookup) -> bool:
-    """Whether its rows wait in state for their next attempt; a full cache has no retries."""
+    """Return True if rows of the lookup wait in state for their next attempt, which never happens with a FULL cache."""
     return lookup.retry is not None and lookup.retry.mode == "deferred" and not _is_full(lookup.settings)
 
 
 def resolved(operator: Lookup, plan: Declared, *, insert_only: bool, strict: bool = True) -> Resolved:
-    """The settings that the layers amount to, without edits; Contradiction if ``strict``."""
+    """Return the settings that the layers amount to, without edits; raise Contradiction if ``strict``."""
     modes = can_lookup(plan.tables[operator.table])
     parks = plan.mode != "batch"
     return resolve(_asked_of(operator, plan), modes, insert_only=insert_only, parks=parks, strict=strict)
 
 
 def _asked_of(operator: Lookup, plan: Declared) -> dict[str, Layers]:
-    """What each layer says of each group: config and table as the plan has them now, hints as the origins recorded."""
+    """Return the values that each layer sets, by group.
+
+    Config and table are read from the plan as it is now, and hints from the recorded origins.
+    """
     options, groups = plan.tables[operator.table].options, operator.settings
     return {
         group.name: group.asked(plan.config, options, origin=groups[group.name].origin if group.name in groups else {})
@@ -82,7 +85,10 @@ def _asked_of(operator: Lookup, plan: Declared) -> dict[str, Layers]:
 
 
 def resettled(operator: Lookup, plan: Declared, insert_only: bool | None) -> Groups:
-    """The settings resolved again from the layers that the plan has now, if its edges are right; edits stay edits."""
+    """Return the settings resolved again from the layers that the plan has now; edits stay edits.
+
+    ``insert_only`` None means that the plan has invalid edges, which leaves the settings unchanged.
+    """
     if insert_only is None:
         return operator.settings
     fresh = resolved(operator, plan, insert_only=insert_only, strict=False).groups
@@ -102,7 +108,10 @@ def resettled(operator: Lookup, plan: Declared, insert_only: bool | None) -> Gro
 
 
 def with_setting(operator: Lookup, plan: Declared, path: str, group: str, name: str, value: Value) -> Groups:
-    """The settings with one setting changed; PlanError if it has none of that name as it is set."""
+    """Return the settings with one setting changed.
+
+    Raise PlanError if the lookup has no such setting, or if the setting would have no effect.
+    """
     groups = dict(operator.settings)
     if operator.table not in plan.tables:
         raise PlanError(f"there is no table '{operator.table}'", path=path, hint="mend the plan first")
@@ -125,7 +134,7 @@ def with_setting(operator: Lookup, plan: Declared, path: str, group: str, name: 
 
 
 def _idle(operator: Lookup, plan: Declared, group: str, name: str, value: Value) -> tuple[str, str] | None:
-    """Why the setting would have no effect on the lookup as it is, and what to do; None if it has one."""
+    """Return the reason why the setting would have no effect on the lookup, and a remedy; None if it has an effect."""
     full = _is_full(operator.settings)
     if group == "async":
         modes = can_lookup(plan.tables[operator.table])
@@ -143,7 +152,10 @@ def _idle(operator: Lookup, plan: Declared, group: str, name: str, value: Value)
 
 
 def _following(operator: Lookup, edited: Groups, plan: Declared) -> Groups:
-    """What follows from an edit: nothing waits for a FULL cache; ordered rows, and those of a batch, not in state."""
+    """Return the settings with the consequences of an edit.
+
+    A lookup with a FULL cache never waits or retries. Ordered rows and rows of a batch job do not wait in state.
+    """
     groups = dict(edited)
     waits, full = groups["async"], _is_full(groups)
     modes = can_lookup(plan.tables[operator.table]) if operator.table in plan.tables else frozenset()
@@ -160,7 +172,7 @@ def _following(operator: Lookup, edited: Groups, plan: Declared) -> Groups:
 
 
 def with_retry(operator: Lookup, plan: Declared, wanted: tuple[Value, Value] | None) -> Groups:
-    """The settings with ``wanted`` attempts and delay; None never looks a row up again."""
+    """Return the settings with the attempts and the delay in ``wanted``; None turns retries off."""
     groups = dict(operator.settings)
     if wanted is None:
         groups.pop("retry", None)

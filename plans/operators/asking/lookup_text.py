@@ -1,4 +1,4 @@
-"""The settings of a lookup join in words, and how long they let a row wait that finds nothing."""
+"""Describes the settings of a lookup join, and the longest time that a row without a match waits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SHORT = ("lookup.partial-cache.", "lookup.full-cache.periodic-reload.", "lookup
 
 
 def settings_text(settings: Mapping[str, Settings], group: str) -> Iterator[str]:
-    """The settings of a group one by one, and how long a row may wait."""
+    """Yield the settings of a group one by one, and for retries how long a row may wait."""
     values = dict(settings[group].values)
     if group == "async":
         yield marked(settings[group], "enabled", "async" if values.pop("enabled") else "sync")
@@ -42,9 +42,9 @@ def _short(name: str) -> str:
 
 
 def wait_of(retry: RetrySettings, *, timeout: str | None = None) -> str:
-    """How long a row that finds nothing may wait for its last attempt; ``timeout`` is what its attempts may take.
+    """Describe how long a row without a match may wait for its last attempt; ``timeout`` covers all its attempts.
 
-    A synchronous lookup has no timeout, and a deferred one counts that of each attempt alone.
+    A synchronous lookup has no timeout. In a deferred lookup, the timeout covers each attempt alone.
 
     >>> wait_of(RetrySettings(fixed_delay="10 s", max_attempts=3, mode="inline"), timeout="5 min")
     'a row that finds nothing waits up to 30 s'

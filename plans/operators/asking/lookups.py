@@ -1,4 +1,4 @@
-"""What is said of lookups of tables: what they ask, how they wait, and whether their rows wait in state."""
+"""The specification of table lookups: their identity, how they wait, and whether their rows wait in state."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hintplan.plans.settings.lookup import GROUPS, LOOKUP_GROUPS
 
 
 def _alike(lookup: Lookup) -> Alike:
-    # Constants may come from a reader's own condition.
+    # A constant may be the condition of only one reader, so lookups with equal columns count as the same requests.
     columns = tuple(key for key in lookup.keys if key.left is not None)
     return Alike(target=lookup.table, key=columns or tuple(lookup.keys))
 
@@ -22,7 +22,7 @@ def _waits(lookup: Lookup) -> Waits | None:
     waits, retry = lookup.async_, lookup.retry
     if not waits.enabled:
         return None
-    # A deferred retry waits in state, and has the timeout for each attempt alone.
+    # With deferred retries, rows wait in state, and the timeout covers each attempt alone.
     retries = None
     if retry is not None and retry.mode == "inline":
         retries = Retries(attempts=retry.max_attempts, delay=retry.fixed_delay, timeout=waits.timeout)

@@ -1,4 +1,4 @@
-"""What kinds of operators are described with: their kind, their fields, columns, states and outputs.
+"""The building blocks of a kind of operators: its specification, fields, columns, states and outputs.
 
-Knows no kind; those stand beside it, a file each.
+Knows no kind; the kinds are in the parent folder, one file each.
 """

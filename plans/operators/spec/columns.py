@@ -1,4 +1,4 @@
-"""Checks of columns that several kinds of operators share: unknown names, names given twice, types that differ."""
+"""Checks of columns for several kinds of operators: unknown names, duplicate names, types that differ."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RESERVED_PREFIX = "__"
 
 
 def check_known(names: Sequence[str], known: Mapping[str, str], path: str, what: str) -> Iterator[Diagnostic]:
-    """A problem for each of ``names`` that is not among ``known``, which are columns with their types."""
+    """Yield a problem for each of ``names`` that is not in ``known``, which maps columns to types."""
     for name in names:
         if name not in known:
             hint = did_you_mean(name, known, what="columns")
@@ -25,13 +25,13 @@ def check_known(names: Sequence[str], known: Mapping[str, str], path: str, what:
 
 
 def check_read(text: str | None, known: Mapping[str, str], path: str, what: str) -> Iterator[Diagnostic]:
-    """A problem for each column that the expression ``text`` reads and that is not among ``known``."""
+    """Yield a problem for each column that the expression ``text`` reads and ``known`` lacks."""
     read = dict.fromkeys(column[0] for column in columns_named(text or ""))
     yield from check_known([*read], known, path, what)
 
 
 def check_read_of_sides(text: str | None, sides: Mapping[str, Mapping[str, str]], path: str) -> Iterator[Diagnostic]:
-    """A problem for each column that the condition ``text`` reads of none of ``sides``, which are ``l`` and ``r``."""
+    """Yield a problem for each column in the condition ``text`` that belongs to none of ``sides``, ``l`` and ``r``."""
     for side, *column in columns_named(text or ""):
         if side not in sides or not column:
             hint = "write l.<column> or r.<column>"
@@ -41,7 +41,7 @@ def check_read_of_sides(text: str | None, sides: Mapping[str, Mapping[str, str]]
 
 
 def check_names(names: Sequence[str], path: str, field: str) -> Iterator[Diagnostic]:
-    """A problem for each name of an output column that is given twice, or reserved."""
+    """Yield a problem for each name of an output column that is duplicate or reserved."""
     seen = set()
     for name in names:
         if name in seen:
@@ -55,7 +55,7 @@ def check_names(names: Sequence[str], path: str, field: str) -> Iterator[Diagnos
 def check_output(
     output: Sequence[JoinColumn], left: Columns, right: Columns, what: str, path: str
 ) -> Iterator[Diagnostic]:
-    """What is wrong with output columns that are taken from two sides, of which the right one is ``what``."""
+    """Yield the problems of output columns from two sides; ``what`` names the right side in messages."""
     sides = {"left": (types_of(left), "the left input"), "right": (types_of(right), what)}
     for column in output:
         here = f"{path}.output.{column.name}"
@@ -69,39 +69,39 @@ def check_output(
 
 
 def output_columns(output: Sequence[JoinColumn]) -> Columns:
-    """Output columns that are taken from two sides, as columns."""
+    """Return the output columns of an operator with two sides, without their origin."""
     return tuple(Column(name=column.name, type=column.type) for column in output)
 
 
 def unknown_table(name: str, tables: Mapping[str, Table], path: str) -> Diagnostic:
-    """The problem with an operator whose table the plan does not declare."""
+    """Return the problem of an operator whose table the plan does not declare."""
     hint = did_you_mean(name, tables, what="tables")
     return Diagnostic(message=f"there is no table '{name}'", path=f"{path}.table", hint=hint)
 
 
 @lru_cache(maxsize=4096)
 def parse(text: str) -> DataType:
-    """The type that ``text`` writes."""
+    """Return the type that ``text`` denotes; cached, because plans repeat types."""
     return parse_type(text)
 
 
 def types_of(columns: Sequence[Column | TableColumn]) -> dict[str, str]:
-    """The types of columns by name."""
+    """Return the types of columns by name."""
     return {column.name: column.type for column in columns}
 
 
 def same_type(a: str, b: str) -> bool:
-    """Whether two types are the same but for NULL."""
+    """Return True if two types are the same, ignoring nullability."""
     return a == b or parse(a).as_nullable() == parse(b).as_nullable()
 
 
 def listed(columns: Columns) -> str:
-    """Columns as a message lists them."""
+    """Return the columns with their types as text for a message."""
     return "(" + ", ".join(f"{column.name} {column.type}" for column in columns) + ")"
 
 
 def check_argument(function: str, column: str, must: str, types: Mapping[str, str], path: str) -> Iterator[Diagnostic]:
-    """What is wrong with an input ``column`` as an argument of ``function`` that is declared ``must``."""
+    """Yield the problems of an input ``column`` as an argument of ``function``, whose declared type is ``must``."""
     unknown = list(check_known([column], types, path, "column of the input"))
     yield from unknown
     if not unknown and not same_type(types[column], must):

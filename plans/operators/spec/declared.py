@@ -1,4 +1,4 @@
-"""What an operator's kind may ask of the plan: all but its operators."""
+"""The view of a plan that operator kinds may use: everything except its operators."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Columns = tuple[Column, ...]
 
 
 class Declared(Protocol):
-    """What a plan declares, and in which mode it runs."""
+    """The declarations and the mode of a plan."""
 
     @property
     def mode(self) -> Literal["streaming", "batch"]: ...

@@ -1,7 +1,7 @@
-"""What a kind of operators is to the rest of the package: one value that everything asks which treats all kinds.
+"""The specification of a kind of operators: one value that all code which handles every kind uses.
 
-Reading and writing, the JSON Schema, checks, row kinds, states, settings, trees, pages and differences go through it.
-``columns``, ``row_kinds`` and ``check`` are told what their inputs put out, in the order of the inputs.
+Reading and writing, the JSON Schema, checks, row kinds, states, settings, trees, pages and differences are driven by
+it. ``columns``, ``row_kinds`` and ``check`` receive the outputs of the operator's inputs, in the order of the inputs.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ CheckPlace = Callable[
     [Any, Sequence["Neighbour"], Sequence["Neighbour"], Declared, str],
     Iterator[Diagnostic],
 ]
-"""Is told what an operator reads, and what reads it."""
+"""Receives the inputs of an operator, then its readers."""
 
 
 class WithSettings:
-    """An operator whose output can be kept for later readers: any but a sink."""
+    """An operator whose output can be cached for later readers: any operator except a sink."""
 
     __slots__ = ()
 
@@ -39,28 +39,28 @@ class WithSettings:
 
     @property
     def cached(self) -> CachedSettings | None:
-        """Whether its output is kept, and where; None if nobody asked."""
-        found = self.settings.get(CACHED.name)
-        return None if found is None else viewed(CachedSettings, found.values)
+        """The settings that decide whether and where its output is cached; None if no layer sets any."""
+        in_group = self.settings.get(CACHED.name)
+        return None if in_group is None else viewed(CachedSettings, in_group.values)
 
 
 def of_input(operator: Any, inputs: Sequence[Columns], plan: Declared) -> Columns:
-    """The columns of the only input."""
+    """Return the columns of the only input."""
     return inputs[0]
 
 
 def unchanged(operator: Any, inputs: RowKinds, plan: Declared) -> RowKinds:
-    """The row kinds of the inputs."""
+    """Return the row kinds of the inputs."""
     return inputs
 
 
 def any_order(operator: Any) -> bool:
-    """The result is the same in whatever order rows come."""
+    """Return False: the result does not depend on the order of rows."""
     return False
 
 
 def in_order(operator: Any) -> bool:
-    """The result depends on the order of rows."""
+    """Return True: the result depends on the order of rows."""
     return True
 
 
@@ -69,12 +69,12 @@ def _any_mode(operator: Any, plan: Declared, path: str) -> Iterator[Diagnostic]:
 
 
 def no_expressions(operator: Any) -> Iterator[tuple[str, str | None]]:
-    """It has none."""
+    """Yield nothing: the operator has no expressions."""
     yield from ()
 
 
 def no_functions(operator: Any) -> tuple[str, ...]:
-    """It calls none."""
+    """Return nothing: the operator calls no functions."""
     return ()
 
 
@@ -87,93 +87,92 @@ def _no_key(operator: Any, keys: tuple[str, ...]) -> tuple[str, ...] | None:
 
 
 def _one_by_one(settings: Mapping[str, Settings], group: str) -> Iterator[str]:
-    found = settings[group]
-    if len(found.specs) == 1:
-        yield from (marked(found, name, shown(value)) for name, value in found.values.items())
+    in_group = settings[group]
+    if len(in_group.specs) == 1:
+        yield from (marked(in_group, name, shown(value)) for name, value in in_group.values.items())
     else:
-        yield from (labelled(found, name) for name in found.values)
+        yield from (labelled(in_group, name) for name in in_group.values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class OperatorKind:
-    """``op`` is its name in a plan, ``title`` what a box and a sentence call it.
+    """The specification of a kind; ``op`` is its name in plans, ``title`` its name in boxes and sentences.
 
-    What has a default is right for whatever does not speak of it; what has none, an author must decide.
-    ``state`` is what it keeps, ``groups`` what may be set on it. ``table`` says what it does with the table that it
-    names.
+    A default suits every kind that does not set the field; set every field without a default. ``state`` describes the
+    state entries, ``groups`` the settings. ``table`` is the way in which the operator uses its table.
     """
 
     op: str
     cls: type[Any]
     title: str
     description: str
-    """What it does, for the JSON Schema."""
+    """The description of the operator in the JSON Schema."""
     columns: Callable[[Any, Sequence[Columns], Declared], Columns]
     check: Callable[[Any, Sequence[Columns], Declared, str], Iterator[Diagnostic]]
-    """What is wrong with its columns and whatever else it names."""
+    """Yields the problems of its columns and of everything else that it refers to."""
     row_kinds: Callable[[Any, RowKinds, Declared], RowKinds]
-    """What it emits if its inputs together emit these kinds; of one with state, what the plan says."""
+    """Returns the row kinds of its output, given the row kinds of all inputs; with state, its stated changelog."""
     reads_order: Callable[[Any], bool]
-    """Whether its result depends on the order of its rows, even if they are only added."""
+    """Returns True if its result depends on the order of its rows, even if they are insert-only."""
     describe: Callable[[Any, Declared], str]
-    """What the operator does, in the words of SQL."""
+    """Describes the operator in words of SQL."""
     implied: tuple[str, ...] = ()
-    """Its fields that change nothing of what its readers make of its rows, so that state above goes on without them."""
+    """Its fields that do not affect the results of its readers, and so are not part of the lineage of state above."""
     state: StateKind | None = None
     groups: tuple[Group, ...] = (CACHED,)
     table: TableUse | None = None
     has_rows: bool = False
-    """Whether it has rows of its own, which it puts out once, beside those that are read."""
+    """True if the plan contains rows of the operator, which it emits once."""
     functions: Callable[[Any], tuple[str, ...]] = no_functions
-    """The functions of the plan that it calls."""
+    """Returns the functions of the plan that it calls."""
     asks: AskingKind | None = None
-    """What it asks another system for every row; it has settings whether anyone speaks of them or not."""
+    """Its requests to another system for every row; such an operator always has its groups of settings."""
     check_mode: Callable[[Any, Declared, str], Iterator[Diagnostic]] = _any_mode
-    """What is wrong with it in a plan of this mode, whatever its columns are."""
+    """Yields its problems in a plan of this mode, independent of its columns."""
     takes: Callable[[Any, Declared], Collection[RowKind] | None] = _any_kinds
-    """The row kinds that it can take; None if it takes all. Its inputs emit no others."""
+    """Returns the row kinds that its inputs may emit; None for all."""
     check_place: CheckPlace | None = None
-    """What is wrong with what it reads and with what reads it; None if it can stand anywhere."""
+    """Yields the problems of its inputs and readers; None if it can be anywhere in a plan."""
     takes_upserts: bool = False
-    """Whether it reads rows that replace each other by key, or that come twice, which are no changelog yet."""
+    """True if it reads upserts or repeated changes, which are not a complete changelog."""
     key_above: Callable[[Any, tuple[str, ...]], tuple[str, ...] | None] = _no_key
-    """What its output calls these columns of its input if it passes every row on with them; else None."""
+    """Returns the output names of these input columns if it passes on every row with them; else None."""
     below_shared: bool = False
-    """Whether it can run in the query of each sink alone, below what several sinks have in common."""
+    """True if each sink of a shared query can have its own copy, between the shared operators and the sink."""
     one_phase_because: Callable[..., str | None] | None = None
-    """Of one that can run in two phases: why it runs in one, whatever is set; None if it can run in two.
+    """Returns the reason why an operator of a kind with two phases always runs in one; None if it can run in two.
 
-    ``insert_only`` says whether its input carries no row kinds, ``in_order`` whether its rows are put in the order in
-    which they arrived first. ``functions`` are those of the plan.
+    ``insert_only`` is true if its input carries no row kinds, ``in_order`` if its rows are first sorted by arrival.
+    ``functions`` are the functions of the plan.
     """
     expressions: Callable[[Any], Iterator[tuple[str, str | None]]] = no_expressions
-    """Its expressions, each with its path below the operator; None for one that is left out."""
+    """Yields its expressions, each with its path below the operator; None for an absent expression."""
     settings_text: Callable[[Mapping[str, Settings], str], Iterator[str]] = _one_by_one
-    """The settings of a group one by one, and what they amount to."""
+    """Yields the settings of a group one by one, then their combined effect."""
 
     @property
     def keeps_state(self) -> bool:
-        """Whether it has state entries, and says which row kinds it emits."""
+        """True if its operators have state entries, and state the row kinds that they emit."""
         return self.state is not None
 
     @property
     def is_source(self) -> bool:
-        """Whether rows of a table begin here."""
+        """True if its operators read a table."""
         return self.table == "reads"
 
     @property
     def is_sink(self) -> bool:
-        """Whether rows end here, in a table."""
+        """True if its operators write a table."""
         return self.table == "writes"
 
     def group(self, name: str) -> Group | None:
-        """The group of settings of that name; None if operators of this kind have none."""
+        """Return the group of settings of that name, or None if operators of this kind have none."""
         return next((group for group in self.groups if group.name == name), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbour:
-    """An operator that another reads, or that reads it, with its kind."""
+    """An input or a reader of an operator, with its kind."""
 
     kind: OperatorKind
     operator: Any

@@ -15,7 +15,7 @@ class JoinColumn:
     """An output column of a join: ``column`` of the input on ``side``, under ``name``."""
 
     JOINED: ClassVar[Mapping[str, tuple[str, str]]] = {"from": ("side", "column")}
-    """What a plan writes as one text with a dot between."""
+    """The fields that a plan writes as one text, joined by a dot."""
 
     name: Name
     type: TypeText

@@ -1,6 +1,6 @@
-"""What operators with state have in common: their entries, that they say which row kinds they emit, and what they keep.
+"""The parts that all operators with state share: state entries, a stated changelog, and a specification of the state.
 
-Lasting is counted in milliseconds; what never expires lasts ``FOREVER``.
+Lifetimes are in milliseconds; a state that never expires lasts ``FOREVER``.
 """
 
 from __future__ import annotations
@@ -15,58 +15,64 @@ from hintplan.plans.settings.state import StateEntry
 
 States = Annotated[tuple[StateEntry, ...], Ref("state")]
 KeysUpserted = Callable[[tuple[str, ...]], bool]
-"""Whether all that reads an operator replaces rows by exactly these columns of it."""
+"""Returns True if all readers of an operator upsert by exactly these columns of its output."""
 
 FOREVER = float("inf")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class StateKind:
-    """What operators of a kind keep. Nothing has a default: whoever adds a kind with state decides all of it."""
+    """The specification of the states of a kind of operators; no field has a default."""
 
     names: tuple[str, ...]
     """The names of its state entries by index."""
     changelog: Callable[[Any, RowKinds, KeysUpserted], RowKinds]
-    """What an operator must say that it emits, in a stream."""
+    """Returns the row kinds that an operator must state as its changelog in a streaming plan."""
     facts: Callable[[Any, dict[str, Any]], dict[str, Any]]
-    """Of an operator's facts, those that decide what its states hold."""
+    """Returns the facts of an operator that determine its states."""
     holds: Literal["rows", "groups"]
-    """What stays in a state: rows of its input, or what they add up to."""
+    """The content of a state: rows of its input, or accumulators of groups."""
     grows_by: Literal["row", "key"]
-    """What makes a state larger: every row, or the first one of a key."""
+    """The rows that make a state larger: every row, or the first row of a key."""
     bounded: Callable[[Any], bool]
-    """Whether the states of an operator stay small, whatever comes."""
+    """Returns True if the states of an operator stay small for any input."""
     changes_for: Callable[[Any, Sequence[float], Sequence[RowKinds]], float]
-    """For how long an operator can still change, or add to, what it has put out, if its states last so long each and
-    its inputs have these row kinds."""
+    """Returns how long an operator can still change its output or add to it.
+
+    The arguments are the operator, the lifetime of each of its states, and the row kinds of each input.
+    """
     added_rows_find: Literal["matches", "what they change"]
-    """What a row that is only added finds in the state of its own input: what it goes with, or what it changes. Where
-    the former has expired, it goes with less, and nothing is taken back."""
+    """The role of rows in state for a new row: its matches, or the row or group that it changes.
+
+    A new row whose matches have expired joins with fewer rows, and nothing is retracted.
+    """
     waits_as: Callable[[Any], str | None]
-    """What a message calls an operator that puts out rows of one state without a match until one comes to the other;
-    None if it does not."""
+    """Returns the name in messages of an operator that emits unmatched rows of a state until a match arrives.
+
+    Returns None for other operators.
+    """
 
 
 def stated(operator: Any, inputs: RowKinds, plan: object) -> RowKinds:
-    """The row kinds that the plan says the operator emits."""
+    """Return the row kinds that the plan states as the operator's changelog."""
     kinds: RowKinds = operator.changelog
     return kinds
 
 
 def all_facts(operator: Any, facts: dict[str, Any]) -> dict[str, Any]:
-    """Everything that the operator says decides what its states hold."""
+    """Return all facts: every fact of the operator determines its states."""
     return facts
 
 
 def unbounded(operator: Any) -> bool:
-    """The states grow with what comes."""
+    """Return False: the states grow with their input."""
     return False
 
 
 def waits_for_none(operator: Any) -> None:
-    """No row is put out for want of a match."""
+    """Return None: the operator emits no unmatched rows."""
 
 
 def its_own_ttl(operator: Any, lasts: Sequence[float], inputs: Sequence[RowKinds]) -> float:
-    """What has been put out can change as long as the only state lasts."""
+    """Return the lifetime of the only state, for which the output can still change."""
     return lasts[0]
