@@ -1,4 +1,4 @@
-"""``hintplan lint``: its options, and what a rule is about."""
+"""``hintplan lint``: its options, and the description of a rule."""
 
 from __future__ import annotations
 

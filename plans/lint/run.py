@@ -1,4 +1,4 @@
-"""What the rules find in plan files, with the ignores of their project applied, and the files mended if asked for.
+"""Lint plan files: apply the rules, then the ignores of each project, and write fixes if asked to.
 
 >>> failing(Report(found=()), "note")
 False
@@ -24,7 +24,7 @@ LEVELS: tuple[str, ...] = ("note", "warning", "error")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What was found in all plans, and what was found but is ignored, with the ignore."""
+    """The findings of all plans, the ignored findings with their ignores, and the fixed findings."""
 
     found: tuple[Found, ...]
     ignored: tuple[tuple[Found, Ignore], ...] = ()
@@ -41,8 +41,8 @@ def lint(
     allow_fact_edits: bool = False,
     fix: bool = False,
 ) -> Report:
-    """Check the plan files at ``paths``, and mend them first if ``fix``; PlanError if one cannot be read."""
-    given = None if config is None else read_config(Path(config)) or Config(file=Path(config), ignores=())
+    """Check the plan files at ``paths``, after fixing them if ``fix`` is set; raise PlanError if one cannot be read."""
+    explicit = None if config is None else read_config(Path(config)) or Config(file=Path(config), ignores=())
     found: list[Found] = []
     ignored: list[tuple[Found, Ignore]] = []
     mended: list[Found] = []
@@ -50,26 +50,26 @@ def lint(
     used: set[tuple[Path, int]] = set()
     for path in paths:
         plan = Path("." if path == "-" else "", "plan.json" if path == "-" else path)
-        settings = given or config_for(plan)
+        settings = explicit or config_for(plan)
         checked = _checked(path, allow_fact_edits)
         if fix:
             checked, repaired = _mended(path, plan, checked, settings, allow_fact_edits)
             mended += repaired
         here = [*checked.found, *(_idle_hints(script, allow_modules, init, checked) if script is not None else ())]
-        for one in here:
-            ignore = next(matching(settings, plan, one.rule.id, one.finding.path), None) if settings else None
+        for entry in here:
+            ignore = next(matching(settings, plan, entry.rule.id, entry.finding.path), None) if settings else None
             if settings is None or ignore is None:
-                found.append(one)
+                found.append(entry)
             else:
-                ignored.append((one, ignore))
-                used |= {(settings.file, i.number) for i in matching(settings, plan, one.rule.id, one.finding.path)}
+                ignored.append((entry, ignore))
+                used |= {(settings.file, i.number) for i in matching(settings, plan, entry.rule.id, entry.finding.path)}
         if settings is not None:
             configs[settings.file] = settings
-            # An ignore for hints is idle only where hints were looked at.
+            # Hints are checked only with a script; without one, an ignore for them cannot count as unused.
             spared = {i.number for i in settings.ignores if i.rule == "HP103" and script is None}
             used |= {(settings.file, number) for number in spared}
             used |= {(settings.file, i.number) for i in settings.ignores if not _concerns(settings, i, paths)}
-    found += [one for settings in configs.values() for one in _of_ignores(settings, used)]
+    found += [entry for settings in configs.values() for entry in _of_ignores(settings, used)]
     return Report(found=tuple(found), ignored=tuple(ignored), mended=tuple(mended))
 
 
@@ -85,11 +85,11 @@ def _checked(path: str, allow_fact_edits: bool) -> Checked:
 def _mended(
     path: str, plan: Path, checked: Checked, settings: Config | None, facts: bool
 ) -> tuple[Checked, tuple[Found, ...]]:
-    """The plan without what could be mended and nobody has ignored; written only if it is valid then."""
+    """Apply the fixes of findings that are not ignored; write the plan only if it is valid afterwards."""
     wanted = tuple(
-        one
-        for one in checked.found
-        if settings is None or not any(matching(settings, plan, one.rule.id, one.finding.path))
+        entry
+        for entry in checked.found
+        if settings is None or not any(matching(settings, plan, entry.rule.id, entry.finding.path))
     )
     data, repaired = fixed(Checked(data=checked.data, plan=checked.plan, found=wanted), facts=facts)
     if data == checked.data:
@@ -100,7 +100,7 @@ def _mended(
 
 
 def _idle_hints(script: str, allow_modules: Sequence[str], init: Sequence[str], checked: Checked) -> Iterator[Found]:
-    """The keys of hints of which the planner says that they have no effect."""
+    """Yield the keys of hints that have no effect, as reported by the planner."""
     text = read_text(script, script)
     recorded = checked.plan.init if checked.plan is not None else ()
     done = compile_text(text, script, {}, allow_modules, init_texts(init_of(script, recorded, init)))
@@ -114,7 +114,7 @@ def _idle_hints(script: str, allow_modules: Sequence[str], init: Sequence[str], 
 
 def _of_ignores(config: Config, used: set[tuple[Path, int]]) -> Iterator[Found]:
     here = Path.cwd()
-    # Build servers know files by their path from where they run.
+    # Build servers identify files by their path relative to the working directory.
     file = str(config.file.relative_to(here) if config.file.is_relative_to(here) else config.file)
     for ignore in config.ignores:
         where = f"lint.ignore[{ignore.number}]"
@@ -127,7 +127,7 @@ def _of_ignores(config: Config, used: set[tuple[Path, int]]) -> Iterator[Found]:
 
 
 def failing(report: Report, fail_on: str) -> bool:
-    """Whether there is a finding of the level ``fail_on``, or a graver one."""
+    """Return True if there is a finding of level ``fail_on`` or above."""
     if fail_on == "never":
         return False
-    return any(LEVELS.index(one.rule.level) >= LEVELS.index(fail_on) for one in report.found)
+    return any(LEVELS.index(entry.rule.level) >= LEVELS.index(fail_on) for entry in report.found)
