@@ -90,9 +90,8 @@ def diff_command(
     ]
     old, new = (source.plan for source in sources)
     if any(source.places is not None for source in sources):
-        old = replace(
-            old, source=new.source, init=new.init
-        )  # file names of scripts are arguments of the call, not differences
+        # The names of scripts are arguments of the call, so they are no differences.
+        old = replace(old, source=new.source, init=new.init)
     changes = diff(old, new)
     sql = sql_difference(script_of(sources[0]), script_of(sources[1])) if with_sql else None
     text = rendered(sources[0], sources[1], changes, layout, concise=concise, full=full, fail_on=fail_on, sql=sql)

@@ -1,7 +1,7 @@
 """``hintplan merge``: merge two versions of a plan and their base, by hand or as git's merge driver.
 
 The driver must leave a file that people can resolve: the merged plan with git's markers around conflicts. For versions
-that are no plans, git merges the lines, and the result never counts as merged by meaning.
+that are no plans, git merges the lines; the result counts as merged only if it is a valid plan.
 """
 
 from __future__ import annotations
