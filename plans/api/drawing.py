@@ -109,7 +109,7 @@ def drawn(
 
 def check_ids(ids: Collection[str], plan: Plan, before: Plan | None) -> None:
     """Raise PlanError if one of ``ids`` is no operator of either plan."""
-    operators = [operator.id for one in (plan, before) if one is not None for operator in one.operators]
+    operators = [operator.id for version in (plan, before) if version is not None for operator in version.operators]
     for name in ids:
         if name not in operators:
             hint = did_you_mean(name, list(dict.fromkeys(operators)), what="operators")

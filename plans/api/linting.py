@@ -50,6 +50,6 @@ def lint(*plans: PlanLike) -> LintResult:
     Raise PlanError for a file that cannot be read.
     """
     files = [os.fspath(plan) for plan in plans if not isinstance(plan, Plan)]
-    found = [finding for plan in plans if isinstance(plan, Plan) for finding in check(dumps(plan), file=None).found]
+    findings = [finding for plan in plans if isinstance(plan, Plan) for finding in check(dumps(plan), file=None).found]
     of_files = lint_files(files) if files else Report(found=())
-    return LintResult(report=Report(found=(*found, *of_files.found), ignored=of_files.ignored), plans=len(plans))
+    return LintResult(report=Report(found=(*findings, *of_files.found), ignored=of_files.ignored), plans=len(plans))

@@ -124,8 +124,8 @@ def _keepable(plan: Plan, verdicts: Sequence[QueryVerdict], may_keep: Collection
     An operator qualifies only if every operator below it that starts without state may keep its state, too.
     """
     continuing = [verdict for verdict in verdicts if verdict.outcome == "goes on"]
-    empty = {state.operator for one in continuing for state in one.states if state.outcome == "starts empty"}
-    begun = empty | {state.operator for one in continuing for state in one.states if state.outcome == "new"}
+    empty = {state.operator for query in continuing for state in query.states if state.outcome == "starts empty"}
+    begun = empty | {state.operator for query in continuing for state in query.states if state.outcome == "new"}
     return tuple(
         operator.id
         for operator in plan.operators

@@ -257,7 +257,7 @@ def _advice(found: Continuation, expiring: Mapping[str, Expiring]) -> Iterator[s
             yield f"with {options} a run goes on with the state of the plan before: {MEANING}"
     elif any(state.outcome == "is kept" for verdict in found.verdicts for state in verdict.states):
         yield f"a run goes on with all state; of what is kept by {KEEP}, {MEANING}"
-    elif rows := sum(one.rows for one in expiring.values()):
+    elif rows := sum(hidden.rows for hidden in expiring.values()):
         yield f"a run goes on with all state but {count(rows, 'row')} that shorter TTLs hide, and soon delete"
     elif any(change.effect is SHORTER_TTL and change.path not in expiring for change in found.changes):
         yield "a run goes on with all state but rows that shorter TTLs hide: hintplan state --if counts them"

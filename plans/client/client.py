@@ -212,7 +212,7 @@ def _say_count(rows: int, before: str = "") -> None:
 
 
 def _placed(problem: Diagnostic, place: Diagnostic) -> Diagnostic:
-    """Return a problem of an action at the position of its statement."""
+    """Move a diagnostic of an action to the position of its statement."""
     position = str(Diagnostic(message="", file=problem.file, line=problem.line, column=problem.column)).strip()
     path = f"{problem.path}: " if problem.path else ""
     message = f"{position} {path}{problem.message}".strip()

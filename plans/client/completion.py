@@ -136,15 +136,15 @@ def _quoted(statement: str) -> Found:
     options = re.search(r"\bWITH\s*\((?P<given>.*)\Z", head, re.IGNORECASE | re.DOTALL)
     if options is None:
         return 0, ()
-    given = {m["key"]: m["value"] for m in _OPTION.finditer(options["given"])}
-    spec = CONNECTORS.get(given.get("connector", ""))
+    written = {m["key"]: m["value"] for m in _OPTION.finditer(options["given"])}
+    spec = CONNECTORS.get(written.get("connector", ""))
     if value := _VALUE.search(options["given"]):
         if value["key"] == "connector":
             return _matching(word, CONNECTORS)
         chosen = spec.settings.get(value["key"]) if spec else None
         return _matching(word, chosen.offered if chosen else ())
     settings = spec.settings if spec else ()
-    return _matching(word, [key for key in ("connector", *settings) if key not in given])
+    return _matching(word, [key for key in ("connector", *settings) if key not in written])
 
 
 def _hint(body: str, statement: str, rest: str, names: Names) -> Found:
@@ -157,8 +157,8 @@ def _hint(body: str, statement: str, rest: str, names: Names) -> Found:
     if arguments.count("'") % 2 == 0:
         return 0, ()
     word = arguments.rpartition("'")[2]
-    given = arguments[: len(arguments) - len(word) - 1]
-    value = _VALUE.search(given)
+    preceding = arguments[: len(arguments) - len(word) - 1]
+    value = _VALUE.search(preceding)
     inputs = _used(statement.partition("/*+")[0] + rest)
     if name == "STATE_TTL":
         return _matching(word, () if value else inputs)
@@ -167,7 +167,7 @@ def _hint(body: str, statement: str, rest: str, names: Names) -> Found:
         spec = settings.get(value["key"])
         return _matching(word, inputs if value["key"] == "table" else spec.offered if spec else ())
     if name == "LOOKUP":
-        used = {m["key"] for m in _OPTION.finditer(given)}
+        used = {m["key"] for m in _OPTION.finditer(preceding)}
         return _matching(word, [key for key in _LOOKUP_KEYS if key not in used])
     return _matching(word, () if value else SETTINGS["cache"])
 

@@ -136,7 +136,7 @@ def _values(kind: object, metavar: str, plan: str | None, typed: str) -> list[Co
     if metavar.startswith("KEY="):
         from hintplan.plans.model.config import KEYS
 
-        return _matching((Offer(text=f"{key}=", help=known.description) for key, known in KEYS.items()), typed)
+        return _matching((Offer(text=f"{key}=", help=spec.description) for key, spec in KEYS.items()), typed)
     document = read_document(plan) if plan is not None and metavar in ("ID", "PATH=VALUE", "PATH") else None
     if document is None:
         return _FILES

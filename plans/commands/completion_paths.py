@@ -88,24 +88,24 @@ def assignments(document: Json, typed: str) -> list[Offer]:
     """Return the paths that begin with ``typed``, each with ``=``; after ``=``, the values of layers and choices."""
     path, equals, _ = typed.partition("=")
     if equals:
-        for known, value, layers in setting_paths(document, path):
-            if known == path:
+        for setting_path, value, layers in setting_paths(document, path):
+            if setting_path == path:
                 offered = {_text(value): "what runs"} | {
                     _text(v): layer for layer, v in layers.items() if v is not None
                 }
-                offered |= dict.fromkeys(_choices(known), "")
+                offered |= dict.fromkeys(_choices(setting_path), "")
                 texts = ((text, words) for text, words in offered.items() if _PLAIN_VALUE.fullmatch(text))
                 return [Offer(text=f"{path}={text}", help=words) for text, words in texts]
         return [Offer(text=f"{path}={text}") for text in _choices(path)]
-    paths = {known: _plain_help(_text(value)) for known, value, _ in setting_paths(document, path)}
+    paths = {setting_path: _plain_help(_text(value)) for setting_path, value, _ in setting_paths(document, path)}
     if path.startswith("config."):
         paths |= {f"config.{key}": words for key, words in _config_keys().items() if f"config.{key}" not in paths}
     elif "config.".startswith(path):
         paths.setdefault("config.", "settings of the whole job")
     offers = [
-        Offer(text=known if known.endswith(".") else f"{known}=", help=words)
-        for known, words in paths.items()
-        if known.startswith(path)
+        Offer(text=setting_path if setting_path.endswith(".") else f"{setting_path}=", help=words)
+        for setting_path, words in paths.items()
+        if setting_path.startswith(path)
     ]
     return stepwise(offers, path)
 
@@ -149,11 +149,16 @@ def _choices(path: str) -> Iterable[str]:
         setting = KEYS.get(path.removeprefix("config."))
     else:
         _, group, name = (*path.split(".", 2), "", "")[:3]
-        groups = [each for kind in KINDS for each in kind.groups]
+        groups = [candidate for kind in KINDS for candidate in kind.groups]
         # If a group has a single setting, the name of the group is its path.
-        setting = next((each.settings[group] for each in groups if [*each.settings] == [group]), None)
+        setting = next((candidate.settings[group] for candidate in groups if [*candidate.settings] == [group]), None)
         setting = next(
-            (each.settings[name] for each in groups if each.name == group and name in each.settings), setting
+            (
+                candidate.settings[name]
+                for candidate in groups
+                if candidate.name == group and name in candidate.settings
+            ),
+            setting,
         )
     return () if setting is None else setting.offered
 
@@ -161,7 +166,7 @@ def _choices(path: str) -> Iterable[str]:
 def _config_keys() -> dict[str, str]:
     from hintplan.plans.model.config import KEYS
 
-    return {key: known.description for key, known in KEYS.items() if known.in_config}
+    return {key: spec.description for key, spec in KEYS.items() if spec.in_config}
 
 
 def _text(value: Any) -> str:

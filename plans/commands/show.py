@@ -110,8 +110,8 @@ def _script(source: PlanSource, sql: str | None, allow_modules: Sequence[str], i
     text = script_text(read_plan_bytes(path), path)
     try:
         texts = init_texts(init_of(path, plan.init, init))
-        done = compile_text(text, path, {}, allow_modules, texts)
+        compiled = compile_text(text, path, {}, allow_modules, texts)
     except HintplanError as error:
         say(f"warning: {path} does not compile, so its lines are not linked: {error.diagnostics[0].message}")
         return Script(file=os.path.basename(path), text=text)
-    return script_of(os.path.basename(path), text, plan, done.plan, done.positions)
+    return script_of(os.path.basename(path), text, plan, compiled.plan, compiled.positions)

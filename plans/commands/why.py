@@ -96,13 +96,13 @@ def _script(
     try:
         text = script_text(data, shown_as)
         texts = init_texts(init_of(name, source.plan.init, init))
-        done = compile_text(text, file or shown_as, config, allow_modules, texts)
+        compiled = compile_text(text, file or shown_as, config, allow_modules, texts)
     except HintplanError as error:
         if sql is not None:
             raise
         say(f"{shown_as} does not compile, so no lines are shown: {error.diagnostics[0]}")
         return None
-    return ScriptSays(file=file or shown_as, text=text, plan=done.plan, places=done.positions, init=texts)
+    return ScriptSays(file=file or shown_as, text=text, plan=compiled.plan, places=compiled.positions, init=texts)
 
 
 def _beside(source: PlanSource) -> str | None:

@@ -53,8 +53,8 @@ def set_value(plan: Plan, path: str, value: str, *, reason: str | None = None) -
     elif path in ("format", "mode", "functions", "operators", "digests", "tables", "config"):
         raise PlanError(f"'{path}' cannot be set", path=path, hint=_settable(plan))
     elif path in ("source", "init", "reasons") or path.startswith("reasons."):
-        names = {"source": "it names the script", "init": "it names the script's init files"}
-        hint = names.get(path, "give a reason with --reason when setting a value")
+        hints = {"source": "it names the script", "init": "it names the script's init files"}
+        hint = hints.get(path, "give a reason with --reason when setting a value")
         raise PlanError(f"'{path}' cannot be set", path=path, hint=hint)
     elif (key := canonical_key(path)) in KEYS and KEYS[key].in_config:
         message = f"'{path}' is a configuration key, and no path"
@@ -194,8 +194,8 @@ def _set_state(plan: Plan, path: str, operator: Operator, rest: str, value: str)
         hint = f"set {operator.id}.state.{name}.ttl, or change the hint and compile again"
         raise PlanError(message, path=path, hint=hint)
     if setting != "ttl":
-        known = ("index", "name", "input")
-        message = f"'{setting}' of a state is a fact of the query" if setting in known else f"unknown part '{setting}'"
+        facts = ("index", "name", "input")
+        message = f"'{setting}' of a state is a fact of the query" if setting in facts else f"unknown part '{setting}'"
         raise PlanError(message, path=path, hint=f"can be set: {operator.id}.state.{name}.ttl")
     ttl = _checked(path, lambda raw: format_duration(parse_duration(raw, require_unit=True)), value)
     entries = (replace(entry, ttl=ttl) if entry.name == name else entry for entry in state_of(operator))

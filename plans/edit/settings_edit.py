@@ -137,9 +137,9 @@ def _no_setting(operator: Operator, asks: AskingKind, path: str, rest: str) -> P
         return PlanError(message, path=path, hint=f"change the SQL and compile it again; {can}")
     if not forms:
         return PlanError(asks.idle(operator), path=path, hint=can)
-    known = [
+    paths = [
         f"{operator.id}.{group}.{name}" for group, settings in operator.settings.items() for name in settings.values
     ]
-    similar = nearest(f"{operator.id}.{rest}", known)
+    similar = nearest(f"{operator.id}.{rest}", paths)
     hint = f"did you mean '{similar}'? {can}" if similar else can
     return PlanError(f"'{rest}' is not a setting" if rest else "not a setting", path=path, hint=hint)

@@ -113,7 +113,7 @@ def _run(*arguments: str) -> tuple[int, bytes, str]:
     environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1"}
     command = ["git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "--no-pager", *arguments]
     try:
-        done = subprocess.run(
+        completed = subprocess.run(
             command,
             env={**environment, "LC_ALL": "C"},
             stdin=subprocess.DEVNULL,
@@ -125,4 +125,4 @@ def _run(*arguments: str) -> tuple[int, bytes, str]:
         raise PlanError("git is not installed", hint="install git, or give plan files") from None
     except subprocess.TimeoutExpired:
         raise PlanError(f"git {arguments[0]} took more than {_TIMEOUT} s") from None
-    return done.returncode, done.stdout, done.stderr.decode(errors="replace")
+    return completed.returncode, completed.stdout, completed.stderr.decode(errors="replace")

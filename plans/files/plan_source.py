@@ -55,10 +55,12 @@ def read_source(
     if is_script(name):
         text = script_text(data, shown)
         texts = init_texts(at_revision(init, name))
-        done = compile_text(text, file or shown, config or {}, allow_modules, texts)
-        for finding in done.findings:
+        compiled = compile_text(text, file or shown, config or {}, allow_modules, texts)
+        for finding in compiled.findings:
             say(f"{finding.severity}: {finding.diagnostic}")
-        return PlanSource(name=name, file=file, data=text.encode(), plan=done.plan, places=done.positions, init=texts)
+        return PlanSource(
+            name=name, file=file, data=text.encode(), plan=compiled.plan, places=compiled.positions, init=texts
+        )
     plan = loads(data, file=shown, allow_fact_edits=allow_fact_edits, check_meaning=check_meaning)
     return PlanSource(name=name, file=file, data=data, plan=plan)
 
@@ -91,10 +93,10 @@ def at_revision(init: Sequence[str], script: str) -> tuple[str, ...]:
     if not script.startswith(git.PREFIX):
         return tuple(init)
     revision = git.parse(script).revision
-    here = [name if name.startswith(("./", "../")) else f"./{name}" for name in init]
+    relative = [name if name.startswith(("./", "../")) else f"./{name}" for name in init]
     return tuple(
         name if name.startswith(git.PREFIX) else f"{git.PREFIX}{revision}:{path}"
-        for name, path in zip(init, here, strict=True)
+        for name, path in zip(init, relative, strict=True)
     )
 
 

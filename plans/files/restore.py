@@ -50,10 +50,10 @@ def _originals(plan: Plan, file: str) -> Iterator[tuple[Plan, str]]:
         script = named_script(plan.source, os.path.dirname(file))
         if script is not None:
             init = init_of(script, plan.init, ())
-            done = compile_text(read_text(script, script), script, {}, init=init_texts(init))
+            compiled = compile_text(read_text(script, script), script, {}, init=init_texts(init))
             words = "".join(f" --init {shlex.quote(file)}" for file in init)
             compiling = f"hintplan compile {shlex.quote(script)}{words}"
-            yield done.plan, f"{compiling} -o {name} --keep-edits {name} --allow-fact-edits"
+            yield compiled.plan, f"{compiling} -o {name} --keep-edits {name} --allow-fact-edits"
     except HintplanError:
         pass  # errors in the script are reported when it is compiled
     try:

@@ -57,13 +57,13 @@ def check(
     problems = validate(plan)
     if any(_breaks_rules(problem) for problem in problems):
         # Rules follow edges, so they cannot run on a plan whose edges lead nowhere.
-        found = [(RULES["HP000"], _said(problem)) for problem in problems]
-        return Checked(data=data, plan=plan, found=_placed(data, file, found))
-    found = [(rule, finding) for rule in rules if rule.check is not None for finding in rule.check(plan)]
-    found += [(RULES["HP101"], finding) for finding in _respelled(data) if RULES["HP101"] in [*rules]]
-    reported = {finding.path for rule, finding in found if rule.level == "error"}
-    found += [(RULES["HP000"], _said(problem)) for problem in problems if problem.path not in reported]
-    return Checked(data=data, plan=plan, found=_placed(data, file, found))
+        findings = [(RULES["HP000"], _said(problem)) for problem in problems]
+        return Checked(data=data, plan=plan, found=_placed(data, file, findings))
+    findings = [(rule, finding) for rule in rules if rule.check is not None for finding in rule.check(plan)]
+    findings += [(RULES["HP101"], finding) for finding in _respelled(data) if RULES["HP101"] in [*rules]]
+    reported = {finding.path for rule, finding in findings if rule.level == "error"}
+    findings += [(RULES["HP000"], _said(problem)) for problem in problems if problem.path not in reported]
+    return Checked(data=data, plan=plan, found=_placed(data, file, findings))
 
 
 def _breaks_rules(problem: Diagnostic) -> bool:
@@ -116,7 +116,7 @@ def _placed(data: bytes, file: str | None, found: list[tuple[Rule, Finding]]) ->
         Found(rule=rule, finding=finding, file=file, line=lines[offset][0], column=lines[offset][1])
         for (rule, finding), offset in zip(found, offsets, strict=True)
     ]
-    return tuple(sorted(placed, key=lambda one: (one.line or 0, one.column or 0, one.rule.id)))
+    return tuple(sorted(placed, key=lambda entry: (entry.line or 0, entry.column or 0, entry.rule.id)))
 
 
 def _path(text: str, document: Any, index: dict[str, int]) -> Path:

@@ -103,10 +103,10 @@ def _ignore(entry: Any, number: int, file: Path, lines: list[int]) -> Ignore:
             raise PlanError(f"'{key}' must be a string", file=str(file), line=line)
     rule = rule_called(entry.get("rule", ""))
     if rule is None:
-        known = [*RULES, *(rule.slug for rule in RULES.values())]
+        valid = [*RULES, *(rule.slug for rule in RULES.values())]
         message = f"there is no rule '{entry['rule']}'" if "rule" in entry else "an ignore needs a 'rule'"
         raise PlanError(
-            message, file=str(file), line=line, hint=did_you_mean(entry.get("rule", ""), known, what="rules")
+            message, file=str(file), line=line, hint=did_you_mean(entry.get("rule", ""), valid, what="rules")
         )
     if rule.id.startswith("HP00"):
         hint = "mend what it is about instead"

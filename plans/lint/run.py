@@ -43,7 +43,7 @@ def lint(
 ) -> Report:
     """Check the plan files at ``paths``, after fixing them if ``fix`` is set; raise PlanError if one cannot be read."""
     explicit = None if config is None else read_config(Path(config)) or Config(file=Path(config), ignores=())
-    found: list[Found] = []
+    findings: list[Found] = []
     ignored: list[tuple[Found, Ignore]] = []
     mended: list[Found] = []
     configs: dict[Path, Config] = {}
@@ -55,11 +55,11 @@ def lint(
         if fix:
             checked, repaired = _mended(path, plan, checked, settings, allow_fact_edits)
             mended += repaired
-        here = [*checked.found, *(_idle_hints(script, allow_modules, init, checked) if script is not None else ())]
-        for entry in here:
+        entries = [*checked.found, *(_idle_hints(script, allow_modules, init, checked) if script is not None else ())]
+        for entry in entries:
             ignore = next(matching(settings, plan, entry.rule.id, entry.finding.path), None) if settings else None
             if settings is None or ignore is None:
-                found.append(entry)
+                findings.append(entry)
             else:
                 ignored.append((entry, ignore))
                 used |= {(settings.file, i.number) for i in matching(settings, plan, entry.rule.id, entry.finding.path)}
@@ -69,8 +69,8 @@ def lint(
             spared = {i.number for i in settings.ignores if i.rule == "HP103" and script is None}
             used |= {(settings.file, number) for number in spared}
             used |= {(settings.file, i.number) for i in settings.ignores if not _concerns(settings, i, paths)}
-    found += [entry for settings in configs.values() for entry in _of_ignores(settings, used)]
-    return Report(found=tuple(found), ignored=tuple(ignored), mended=tuple(mended))
+    findings += [entry for settings in configs.values() for entry in _of_ignores(settings, used)]
+    return Report(found=tuple(findings), ignored=tuple(ignored), mended=tuple(mended))
 
 
 def _concerns(config: Config, ignore: Ignore, paths: Sequence[str]) -> bool:
@@ -103,26 +103,28 @@ def _idle_hints(script: str, allow_modules: Sequence[str], init: Sequence[str], 
     """Yield the keys of hints that have no effect, as reported by the planner."""
     text = read_text(script, script)
     recorded = checked.plan.init if checked.plan is not None else ()
-    done = compile_text(text, script, {}, allow_modules, init_texts(init_of(script, recorded, init)))
-    for outcome in done.hints:
+    compiled = compile_text(text, script, {}, allow_modules, init_texts(init_of(script, recorded, init)))
+    for outcome in compiled.hints:
         if outcome.status != "applied":
             message = f"'{outcome.key}' in {outcome.hint} has no effect: it is {outcome.status}, {outcome.detail}"
-            at = done.source.diagnostic(message, outcome.offset)
+            at = compiled.source.diagnostic(message, outcome.offset)
             finding = Finding(path=f"{outcome.hint}.{outcome.key}", message=message)
             yield Found(rule=RULES["HP103"], finding=finding, file=at.file, line=at.line, column=at.column)
 
 
 def _of_ignores(config: Config, used: set[tuple[Path, int]]) -> Iterator[Found]:
-    here = Path.cwd()
+    working_directory = Path.cwd()
     # Build servers identify files by their path relative to the working directory.
-    file = str(config.file.relative_to(here) if config.file.is_relative_to(here) else config.file)
+    file = str(
+        config.file.relative_to(working_directory) if config.file.is_relative_to(working_directory) else config.file
+    )
     for ignore in config.ignores:
-        where = f"lint.ignore[{ignore.number}]"
+        path = f"lint.ignore[{ignore.number}]"
         if not ignore.reason:
-            finding = Finding(path=where, message=f"the ignore of {ignore.rule} has no reason")
+            finding = Finding(path=path, message=f"the ignore of {ignore.rule} has no reason")
             yield Found(rule=RULES["HP001"], finding=finding, file=file, line=ignore.line, column=1)
         if (config.file, ignore.number) not in used:
-            finding = Finding(path=where, message=f"the ignore of {ignore.rule} at '{ignore.at}' matches nothing")
+            finding = Finding(path=path, message=f"the ignore of {ignore.rule} at '{ignore.at}' matches nothing")
             yield Found(rule=RULES["HP002"], finding=finding, file=file, line=ignore.line, column=1)
 
 

@@ -51,7 +51,7 @@ def shorter_than_upstream(plan: Plan) -> Iterator[Finding]:
         above = [longest.get(name, (0.0, "")) for name in operator.inputs]
         kept = kind_of(operator).state
         for entry in state_of(operator):
-            upstream, where = above[entry.index] if entry.index < len(above) else (0.0, "")
+            upstream, source = above[entry.index] if entry.index < len(above) else (0.0, "")
             joins = kept is not None and kept.added_rows_find == "matches"
             if joins and kinds.get(operator.inputs[entry.index]) == INSERT_ONLY:
                 continue  # an append-only input: a row after expiry misses a match, but retracts nothing
@@ -59,8 +59,8 @@ def shorter_than_upstream(plan: Plan) -> Iterator[Finding]:
                 changes = "is forever" if upstream == FOREVER else f"lasts {format_duration(int(upstream))}"
                 yield Finding(
                     path=f"operators.{operator.id}.state.{entry.name}.ttl",
-                    message=f"the TTL, {entry.ttl}, is shorter than that of '{where}' upstream, which {changes}: what "
-                    f"'{where}' still changes after {entry.ttl} finds no state here",
+                    message=f"the TTL, {entry.ttl}, is shorter than that of '{source}' upstream, which {changes}: what "
+                    f"'{source}' still changes after {entry.ttl} finds no state here",
                 )
         duration = _changes_for(operator, kinds)
         longest[operator.id] = (duration, operator.id) if state_of(operator) else max(above, default=(0.0, ""))

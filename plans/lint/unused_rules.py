@@ -82,11 +82,11 @@ def _unused_config(plan: Plan) -> Iterator[Finding]:
         for name in settings.origin.get("config", {})
     }
     for key in plan.config:
-        why, known = None, KEYS.get(key)
+        why, spec = None, KEYS.get(key)
         if key == STATE_TTL and not any(state_of(operator) for operator in plan.operators):
             why = "no operator keeps state"
-        elif known is not None and known.owner is not None and known.group is not None and not known.places & heeded:
-            why = f"no {known.owner.title}{' of a stream' if known.group.mode == 'streaming' else ''} takes it"
+        elif spec is not None and spec.owner is not None and spec.group is not None and not spec.places & heeded:
+            why = f"no {spec.owner.title}{' of a stream' if spec.group.mode == 'streaming' else ''} takes it"
         if why is not None:
             yield Finding(
                 path=f"config.{key}",

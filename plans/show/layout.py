@@ -153,8 +153,8 @@ def _acyclic(part: Sequence[int], arrows: Sequence[tuple[int, int]]) -> list[tup
         stack = [(root, iter(followers[root]))] if root not in state else []
         state.setdefault(root, 1)
         while stack:
-            box, rest = stack[-1]
-            step = next(rest, None)
+            box, remaining = stack[-1]
+            step = next(remaining, None)
             if step is None:
                 state[box] = 2
                 stack.pop()

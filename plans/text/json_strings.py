@@ -16,4 +16,4 @@ def json_string(text: str) -> str:
     """Return ``text`` as a JSON string, in quotes."""
     if _ESCAPED.search(text) is None:
         return f'"{text}"'
-    return '"' + _ESCAPED.sub(lambda found: _ESCAPES.get(found[0]) or f"\\u{ord(found[0]):04X}", text) + '"'
+    return '"' + _ESCAPED.sub(lambda match: _ESCAPES.get(match[0]) or f"\\u{ord(match[0]):04X}", text) + '"'

@@ -61,7 +61,7 @@ def _forms(value: str) -> Iterator[str]:
     yield json.dumps(value)[1:-1]
     yield json.dumps(value, ensure_ascii=False)[1:-1]
     yield repr(value)[1:-1]
-    # Preceding text shifts the value's bytes. For each of three shifts, yield the characters that are the value's alone.
+    # Preceding text shifts the value's bytes. For each of three shifts, yield the characters of the value alone.
     for shift in range(3):
         coded = base64.b64encode(b"\0" * shift + data).decode().rstrip("=")
         own = coded[(0, 2, 3)[shift] : len(coded) - ((shift + len(data)) % 3 > 0)]
