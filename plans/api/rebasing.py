@@ -25,7 +25,7 @@ _OLD = "the old plan"
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class RebaseResult(Printed):
-    """The result of a rebase; ``edits`` has the edits, grouped by their fate."""
+    """The result of a rebase; ``edits`` has the edits, grouped by outcome."""
 
     edits: Rebased
 
@@ -36,11 +36,11 @@ class RebaseResult(Printed):
 
     @property
     def conflicts(self) -> tuple[Diagnostic, ...]:
-        """The reasons for the lack of a plan: edits without their operator, double edits, incompatible changes."""
+        """The problems that prevent a plan: edits without their operator, double edits, incompatible changes."""
         return tuple(obstacles(self.edits, _OLD))
 
     def text(self) -> str:
-        """Return the output of ``hintplan rebase``: the edits by their fate, or the conflicts."""
+        """Return the output of ``hintplan rebase``: the edits by outcome, or the conflicts."""
         return "\n".join(map(str, self.conflicts)) or report_text(self.edits)
 
     def json(self) -> dict[str, Any]:
