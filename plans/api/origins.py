@@ -68,8 +68,8 @@ def why_text(
 ) -> str:
     """Return the value of each layer as ``hintplan why`` prints it; ``paint`` may colour the winning line.
 
-    ``source`` is the file of the plan, ``edit_place`` the line and column of the setting in it, and ``script`` the
-    script that the plan was compiled from.
+    ``source`` is the file of the plan, and ``edit_place`` the line and column of the setting in it. ``script`` is the
+    script of the plan.
     """
     head = f"{found.path} is {found.value if found.value is not None else 'off'}"
     rows = [(step, _cells(step, script, source, edit_place)) for step in found.steps]

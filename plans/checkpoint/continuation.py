@@ -142,9 +142,9 @@ def _refuse_to_keep(
 ) -> None:
     """Raise RunError if operator ``name`` cannot keep its state.
 
-    It cannot if there is none in the checkpoint, if its rows would have another form, or if other state that it is
-    computed from is not kept. State that carries over needs no consent, but consent for it is accepted: a restarted run
-    gets the same options again.
+    It cannot in three cases: the checkpoint has no such state; its rows would have another form; or it is computed from
+    other state that is not kept. State that carries over needs no consent, but consent for it is accepted: a restarted
+    run gets the same options again.
     """
     stateful = [operator.id for operator in plan.operators if keeps_state(operator)]
     if name not in stateful:

@@ -49,7 +49,7 @@ def read_source(
     """Read or compile the plan that ``name`` refers to.
 
     For a script, ``config`` overrides SET, ``allow_modules`` may contain its functions, and ``init`` are its init
-    files, which are read at the revision of the script.
+    files. The init files are read at the revision of the script.
     """
     data, file, shown = read_bytes(name)
     if is_script(name):

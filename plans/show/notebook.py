@@ -1,7 +1,7 @@
 """A plan as the value of a notebook cell: its picture and its states.
 
-The picture is an image with embedded data, so no name or style in it becomes part of the notebook, and untrusted
-notebooks show it, too.
+The picture is an image with embedded data, so no name or style in it becomes part of the notebook. Notebooks that are
+not trusted show it, too.
 
 >>> plan_html(Plan(name="<b>")).startswith("<p><strong>&lt;b&gt;</strong>")
 True
