@@ -1,9 +1,9 @@
-"""The command line: runs a command, renders errors, chooses the exit code.
+"""The command line: it runs a command, renders errors, and chooses the exit code.
 
-Exit codes: 0 done; 1 the input is wrong or the run failed; 2 there are differences (only with ``--exit-code``);
-64 wrong usage, or a package is not installed; 130 interrupted. A command is a ``click.Command`` that returns its exit
-code, or None for 0, and raises HintplanError. None is imported before its turn: ``hintplan diff`` must not wait for
-pyspark to load.
+Exit codes: 0 success; 1 wrong input or a failed run; 2 differences (only with ``--exit-code``); 64 wrong usage, or a
+package is not installed; 130 interrupted. A command is a ``click.Command`` that returns its exit code, or None for 0,
+and raises HintplanError. Each command is imported only when it is used: ``hintplan diff`` must not wait for pyspark to
+load.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ EXIT_INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and exit; ``arguments`` are those of the process if None."""
+    """Run the command line and exit; None for ``arguments`` means the arguments of the process."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     codes: list[int] = []
     if arguments is None:
-        atexit.register(_leave, codes)  # first, so that it is called when all others have been
+        atexit.register(_leave, codes)  # first, because exit handlers run in reverse order: this one must be last
     if "_HINTPLAN_COMPLETE" in os.environ:
         from hintplan.plans.commands.completion import register
 
@@ -47,8 +47,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _leave(codes: list[int]) -> None:
-    """End the process while daemon threads run, which Spark calls sinks in: stopped in native code, they would abort
-    it, and the exit code would be lost.
+    """End the process at once if daemon threads are running, to keep the exit code.
+
+    Spark calls sinks in daemon threads. If one is stopped in native code, it aborts the process, which loses the exit
+    code.
     """
     if codes and any(thread.daemon for thread in threading.enumerate()):
         for stream in (sys.stdout, sys.stderr):
@@ -58,7 +60,7 @@ def _leave(codes: list[int]) -> None:
 
 
 def _guarded(run: Callable[[], Any], debug: bool) -> int:
-    """The exit code of ``run``; every exception becomes a message."""
+    """Return the exit code of ``run``, after printing any exception as a message."""
     try:
         code = run()
         sys.stdout.flush()
@@ -72,7 +74,7 @@ def _guarded(run: Callable[[], Any], debug: bool) -> int:
         say("interrupted")
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        # The reader has gone, as in `hintplan explain plan.json | head`. Python must not try to flush again at exit.
+        # The reader closed the pipe, as in `hintplan explain plan.json | head`. Python must not flush again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_FAILED
     except HintplanError as error:
@@ -100,8 +102,8 @@ def _guarded(run: Callable[[], Any], debug: bool) -> int:
 def _say_how_to_restore(error: PlanError) -> None:
     from hintplan.plans.files.restore import restoring
 
-    if found := restoring(error):
-        say(found)
+    if advice := restoring(error):
+        say(advice)
 
 
 def _say_usage(error: click.UsageError) -> None:

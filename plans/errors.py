@@ -1,13 +1,13 @@
 """The error tree of hintplan, shared by planner, plans and runtime.
 
-    HintplanError            anything a user can cause; rendered without a traceback
+    HintplanError            an error that a user can cause; rendered without a traceback
     ├── SqlError             the SQL is wrong or unsupported (planner)
     ├── PlanError            the plan document is wrong (plans)
     └── RunError             the plan cannot be run, or the run failed (runtime)
-        ├── NotInstalled     packages that it needs are not installed
-        └── Unavailable      something that it needs is away for now; the same may work at the next attempt
+        ├── NotInstalled     required packages are not installed
+        └── Unavailable      a required service is down for now; a retry may succeed
 
-Every error says what, where and what to do next:
+Every error states the problem, its location, and what to do next:
 
 >>> print(SqlError("unknown table 'ordres'", file="job.sql", line=3, column=15, hint="did you mean 'orders'?"))
 job.sql:3:15: unknown table 'ordres'
@@ -25,20 +25,22 @@ from dataclasses import dataclass, replace
 from hintplan.plans.python_words import in_python, is_for_a_command
 
 _MOST_SHOWN, _WIDEST, _LARGEST_FILE = 10, 160, 10_000_000
-"""Findings that a notebook shows with their lines, characters of a line, and bytes of a file that a line is read of."""
+"""In a notebook: findings shown with their source line, characters of a line, and bytes of a file that is read."""
 
 _MAY_BE_SECRET = re.compile(
     r"(?i)secret|passw|token|credential|authorization|cookie|api[-_.]?key|access[-_.]?key|jaas|user[-.]?info|://[^/\s]*@"
 )
-"""Lines that nobody is shown again: a literal password may stand in them."""
+"""Source lines that may contain a literal password, and are never shown."""
 
 _LONGEST_PATH, _LONGEST_MESSAGE, _LONGEST_LIST = 600, 6_000, 12_000
-"""Characters of a path into a plan, of a message or a hint, and of all of an error before the rest is counted only."""
+"""Maximum characters of a plan path, of a message or hint, and of an error. A longer error only counts further
+diagnostics.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnostic:
-    """One finding: ``message`` says what is wrong, ``hint`` what to type next; ``line`` and ``column`` count from 1."""
+    """A finding: ``message`` states the problem, ``hint`` what to type next; ``line`` and ``column`` count from 1."""
 
     message: str
     hint: str | None = None
@@ -60,19 +62,19 @@ class Diagnostic:
 
 
 def on_one_line(name: str) -> str:
-    """A name that anybody may have given, with line breaks as escapes: what follows one would look like ours."""
+    """Escape the line breaks of a user-supplied name, so that no part of it can pass for output of hintplan."""
     return name.replace("\n", "\\n")
 
 
 def clipped(text: str, most: int = _LONGEST_MESSAGE) -> str:
-    """``text``, its middle left out if it is longer than ``most``: names in a plan may have any length."""
+    """Return ``text`` without its middle if it is longer than ``most``: names in a plan may have any length."""
     if len(text) <= most:
         return text
     return f"{text[: most * 2 // 3]}... ({len(text):,} characters) ...{text[-most // 3 :]}"
 
 
 def for_python(found: Diagnostic, *, compiling: bool = False) -> Diagnostic:
-    """Return what was found in the words of Python, unless a command shows it."""
+    """Return the diagnostic worded for Python callers, or unchanged if a command shows it."""
     if is_for_a_command():
         return found
     hint = None if found.hint is None else in_python(found.hint, compiling=compiling)
@@ -80,7 +82,7 @@ def for_python(found: Diagnostic, *, compiling: bool = False) -> Diagnostic:
 
 
 def _listed(diagnostics: tuple[Diagnostic, ...]) -> str:
-    """All ``diagnostics`` in the order given, as far as people will read."""
+    """Join ``diagnostics`` in the given order, up to ``_LONGEST_LIST`` characters."""
     texts: list[str] = []
     size = 0
     for index, diagnostic in enumerate(diagnostics):
@@ -93,12 +95,12 @@ def _listed(diagnostics: tuple[Diagnostic, ...]) -> str:
 
 
 def _printable(line: str) -> str:
-    """``line`` with a blank for each character that may do something to a terminal."""
+    """Replace each unprintable character of ``line`` by a blank, because it might control a terminal."""
     return "".join(c if c.isprintable() else " " for c in line)
 
 
 def _excerpt(found: Diagnostic, texts: Mapping[str | None, str]) -> list[str]:
-    """Return the line that was found, with a caret below the column; nothing if nobody has its text."""
+    """Return the source line of a diagnostic, with a caret below its column; nothing if the text is unavailable."""
     text = texts.get(found.file)
     if text is None and found.file is not None and found.line is not None:
         with suppress(OSError, UnicodeDecodeError):
@@ -116,9 +118,9 @@ def _excerpt(found: Diagnostic, texts: Mapping[str | None, str]) -> list[str]:
 
 
 class HintplanError(Exception):
-    """One or more diagnostics; ``str()`` renders them one after the other, as far as people will read.
+    """One or more diagnostics; ``str()`` lists them, up to a readable length.
 
-    Where no command shows them, they name what Python has instead of options (:mod:`hintplan.plans.python_words`).
+    Outside of a command, they name Python arguments instead of options (:mod:`hintplan.plans.python_words`).
     """
 
     def __init__(
@@ -133,29 +135,29 @@ class HintplanError(Exception):
         path: str | None = None,
     ) -> None:
         if message is not None:
-            found = Diagnostic(message=message, hint=hint, file=file, line=line, column=column, path=path)
-            diagnostics = (found, *diagnostics)
+            first = Diagnostic(message=message, hint=hint, file=file, line=line, column=column, path=path)
+            diagnostics = (first, *diagnostics)
         compiling = isinstance(self, SqlError)
-        self.diagnostics = tuple(for_python(each, compiling=compiling) for each in diagnostics)
+        self.diagnostics = tuple(for_python(diagnostic, compiling=compiling) for diagnostic in diagnostics)
         self.texts: Mapping[str | None, str] = {}
         super().__init__(_listed(self.diagnostics))
 
     def _render_traceback_(self, *_: object) -> list[str]:
-        """Return the lines that IPython shows instead of a traceback: the findings, each below its line of the text.
+        """Return the lines that IPython shows instead of a traceback: each finding with its source line.
 
-        ``texts`` are what the findings are of, by file; files that are there are read.
+        ``texts`` has the source texts by file name; for other findings, the file itself is read if it exists.
         """
         shown = [f"{type(self).__name__}: {_listed(self.diagnostics[:1])}"]
-        for number, found in enumerate(self.diagnostics[:_MOST_SHOWN]):
-            shown += [str(found)] if number else []
-            shown += _excerpt(found, self.texts)
+        for number, diagnostic in enumerate(self.diagnostics[:_MOST_SHOWN]):
+            shown += [str(diagnostic)] if number else []
+            shown += _excerpt(diagnostic, self.texts)
         if len(self.diagnostics) > _MOST_SHOWN:
             shown.append(f"... and {len(self.diagnostics) - _MOST_SHOWN:,} more")
         return [_printable(line) for line in "\n".join(shown).split("\n")]
 
 
 class SqlError(HintplanError):
-    """The SQL is wrong or asks for something that is not supported."""
+    """The SQL is wrong or uses an unsupported feature."""
 
 
 class PlanError(HintplanError):
@@ -163,12 +165,12 @@ class PlanError(HintplanError):
 
 
 class RunError(HintplanError):
-    """The plan cannot be run as asked, or the run failed."""
+    """The plan cannot be run as requested, or the run failed."""
 
 
 class NotInstalled(RunError):
-    """What is asked for needs packages of an extra of hintplan, which this Python lacks."""
+    """The operation needs packages of an extra of hintplan that this Python lacks."""
 
 
 class Unavailable(RunError):
-    """What a run reads, asks or writes to is away for now, so that the same may work at the next attempt."""
+    """A source, service or sink of a run is unavailable for now; a retry may succeed."""

@@ -1,6 +1,6 @@
-"""What ``pip install hintplan`` does not bring: the extras without which plans are reviewed, but not run.
+"""The extras of hintplan: optional packages that it needs to run plans, but not to review them.
 
->>> require("spark")  # nothing to say, where it is installed
+>>> require("spark")  # passes, because pyspark is installed
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from pathlib import Path
 from hintplan.plans.errors import NotInstalled
 
 IN_BUNDLE = Path(__file__).parents[2].joinpath("__main__.py").is_file()
-"""Whether this code has come in the archive of a bundle, whose program has unpacked it."""
+"""True if this code was unpacked from the archive of a bundle."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extra:
-    """Packages that pip brings when it is asked for hintplan with an extra, and what needs them.
+    """The packages that pip installs for an extra of hintplan, and the ``purpose`` that needs them.
 
-    A package has a module of its name, in which a dot stands for each hyphen.
+    The module of a package has the name of the package, with a dot in place of each hyphen.
     """
 
     purpose: str
@@ -41,7 +41,7 @@ EXTRAS = {
 
 
 def require(extra: str) -> None:
-    """NotInstalled, in one line, unless this Python has the packages of ``extra``."""
+    """Raise NotInstalled unless this Python has the packages of ``extra``."""
     wanted = EXTRAS[extra]
     if lacking := [name for name in wanted.packages if not _is_there(name)]:
         names = " and ".join(filter(None, [", ".join(lacking[:-1]), lacking[-1]]))
@@ -50,17 +50,20 @@ def require(extra: str) -> None:
 
 
 def refuse_lacking(extras: Iterable[str]) -> None:
-    """NotInstalled, in one line, unless this Python has all that ``extras`` bring, as far as it knows what that is.
+    """Raise NotInstalled unless this Python has all packages of ``extras``.
 
-    Where hintplan itself was not installed by pip, as in a bundle, nobody knows.
+    The packages are listed in the metadata of the installed hintplan. If pip did not install it, as in a bundle,
+    nothing is checked.
     """
     try:
         lines = distribution("hintplan").requires or ()
     except PackageNotFoundError:
         return
     for extra in extras:
-        asked = [what for what, _, marker in (line.partition(";") for line in lines) if f'"{extra}"' in marker]
-        names = [found[0] for what in asked if (found := re.match(r"[\w.-]+", what))]
+        requirements = [
+            requirement for requirement, _, marker in (line.partition(";") for line in lines) if f'"{extra}"' in marker
+        ]
+        names = [match[0] for requirement in requirements if (match := re.match(r"[\w.-]+", requirement))]
         if lacking := [name for name in names if not _is_installed(name)]:
             raise NotInstalled(
                 f"tables of the plan need {' and '.join(lacking)}, which this Python ({sys.executable}) lacks: "
@@ -77,12 +80,12 @@ def _is_installed(name: str) -> bool:
 
 
 def _asked_for(extra: str, lacking: list[str]) -> str:
-    """What pip is to install; in a bundle hintplan is there, and was not installed."""
+    """Return the packages for pip to install; a bundle contains hintplan itself, so it lists the missing packages."""
     return " ".join(lacking) if IN_BUNDLE else f"'hintplan[{extra}]'"
 
 
 def _is_there(package: str) -> bool:
     try:
         return find_spec(package.replace("-", ".")) is not None
-    except ModuleNotFoundError:  # what it is in is missing
+    except ModuleNotFoundError:  # its parent package is missing
         return False

@@ -1,7 +1,7 @@
-"""Finds what a package offers by its name, when it is used: the one way from here to planner and runtime.
+"""Load attributes of other packages by name, when they are used: the only way from here to planner and runtime.
 
-The command line's root finds commands so, the SQL client the session and Spark, a plan in a notebook its picture. Names
-are written in this package's source, never read from a plan.
+The command line's root loads commands this way, the SQL client the session and Spark, and a plan in a notebook its
+picture. Names are written in the source of this package, never read from a plan.
 
 >>> load("hintplan.plans.text.names:did_you_mean").__name__
 'did_you_mean'
@@ -14,6 +14,6 @@ from typing import Any
 
 
 def load(target: str) -> Any:
-    """The attribute that ``module:attribute`` names."""
+    """Import the attribute named by ``module:attribute``."""
     module, _, attribute = target.partition(":")
     return getattr(import_module(module), attribute)

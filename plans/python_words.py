@@ -1,12 +1,12 @@
-"""What options of commands are called in Python, so that one message serves both: errors are worded for whoever asked.
+"""The Python counterparts of command options, so that one error message serves both commands and Python callers.
 
-Messages name options. A command shows them as they are; whoever calls ``hintplan.execute`` or the like reads what to
-write there. This is the one list of the options that have such a counterpart.
+Messages name options, and a command shows them unchanged. A caller of a Python function, such as ``hintplan.execute``,
+sees the corresponding arguments instead. This is the only list of options that have such a counterpart.
 
 >>> in_python("whoever starts the run can allow it: --allow-host db:5433")
 "whoever starts the run can allow it: policy=hintplan.Policy(hosts=('db:5433',))"
->>> in_python("put back what was there; --allow-missing-files goes on without")
-'put back what was there; allow_missing_files=True goes on without'
+>>> in_python("restore the files; --allow-missing-files continues without them")
+'restore the files; allow_missing_files=True continues without them'
 >>> in_python("--keep-state join_o_c --keep-state aggregate_o keeps both")
 "keep_state=('join_o_c', 'aggregate_o') keeps both"
 >>> in_python("hintplan compile a.sql -o a.json --keep-edits a.json --allow-fact-edits")
@@ -27,10 +27,10 @@ POLICY: Mapping[str, str] = {
     "allow-path": "paths",
     "allow-module": "modules",
 }
-"""The options that name what a run may reach, and the fields of a policy that have the same."""
+"""Options that allow a run to reach something, each with the field of a policy for the same values."""
 
 POLICY_SWITCHES: Mapping[str, str] = {"allow-unrestricted-spark": "unrestricted_spark"}
-"""Those without a value."""
+"""Options of a policy that take no value."""
 
 ARGUMENTS: Mapping[str, str] = {
     "allow-fact-edits": "allow_fact_edits=True",
@@ -45,7 +45,7 @@ ARGUMENTS: Mapping[str, str] = {
     "trigger": "trigger=",
     "wait": "waiting=",
 }
-"""The options that are arguments of functions."""
+"""Options that are arguments of functions."""
 
 _COMMAND = r"hintplan (?!run\b)[a-z-]+ [^\n;]*"
 _ALLOWED = rf"(?<=allow it: )--(?P<allowed>{'|'.join(POLICY)}) (?P<value>[^\n;]+)"
@@ -63,7 +63,7 @@ _commands = 0
 
 @contextmanager
 def for_a_command() -> Iterator[None]:
-    """Leave messages as they are for the time of the block, in all threads: a command shows them."""
+    """Leave messages unchanged during the block, in all threads, because a command shows them."""
     global _commands
     _commands += 1
     try:
@@ -73,39 +73,40 @@ def for_a_command() -> Iterator[None]:
 
 
 def is_for_a_command() -> bool:
-    """True if a command shows the messages, or a task of Spark raises them, whose driver knows who shows them."""
+    """Return True if a command shows the messages, or if a Spark task raises them: the driver chooses their words."""
     tasks = sys.modules.get("pyspark.taskcontext")
     return _commands > 0 or (tasks is not None and tasks.TaskContext.get() is not None)
 
 
 def in_python(text: str, *, compiling: bool = False) -> str:
-    """Return ``text`` with what Python has for options; ``compiling`` if it is of a script, which no run has a policy
-    for.
+    """Return ``text`` with Python arguments in place of options.
+
+    ``compiling`` is set for messages about a script, for which there is no policy of a run.
     """
 
-    def called(found: re.Match[str]) -> str:
-        if found["command"]:
-            return found[0]
-        if found["allowed"] or found["policy"]:
-            name = POLICY[found["allowed"] or found["policy"]]
-            value = f"({found['value']!r},)" if found["allowed"] else "..."
+    def called(match: re.Match[str]) -> str:
+        if match["command"]:
+            return match[0]
+        if match["allowed"] or match["policy"]:
+            name = POLICY[match["allowed"] or match["policy"]]
+            value = f"({match['value']!r},)" if match["allowed"] else "..."
             if compiling:
                 return f"allow_{name}={value}"
-            return f"policy=hintplan.Policy({name}={value})" if found["allowed"] else f"Policy({name}={value})"
-        if found["kept"]:
-            names = tuple(re.findall(r"--keep-state (\w+)", found["kept"]))
+            return f"policy=hintplan.Policy({name}={value})" if match["allowed"] else f"Policy({name}={value})"
+        if match["kept"]:
+            names = tuple(re.findall(r"--keep-state (\w+)", match["kept"]))
             return f"{ARGUMENTS['keep-state']}{names!r}"
-        if found["keeps"]:
+        if match["keeps"]:
             return ARGUMENTS["keep-state"].rstrip("=")
-        if found["switch"]:
-            return f"policy=hintplan.Policy({POLICY_SWITCHES[found['switch']]}=True)"
-        if found["key"]:
-            return f'SparkSession.builder.config("{found["key"]}", "{found["setting"]}")'
-        word = ARGUMENTS[found["argument"]]
-        if word.endswith("=") and found["given"]:
-            word += repr(found["given"].strip("'"))
-        elif found["given"]:
-            word += f" {found['given']}"
-        return f"hintplan.execute(..., {word})" if found["run"] else word
+        if match["switch"]:
+            return f"policy=hintplan.Policy({POLICY_SWITCHES[match['switch']]}=True)"
+        if match["key"]:
+            return f'SparkSession.builder.config("{match["key"]}", "{match["setting"]}")'
+        word = ARGUMENTS[match["argument"]]
+        if word.endswith("=") and match["given"]:
+            word += repr(match["given"].strip("'"))
+        elif match["given"]:
+            word += f" {match['given']}"
+        return f"hintplan.execute(..., {word})" if match["run"] else word
 
     return _WORDS.sub(called, text)

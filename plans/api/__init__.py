@@ -1,4 +1,4 @@
-"""What Python programs get of plans: functions named after the commands, whose results print as the commands do.
+"""The functions on plans for Python programs, named after the commands; their results print the commands' output.
 
-``import hintplan`` offers them, beside what compiles and runs plans.
+``import hintplan`` offers them, together with functions that compile and run plans.
 """

@@ -1,4 +1,4 @@
-"""``hintplan.diff``: what differs between two plans, and what that means for a running job.
+"""``hintplan.diff``: the differences between two plans, and their effects on a running job.
 
 >>> diff(Plan(name="a"), Plan(name="a"))
 no differences
@@ -27,8 +27,8 @@ from hintplan.plans.text.printed import Printed
 class Diff(Printed):
     """The ``changes`` from plan ``before`` to plan ``after``; false if there are none.
 
-    ``detail`` is ``concise``, one line an operator and only what has an effect; ``normal``; or ``full``, with the
-    reason of each effect and all layers.
+    The ``detail`` of a report is ``concise``, one line per operator and only changes with an effect; ``normal``; or
+    ``full``, with the reason for each effect and all layers.
     """
 
     before: Plan
@@ -43,31 +43,31 @@ class Diff(Printed):
 
     @property
     def effect(self) -> Level:
-        """The gravest effect on a running job, as ``hintplan diff --fail-on`` names them."""
+        """The most severe effect on a running job, in the terms of ``hintplan diff --fail-on``."""
         return worst_level(self.changes)
 
     @property
     def keeps_state(self) -> bool:
-        """Whether all state that ``before`` wrote can still be used."""
+        """True if all state that ``before`` wrote can still be used."""
         return all(change.keeps_state for change in self.changes)
 
     def text(self, detail: Detail = "normal") -> str:
-        """The changes in aligned columns, as ``hintplan diff`` prints them."""
+        """Return the changes in aligned columns, as ``hintplan diff`` prints them."""
         return report_text(self.changes, detail=detail)
 
     def markdown(self, detail: Detail = "normal") -> str:
-        """The changes for a review comment, with a picture; at most 60,000 characters."""
+        """Return the changes for a review comment, with a picture; at most 60,000 characters."""
         graph = mermaid_of(self.before, self.after, self.changes)
         return report_markdown(self.changes, detail=detail, graph=graph)
 
     def html(self, detail: Detail = "normal") -> str:
-        """The changes as a page of its own, which needs no network."""
+        """Return the changes as a standalone page, which needs no network."""
         title = f"{self.before.name} → {self.after.name}"
         drawing = drawing_of(self.before, self.after, self.changes)
         return report_html(self.changes, title=title, detail=detail, drawing=drawing)
 
     def json(self) -> dict[str, Any]:
-        """The changes as JSON values, as ``diff.schema.json`` describes them."""
+        """Return the changes as JSON values, as described by ``diff.schema.json``."""
         return report_json(self.changes)
 
     def _repr_html_(self) -> str:
@@ -78,6 +78,6 @@ class Diff(Printed):
 
 
 def diff(before: PlanLike, after: PlanLike) -> Diff:
-    """Compare two plans by meaning: settings and who set them, operators, and what becomes of running state."""
+    """Compare two plans by meaning: settings and their origins, operators, and the effect on running state."""
     old, new = plan_of(before), plan_of(after)
     return Diff(before=old, after=new, changes=changes_between(old, new))

@@ -29,14 +29,14 @@ ENDINGS = {
     ".gv": "dot",
     ".txt": "tree",
 }
-"""The format that the ending of a file's name asks for."""
+"""The format for each file extension."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Drawing(Printed):
-    """A ``plan`` to look at; with ``before``, what differs from that older plan is marked.
+    """A drawing of ``plan``; with ``before``, the differences from that older plan are marked.
 
-    With ``around``, only these operators and what is up to ``hops`` edges away.
+    With ``around``, it contains only these operators, and operators at most ``hops`` edges away.
     """
 
     plan: Plan
@@ -45,17 +45,17 @@ class Drawing(Printed):
     hops: int = 1
 
     def text(self) -> str:
-        """The tree of the plan, as ``hintplan show`` prints it."""
+        """Return the tree of the plan, as ``hintplan show`` prints it."""
         return self.drawn("tree")
 
     def drawn(self, layout: str) -> str:
-        """The plan as ``html``, ``svg``, ``mermaid``, ``dot`` or ``tree``; PlanError for another format."""
+        """Return the plan as ``html``, ``svg``, ``mermaid``, ``dot`` or ``tree``; raise PlanError for other formats."""
         if layout not in FORMATS:
             raise PlanError(f"there is no format {layout!r}", hint=did_you_mean(layout, FORMATS, what="formats"))
         return drawn(layout, self.plan, self.before, self.around, self.hops, None, "plan.json")
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the plan to a file, whose ending chooses the format: .html, .svg, .mmd, .dot, .gv or .txt."""
+        """Write the plan to a file in the format of its extension: .html, .svg, .mmd, .dot, .gv or .txt."""
         layout = ENDINGS.get(os.path.splitext(path)[1].lower())
         if layout is None:
             endings = ", ".join(ENDINGS)
@@ -67,13 +67,13 @@ class Drawing(Printed):
 
 
 def show(plan: PlanLike, *, before: PlanLike | None = None, around: Collection[str] = (), hops: int = 1) -> Drawing:
-    """Draw ``plan``: its picture is what a notebook shows, ``save("plan.html")`` writes a page.
+    """Draw ``plan``: a notebook shows the picture, and ``save("plan.html")`` writes a page.
 
-    ``before`` is an older plan, from which differences are marked. PlanError if one of ``around`` is no operator.
+    ``before`` is an older plan; differences from it are marked. Raise PlanError if one of ``around`` is no operator.
     """
-    found, older = plan_of(plan), None if before is None else plan_of(before)
-    check_ids(around, found, older)
-    return Drawing(plan=found, before=older, around=tuple(around), hops=hops)
+    newer, older = plan_of(plan), None if before is None else plan_of(before)
+    check_ids(around, newer, older)
+    return Drawing(plan=newer, before=older, around=tuple(around), hops=hops)
 
 
 def drawn(
@@ -85,7 +85,7 @@ def drawn(
     script: Script | None,
     file: str,
 ) -> str:
-    """The plan in one of ``FORMATS``; ``file`` is what commands on a page call it."""
+    """Return the plan in one of ``FORMATS``; ``file`` is the plan's name in the commands on a page."""
     if layout == "tree":
         from hintplan.plans.show.explain import explain
 
@@ -108,9 +108,9 @@ def drawn(
 
 
 def check_ids(ids: Collection[str], plan: Plan, before: Plan | None) -> None:
-    """PlanError for one of ``ids`` that is no operator of either plan."""
-    known = [operator.id for one in (plan, before) if one is not None for operator in one.operators]
+    """Raise PlanError if one of ``ids`` is no operator of either plan."""
+    operators = [operator.id for version in (plan, before) if version is not None for operator in version.operators]
     for name in ids:
-        if name not in known:
-            hint = did_you_mean(name, list(dict.fromkeys(known)), what="operators")
+        if name not in operators:
+            hint = did_you_mean(name, list(dict.fromkeys(operators)), what="operators")
             raise PlanError(f"there is no operator '{name}'", hint=hint)

@@ -1,4 +1,4 @@
-"""``hintplan.set``: a plan with other settings, checked.
+"""``hintplan.set``: a plan with changed settings, checked.
 
 >>> edited = set(Plan(name="p"), "config.parallelism.default", 4)
 >>> edited.config
@@ -42,24 +42,23 @@ def set(
     reason: str | None = None,
     on_warning: Warn | None = None,
 ) -> Plan:
-    """``plan`` with the setting at ``path`` set to ``value``, and with everything that follows from it.
+    """Return ``plan`` with the setting at ``path`` changed to ``value``, and with all consequences of the change.
 
-    A path is one that ``hintplan set`` takes, such as ``join_o_c.state.leftState.ttl``; ``*`` stands for anything in
-    it. A mapping sets several at once, which are checked together. None removes a config key or a table option.
-    ``reason`` is kept beside what is set; an empty one takes the old one away. ``on_warning`` gets what is worth
-    knowing of the edit. PlanError, with all that is wrong, if a path is no setting, a value is none that it takes, or
-    the plan would be wrong with it.
+    A path has the syntax of ``hintplan set``, such as ``join_o_c.state.leftState.ttl``; ``*`` matches anything. A
+    mapping changes several settings, which are checked together. None removes a config key or a table option.
+    ``reason`` is stored with the settings; an empty text removes the old reason. ``on_warning`` receives warnings about
+    the edit. Raise PlanError, with all problems, for an unknown path, an invalid value, or an invalid resulting plan.
     """
     values = {path: value} if isinstance(path, str) else path
     edited = assigned(
         plan,
-        [(one, shown(wanted)) for one, wanted in values.items() if wanted is not None],
-        [one for one, wanted in values.items() if wanted is None],
+        [(key, shown(wanted)) for key, wanted in values.items() if wanted is not None],
+        [key for key, wanted in values.items() if wanted is None],
         reason=reason,
     )
     if problems := validate(edited):
         raise PlanError(diagnostics=problems)
     if on_warning is not None:
-        for found in one_sided_changes(plan, edited):
-            on_warning(Diagnostic(message=found.message, path=found.path))
+        for warning in one_sided_changes(plan, edited):
+            on_warning(Diagnostic(message=warning.message, path=warning.path))
     return edited

@@ -18,19 +18,19 @@ from hintplan.plans.text.printed import Printed
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Explanation(Printed):
-    """The tree of ``plan``: every operator, its states and settings, and who set them."""
+    """The tree of ``plan``: every operator, its states and settings, and their origins."""
 
     plan: Plan
 
     def text(self) -> str:
-        """The tree as ``hintplan explain`` prints it."""
+        """Return the tree as ``hintplan explain`` prints it."""
         return tree(self.plan)
 
     def json(self) -> dict[str, Any]:
-        """What ``hintplan explain --json`` prints, as JSON values."""
+        """Return the output of ``hintplan explain --json`` as JSON values."""
         return explain_json(self.plan)
 
 
 def explain(plan: PlanLike) -> Explanation:
-    """The operators of ``plan`` from its sinks down, with every state, its TTL, and who set what."""
+    """Return the operators of ``plan`` from its sinks down, with every state, its TTL, and the origin of settings."""
     return Explanation(plan=plan_of(plan))

@@ -23,7 +23,7 @@ from hintplan.plans.text.printed import Printed
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class LintResult(Printed):
-    """What the rules found in so many ``plans``; false if that is nothing."""
+    """The findings of the rules in ``plans`` plans; false if there are none."""
 
     report: Report
     plans: int
@@ -35,21 +35,21 @@ class LintResult(Printed):
         return len(self.report.found)
 
     def text(self) -> str:
-        """The findings and their number, as ``hintplan lint --all`` prints them."""
+        """Return the findings and their number, as ``hintplan lint --all`` prints them."""
         listed = rendered(self.report, "text", whole=True)
         return "\n".join(filter(None, (listed, summary(self.report, self.plans))))
 
     def json(self) -> dict[str, Any]:
-        """What ``hintplan lint --format json`` prints, as JSON values."""
+        """Return the output of ``hintplan lint --format json`` as JSON values."""
         return report_json(self.report)
 
 
 def lint(*plans: PlanLike) -> LintResult:
-    """Look for likely mistakes in ``plans``, or plan files at paths, with the ignores of their projects.
+    """Find likely mistakes in ``plans``: plans, or paths of plan files, to which their projects' ignores apply.
 
-    PlanError for a file that cannot be read.
+    Raise PlanError for a file that cannot be read.
     """
     files = [os.fspath(plan) for plan in plans if not isinstance(plan, Plan)]
-    found = [one for plan in plans if isinstance(plan, Plan) for one in check(dumps(plan), file=None).found]
+    findings = [finding for plan in plans if isinstance(plan, Plan) for finding in check(dumps(plan), file=None).found]
     of_files = lint_files(files) if files else Report(found=())
-    return LintResult(report=Report(found=(*found, *of_files.found), ignored=of_files.ignored), plans=len(plans))
+    return LintResult(report=Report(found=(*findings, *of_files.found), ignored=of_files.ignored), plans=len(plans))

@@ -1,4 +1,4 @@
-"""``hintplan.why``: why a setting of a plan has its value, layer by layer.
+"""``hintplan.why``: the origin of a setting's value in a plan, layer by layer.
 
 >>> why(Plan(name="p", config={"parallelism.default": "4"}), "config.parallelism.default").value
 '4'
@@ -25,7 +25,7 @@ from hintplan.plans.text.unprintable import clean
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Origin(Printed):
-    """Why a setting of ``plan`` has its value: ``why``; of a path above several, ``below`` has these."""
+    """The origin of a setting's value: ``why``; or the settings ``below`` a path that leads to several."""
 
     plan: Plan
     why: Why | None
@@ -33,28 +33,29 @@ class Origin(Printed):
 
     @property
     def value(self) -> str | None:
-        """The value that runs, as a plan is edited; None if there is none."""
+        """The effective value, in the notation of edits; None if there is none."""
         return None if self.why is None or self.why.value is None else str(self.why.value)
 
     def text(self) -> str:
-        """What ``hintplan why`` prints without the script."""
+        """Return the output of ``hintplan why`` without the script."""
         return listed_text(self.below, self.plan) if self.why is None else why_text(self.why)
 
     def json(self) -> Any:
-        """What ``hintplan why --json`` prints without the script, as JSON values."""
+        """Return the output of ``hintplan why --json`` without the script, as JSON values."""
         if self.why is None:
             return [listed_json(setting, self.plan) for setting in self.below]
         return why_json(self.why)
 
 
 def why(plan: PlanLike, path: str) -> Origin:
-    """Tell what default, configuration, hints and edits say of the setting at ``path``, and which of them wins.
+    """Return the values that default, configuration, hints and edits give the setting at ``path``, and the winner.
 
-    The path of an operator, or of a part of one, stands for all settings below it. PlanError if there is none.
+    The path of an operator, or of a group of its settings, stands for all settings below it. Raise PlanError if there
+    is none.
     """
-    found = plan_of(plan)
-    below = tuple(settings_below(found, path))
-    return Origin(plan=found, why=None if below else reasons_of(found, path), below=below)
+    target = plan_of(plan)
+    below = tuple(settings_below(target, path))
+    return Origin(plan=target, why=None if below else reasons_of(target, path), below=below)
 
 
 def why_text(
@@ -65,10 +66,10 @@ def why_text(
     *,
     paint: Callable[[str], str] = str,
 ) -> str:
-    """What each layer says, as ``hintplan why`` prints it; ``paint`` may colour the line that wins.
+    """Return the value of each layer as ``hintplan why`` prints it; ``paint`` may colour the winning line.
 
-    ``source`` is the file of the plan, ``edit_place`` where the setting stands in it, ``script`` what it was compiled
-    from.
+    ``source`` is the file of the plan, and ``edit_place`` the line and column of the setting in it. ``script`` is the
+    script of the plan.
     """
     head = f"{found.path} is {found.value if found.value is not None else 'off'}"
     rows = [(step, _cells(step, script, source, edit_place)) for step in found.steps]
@@ -102,14 +103,14 @@ def _cells(
 def _place(
     step: Step, script: ScriptSays | None, source: PlanSource | None, edit_place: tuple[int, int] | None
 ) -> tuple[str | None, int | None, int | None]:
-    """File, line and column of what a layer says: in the script, or of an edit in the plan."""
+    """Return file, line and column of the value of a layer: in the plan for an edit, else in the script."""
     if step.layer == "edit" and edit_place is not None and source is not None:
         return source.file, *edit_place
     return (step.file or script.file if script and step.line else None), step.line, step.column
 
 
 def _advice(found: Why, script: ScriptSays | None, source: PlanSource | None) -> list[str]:
-    """The commands that change it or take an edit back."""
+    """Return the commands that change the setting or undo its edit."""
     in_file = source is not None and source.places is None and not source.name.startswith(git.PREFIX)
     plan = source.file if source is not None and in_file else None
     name = shlex.quote(plan or "plan.json")
@@ -125,25 +126,27 @@ def _advice(found: Why, script: ScriptSays | None, source: PlanSource | None) ->
 
 
 def listed_text(settings: Sequence[PlanSetting], plan: Plan) -> str:
-    """The ``settings`` below a path with their values, and who set them."""
+    """Return the ``settings`` below a path, with their values and origins, as text."""
     rows: list[tuple[str, str, str]] = []
     for setting in settings:
         if setting.group == "cached" and setting.set_by == "default":
             continue
-        weaker = [f"{layer} {shown(said)}" for layer, said in setting.layers.items() if layer != setting.set_by]
+        weaker = [
+            f"{layer} {shown(overridden)}" for layer, overridden in setting.layers.items() if layer != setting.set_by
+        ]
         by = setting.set_by if setting.set_by != "plan" else ""
         rows.append((setting.path, shown(setting.value), " · ".join([by, *reversed(weaker)] if by else [])))
     widths = [min(max((len(clean(row[i])) for row in rows), default=0), 70) for i in (0, 1)]
     lines = []
-    for path, value, who in rows:
-        lines.append(f"{clean(path):<{widths[0]}}   {clean(value):<{widths[1]}}   {clean(who)}".rstrip())
+    for path, value, origin in rows:
+        lines.append(f"{clean(path):<{widths[0]}}   {clean(value):<{widths[1]}}   {clean(origin)}".rstrip())
         if path in plan.reasons:
             lines.append(clean(f"  reason: {plan.reasons[path]}"))
     return "\n".join(lines)
 
 
 def listed_json(setting: PlanSetting, plan: Plan) -> dict[str, Any]:
-    """One of the settings below a path as JSON values."""
+    """Return one of the settings below a path as JSON values."""
     return {
         "path": setting.path,
         "value": setting.value,
@@ -159,7 +162,7 @@ def why_json(
     source: PlanSource | None = None,
     edit_place: tuple[int, int] | None = None,
 ) -> dict[str, Any]:
-    """What each layer says as JSON values."""
+    """Return the value of each layer as JSON values."""
     steps = []
     for step in found.steps:
         file, line, column = _place(step, script, source, edit_place)

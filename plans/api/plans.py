@@ -1,4 +1,4 @@
-"""A plan for functions that take one: a plan itself, or the path of its file.
+"""Convert the argument of a function to a plan: either a plan itself, or the path of a plan file.
 
 >>> plan_of(Plan(name="p")).name
 'p'
@@ -16,7 +16,7 @@ PlanLike = Plan | str | os.PathLike[str]
 
 
 def plan_of(given: PlanLike) -> Plan:
-    """Return ``given``, or the plan in the file at that path; PlanError for what is neither."""
+    """Return ``given``, or the plan in the file at that path; raise PlanError for any other value."""
     if isinstance(given, Plan):
         return given
     if isinstance(given, str) and ("\n" in given or ";" in given):

@@ -1,4 +1,4 @@
-"""``hintplan.rebase``: the edits of an old plan on one that was compiled from newer SQL.
+"""``hintplan.rebase``: the edits of an old plan, applied to a plan that was compiled from newer SQL.
 
 >>> from dataclasses import replace
 >>> from hintplan.plans.format.compiled import with_record
@@ -25,26 +25,26 @@ _OLD = "the old plan"
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class RebaseResult(Printed):
-    """What became of the edits; ``edits`` has them one by one, by what became of them."""
+    """The result of a rebase; ``edits`` has the edits, grouped by outcome."""
 
     edits: Rebased
 
     @property
     def plan(self) -> Plan | None:
-        """The new plan with the edits; None if something stands in the way."""
+        """The new plan with the edits; None if there are conflicts."""
         return self.edits.plan
 
     @property
     def conflicts(self) -> tuple[Diagnostic, ...]:
-        """Why there is no plan: edits whose operator is gone, settings that both plans edit, what goes not together."""
+        """The problems that prevent a plan: edits without their operator, double edits, incompatible changes."""
         return tuple(obstacles(self.edits, _OLD))
 
     def text(self) -> str:
-        """What ``hintplan rebase`` says: the edits by what became of them, or what stands in their way."""
+        """Return the output of ``hintplan rebase``: the edits by outcome, or the conflicts."""
         return "\n".join(map(str, self.conflicts)) or report_text(self.edits)
 
     def json(self) -> dict[str, Any]:
-        """What ``hintplan rebase --json`` prints, as JSON values."""
+        """Return the output of ``hintplan rebase --json`` as JSON values."""
         return report_json(self.edits, _OLD)
 
 
@@ -53,8 +53,8 @@ def rebase(
 ) -> RebaseResult:
     """Carry the edits of plan ``old`` over to plan ``onto``, which was compiled from newer SQL.
 
-    What an edit was made over is recorded in ``old``, so its first version is not needed. ``mapping`` takes operators
-    of ``old`` that are gone to their successors, and tables as ``tables.<name>``; ``drop_orphans`` drops the edits of
-    the others. PlanError if ``mapping`` names what is not there.
+    ``old`` records the compiled values below its edits, so its unedited version is not needed. ``mapping`` maps removed
+    operators of ``old`` to their successors, and tables as ``tables.<name>``. ``drop_orphans`` drops the edits of other
+    removed operators. Raise PlanError if ``mapping`` contains unknown names.
     """
     return RebaseResult(edits=carried_over(onto, old, mapping, drop_orphans=drop_orphans))

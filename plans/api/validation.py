@@ -1,4 +1,4 @@
-"""``hintplan.validate``: what is wrong with a plan, without running it.
+"""``hintplan.validate``: the problems of a plan, found without running it.
 
 >>> [str(found) for found in validate(Plan(name="p", config={"parallelism.default": "many"}))]
 ["config.parallelism.default: expected a whole number from 1 to 32768, found 'many'"]
@@ -19,15 +19,16 @@ from hintplan.plans.model.plan import Plan
 
 
 def validate(plan: Plan | str | os.PathLike[str], *, allow_fact_edits: bool = False) -> tuple[Diagnostic, ...]:
-    """What is wrong with a plan, or with the plan file at a path; nothing if it is valid.
+    """Return the problems of a plan, or of the plan file at a path; nothing if it is valid.
 
-    Of a file also its text, schema and changed facts are checked, and each finding has file, line and column; facts may
-    differ from their digests with ``allow_fact_edits``. Of each kind of problem the first hundred are found.
+    For a file, this also checks text, schema and changed facts, and each finding has file, line and column. With
+    ``allow_fact_edits``, facts may differ from their digests. Each kind of problem is limited to the first hundred
+    findings.
     """
     if isinstance(plan, Plan):
         return tuple(map(for_python, problems_of(plan) or islice(check_sizes(plan), ENOUGH)))
     try:
-        found = load(plan, allow_fact_edits=allow_fact_edits)
+        loaded = load(plan, allow_fact_edits=allow_fact_edits)
     except PlanError as error:
         return error.diagnostics
-    return tuple(replace(for_python(one), file=os.fspath(plan)) for one in islice(check_sizes(found), ENOUGH))
+    return tuple(replace(for_python(problem), file=os.fspath(plan)) for problem in islice(check_sizes(loaded), ENOUGH))

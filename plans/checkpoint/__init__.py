@@ -1,1 +1,1 @@
-"""Plans and checkpoints: what ran on one, how a plan continues it, and the report of what that does."""
+"""Plans and checkpoints: the record of the plans that ran, the way a new plan continues them, and a report of it."""

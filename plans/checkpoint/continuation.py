@@ -1,7 +1,8 @@
-"""How a plan continues a checkpoint: as which queries it runs, what becomes of each, why, and what may not be done.
+"""Decide how a plan continues a checkpoint: the queries it runs, the verdict on each, the reasons, and what is refused.
 
-``hintplan check`` prints it, ``hintplan run`` goes by it. The decision is :mod:`hintplan.plans.compare.carryover`'s;
-the reasons come from the differences to the plan that last ran. Knows no Spark, and reads no files.
+``hintplan check`` prints the decision, and ``hintplan run`` follows it. :mod:`hintplan.plans.compare.carryover` decides
+what carries over. The reasons come from the differences to the plan that last ran. This module knows no Spark and reads
+no files.
 
 >>> from hintplan.plans.model.plan import Plan
 >>> continuation(None, Plan(name="p")).verdicts
@@ -36,10 +37,11 @@ _SAID = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Continuation:
-    """``queries`` are those to run; ``verdicts`` say what becomes of each that there is or was.
+    """The continuation of a checkpoint: the ``queries`` to run, and ``verdicts`` on present and earlier queries.
 
-    ``changes`` are the differences to the plan that last ran; ``causes`` those by which an operator's state starts
-    empty, is kept by consent, or is left behind, by its id. ``keepable`` are those that may be kept, and are not.
+    ``changes`` are the differences to the plan that last ran. ``causes`` maps the id of an operator to the changes
+    because of which its state starts empty, is kept by consent, or is left behind. ``keepable`` are the operators whose
+    state could be kept by consent, but is not.
     """
 
     queries: tuple[Query, ...]
@@ -55,7 +57,7 @@ class Continuation:
 
     @property
     def loses(self) -> bool:
-        """Whether something that is in the checkpoint would not be used any more."""
+        """True if the run would stop using something that is in the checkpoint."""
         return any(verdict.loses for verdict in self.verdicts)
 
 
@@ -68,12 +70,12 @@ def continuation(
     reached: Mapping[str, int] = MappingProxyType({}),
     keep: Collection[str] = (),
 ) -> Continuation:
-    """How ``plan`` continues the checkpoint of ``record``, or begins a new one if that is None.
+    """Return how ``plan`` continues the checkpoint of ``record``, or starts a new checkpoint if ``record`` is None.
 
-    ``share`` says that Spark can write several sinks in one query, and that its logs can be renumbered for other
-    sources: on Spark Connect neither. ``partitions`` is into how many state is divided, None for as many as before,
-    and ``reached`` the batch of each query that comes next. ``keep`` are the operators that go on, by consent, with
-    state whose rows another query made; RunError if one of them cannot.
+    ``share`` means that Spark can write several sinks in one query, and that its logs can be renumbered for other
+    sources. Spark Connect can do neither. ``partitions`` is the number of state partitions; None keeps the recorded
+    number. ``reached`` maps each query to its next batch. ``keep`` names operators that keep, by consent, state whose
+    rows a different query computed. Raise RunError if one of them cannot.
     """
     if record is None:
         if keep:
@@ -117,10 +119,13 @@ def continuation(
 
 
 def _keepable(plan: Plan, verdicts: Sequence[QueryVerdict], may_keep: Collection[str]) -> tuple[str, ...]:
-    """The operators, from the sources up, whose states start empty and may be kept, with all that are below them."""
-    going = [verdict for verdict in verdicts if verdict.outcome == "goes on"]
-    empty = {state.operator for one in going for state in one.states if state.outcome == "starts empty"}
-    begun = empty | {state.operator for one in going for state in one.states if state.outcome == "new"}
+    """Return the operators whose empty state may be kept, from the sources up.
+
+    An operator qualifies only if every operator below it that starts without state may keep its state, too.
+    """
+    continuing = [verdict for verdict in verdicts if verdict.outcome == "goes on"]
+    empty = {state.operator for query in continuing for state in query.states if state.outcome == "starts empty"}
+    begun = empty | {state.operator for query in continuing for state in query.states if state.outcome == "new"}
     return tuple(
         operator.id
         for operator in plan.operators
@@ -135,13 +140,15 @@ def _refuse_to_keep(
     may_keep: Collection[str],
     causes: Mapping[str, tuple[Change, ...]],
 ) -> None:
-    """RunError if there is no state that the operator ``name`` could keep, or rows of it are made of some that is not.
+    """Raise RunError if operator ``name`` cannot keep its state.
 
-    What carries over needs no consent, and is none the worse for it: a run that is started again is told the same.
+    It cannot in three cases: the checkpoint has no such state; its rows would have another form; or it is computed from
+    other state that is not kept. State that carries over needs no consent, but consent for it is accepted: a restarted
+    run gets the same options again.
     """
-    known = [operator.id for operator in plan.operators if keeps_state(operator)]
-    if name not in known:
-        hint = did_you_mean(name, known) or f"those with state are {first_of(known, _SAID)}"
+    stateful = [operator.id for operator in plan.operators if keeps_state(operator)]
+    if name not in stateful:
+        hint = did_you_mean(name, stateful) or f"those with state are {first_of(stateful, _SAID)}"
         raise RunError(f"{KEEP} {name}: the plan has no operator with state that is called so", hint=hint)
     for verdict in verdicts:
         outcomes = {state.operator: state.outcome for state in verdict.states}
@@ -155,19 +162,23 @@ def _refuse_to_keep(
             )
         if outcomes.get(name) == "new":
             raise RunError(f"{name} has no state in the checkpoint that it could keep", hint=f"leave out {KEEP} {name}")
-        below = [one for one in plan.upstream(name) if one != name and outcomes.get(one) in ("starts empty", "new")]
+        below = [
+            upstream
+            for upstream in plan.upstream(name)
+            if upstream != name and outcomes.get(upstream) in ("starts empty", "new")
+        ]
         if outcomes.get(name) == "is kept" and below:
             raise RunError(
                 f"the state of {name} cannot be kept without that of {first_of(below, _SAID)}, whose rows it is "
                 "made of",
-                hint=" ".join(f"{KEEP} {one}" for one in below) + " keeps that too"
-                if all(one in may_keep for one in below)
+                hint=" ".join(f"{KEEP} {upstream}" for upstream in below) + " keeps that too"
+                if all(upstream in may_keep for upstream in below)
                 else f"{ALLOW_DROP} goes on without both",
             )
 
 
 def with_orders(found: Continuation, record: CheckpointRecord | None, orders: Mapping[str, Order]) -> Continuation:
-    """``found`` with the sources of each query in the order that Spark has them in, as far as ``orders`` has it."""
+    """Return ``found``, with the sources of each query in Spark's order if ``orders`` has the query."""
     before = {} if record is None else {query.id: query for query in record.queries}
     records = tuple(
         in_order(before.get(query.id), query, orders[query.id]) if query.id in orders else query
@@ -179,7 +190,7 @@ def with_orders(found: Continuation, record: CheckpointRecord | None, orders: Ma
 def record_after(
     found: Continuation, record: CheckpointRecord | None, plan: Plan, *, partitions: int, spark: str
 ) -> CheckpointRecord | None:
-    """What the checkpoint is to record when ``plan`` starts on it, None if that is what it says already."""
+    """Return the checkpoint record to write when ``plan`` starts, or None if the latest record is already equal."""
     wanted = CheckpointRecord(
         plan=plan.name,
         partitions=partitions,
@@ -189,12 +200,12 @@ def record_after(
     )
     if record is None:
         return wanted
-    is_said = replace(wanted, run=record.run, after=record.after, layout=record.layout) == record
-    return None if is_said else following(record, wanted)
+    is_recorded = replace(wanted, run=record.run, after=record.after, layout=record.layout) == record
+    return None if is_recorded else following(record, wanted)
 
 
 def record_of_begun(record: CheckpointRecord | None) -> CheckpointRecord | None:
-    """What the checkpoint is to record once Spark has started all queries, None if it says so already."""
+    """Return the checkpoint record to write once Spark has started all queries, or None if nothing changes."""
     if record is None or all(query.begun or query.parked for query in record.queries):
         return None
     queries = tuple(replace(query, begun=query.begun or not query.parked) for query in record.queries)
@@ -202,7 +213,7 @@ def record_of_begun(record: CheckpointRecord | None) -> CheckpointRecord | None:
 
 
 def record_of_written(record: CheckpointRecord, operators: Mapping[str, Collection[str]]) -> CheckpointRecord | None:
-    """What the checkpoint is to record once these ``operators`` of each query have written state; None if it does."""
+    """Return the record to write once these ``operators`` of each query have written state, or None if it is equal."""
     queries = tuple(
         replace(query, states=tuple(_written(state, operators.get(query.id, ())) for state in query.states))
         for query in record.queries
@@ -215,12 +226,12 @@ def _written(state: StateRecord, operators: Collection[str]) -> StateRecord:
 
 
 def refuse(found: Continuation, checkpoint: str, *, allow_drop: bool) -> None:
-    """RunError if the checkpoint cannot be continued, or if that loses something and ``allow_drop`` is not given."""
-    said = [f"{verdict.title}: {verdict.because}" for verdict in found.verdicts if verdict.outcome == "refused"]
-    if said:
+    """Raise RunError if the plan cannot continue the checkpoint, or would lose something without ``allow_drop``."""
+    reasons = [f"{verdict.title}: {verdict.because}" for verdict in found.verdicts if verdict.outcome == "refused"]
+    if reasons:
         differs = cause_text([change for change in found.changes if is_cause(change)])
         raise RunError(
-            f"checkpoint {checkpoint} cannot be continued by this plan: {'; '.join(dict.fromkeys(said))}"
+            f"checkpoint {checkpoint} cannot be continued by this plan: {'; '.join(dict.fromkeys(reasons))}"
             + (f"; what differs: {differs}" if differs else ""),
             hint="run the plan it was written by, or give the changed plan a new checkpoint directory; "
             "settings, such as a TTL, may change on a running checkpoint",
@@ -256,52 +267,54 @@ def _losses(found: Continuation) -> Iterator[str]:
 
 
 def cause_text(causes: Sequence[Change]) -> str:
-    """The differences that make a state another, in a few words."""
-    said = []
+    """Describe, in a few words, the differences that change the meaning of a state."""
+    texts = []
     for change in causes:
         shown = values(change)
         if change.subject == "operator" and change.kind in ("+", "-"):
-            said.append(f"{change.path} is {'new' if change.kind == '+' else 'gone'} ({change.note})")
+            texts.append(f"{change.path} is {'new' if change.kind == '+' else 'gone'} ({change.note})")
         else:
-            said.append(f"{change.path} {shown}".rstrip() + (f" {change.note}" if change.note and not shown else ""))
-    return first_of(said, _SAID)
+            texts.append(f"{change.path} {shown}".rstrip() + (f" {change.note}" if change.note and not shown else ""))
+    return first_of(texts, _SAID)
 
 
 def _causes(
     before: Plan, plan: Plan, verdicts: Sequence[QueryVerdict], changes: Sequence[Change]
 ) -> dict[str, tuple[Change, ...]]:
-    """The changes of facts at or below each operator whose state starts empty or is left behind; its own first."""
+    """Map each operator whose state is empty, kept or left behind to the changed facts at or below it, own first."""
     facts = [change for change in changes if change.effect.level in ("drop", "incompatible") and not _renames(change)]
     states = [state for verdict in verdicts if verdict.outcome == "goes on" for state in verdict.states]
-    found = {}
+    causes = {}
     for state in states:
         if state.outcome in ("starts empty", "is kept"):
-            found[state.operator] = _at_or_below(state.operator, plan, facts)
+            causes[state.operator] = _at_or_below(state.operator, plan, facts)
         elif state.outcome == "left behind":
             gone = tuple(change for change in facts if change.path == state.operator and change.kind == "-")
             readers = {reader.id for reader in before.readers[state.operator]}
             other = (change for change in facts if change.operator in readers and change.path.endswith(".inputs"))
-            found[state.operator] = gone or _at_or_below(state.operator, before, facts) or tuple(other)
-    return found
+            causes[state.operator] = gone or _at_or_below(state.operator, before, facts) or tuple(other)
+    return causes
 
 
 def _at_or_below(name: str, plan: Plan, facts: Sequence[Change]) -> tuple[Change, ...]:
     below = plan.upstream(name)
-    tables = {table for one in below if (table := getattr(plan.by_id[one], "table", None))}
-    own = [c for one in below for c in facts if c.operator == one and c.path != f"{one}.inputs"]
-    own = own or [c for one in below for c in facts if c.operator == one and "is now called" not in c.note]
+    tables = {table for operator_id in below if (table := getattr(plan.by_id[operator_id], "table", None))}
+    own = [c for operator_id in below for c in facts if c.operator == operator_id and c.path != f"{operator_id}.inputs"]
+    own = own or [
+        c for operator_id in below for c in facts if c.operator == operator_id and "is now called" not in c.note
+    ]
     declared = (c for c in facts if c.operator is None and any(c.path.startswith(f"tables.{t}.") for t in tables))
     return (*own, *declared)
 
 
 def is_cause(change: Change) -> bool:
-    """Whether ``change`` is of facts and decides on state: no setting, and nothing that is only called otherwise."""
+    """Return True if ``change`` is of facts and affects state: no setting, and more than a rename."""
     grave = change.effect.level in ("drop", "incompatible") and change.subject in ("operator", "table")
     return grave and not _renames(change) and not change.note.startswith("reads ")
 
 
 def _renames(change: Change) -> bool:
-    """Whether only names differ, which no state depends on."""
+    """Return True if only names differ; state does not depend on names."""
     renamed = change.subject == "operator" and change.path == change.name and change.before is not None
     return renamed or (".state." in change.path and change.path.endswith(".input"))
 

@@ -1,12 +1,12 @@
-"""What a checkpoint says of the plan that runs on it: one line of JSON for each plan that did, the last one counts.
+"""The record of a checkpoint: one line of JSON for each plan that ran on it, of which the last line is in force.
 
     {"layout": 5, "run": 1, "plan": "revenue", ..., "queries": [...], "document": {...}, "checksum": "9f2c51e07ab38d64"}
 
-``queries`` decides what carries over (:mod:`hintplan.plans.compare.carryover`); ``document``, the whole plan, is for
-telling why, and for going back to it. Lines are added, never changed, so that a run which dies leaves one of them in
-force. A line ends with the checksum of its text, which has the checksum of the line before, as ``after``: no line can
-change, be lost or be put before another without a word. Knows how lines are read and written as text; files are read
-here if they are local, and by Spark elsewhere.
+``queries`` decides what carries over (:mod:`hintplan.plans.compare.carryover`). ``document`` is the whole plan, from
+which hintplan explains a verdict and to which a user can return. Lines are appended and never changed, so a run that
+dies leaves one of them in force. Each line ends with the checksum of its text, which includes the checksum of the line
+before as ``after``. A line that is changed, lost or moved is therefore detected. This module converts lines to and from
+text. It reads local files; Spark reads remote ones.
 """
 
 from __future__ import annotations
@@ -27,14 +27,16 @@ from hintplan.plans.model.plan import Plan
 from hintplan.plans.text.links import link_to_nowhere
 
 LAYOUT = 5
-"""Version of everything below a checkpoint that hintplan decides on: this record, and where state is. Through 3 it was
-in Spark's state store, and through 4 lines had no checksums."""
+"""Version of everything below a checkpoint that hintplan lays out: this record, and the location of state.
+
+Up to layout 3, state was in Spark's state store; up to layout 4, lines had no checksums.
+"""
 
 _WITHOUT_CHECKSUMS = 4
-"""The older layout that is gone on with. The first line of the newer one has the checksum of the last of these."""
+"""An older layout that runs can continue. The first line of the newer layout has the checksum of the last of these."""
 
 LAST = "_last"
-"""The file beside the record of a checkpoint on this machine that says which is its last entry."""
+"""A file next to the record of a local checkpoint; it names the last entry of the record."""
 
 _CHECKSUM = ', "checksum": "'
 _FROM_BACKUP = "restore it, or the whole checkpoint, from a backup, then run again"
@@ -42,8 +44,10 @@ _FROM_BACKUP = "restore it, or the whole checkpoint, from a backup, then run aga
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointRecord:
-    """A line of a record. ``spark`` is the version of Spark that wrote it, ``document`` the text of the plan, and
-    ``after`` the checksum of the line before.
+    """A line of a record.
+
+    ``spark`` is the version of Spark that wrote it, ``document`` the text of the plan, and ``after`` the checksum of
+    the line before.
     """
 
     plan: str
@@ -67,33 +71,33 @@ class CheckpointRecord:
 
 
 def record_path(checkpoint: str) -> str:
-    """The directory in which a checkpoint keeps its record."""
+    """Return the directory in which a checkpoint keeps its record."""
     return f"{checkpoint.rstrip('/')}/hintplan"
 
 
 def following(before: CheckpointRecord, record: CheckpointRecord) -> CheckpointRecord:
-    """``record`` as the line that follows that of ``before``."""
+    """Return ``record`` as the line that follows ``before``."""
     return replace(record, run=before.run + 1, after=before.checksum, layout=LAYOUT)
 
 
 def record_line(record: CheckpointRecord) -> str:
-    """One line of JSON without the line break."""
+    """Return the record as one line of JSON, without the line break."""
     text = _text(record)
     return f'{text[:-1]}{_CHECKSUM}{_checksum(text)}"}}'
 
 
 def _text(record: CheckpointRecord) -> str:
-    """The line without its checksum."""
-    found = asdict(record)
+    """Return the line without its checksum."""
+    entry = asdict(record)
     if record.layout == _WITHOUT_CHECKSUMS:
-        del found["after"]
-    found["document"] = json.loads(record.document)
-    for query in found["queries"]:
-        # Older lines do not have these, and no line needs them.
+        del entry["after"]
+    entry["document"] = json.loads(record.document)
+    for query in entry["queries"]:
+        # Omitted when empty: older lines lack these keys, and the checksum covers the text.
         _drop_empty(query, "names")
         for state in query["states"]:
             _drop_empty(state, "kept", "written")
-    return json.dumps({"layout": found.pop("layout"), **found})
+    return json.dumps({"layout": entry.pop("layout"), **entry})
 
 
 def _drop_empty(found: dict[str, Any], *names: str) -> None:
@@ -107,9 +111,9 @@ def _checksum(text: str) -> str:
 
 
 def parse_record(lines: Sequence[str], checkpoint: str) -> CheckpointRecord | None:
-    """The record whose text has ``lines``, None if there are none.
+    """Return the record with these ``lines`` of text, or None if there are none.
 
-    RunError if this hintplan cannot read it, or if a line was changed or is lost.
+    Raise RunError if this hintplan cannot read it, or if a line was changed or lost.
     """
     records = {record.run: record for line in lines if line.strip() for record in [_parse(line, checkpoint)]}
     if lost := set(range(1, max(records, default=0))) - set(records):
@@ -133,22 +137,22 @@ def parse_record(lines: Sequence[str], checkpoint: str) -> CheckpointRecord | No
 
 
 def last_line(record: CheckpointRecord) -> str:
-    """What the file ``LAST`` beside the record says while ``record`` is its last entry."""
+    """Return the text of the file ``LAST`` while ``record`` is the last entry of its checkpoint."""
     return f"{record.run} {record.checksum}\n"
 
 
 def is_local_path(checkpoint: str) -> bool:
-    """Whether a checkpoint is on this machine, as far as its name says; Spark may take a plain path for another."""
+    """Return True if the name of a checkpoint looks local; Spark may resolve a plain path to another file system."""
     return "://" not in checkpoint or checkpoint.startswith("file://")
 
 
 def absolute(checkpoint: str) -> str:
-    """A local path from where the user stands; a URL as it is."""
+    """Return a local path as an absolute path, and a URL unchanged."""
     return checkpoint if "://" in checkpoint else str(Path(checkpoint).absolute())
 
 
 def local_record(checkpoint: str) -> CheckpointRecord | None:
-    """The record of a checkpoint on this machine, None if there is none; RunError if it cannot be read."""
+    """Return the record of a local checkpoint, or None if there is none; raise RunError if it cannot be read."""
     folder = Path(record_path(checkpoint.removeprefix("file://")))
     if (link := link_to_nowhere(folder.parent)) is not None:
         raise RunError(f"there can be no checkpoint: {link}", hint="mount what it leads to, or give another directory")
@@ -158,10 +162,10 @@ def local_record(checkpoint: str) -> CheckpointRecord | None:
     except FileNotFoundError:
         return None
     except (OSError, UnicodeError) as error:
-        told = error.strerror if isinstance(error, OSError) else "it is not text"
+        problem = error.strerror if isinstance(error, OSError) else "it is not text"
         place = (error.filename if isinstance(error, OSError) else None) or folder
         raise RunError(
-            f"{place} cannot be read: {told}", hint="give the directory that --checkpoint of the run names"
+            f"{place} cannot be read: {problem}", hint="give the directory that --checkpoint of the run names"
         ) from error
     record = parse_record([line for text in texts.values() for line in text.splitlines()], checkpoint)
     for path, text in texts.items():
@@ -174,7 +178,7 @@ def local_record(checkpoint: str) -> CheckpointRecord | None:
 
 
 def recorded_plan(record: CheckpointRecord) -> Plan | None:
-    """The plan that last ran on the checkpoint, None if this version of hintplan does not know it any more."""
+    """Return the plan that last ran on the checkpoint, or None if this version of hintplan can no longer read it."""
     try:
         return loads(record.document, file="<checkpoint>", allow_fact_edits=True, check_meaning=False)
     except PlanError:
@@ -182,7 +186,7 @@ def recorded_plan(record: CheckpointRecord) -> Plan | None:
 
 
 def document_of(plan: Plan) -> str:
-    """The text of ``plan`` on one line."""
+    """Return the text of ``plan`` on one line."""
     return json.dumps(json.loads(dumps(plan)))
 
 
@@ -192,8 +196,8 @@ def _state(found: dict[str, Any]) -> StateRecord:
 
 def _parse(line: str, checkpoint: str) -> CheckpointRecord:
     try:
-        found: dict[str, Any] = json.loads(line)
-        layout = found["layout"]
+        entry: dict[str, Any] = json.loads(line)
+        layout = entry["layout"]
         if layout not in (LAYOUT, _WITHOUT_CHECKSUMS):
             raise RunError(
                 f"checkpoint {checkpoint} has layout {layout}, this version of hintplan reads layout {LAYOUT}",
@@ -205,10 +209,10 @@ def _parse(line: str, checkpoint: str) -> CheckpointRecord:
                 raise RunError(
                     f"{record_path(checkpoint)} was changed: an entry does not have its checksum", hint=_FROM_BACKUP
                 )
-            del found["checksum"]
-        elif not found.keys().isdisjoint(("after", "checksum")):
+            del entry["checksum"]
+        elif not entry.keys().isdisjoint(("after", "checksum")):
             raise ValueError(f"an entry of layout {layout} has a checksum")
-        document = found.pop("document")
+        document = entry.pop("document")
         queries = tuple(
             QueryRecord(
                 **{**query, "sinks": tuple(query["sinks"]), "names": tuple(query.get("names", ()))}
@@ -218,9 +222,9 @@ def _parse(line: str, checkpoint: str) -> CheckpointRecord:
                 | {"scales": tuple((partitions, first) for partitions, first in query["scales"])}
                 | {"files": tuple((sink, directory) for sink, directory in query["files"])}
             )
-            for query in found.pop("queries")
+            for query in entry.pop("queries")
         )
-        return CheckpointRecord(**{**found, "queries": queries, "document": json.dumps(document)})
+        return CheckpointRecord(**{**entry, "queries": queries, "document": json.dumps(document)})
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise RunError(
             f"{record_path(checkpoint)} is not what hintplan writes there: {error}",

@@ -1,6 +1,6 @@
-"""Words what becomes of a checkpoint under a plan: a line a query, a line a state, then what else changes.
+"""Report what a plan does to a checkpoint: a line per query, a line per state, then all other changes.
 
-Knows no files; what becomes of what is decided in :mod:`hintplan.plans.compare.carryover`.
+This module knows no files. :mod:`hintplan.plans.compare.carryover` decides each verdict.
 
 >>> print(check_text(Continuation(queries=()), None, Plan(name="p")))
 p · new checkpoint
@@ -36,8 +36,9 @@ Paint = Callable[[str, Part], str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expiring:
-    """How many ``of`` the rows of a state that are seen under its old TTL a shorter one hides, with their ``bytes``,
-    which is an estimate: their share of the rows that are stored.
+    """The number of ``rows`` that a shorter TTL hides, ``of`` the rows visible under the old TTL.
+
+    ``bytes`` is an estimate: the share of these rows in the stored bytes.
     """
 
     rows: int
@@ -62,10 +63,10 @@ def check_text(
     expiring: Mapping[str, Expiring] = _NONE,
     paint: Paint = lambda text, part: text,
 ) -> str:
-    """The report in aligned columns; ``paint`` may colour a text and must not change its width.
+    """Return the report in aligned columns; ``paint`` may colour a text but must not change its width.
 
-    ``missing`` says that there is no such directory, and which is meant; ``expiring`` has the rows that shorter TTLs
-    hide, by the paths of the changes.
+    ``missing`` is a note that the checkpoint directory does not exist. ``expiring`` maps the path of a change to the
+    rows that its shorter TTL hides.
     """
     if record is None:
         begins = "every query begins, and reads its sources from the beginning"
@@ -76,14 +77,16 @@ def check_text(
     for verdict in found.verdicts:
         lines += ["", _line(verdict.title, verdict.outcome, _of_query(verdict), paint)]
         lines += [_state(state, found, expiring, paint) for state in verdict.states]
-        lines += [_line(f"  {one.operator}", one.outcome, _of_source(one), paint) for one in verdict.sources]
+        lines += [
+            _line(f"  {source.operator}", source.outcome, _of_source(source), paint) for source in verdict.sources
+        ]
         lines += [_line(f"  {sink}", "left behind", _OF_SINK, paint) for sink in verdict.sinks]
-    others = [change for change in found.changes if _is_told_apart(change, found)]
-    if others:
+    other_changes = [change for change in found.changes if _is_told_apart(change, found)]
+    if other_changes:
         lines += ["", paint("also", "note")]
         lines += [
             _line(f"  {change.kind} {change.path}", values(change) or change.note, change.effect.text, _plain)
-            for change in others
+            for change in other_changes
         ]
     lines += ["", *(clean(note) for note in checkpoint_notes(record, plan, spark)), _sum(found)]
     return "\n".join([*lines, *(paint(line, "note") for line in _advice(found, expiring))])
@@ -99,7 +102,7 @@ def check_json(
     missing: str = "",
     expiring: Mapping[str, Expiring] = _NONE,
 ) -> dict[str, Any]:
-    """The same for a script."""
+    """Return the report as JSON values, for scripts."""
     return {
         "plan": plan.name,
         "checkpoint": checkpoint,
@@ -138,18 +141,18 @@ def check_json(
 
 
 def verdict_of(found: Continuation, record: CheckpointRecord | None) -> Verdict:
-    """What a run comes to; ``drops`` goes on only if it is told to."""
+    """Return the outcome of a run; on ``drops``, a run continues only with consent."""
     if record is None:
         return "new"
     return "refused" if found.refused else "drops" if found.loses else "goes on"
 
 
 def checkpoint_notes(record: CheckpointRecord, plan: Plan, spark: str | None) -> Iterator[str]:
-    """What is worth knowing of a checkpoint that is continued, besides its states."""
-    asked = plan.config.get(PARALLELISM)
-    if asked is not None and int(asked) != record.partitions:
+    """Yield notes about a continued checkpoint that do not concern single states."""
+    wanted = plan.config.get(PARALLELISM)
+    if wanted is not None and int(wanted) != record.partitions:
         yield (
-            f"state goes from {record.partitions} partitions to {asked}, as {PARALLELISM} says: nothing is rewritten, "
+            f"state goes from {record.partitions} partitions to {wanted}, as {PARALLELISM} says: nothing is rewritten, "
             "the first batch looks for its rows in the files that are there"
         )
     if record.spark is not None and spark is not None and record.spark != spark:
@@ -157,27 +160,27 @@ def checkpoint_notes(record: CheckpointRecord, plan: Plan, spark: str | None) ->
 
 
 def _state(state: StateVerdict, found: Continuation, expiring: Mapping[str, Expiring], paint: Paint) -> str:
-    said = []
+    remarks = []
     if state.was is not None:
-        said.append(f"was {state.was}")
+        remarks.append(f"was {state.was}")
     if state.kept:
-        said.append(f"kept by {KEEP} before")
+        remarks.append(f"kept by {KEEP} before")
     if state.outcome not in _ON:
-        said.append(_because(state, found))
+        remarks.append(_because(state, found))
     else:
-        said += [f"its rows are those of the plan before: {_because(state, found)}"] * (state.outcome == "is kept")
+        remarks += [f"its rows are those of the plan before: {_because(state, found)}"] * (state.outcome == "is kept")
         settings = [change for change in found.changes if _is_setting_of(change, state.operator)]
-        said += [_short(change, state.operator, expiring.get(change.path)) for change in settings]
-    return _line(f"  {state.operator}", state.outcome, ", ".join(one for one in said if one), paint)
+        remarks += [_short(change, state.operator, expiring.get(change.path)) for change in settings]
+    return _line(f"  {state.operator}", state.outcome, ", ".join(remark for remark in remarks if remark), paint)
 
 
 def _of_query(verdict: QueryVerdict) -> str:
-    """Why that becomes of a query, and which of its sinks the plan that ran before calls otherwise."""
-    said = [verdict.because] if verdict.because else []
+    """Return the reason for the verdict on a query, and the sinks that the plan before called by another id."""
+    remarks = [verdict.because] if verdict.because else []
     for sink, was in verdict.writes:
         if was is not None:
-            said.append(f"was {was}" if sink == verdict.title else f"{sink} was {was}")
-    return ", ".join(said)
+            remarks.append(f"was {was}" if sink == verdict.title else f"{sink} was {was}")
+    return ", ".join(remarks)
 
 
 def _of_source(source: SourceVerdict) -> str:
@@ -187,7 +190,7 @@ def _of_source(source: SourceVerdict) -> str:
 
 
 def _because(state: StateVerdict, found: Continuation) -> str:
-    """Why that becomes of a state, as far as its query does not say so."""
+    """Return the reason for a state's verdict, unless its query's verdict already explains it."""
     return cause_text(found.causes.get(state.operator, ()))
 
 
@@ -197,9 +200,9 @@ def _plain(text: str, part: Part) -> str:
 
 def _short(change: Change, operator: str, expiring: Expiring | None) -> str:
     path = change.path.removeprefix(f"{operator}.")
-    told = f"{path} {values(change)}, {change.effect.text.removeprefix('state kept, ')}"
+    text = f"{path} {values(change)}, {change.effect.text.removeprefix('state kept, ')}"
     size = f", about {human_bytes(expiring.bytes)}" if expiring is not None and expiring.bytes else ""
-    return told if expiring is None else f"{told}: {expiring.rows:,} of {count(expiring.of, 'row')}{size}"
+    return text if expiring is None else f"{text}: {expiring.rows:,} of {count(expiring.of, 'row')}{size}"
 
 
 def _is_setting_of(change: Change, operator: str) -> bool:
@@ -207,13 +210,16 @@ def _is_setting_of(change: Change, operator: str) -> bool:
 
 
 def _is_told_apart(change: Change, found: Continuation) -> bool:
-    """Settings and functions that are not told with the state of an operator, and why the checkpoint is refused."""
+    """Return True if the report lists ``change`` separately from the states.
+
+    It lists settings and functions of operators without kept state, and the causes of a refusal.
+    """
     if found.refused and is_cause(change):
         return True
     if change.effect.level == "none" or change.subject not in ("setting", "function"):
         return False
-    told = {state.operator for verdict in found.verdicts for state in verdict.states if state.outcome in _ON}
-    return change.operator not in told
+    reported = {state.operator for verdict in found.verdicts for state in verdict.states if state.outcome in _ON}
+    return change.operator not in reported
 
 
 def _line(name: str, outcome: str, because: str, paint: Paint) -> str:
@@ -251,7 +257,7 @@ def _advice(found: Continuation, expiring: Mapping[str, Expiring]) -> Iterator[s
             yield f"with {options} a run goes on with the state of the plan before: {MEANING}"
     elif any(state.outcome == "is kept" for verdict in found.verdicts for state in verdict.states):
         yield f"a run goes on with all state; of what is kept by {KEEP}, {MEANING}"
-    elif rows := sum(one.rows for one in expiring.values()):
+    elif rows := sum(hidden.rows for hidden in expiring.values()):
         yield f"a run goes on with all state but {count(rows, 'row')} that shorter TTLs hide, and soon delete"
     elif any(change.effect is SHORTER_TTL and change.path not in expiring for change in found.changes):
         yield "a run goes on with all state but rows that shorter TTLs hide: hintplan state --if counts them"

@@ -1,1 +1,1 @@
-"""The checks that a change of plans goes through, and the report of them."""
+"""The checks of a change to plans, and their report."""

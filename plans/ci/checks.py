@@ -1,7 +1,7 @@
-"""The checks that a change of plans goes through before it is merged: layout, meaning, script, and what it does.
+"""The checks of a change to plans before it is merged: layout, meaning, script, and effects.
 
-Each file is checked by itself and compared with what the base has under its name; what there is to say becomes remarks.
-Where files and the base come from is the affair of :mod:`hintplan.plans.commands.ci`.
+Each file is checked by itself and compared with the file of its name in the base; the results are remarks.
+:mod:`hintplan.plans.commands.ci` provides the files and the base.
 
 >>> [remark.rule for remark in check_plan("p.json", b"[]", base=None).remarks]
 ['validate']
@@ -40,7 +40,7 @@ RULES = {
     "base": "the plan of the base cannot be read",
     **{rule.id: rule.about for rule in LINT_RULES.values()},
 }
-"""What each rule of the checks is about."""
+"""The subject of each rule of the checks."""
 
 
 _INVALID = "HP000"
@@ -55,7 +55,7 @@ _ENOUGH = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """What became of one file. ``plan`` is None if it is no valid plan, ``before`` if the base has none."""
+    """The result for one file. ``plan`` is None if it is no valid plan, ``before`` if the base has none."""
 
     file: str
     remarks: tuple[Remark, ...]
@@ -67,7 +67,7 @@ class Checked:
 
     @property
     def failed(self) -> bool:
-        """Whether one of the remarks is an error."""
+        """True if one of the remarks is an error."""
         return any(remark.level == "error" for remark in self.remarks)
 
 
@@ -80,9 +80,10 @@ def check_plan(
     fail_on: Level | None = None,
     allow_fact_edits: bool = False,
 ) -> Checked:
-    """Check the plan in ``data``; ``base`` is the file as the base has it, ``script`` what its script compiles to.
+    """Check the plan in ``data``; ``base`` is the content of the file in the base.
 
-    Or the problem why that is not known; None if the plan names no script.
+    ``script`` is the compilation of the plan's script, the diagnostic if it could not be compiled, or None if the plan
+    names no script.
     """
     remarks: list[Remark] = []
     marks = {"fmt": "ok", "validate": "ok", "script": "ok" if script is not None else ""}
@@ -91,7 +92,7 @@ def check_plan(
     except PlanError as error:
         remarks += [remark_of_diagnostic(problem, "validate") for problem in error.diagnostics]
         return Checked(file=file, remarks=tuple(remarks), marks={**marks, "validate": "failed", "fmt": ""})
-    large = [replace(one, file=file) for one in islice(check_sizes(plan), _ENOUGH)]
+    large = [replace(finding, file=file) for finding in islice(check_sizes(plan), _ENOUGH)]
     if large:
         remarks += [remark_of_diagnostic(problem, "validate") for problem in large]
         marks["validate"] = "failed"
@@ -121,30 +122,32 @@ def check_plan(
                 remarks.append(remark_of_diagnostic(problem, "script"))
                 marks["script"] = "failed"
             source = PlanSource(name=file, file=file, data=data, plan=plan)
-            found = remarks_of_changes(changes, locate(source, changes), fail_on=fail_on)
-            remarks += [remark for remark in found if remark.rule != "diff-none" or remark.level == "error"]
+            remarks_on_changes = remarks_of_changes(changes, locate(source, changes), fail_on=fail_on)
+            remarks += [
+                remark for remark in remarks_on_changes if remark.rule != "diff-none" or remark.level == "error"
+            ]
     return Checked(file=file, remarks=tuple(remarks), plan=plan, before=before, changes=tuple(changes), marks=marks)
 
 
 def with_lint(checked: Sequence[Checked], report: Report) -> list[Checked]:
-    """The files with what the rules found in each; what they say of other files, such as ignores, goes to the first.
+    """Add the remarks of the linter to each file; remarks on other files, such as ignores, go to the first.
 
-    That a plan is invalid is said by ``validate`` already.
+    Findings that a plan is invalid are left out, because ``validate`` reports them.
     """
-    found = [remark for remark in remarks_of(report.found) if remark.rule != _INVALID]
-    names = {one.file for one in checked}
-    done = []
-    for number, one in enumerate(checked):
-        mine = [r for r in found if r.file == one.file or (number == 0 and r.file not in names)]
-        levels = {remark.level for remark in mine}
-        mark = "failed" if "error" in levels else count(len(mine), "remark") if mine else "ok"
-        marks = {**one.marks, "lint": mark if one.plan is not None else ""}
-        done.append(replace(one, remarks=(*one.remarks, *mine), marks=marks))
-    return done
+    remarks = [remark for remark in remarks_of(report.found) if remark.rule != _INVALID]
+    files = {result.file for result in checked}
+    results = []
+    for number, result in enumerate(checked):
+        own = [r for r in remarks if r.file == result.file or (number == 0 and r.file not in files)]
+        levels = {remark.level for remark in own}
+        mark = "failed" if "error" in levels else count(len(own), "remark") if own else "ok"
+        marks = {**result.marks, "lint": mark if result.plan is not None else ""}
+        results.append(replace(result, remarks=(*result.remarks, *own), marks=marks))
+    return results
 
 
 def removed_plan(file: str, base: bytes) -> Checked:
-    """What to say of a plan that only the base has."""
+    """Return the result for a plan that only the base has."""
     remark = Remark(rule="diff-incompatible", level="warning", message="the plan is removed", subject=file, file=file)
     try:
         before = loads(base, file=file, allow_fact_edits=True, check_meaning=False)
@@ -154,7 +157,7 @@ def removed_plan(file: str, base: bytes) -> Checked:
 
 
 def no_plan_any_more(file: str) -> Checked:
-    """What to say of a file that is a plan in the base and something else now."""
+    """Return the result for a file that is a plan only in the base."""
     problem = Diagnostic(
         message="was a plan in the base and is none now", hint="put the plan back, or remove the file", file=file
     )
@@ -162,14 +165,14 @@ def no_plan_any_more(file: str) -> Checked:
 
 
 def out_of_step(compiled: Plan, plan: Plan) -> Iterator[tuple[str, str]]:
-    """Path and words of what no edit of settings makes differ: facts, and what hints ask for.
+    """Yield path and text for each difference from the script that no edit of a setting explains: facts and hints.
 
-    Config is left out: it may have been set with ``-c``.
+    Configuration is left out, because it may have been set with ``-c``.
     """
     for change in diff(plan, compiled):
         if change.subject in ("operator", "table", "function"):
-            what = {"+": "has it, the plan has not", "-": "does not have it"}.get(change.kind, "says otherwise")
-            yield change.path, f"{change.path}: the script {what}"
+            difference = {"+": "has it, the plan has not", "-": "does not have it"}.get(change.kind, "says otherwise")
+            yield change.path, f"{change.path}: the script {difference}"
     old = {operator.id: settings_by_name(operator) for operator in plan.operators}
     for operator in compiled.operators:
         for key, setting in settings_by_name(operator).items():

@@ -1,4 +1,4 @@
-"""What the checks of a change found: as lines, and as a comment for its pull request.
+"""The report of the checks of a change: as lines, and as a comment for its pull request.
 
 >>> ci_text([], base="main")
 'no plans'
@@ -19,42 +19,42 @@ from hintplan.plans.text.terminal import one_line
 from hintplan.plans.text.unprintable import clean
 
 MARKER = "<!-- hintplan ci -->"
-"""The first line of a comment, by which a script finds the one to replace."""
+"""The first line of a comment, by which a script finds the comment to replace."""
 
 _SHOWN_REMARKS = 20
 
 
 def ci_text(checked: Sequence[Checked], *, base: str) -> str:
-    """A paragraph a plan: what is wrong with it, then how it differs from the base."""
+    """Return a paragraph per plan: its errors and warnings, then its differences from the base."""
     if not checked:
         return "no plans"
     blocks = []
-    for one in checked:
-        lines = [clean(f"{on_one_line(one.file)}: {_verdict(one, base)}")]
-        lines += [f"  {remark.level}: {one_line(_place(remark.line) + remark.message)}" for remark in _wrong(one)]
-        if one.changes:
-            lines += [f"  {line}" for line in report_text(one.changes).split("\n")[:-1]]
+    for plan in checked:
+        lines = [clean(f"{on_one_line(plan.file)}: {_verdict(plan, base)}")]
+        lines += [f"  {remark.level}: {one_line(_place(remark.line) + remark.message)}" for remark in _wrong(plan)]
+        if plan.changes:
+            lines += [f"  {line}" for line in report_text(plan.changes).split("\n")[:-1]]
         blocks.append("\n".join(lines))
-    failed = sum(one.failed for one in checked)
+    failed = sum(plan.failed for plan in checked)
     blocks.append(f"{count(len(checked), 'plan')} checked · {_failed(failed)}")
     return "\n\n".join(blocks)
 
 
 def ci_markdown(checked: Sequence[Checked], *, base: str) -> str:
-    """The comment: a table of all plans, then what changed in each, below the limit of such comments."""
-    failed = sum(one.failed for one in checked)
-    changed = [one for one in checked if one.changes]
+    """Return the comment: a table of all plans, then the changes of each, within the size limit of comments."""
+    failed = sum(plan.failed for plan in checked)
+    changed = [plan for plan in checked if plan.changes]
     parts = [
         MARKER,
         f"### hintplan: {count(len(checked), 'plan')}, {len(changed)} changed, {_failed(failed)}",
         _table(checked, base),
     ]
     room = LIMIT - sum(map(len, parts))
-    for one in checked:
-        if not one.changes and not one.failed and one.before is not None:
-            continue  # what rules warn of was there before
-        share = max(room // 2, 4000) if one is not checked[-1] else room
-        block = "\n\n".join([f"#### {code(one.file)}", *_details(one, share)])
+    for plan in checked:
+        if not plan.changes and not plan.failed and plan.before is not None:
+            continue  # its warnings are not new
+        share = max(room // 2, 4000) if plan is not checked[-1] else room
+        block = "\n\n".join([f"#### {code(plan.file)}", *_details(plan, share)])
         if len(block) > room:
             parts.append("More changes do not fit into a comment; `hintplan ci` prints them all.")
             break
@@ -81,12 +81,12 @@ def _details(one: Checked, limit: int) -> list[str]:
 
 
 def _table(checked: Sequence[Checked], base: str) -> str:
-    kinds = list(dict.fromkeys(kind for one in checked for kind in one.marks))
+    kinds = list(dict.fromkeys(kind for plan in checked for kind in plan.marks))
     head = ["plan", *kinds, f"compared with {code(base)}", "effect"]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    for one in checked:
-        effect = worst_level(one.changes) if one.changes else ""
-        cells = [code(one.file), *(one.marks.get(kind, "") for kind in kinds), _difference(one), effect]
+    for plan in checked:
+        effect = worst_level(plan.changes) if plan.changes else ""
+        cells = [code(plan.file), *(plan.marks.get(kind, "") for kind in kinds), _difference(plan), effect]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 

@@ -1,7 +1,7 @@
-"""What a statement asks the SQL client to do, as data: the planner says it, the client does it.
+"""The actions of statements as data: the planner returns them, and the SQL client performs them.
 
->>> Told(text="table orders created").text
-'table orders created'
+>>> StopJob(name="paid").name
+'paid'
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from hintplan.plans.text.findings import Finding
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """Nothing is left to do; ``text`` says what was done."""
+    """An action that only prints ``text``, because the planner has done the rest."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShowRows:
-    """Show rows that the planner knows; None is NULL."""
+    """Show rows that the planner provides; None is NULL."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str | None, ...], ...]
@@ -52,7 +52,7 @@ class ShowFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunInsert:
-    """Run a plan; in the ``background`` it goes on until it is stopped, else it takes what is there and ends."""
+    """Run a plan: in the ``background`` until it is stopped, or else with the available input."""
 
     plan: Plan
     background: bool
@@ -60,14 +60,14 @@ class RunInsert:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSelect:
-    """Run a plan whose one sink stands for the person who asked, and show the rows."""
+    """Run a plan whose only sink is the user, and show the rows."""
 
     plan: Plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WritePlan:
-    """Write a plan to ``path`` and, if asked to, run it. ``force`` writes over a file that is there."""
+    """Write a plan to ``path``, and run it if ``execute`` is set. ``force`` replaces an existing file."""
 
     plan: Plan
     path: str
@@ -87,7 +87,7 @@ class RunPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FillCached:
-    """Compute the cached results that running ``plan`` reads, and tell ``text``."""
+    """Compute the cached results that a run of ``plan`` reads, and print ``text``."""
 
     plan: Plan
     text: str
@@ -95,7 +95,7 @@ class FillCached:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DropCached:
-    """Drop the cached results that running ``plan`` would read, and tell ``text``."""
+    """Drop the cached results that a run of ``plan`` would read, and print ``text``."""
 
     plan: Plan
     text: str
@@ -103,12 +103,12 @@ class DropCached:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListJobs:
-    """Show what runs in the background."""
+    """Show the jobs in the background."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopJob:
-    """Stop what runs in the background under ``name``."""
+    """Stop the background job ``name``."""
 
     name: str
 
@@ -132,7 +132,7 @@ Action = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Performed:
-    """What the planner made of a statement; ``place`` is where it stands, for errors that only doing it brings up."""
+    """The planner's result for a statement; ``place`` is its position, for errors that occur during the action."""
 
     action: Action
     findings: tuple[Finding, ...]

@@ -1,8 +1,8 @@
-"""The client at work: a session of the planner, Spark behind an engine, and somewhere to show things.
+"""The SQL client: a session of the planner, Spark behind an engine, and the output.
 
-Takes statements one by one, does what the planner says each of them asks for, and tells of it: data on stdout, talk on
-stderr. Where statements come from, and what becomes of errors, is the business of :mod:`hintplan.plans.commands.sql`
-and :mod:`hintplan.plans.client.shell`.
+It takes statements one by one and performs the action that the planner returns for each, with data on stdout and
+messages on stderr. :mod:`hintplan.plans.commands.sql` and :mod:`hintplan.plans.client.shell` provide the statements and
+handle errors.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from hintplan.plans.text.terminal import say, show
 
 @dataclass(slots=True, kw_only=True)
 class Client:
-    """One session; ``open_engine`` gives it Spark. ``statement`` is the number of the one at work, from 1."""
+    """A session; ``open_engine`` connects it to Spark. ``statement`` is the number of the current statement, from 1."""
 
     session: Any
     open_engine: Callable[[], Any]
@@ -46,19 +46,20 @@ class Client:
 
     @property
     def engine(self) -> Any:
-        """Spark's side, opened when it is first asked for."""
+        """The engine for Spark, opened at its first use."""
         if self._engine is None:
             self._engine = self.open_engine()
         return self._engine
 
     def units(self, text: str) -> Iterator[Any]:
-        """The statements of ``text``, added to the session's, each to be run before the next is asked for."""
+        """Yield the statements of ``text``, added to the session; run each before the next."""
         yield from self.session.feed(text)
 
     def run(self, unit: Any) -> int:
-        """Do what a statement says; 0, or the exit code of the signal that stopped it.
+        """Perform the action of a statement; return 0, or the exit code of the signal that stopped it.
 
-        SqlError, with its place, for whatever goes wrong; NotInstalled where it needs Spark and there is none.
+        Raise SqlError, with the position, for any failure, and NotInstalled if the statement needs Spark and it is
+        missing.
         """
         self.statement += 1
         performed: Performed = self._perform(self.session, unit)
@@ -72,27 +73,27 @@ class Client:
             raise SqlError(diagnostics=tuple(_placed(d, performed.place) for d in error.diagnostics)) from error
 
     def say_problem(self, problem: Diagnostic, severity: str) -> None:
-        """Tell of an error or a warning, with its line; lines that are typed in have no numbers."""
+        """Print an error or a warning with its source line; typed lines have no numbers."""
         source = self.session.source
         placed = not self.typed or problem.file is not None
         say(rendered(problem, source.text_of(problem.file), severity, placed=placed))
 
     def say_errors(self, error: SqlError) -> None:
-        """Tell of all errors of a statement, and how many they are."""
+        """Print all errors of a statement, and their number."""
         say(errors_rendered(error.diagnostics, self.session.source.text_of, placed=not self.typed))
 
     def running(self) -> tuple[str, ...]:
-        """The names of the jobs in the background."""
+        """Return the names of the jobs in the background."""
         return () if self._engine is None else tuple(self._engine.jobs)
 
     def close(self) -> None:
-        """End the session; what runs in the background is stopped."""
+        """End the session, and stop its background jobs."""
         if self._engine is not None:
             self._engine.close()
             self._engine = None
 
     def wait(self) -> int:
-        """Wait for what runs in the background; 0, or the exit code of the signal that stopped it."""
+        """Wait for the background jobs; return 0, or the exit code of the signal that stopped them."""
         if not self.running():
             return 0
         say(f"waiting for {', '.join(self.running())}; Ctrl-C stops")
@@ -121,8 +122,8 @@ class Client:
             case actions.WritePlan(execute=False):
                 say(written(action, self.policy))
             case actions.WritePlan():
-                plan, said = plan_to_run(action, self.policy, allow_fact_edits=self.allow_fact_edits)
-                say(said)
+                plan, message = plan_to_run(action, self.policy, allow_fact_edits=self.allow_fact_edits)
+                say(message)
                 return self._insert(plan, background=action.background)
             case actions.RunPlan():
                 plan = read_plan_file(action.path, self.policy, allow_fact_edits=self.allow_fact_edits)
@@ -197,7 +198,7 @@ class Client:
             show(text)
 
     def _print_json(self, value: Mapping[str, Any]) -> None:
-        # Only ASCII, so that no control character reaches a terminal.
+        # json.dumps writes ASCII only, so no control character reaches a terminal.
         sys.stdout.write(json.dumps({"statement": self.statement, **value}) + "\n")
 
 
@@ -211,8 +212,8 @@ def _say_count(rows: int, before: str = "") -> None:
 
 
 def _placed(problem: Diagnostic, place: Diagnostic) -> Diagnostic:
-    """A problem that doing a statement brought up, at the place of the statement."""
-    where = str(Diagnostic(message="", file=problem.file, line=problem.line, column=problem.column)).strip()
+    """Move a diagnostic of an action to the position of its statement."""
+    position = str(Diagnostic(message="", file=problem.file, line=problem.line, column=problem.column)).strip()
     path = f"{problem.path}: " if problem.path else ""
-    message = f"{where} {path}{problem.message}".strip()
+    message = f"{position} {path}{problem.message}".strip()
     return Diagnostic(message=message, hint=problem.hint, file=place.file, line=place.line, column=place.column)

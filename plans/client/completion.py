@@ -1,6 +1,6 @@
-"""What could be typed next: statements, tables, columns, option and configuration keys, hints and their keys.
+"""Completions of SQL: statements, tables, columns, option and configuration keys, hints and their keys.
 
-Looks at the text only, with a few patterns: an unfinished statement parses as nothing. Knows no terminal.
+They come from patterns in the text, because an unfinished statement cannot be parsed. This module knows no terminal.
 
 >>> names = Names(columns={"orders": ("id", "total")}, functions=("COUNT",))
 >>> complete("SELECT o.", " FROM orders AS o", names)
@@ -78,22 +78,22 @@ Found = tuple[int, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Names:
-    """What there is to name: the columns of each table and view, and functions."""
+    """The names in a session: the columns of each table and view, and the functions."""
 
     columns: Mapping[str, tuple[str, ...]]
     functions: tuple[str, ...] = ()
 
 
 def complete(before: str, after: str, names: Names) -> Found:
-    """How many characters before the cursor would be replaced, and what by; nothing within other text."""
+    """Return how many characters before the cursor to replace, and their replacements; none inside other text."""
     statement = before[_start(before) :]
-    rest = after.partition(";")[0]
+    following = after.partition(";")[0]
     if hint := _HINT.search(statement):
-        return _hint(hint["body"], statement, rest, names)
+        return _hint(hint["body"], statement, following, names)
     if statement.count("'") % 2:
         return _quoted(statement)
     if qualified := _QUALIFIED.search(statement):
-        table = _used(statement + rest).get(qualified["name"], qualified["name"])
+        table = _used(statement + following).get(qualified["name"], qualified["name"])
         return _matching(qualified["word"], names.columns.get(table, ()))
     word = _word(statement)
     if statement.strip() == word:
@@ -102,7 +102,7 @@ def complete(before: str, after: str, names: Names) -> Found:
         return 0, ()
     if _TABLE_NEXT.search(statement):
         return _matching(word, names.columns)
-    used = dict.fromkeys(_used(statement + rest).values())
+    used = dict.fromkeys(_used(statement + following).values())
     columns = [column for table in used for column in names.columns.get(table, ())]
     if not word:
         return _matching(word, columns)
@@ -113,7 +113,7 @@ def complete(before: str, after: str, names: Names) -> Found:
 
 
 def _start(before: str) -> int:
-    """Where the statement at the end of ``before`` starts, a statement set's INSERT being one of its own."""
+    """Return the start of the statement at the end of ``before``; each INSERT of a statement set counts by itself."""
     last = 0
     for match in re.finditer(r"'(?:[^']|'')*'|--[^\n]*\n|(;)", before):
         if match[1]:
@@ -122,12 +122,12 @@ def _start(before: str) -> int:
 
 
 def _word(statement: str) -> str:
-    found = _WORD.search(statement)
-    return found[0] if found else ""
+    match = _WORD.search(statement)
+    return match[0] if match else ""
 
 
 def _quoted(statement: str) -> Found:
-    """Within quotes: keys of SET and RESET, keys and values of WITH."""
+    """Return completions inside quotes: keys of SET and RESET, and keys and values of WITH."""
     opened = _QUOTED.search(statement)
     word = opened["word"] if opened else ""
     head = statement[: len(statement) - len(word) - 1]
@@ -136,19 +136,19 @@ def _quoted(statement: str) -> Found:
     options = re.search(r"\bWITH\s*\((?P<given>.*)\Z", head, re.IGNORECASE | re.DOTALL)
     if options is None:
         return 0, ()
-    given = {m["key"]: m["value"] for m in _OPTION.finditer(options["given"])}
-    spec = CONNECTORS.get(given.get("connector", ""))
+    written = {m["key"]: m["value"] for m in _OPTION.finditer(options["given"])}
+    spec = CONNECTORS.get(written.get("connector", ""))
     if value := _VALUE.search(options["given"]):
         if value["key"] == "connector":
             return _matching(word, CONNECTORS)
         chosen = spec.settings.get(value["key"]) if spec else None
         return _matching(word, chosen.offered if chosen else ())
-    known = spec.settings if spec else ()
-    return _matching(word, [key for key in ("connector", *known) if key not in given])
+    settings = spec.settings if spec else ()
+    return _matching(word, [key for key in ("connector", *settings) if key not in written])
 
 
 def _hint(body: str, statement: str, rest: str, names: Names) -> Found:
-    """Within ``/*+``: names of hints, then their keys, then what they name."""
+    """Return completions inside ``/*+``: names of hints, then their keys, then values of the keys."""
     opened = re.search(r"(?P<name>\w+)\s*\((?P<arguments>[^()]*)\Z", body)
     if opened is None:
         follows_select = re.search(r"\bSELECT\s*/\*\+" + r"(?:(?!\*/).)*\Z", statement, re.IGNORECASE | re.DOTALL)
@@ -157,8 +157,8 @@ def _hint(body: str, statement: str, rest: str, names: Names) -> Found:
     if arguments.count("'") % 2 == 0:
         return 0, ()
     word = arguments.rpartition("'")[2]
-    given = arguments[: len(arguments) - len(word) - 1]
-    value = _VALUE.search(given)
+    preceding = arguments[: len(arguments) - len(word) - 1]
+    value = _VALUE.search(preceding)
     inputs = _used(statement.partition("/*+")[0] + rest)
     if name == "STATE_TTL":
         return _matching(word, () if value else inputs)
@@ -167,21 +167,21 @@ def _hint(body: str, statement: str, rest: str, names: Names) -> Found:
         spec = settings.get(value["key"])
         return _matching(word, inputs if value["key"] == "table" else spec.offered if spec else ())
     if name == "LOOKUP":
-        used = {m["key"] for m in _OPTION.finditer(given)}
+        used = {m["key"] for m in _OPTION.finditer(preceding)}
         return _matching(word, [key for key in _LOOKUP_KEYS if key not in used])
     return _matching(word, () if value else SETTINGS["cache"])
 
 
 def _used(statement: str) -> dict[str, str]:
-    """The tables that a statement reads, by the names it has for them."""
-    found: dict[str, str] = {}
+    """Return the tables that a statement reads, by their alias or name."""
+    tables: dict[str, str] = {}
     for match in _USED.finditer(statement):
         alias = match["alias"]
-        found[alias if alias and alias.upper() not in _NO_ALIAS else match["table"]] = match["table"]
-    return found
+        tables[alias if alias and alias.upper() not in _NO_ALIAS else match["table"]] = match["table"]
+    return tables
 
 
 def _matching(word: str, candidates: Iterable[str]) -> Found:
     folded = word.lower()
-    found = dict.fromkeys(c for c in candidates if c.lower().startswith(folded) and c != word)
-    return len(word), tuple(found)
+    matches = dict.fromkeys(c for c in candidates if c.lower().startswith(folded) and c != word)
+    return len(word), tuple(matches)

@@ -1,7 +1,7 @@
-"""COMPILE PLAN and EXECUTE PLAN: what becomes of plan files that are there already.
+"""COMPILE PLAN and EXECUTE PLAN, and their handling of existing plan files.
 
-As in Flink, a file is not written over unless ``table.plan.force-recompile`` says so. Unlike in Flink, COMPILE AND
-EXECUTE PLAN executes a file that is there only if it belongs to the statement.
+As in Flink, an existing file is replaced only if ``table.plan.force-recompile`` is set. Unlike Flink, COMPILE AND
+EXECUTE PLAN executes an existing file only if it belongs to the statement.
 
 >>> local_path("file:///data/plan.json")
 '/data/plan.json'
@@ -25,7 +25,7 @@ _FORCE = "SET 'table.plan.force-recompile' = 'true'"
 
 
 def local_path(path: str) -> str:
-    """A path or ``file:`` URL as a path; PlanError for other URLs, and for a path that is empty."""
+    """Convert a path or ``file:`` URL to a path; raise PlanError for other URLs and for an empty path."""
     if not path.strip():
         raise PlanError("the path of the plan file is empty", hint="write the path of a file, such as 'plan.json'")
     parts = urlsplit(path)
@@ -37,10 +37,10 @@ def local_path(path: str) -> str:
 
 
 def read_plan_file(text: str, policy: Policy, *, allow_fact_edits: bool, check_meaning: bool = True) -> Plan:
-    """The plan in the file that a statement names.
+    """Return the plan in the file that a statement names.
 
-    RunError if ``policy`` does not let the client reach it. PlanError if it is wrong; of a file that is no plan at all,
-    nothing is told.
+    Raise RunError if ``policy`` does not allow the file, and PlanError if the plan is wrong. For a file that is no plan
+    at all, the error reveals nothing of its content.
     """
     path = _reached(text, policy)
     if not _looks_like_plan(path):
@@ -57,13 +57,16 @@ def _reached(text: str, policy: Policy) -> str:
 
 
 def _looks_like_plan(path: str) -> bool:
-    """Whether a file has what a plan begins with and what it is about, also if it cannot be read as one."""
+    """Return True if a file has two keys of a plan, even if it cannot be read as a plan."""
     data = read_plan_bytes(path)
     return b'"format"' in data and b'"operators"' in data
 
 
 def written(action: WritePlan, policy: Policy) -> str:
-    """Write the plan unless a file must stay, and say what was done; PlanError if there is one and nobody decided."""
+    """Write the plan unless an existing file must stay, and return a message.
+
+    Raise PlanError if the file exists and the statement does not state what to do then.
+    """
     path = _reached(action.path, policy)
     if os.path.exists(path) and not action.force:
         if not action.if_not_exists:
@@ -76,38 +79,38 @@ def written(action: WritePlan, policy: Policy) -> str:
 
 
 def plan_to_run(action: WritePlan, policy: Policy, *, allow_fact_edits: bool) -> tuple[Plan, str]:
-    """The plan that COMPILE AND EXECUTE PLAN executes, and what was done with the file.
+    """Return the plan that COMPILE AND EXECUTE PLAN executes, and a message about the file.
 
-    A file that is there is executed, with its edits, if it belongs to the statement; PlanError if it does not.
+    An existing file is executed, with its edits, if it belongs to the statement; otherwise raise PlanError.
     """
     path = _reached(action.path, policy)
     if os.path.exists(path) and not action.force:
-        found = read_plan_file(action.path, policy, allow_fact_edits=allow_fact_edits)
-        if other := difference(found, action.plan):
+        existing = read_plan_file(action.path, policy, allow_fact_edits=allow_fact_edits)
+        if other := difference(existing, action.plan):
             raise PlanError(
                 f"the plan file '{path}' belongs to other SQL: {other}",
                 hint=f"EXECUTE PLAN executes it as it is; to compile it again, remove it or {_FORCE}",
             )
-        return found, f"{path} is there already, and is executed"
+        return existing, f"{path} is there already, and is executed"
     return action.plan, written(action, policy)
 
 
 def difference(found: Plan, compiled: Plan) -> str:
-    """What of the facts differs, in words; empty if both mean the same query, whatever their settings.
+    """Describe the differences in facts; return an empty text for plans that differ at most in settings.
 
     >>> difference(Plan(name="a"), Plan(name="b"))
     ''
     """
     old, new = plan_digests(found), plan_digests(compiled)
-    said: list[str] = []
+    differences: list[str] = []
     if found.mode != compiled.mode:
-        said.append(f"it is a {found.mode} plan")
-    for kind, one in (("operators", "operator"), ("tables", "table")):
+        differences.append(f"it is a {found.mode} plan")
+    for kind, noun in (("operators", "operator"), ("tables", "table")):
         before, after = old[kind], new[kind]
-        said += [f"{one} {name} differs" for name in before if name in after and before[name] != after[name]]
-        said += [f"{one} {name} is in the file only" for name in before if name not in after]
-        said += [f"{one} {name} is in the statement only" for name in after if name not in before]
-    shown = said[:3] + ["..."] * (len(said) > 3)
+        differences += [f"{noun} {name} differs" for name in before if name in after and before[name] != after[name]]
+        differences += [f"{noun} {name} is in the file only" for name in before if name not in after]
+        differences += [f"{noun} {name} is in the statement only" for name in after if name not in before]
+    shown = differences[:3] + ["..."] * (len(differences) > 3)
     return ", ".join(shown)
 
 

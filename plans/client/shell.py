@@ -1,7 +1,7 @@
-"""The shell: statements typed in, with history, completion, and lines until a ``;``.
+"""The shell: typed statements that end with ``;``, with history and completion.
 
-prompt_toolkit does the editing, on terminals of every kind, dumb ones included; this is the only module that knows it.
-Ctrl-C drops what is being typed, or stops the statement at work; Ctrl-D and QUIT end the session.
+prompt_toolkit edits the lines, on all kinds of terminals including dumb ones; only this module imports it. Ctrl-C drops
+the typed text, or stops the running statement; Ctrl-D and QUIT end the session.
 
 >>> is_command("quit ;"), is_command("SELECT 1")
 (True, False)
@@ -51,7 +51,7 @@ statement, Ctrl-D leaves.
 
 
 def run_shell(client: Client, *, debug: bool, terminal: Input | None = None, output: Output | None = None) -> int:
-    """Read statements and run each, until the end of input or QUIT; always 0, as what failed was told."""
+    """Read and run statements until the end of input or QUIT; return 0, because failures were printed already."""
     is_complete: Callable[[str], bool] = load("hintplan.planner.syntax.units:is_complete")
     prompt: PromptSession[str] = PromptSession(
         _PROMPT,
@@ -91,7 +91,7 @@ def _run(client: Client, text: str, *, debug: bool) -> None:
     try:
         for unit in client.units(text):
             if client.run(unit):
-                break  # what was typed with it was stopped with it
+                break  # the signal also stops the statements typed after it
     except SqlError as error:
         client.session.skip()
         if debug:
@@ -111,7 +111,7 @@ def _tell_of_jobs(client: Client) -> None:
 
 
 def is_command(text: str) -> bool:
-    """Whether ``text`` is a word to the shell itself, or nothing at all."""
+    """Return True if ``text`` is a command of the shell itself, or empty."""
     return _command(text) in (*_COMMANDS, "")
 
 
@@ -138,7 +138,7 @@ def _bindings(is_done: Callable[[str], bool]) -> KeyBindings:
 
 
 class SqlCompleter(Completer):
-    """Completes with the names of the client's session."""
+    """A completer with the names of the client's session."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -146,14 +146,14 @@ class SqlCompleter(Completer):
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:
         columns, functions = self._names(self._client.session)
-        known = Names(columns=columns, functions=functions)
-        length, found = complete(document.text_before_cursor, document.text_after_cursor, known)
-        for text in found:
+        names = Names(columns=columns, functions=functions)
+        length, completions = complete(document.text_before_cursor, document.text_after_cursor, names)
+        for text in completions:
             yield Completion(text, start_position=-length)
 
 
 def history_file() -> Path:
-    """Where typed statements are kept, below ``$XDG_STATE_HOME``."""
+    """Return the file of typed statements, below ``$XDG_STATE_HOME``."""
     home = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
     return Path(home) / "hintplan" / "sql_history"
 

@@ -1,7 +1,7 @@
-"""Rows as a table, as Flink's SQL client draws it: columns as wide as their values, numbers to the right.
+"""Rows as a table in the layout of Flink's SQL client: columns as wide as their values, numbers aligned right.
 
-The first rows decide on the widths, and the others are written as they come, so a result of any size needs little
-memory. On a terminal the widest columns are cut until the table fits; what is cut ends in an ellipsis.
+The first rows determine the widths; later rows are written as they arrive, so a result of any size needs little memory.
+On a terminal, the widest columns are cut until the table fits, and cut values end with an ellipsis.
 
 >>> out = io.StringIO()
 >>> table = TableWriter(headings=("name", "n"), numbers=(False, True), out=out)
@@ -38,13 +38,13 @@ _NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL"
 
 
 def is_number(type_text: str) -> bool:
-    """Whether values of a type stand to the right."""
+    """Return True if values of a type are aligned right."""
     return type_text.partition("(")[0].partition(" ")[0] in _NUMBERS
 
 
 @dataclass(slots=True, kw_only=True)
 class TableWriter:
-    """Writes a table to ``out``, at most ``width`` cells wide if there is a width."""
+    """A writer of a table to ``out``, at most ``width`` cells wide unless that is None."""
 
     headings: tuple[str, ...]
     numbers: tuple[bool, ...]
@@ -55,7 +55,7 @@ class TableWriter:
     _rows: int = 0
 
     def add(self, rows: Sequence[tuple[str | None, ...]]) -> None:
-        """Write ``rows`` below the others; None is NULL."""
+        """Append ``rows`` to the table; None is NULL."""
         for row in rows:
             self._rows += 1
             cells = tuple(NULL if value is None else _shown(value) for value in row)
@@ -67,7 +67,7 @@ class TableWriter:
                     self._begin()
 
     def end(self) -> int:
-        """Write what is left of the table; how many rows it has."""
+        """Write the end of the table, and return the number of rows."""
         if not self._widths:
             self._begin()
         self._rule()
@@ -97,19 +97,19 @@ class TableWriter:
 
 
 def fitted(widths: tuple[int, ...], width: int | None) -> tuple[int, ...]:
-    """``widths``, the widest of them reduced until the table is at most ``width`` wide, as far as it can be.
+    """Reduce the widest of ``widths`` until the table is at most ``width`` wide, or cannot shrink further.
 
     >>> fitted((3, 40, 20), 40)
     (3, 13, 14)
     """
     if width is None:
         return widths
-    found = list(widths)
-    excess = sum(found) + 3 * len(found) + 1 - width
-    while excess > 0 and max(found) > _NARROWEST:
-        found[found.index(max(found))] -= 1
+    reduced = list(widths)
+    excess = sum(reduced) + 3 * len(reduced) + 1 - width
+    while excess > 0 and max(reduced) > _NARROWEST:
+        reduced[reduced.index(max(reduced))] -= 1
         excess -= 1
-    return tuple(found)
+    return tuple(reduced)
 
 
 def _shown(value: str) -> str:

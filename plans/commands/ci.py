@@ -1,4 +1,4 @@
-"""``hintplan ci``: the checks of a change of plans in one command, for build servers and before a push."""
+"""``hintplan ci``: all checks of a change to plans in one command, for build servers and before a push."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def ci_command(
     checked = []
     for file in files:
         data = read_plan_bytes(file)
-        there = git.GitPath(revision, _in_repository(file))
-        before = git.read(there, shown=f"{base}:{file}") if git.exists(there) else None
+        path_in_base = git.GitPath(revision, _in_repository(file))
+        before = git.read(path_in_base, shown=f"{base}:{file}") if git.exists(path_in_base) else None
         checked.append(
             check_plan(
                 file,
@@ -84,7 +84,7 @@ def ci_command(
     shown_base = base.removeprefix(git.PREFIX)
     if comment is not None:
         write_plan_bytes(ci_markdown(checked, base=shown_base).encode(), comment)
-    remarks = [remark for one in checked for remark in one.remarks]
+    remarks = [remark for plan in checked for remark in plan.remarks]
     _write(remarks, sarif_file, junit_file)
     if annotate:
         from hintplan.plans.review.github import github
@@ -95,11 +95,11 @@ def ci_command(
         say(ci_text(checked, base=shown_base))
     else:
         show(ci_text(checked, base=shown_base))
-    return 1 if any(one.failed for one in checked) else 0
+    return 1 if any(plan.failed for plan in checked) else 0
 
 
 def _base(base: str) -> str:
-    """The commit to compare with: where this branch left the base, so that what others merged since is no change."""
+    """Return the commit where this branch left the base, so that later merges into the base are no changes."""
     name = base.removeprefix(git.PREFIX).rstrip(":")
     if not name or name.startswith("-") or ":" in name:
         raise PlanError(f"'{base}' is no revision", hint="write git:<revision>, such as git:origin/main")
@@ -113,48 +113,48 @@ def _base(base: str) -> str:
 
 
 def _tracked() -> list[str]:
-    """The plan files that git tracks below this folder."""
+    """Return the plan files that git tracks below this folder."""
     _, names, _ = git.git("ls-files", "-z", "--", "*.json")
-    found = [name for name in names.split("\0") if name and os.path.isfile(name) and _is_plan(name)]
-    for name in found:
+    plans = [name for name in names.split("\0") if name and os.path.isfile(name) and _is_plan(name)]
+    for name in plans:
         if os.path.islink(name):
             raise PlanError(
                 "is a symbolic link, so what it leads to is not reviewed", file=name, hint="put the plan there"
             )
-    if not found:
+    if not plans:
         raise PlanError("git tracks no plan here", hint="name the plans: hintplan ci plans/orders.json")
-    return found
+    return plans
 
 
 def _is_plan(name: str) -> bool:
-    """True for a plan that can be run, and for a file that is meant to be one."""
+    """Return True for a runnable plan, and for a file that is meant to be one."""
     if os.path.getsize(name) > MAX_BYTES:
         return False  # no command reads it
     return is_plan_like(Path(name).read_bytes())
 
 
 def _removed(revision: str, files: Sequence[str]) -> list[Checked]:
-    """The plans of the base that are gone, and those in whose place there is something else."""
+    """Return the plans of the base that were removed, and the plans that were replaced by something else."""
     top = git.git("rev-parse", "--show-prefix")[1].strip()
     changed = ("diff", "--relative", "--no-ext-diff", "--no-renames", "--name-only", "-z", revision, "--", "*.json")
-    found = []
+    removed = []
     for name in git.git(*changed)[1].split("\0"):
         if name and name not in files:
-            where = git.GitPath(revision, f"{top}{name}")
-            data = git.read(where, shown=name) if 0 < git.size(where) <= MAX_BYTES else b""
+            path_in_base = git.GitPath(revision, f"{top}{name}")
+            data = git.read(path_in_base, shown=name) if 0 < git.size(path_in_base) <= MAX_BYTES else b""
             if is_plan_like(data):
-                found.append(no_plan_any_more(name) if os.path.lexists(name) else removed_plan(name, data))
-    return found
+                removed.append(no_plan_any_more(name) if os.path.lexists(name) else removed_plan(name, data))
+    return removed
 
 
 def _in_repository(file: str) -> str:
-    """The path of a file as git takes it: from here."""
+    """Return the path of a file in git's notation, relative to the working directory."""
     path = os.path.relpath(file).replace(os.sep, "/")
     return path if path.startswith("../") else f"./{path}"
 
 
 def _script(file: str, data: bytes, sql_dir: str | None, allow_modules: Sequence[str], init: Sequence[str]) -> Any:
-    """What the script of a plan compiles to, or the problem why that is not known; None if the plan names none."""
+    """Compile the script of a plan; return a diagnostic if that fails, or None if the plan names no script."""
     try:
         document = json.loads(data)
         source, recorded = document.get("source"), document.get("init", [])
@@ -166,9 +166,9 @@ def _script(file: str, data: bytes, sql_dir: str | None, allow_modules: Sequence
     try:
         path = named_script(source, str(folder))
         if path is None:
-            where = f"in {folder}" if str(folder) else "beside it"
+            location = f"in {folder}" if str(folder) else "beside it"
             return Diagnostic(
-                message=f"the script of the plan, {source!r}, was not found {where}, so they are not compared",
+                message=f"the script of the plan, {source!r}, was not found {location}, so they are not compared",
                 hint="name its folder: --sql-dir DIR, or sql-dir under [ci] in hintplan.toml",
             )
         names = [name for name in recorded if isinstance(name, str)] if isinstance(recorded, list) else []

@@ -1,8 +1,8 @@
-"""``hintplan completion``: what a shell offers at the Tab key, for bash, zsh and fish.
+"""``hintplan completion``: completions for the Tab key in bash, zsh and fish.
 
-Click has the scripts and the protocol; here is what to offer. It must be quick: a command is imported only for the
-names of its options and for their values, and a plan is read as JSON. What stands behind the name of a command is told
-by ``completes`` in :data:`hintplan.plans.commands.root.COMMANDS`.
+Click provides the scripts and the protocol; this module computes the completions. It must be quick: it imports a
+command only for the names and values of its options, and reads a plan as plain JSON. ``completes`` in
+:data:`hintplan.plans.commands.root.COMMANDS` lists the kinds of a command's arguments.
 
 >>> [item.value for item in complete(["completion"], "z")]
 ['zsh']
@@ -98,13 +98,13 @@ def completion_command(shell: str) -> None:
 
 
 def register() -> None:
-    """Make click answer shells with what is offered here."""
+    """Register the completions of this module with click."""
     for cls in (_Bash, _Zsh, _Fish):
         add_completion_class(cls)
 
 
 def complete(words: Sequence[str], typed: str) -> list[CompletionItem[str]]:
-    """What can stand for ``typed`` behind ``words``, those after the program's name."""
+    """Return the completions of ``typed`` after ``words``, which follow the program's name."""
     if not words:
         names = [(name, command.help) for name, command in COMMANDS.items()]
         if typed.startswith("-"):
@@ -130,13 +130,13 @@ def complete(words: Sequence[str], typed: str) -> list[CompletionItem[str]]:
 
 
 def _values(kind: object, metavar: str, plan: str | None, typed: str) -> list[CompletionItem[str]]:
-    """The values of an option or argument, by its type or by what its help calls it."""
+    """Return the values of an option or argument, by its type or by its name in the help."""
     if isinstance(kind, click.Choice):
         return _matching((Offer(text=str(choice)) for choice in kind.choices), typed)
     if metavar.startswith("KEY="):
         from hintplan.plans.model.config import KEYS
 
-        return _matching((Offer(text=f"{key}=", help=known.description) for key, known in KEYS.items()), typed)
+        return _matching((Offer(text=f"{key}=", help=spec.description) for key, spec in KEYS.items()), typed)
     document = read_document(plan) if plan is not None and metavar in ("ID", "PATH=VALUE", "PATH") else None
     if document is None:
         return _FILES
@@ -149,7 +149,7 @@ def _values(kind: object, metavar: str, plan: str | None, typed: str) -> list[Co
 
 
 def _matching(offers: Iterable[Offer], typed: str) -> list[CompletionItem[str]]:
-    # What ends so goes on: no blank behind it.
+    # After '=' and '.', the user types on, so the shell must add no blank.
     return [
         CompletionItem(o.text, type="open" if o.text.endswith(("=", ".")) else "plain", help=o.help)
         for o in offers
@@ -158,7 +158,7 @@ def _matching(offers: Iterable[Offer], typed: str) -> list[CompletionItem[str]]:
 
 
 def _plan_among(words: Sequence[str]) -> str | None:
-    """The plan that the line names: the first word that is a file and no option."""
+    """Return the plan on the line: the first word that is a file and no option."""
     return next((word for word in words if not word.startswith("-") and os.path.isfile(word)), None)
 
 
@@ -178,7 +178,7 @@ class _Bash(BashComplete):
 
     @staticmethod
     def _check_version() -> None:
-        """Not asked: it would run bash once more, and the script says what it needs by itself."""
+        """Skip the check: it would run bash once more, and the script itself fails if bash is too old."""
 
     def get_completion_args(self) -> tuple[list[str], str]:
         line = os.environ.get("COMP_LINE", "")
@@ -190,7 +190,7 @@ class _Bash(BashComplete):
         return complete(args, incomplete)
 
     def format_completion(self, item: CompletionItem[str]) -> str:
-        # Bash replaces only what stands behind its last break, such as the value behind "=".
+        # Bash replaces only the text after the last word break, such as the value after "=".
         typed = self.get_completion_args()[1]
         breaks = [c for c in "=:" if c in os.environ.get("COMP_BREAKS", "=:")]
         cut = max((typed.rfind(c) + 1 for c in breaks), default=0)
@@ -209,6 +209,6 @@ class _Zsh(ZshComplete):
 
 class _Fish(FishComplete):
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[str]]:
-        # Fish itself adds no blank behind "=" and ".".
+        # Fish itself adds no blank after "=" and ".".
         items = complete(args, incomplete)
         return [CompletionItem(i.value, "plain" if i.type == "open" else i.type, i.help) for i in items]

@@ -1,7 +1,7 @@
-"""What can be typed after the name of a plan: its operators, and the paths of its settings with their values.
+"""Completions after the name of a plan: its operators, and the paths of its settings with their values.
 
-It reads the plan's JSON and nothing else, for a shell waits at every key: no checks, no model. A plan is somebody's
-file, and what is offered ends up on a command line, so names that are not plain are not offered.
+This module reads only the plan's JSON, without checks or model, because the shell waits at every key. Completions end
+up on a command line, and anyone may have written the plan, so only names of plain characters are offered.
 
 >>> plan = {"operators": [{"id": "join_o_c", "state": [{"name": "leftState", "ttl": "3 d", "origin": {}}]}]}
 >>> [offer.text for offer in assignments(plan, "jo")]
@@ -31,14 +31,14 @@ _PLAIN_VALUE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_. :-]*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """What can be typed, and a few words on it."""
+    """A completion, and a short description."""
 
     text: str
     help: str = ""
 
 
 def read_document(path: str) -> Json | None:
-    """The JSON of the plan at ``path``; None if it is no plan, or cannot be read."""
+    """Return the JSON of the plan at ``path``, or None if it is no plan or cannot be read."""
     try:
         with open(path, "rb") as stream:
             document = json.loads(stream.read(_LARGEST))
@@ -48,16 +48,16 @@ def read_document(path: str) -> Json | None:
 
 
 def operators(document: Json) -> Iterator[Offer]:
-    """The ids of the operators."""
+    """Yield the ids of the operators."""
     for operator in _dicts(document.get("operators")):
         if _plain(operator.get("id")):
             yield Offer(text=operator["id"], help=_plain_help(operator.get("op")))
 
 
 def setting_paths(document: Json, typed: str = "") -> Iterator[tuple[str, Any, Mapping[str, Any]]]:
-    """Path, value and layers of every setting: of operators, of config, and of tables.
+    """Yield path, value and layers of every setting of operators, configuration and tables.
 
-    Of the operator that ``typed`` begins with, also those that nobody asked for.
+    For the operator that ``typed`` begins with, include optional settings that the plan does not have.
     """
     for operator in _dicts(document.get("operators")):
         name = operator.get("id")
@@ -73,8 +73,8 @@ def setting_paths(document: Json, typed: str = "") -> Iterator[tuple[str, Any, M
                 origin = _dict(settings["origin"])
                 for setting, value in settings.items():
                     if setting != "origin" and _plain(setting):
-                        said = {layer: _dict(values).get(setting) for layer, values in origin.items()}
-                        yield f"{name}.{group}.{setting}", value, said
+                        layers = {layer: _dict(values).get(setting) for layer, values in origin.items()}
+                        yield f"{name}.{group}.{setting}", value, layers
     for key, value in _dict(document.get("config")).items():
         if _plain(key):
             yield f"config.{key}", value, {}
@@ -85,31 +85,33 @@ def setting_paths(document: Json, typed: str = "") -> Iterator[tuple[str, Any, M
 
 
 def assignments(document: Json, typed: str) -> list[Offer]:
-    """The paths that begin with ``typed``, each with ``=``; behind one, the value that runs and what the layers say."""
+    """Return the paths that begin with ``typed``, each with ``=``; after ``=``, the values of layers and choices."""
     path, equals, _ = typed.partition("=")
     if equals:
-        for known, value, layers in setting_paths(document, path):
-            if known == path:
-                told = {_text(value): "what runs"} | {_text(v): layer for layer, v in layers.items() if v is not None}
-                told |= dict.fromkeys(_choices(known), "")
-                texts = ((text, words) for text, words in told.items() if _PLAIN_VALUE.fullmatch(text))
+        for setting_path, value, layers in setting_paths(document, path):
+            if setting_path == path:
+                offered = {_text(value): "what runs"} | {
+                    _text(v): layer for layer, v in layers.items() if v is not None
+                }
+                offered |= dict.fromkeys(_choices(setting_path), "")
+                texts = ((text, words) for text, words in offered.items() if _PLAIN_VALUE.fullmatch(text))
                 return [Offer(text=f"{path}={text}", help=words) for text, words in texts]
         return [Offer(text=f"{path}={text}") for text in _choices(path)]
-    found = {known: _plain_help(_text(value)) for known, value, _ in setting_paths(document, path)}
+    paths = {setting_path: _plain_help(_text(value)) for setting_path, value, _ in setting_paths(document, path)}
     if path.startswith("config."):
-        found |= {f"config.{key}": words for key, words in _config_keys().items() if f"config.{key}" not in found}
+        paths |= {f"config.{key}": words for key, words in _config_keys().items() if f"config.{key}" not in paths}
     elif "config.".startswith(path):
-        found.setdefault("config.", "settings of the whole job")
+        paths.setdefault("config.", "settings of the whole job")
     offers = [
-        Offer(text=known if known.endswith(".") else f"{known}=", help=words)
-        for known, words in found.items()
-        if known.startswith(path)
+        Offer(text=setting_path if setting_path.endswith(".") else f"{setting_path}=", help=words)
+        for setting_path, words in paths.items()
+        if setting_path.startswith(path)
     ]
     return stepwise(offers, path)
 
 
 def stepwise(offers: list[Offer], typed: str) -> list[Offer]:
-    """``offers``, or if they are many, how each goes on up to its next dot."""
+    """Return ``offers``, or if there are too many, their distinct beginnings up to the next dot."""
     while len(offers) > _AT_ONCE:
         steps: dict[str, int] = {}
         for offer in offers:
@@ -123,7 +125,10 @@ def stepwise(offers: list[Offer], typed: str) -> list[Offer]:
 
 
 def _unasked(operator: Json, document: Json) -> Iterator[tuple[str, Any, Mapping[str, Any]]]:
-    """Path and default of each setting that the operator could have; an import that only a typed name is worth."""
+    """Yield path and default of each optional setting that the operator lacks.
+
+    The import of the operators is slow, so this runs only once the id of an operator has been typed.
+    """
     from hintplan.plans.operators import BY_OP
 
     kind = BY_OP.get(str(operator.get("op")))
@@ -135,7 +140,7 @@ def _unasked(operator: Json, document: Json) -> Iterator[tuple[str, Any, Mapping
 
 
 def _choices(path: str) -> Iterable[str]:
-    """The values that a setting can have, if they are few; only now is what knows them worth its loading."""
+    """Return the values of a setting if they are few; the slow imports happen only here."""
     from hintplan.plans.model.config import KEYS
     from hintplan.plans.operators import KINDS
 
@@ -144,11 +149,16 @@ def _choices(path: str) -> Iterable[str]:
         setting = KEYS.get(path.removeprefix("config."))
     else:
         _, group, name = (*path.split(".", 2), "", "")[:3]
-        groups = [each for kind in KINDS for each in kind.groups]
-        # The only setting of a group stands for it.
-        setting = next((each.settings[group] for each in groups if [*each.settings] == [group]), None)
+        groups = [candidate for kind in KINDS for candidate in kind.groups]
+        # If a group has a single setting, the name of the group is its path.
+        setting = next((candidate.settings[group] for candidate in groups if [*candidate.settings] == [group]), None)
         setting = next(
-            (each.settings[name] for each in groups if each.name == group and name in each.settings), setting
+            (
+                candidate.settings[name]
+                for candidate in groups
+                if candidate.name == group and name in candidate.settings
+            ),
+            setting,
         )
     return () if setting is None else setting.offered
 
@@ -156,7 +166,7 @@ def _choices(path: str) -> Iterable[str]:
 def _config_keys() -> dict[str, str]:
     from hintplan.plans.model.config import KEYS
 
-    return {key: known.description for key, known in KEYS.items() if known.in_config}
+    return {key: spec.description for key, spec in KEYS.items() if spec.in_config}
 
 
 def _text(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""``hintplan diff``: reads two plans, wherever they are, and prints their differences in the form that is asked for."""
+"""``hintplan diff``: read two plans from any source, and print their differences in the requested format."""
 
 from __future__ import annotations
 
@@ -90,7 +90,8 @@ def diff_command(
     ]
     old, new = (source.plan for source in sources)
     if any(source.places is not None for source in sources):
-        old = replace(old, source=new.source, init=new.init)  # they are names of the scripts, which the call gives
+        # The names of scripts are arguments of the call, so they are no differences.
+        old = replace(old, source=new.source, init=new.init)
     changes = diff(old, new)
     sql = sql_difference(script_of(sources[0]), script_of(sources[1])) if with_sql else None
     text = rendered(sources[0], sources[1], changes, layout, concise=concise, full=full, fail_on=fail_on, sql=sql)
@@ -102,13 +103,13 @@ def diff_command(
 
 
 def failing(changes: Sequence[Change], fail_on: str | None) -> bool:
-    """Whether one of ``changes`` has an effect that ``fail_on`` names, or a worse one."""
+    """Return True if one of ``changes`` has an effect at least as severe as ``fail_on``."""
     least = least_level(fail_on)
     return least is not None and bool(of_level(changes, least))
 
 
 def least_level(fail_on: str | None) -> Level | None:
-    """The mildest effect that ``fail_on`` is about."""
+    """Return the mildest effect that ``fail_on`` covers."""
     return next((level for level in LEVELS if level == fail_on), LEVELS[0]) if fail_on is not None else None
 
 
@@ -123,7 +124,7 @@ def rendered(
     fail_on: str | None = None,
     sql: str | None = None,
 ) -> str:
-    """The changes in one of ``FORMATS``; ``sql`` is what differs between the scripts, if that was asked for."""
+    """Return the changes in one of ``FORMATS``; ``sql`` is the difference of the scripts, if requested."""
     from hintplan.plans.compare.report import WIDTH, Detail, report_text
 
     detail: Detail = "concise" if concise else "full" if full else "normal"

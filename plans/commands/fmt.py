@@ -75,7 +75,7 @@ def _flat(data: bytes | str, file: str | None = None) -> str:
 
 
 def _flat_conflict(text: str) -> str:
-    """A plan with conflict markers as lines with conflict markers; any other text as it is."""
+    """Convert a plan with conflict markers to lines with conflict markers, and return any other text unchanged."""
     sides = sides_of(text)
     try:
         ours, theirs = (_flat(side).encode() + b"\n" for side in sides or ())

@@ -1,4 +1,4 @@
-"""``hintplan git-setup``: shows what git is told about plans, and tells it."""
+"""``hintplan git-setup``: configure git to diff and merge plans, and show the configuration."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def git_setup_command(patterns: tuple[str, ...], everywhere: bool, dry_run: bool
 
 
 def _lines(setup: Setup, would: str, most: int | None) -> list[str]:
-    """What is done; of settings that are longer than ``most``, whose shell nobody reads, the beginning."""
+    """Return the steps as lines; long shell commands are cut to ``most`` characters."""
     lines = [
         f"{would}set {key} = {_cut(value, most)}" + (f" (it was {_cut(old, most)})" if old is not None else "")
         for key, value, old in setup.settings

@@ -1,7 +1,7 @@
-"""``hintplan init``: lets VS Code complete and check plans, by a schema file and an entry in the workspace's settings.
+"""``hintplan init``: let VS Code complete and check plans, by a schema file and an entry in the workspace settings.
 
-It merges with what is there: other settings and entries stay as they are, and a file with comments, which it could not
-write back, is left alone with a word on what to add. Running it again changes nothing.
+The command keeps other settings and entries. It does not change a file with comments, because it would lose them, and
+prints the entry to add instead. Running it again changes nothing.
 
 >>> merged({"editor.tabSize": 2}, ["plan.json"])["editor.tabSize"]
 2
@@ -37,8 +37,8 @@ _START = re.compile(rb'\s*\{\s*"format"\s*:\s*"1\.')
 def init_command(directory: str, patterns: tuple[str, ...]) -> None:
     """Let VS Code complete and check plans in DIR, or here.
 
-    Plans are the files that are called plan.json or something.plan.json, those in a folder plans, those that lie in DIR
-    already, and those of --match.
+    Plans are files that are called plan.json or something.plan.json, files in a folder plans, plans that are in DIR
+    already, and files that --match names.
     """
     folder = Path(directory)
     settings = folder / ".vscode" / "settings.json"
@@ -54,20 +54,20 @@ def init_command(directory: str, patterns: tuple[str, ...]) -> None:
 
 
 def merged(settings: dict[str, Any], patterns: Sequence[str]) -> dict[str, Any]:
-    """The settings with an entry for plans; what an earlier run or a person added to the entry stays in it."""
+    """Return the settings with an entry for plans, keeping additions of earlier runs and of users to that entry."""
     schemas = settings.get("json.schemas", [])
     if not isinstance(schemas, list):
         raise HintplanError("'json.schemas' is not a list")
     ours = next((entry for entry in schemas if isinstance(entry, dict) and entry.get("url") == URL), None)
-    known = ours.get("fileMatch", []) if ours is not None else []
-    known = [known] if isinstance(known, str) else list(known)
-    entry = {**(ours or {}), "fileMatch": list(dict.fromkeys([*known, *patterns])), "url": URL}
-    others = [entry if one is ours else one for one in schemas] if ours is not None else [*schemas, entry]
-    return {**settings, "json.schemas": others}
+    matched = ours.get("fileMatch", []) if ours is not None else []
+    matched = [matched] if isinstance(matched, str) else list(matched)
+    entry = {**(ours or {}), "fileMatch": list(dict.fromkeys([*matched, *patterns])), "url": URL}
+    entries = [entry if other is ours else other for other in schemas] if ours is not None else [*schemas, entry]
+    return {**settings, "json.schemas": entries}
 
 
 def _settings_text(path: Path, before: bytes | None, patterns: Sequence[str]) -> bytes:
-    """The new bytes of the settings, which are the old ones if nothing is missing in them."""
+    """Return the new bytes of the settings file; they equal the old ones if nothing is missing."""
     text = before.decode("utf-8-sig", errors="replace") if before is not None else ""
     if not text.strip():
         return _printed(merged({}, patterns), "  ")
@@ -92,7 +92,7 @@ def _settings_text(path: Path, before: bytes | None, patterns: Sequence[str]) ->
 
 
 def _has_entry(text: str, patterns: Sequence[str]) -> bool:
-    """Whether a file with comments names the schema and all patterns, as someone added them by hand."""
+    """Return True if a file with comments contains the schema and all patterns, added by hand."""
     return all(json.dumps(name) in text for name in (URL, *patterns))
 
 
@@ -101,17 +101,17 @@ def _printed(settings: dict[str, Any], indent: str) -> bytes:
 
 
 def _plans_in(folder: Path) -> list[str]:
-    """The plans that lie in ``folder`` itself under names of their own."""
-    found = []
+    """Return the plans directly in ``folder`` whose names the default patterns do not cover."""
+    plans = []
     for path in sorted(folder.glob("*.json")):
         try:
             with path.open("rb") as stream:
                 start = stream.read(200)
         except OSError:
-            continue  # what cannot be read is not a plan that anyone edits here
+            continue  # an unreadable file cannot be edited as a plan
         if path.name != "plan.json" and not path.name.endswith(".plan.json") and _START.match(start):
-            found.append(path.name)
-    return found
+            plans.append(path.name)
+    return plans
 
 
 def _write(path: Path, data: bytes) -> None:

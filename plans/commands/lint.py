@@ -1,4 +1,4 @@
-"""``hintplan lint``: its options, and what a rule is about."""
+"""``hintplan lint``: its options, and the description of a rule."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ def lint_command(
 def _explain(name: str) -> None:
     rule = rule_called(name)
     if rule is None:
-        known = [*RULES, *(rule.slug for rule in RULES.values())]
-        raise click.UsageError(f"there is no rule '{name}'; {did_you_mean(name, known, what='rules')}")
+        valid = [*RULES, *(rule.slug for rule in RULES.values())]
+        raise click.UsageError(f"there is no rule '{name}'; {did_you_mean(name, valid, what='rules')}")
     show(f"{rule.id} {rule.slug} ({rule.level})\n\n{rule.about}\n{rule.why}\n\nWhat to do: {rule.advice}.")
     if rule.fixable:
         show("--fix mends it where that changes nothing that runs.")

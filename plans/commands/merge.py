@@ -1,7 +1,7 @@
-"""``hintplan merge``: two versions of a plan and their base to one, by hand or as git's merge driver.
+"""``hintplan merge``: merge two versions of a plan and their base, by hand or as git's merge driver.
 
-As a driver it must leave a file that people can resolve: the merged plan with git's markers around what is in conflict.
-Versions that are no plans are left to git's own merge of lines, and then never pass as merged.
+The driver must leave a file that people can resolve: the merged plan with git's markers around conflicts. For versions
+that are no plans, git merges the lines; the result counts as merged only if it is a valid plan.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def merge_command(
         try:
             return _drive(base, ours, theirs, name or ours, marker_size)
         except Exception as error:  # noqa: BLE001
-            # Git takes 1 for a conflict whose markers stand in the file; anything else has git merge the lines.
+            # For git, 1 means a conflict with markers in the file; any other code makes git merge the lines.
             say(f"{name or ours}: {type(error).__name__}: {error}")
             return _FAILED
     one_on_stdout(output, as_json=as_json)
@@ -83,7 +83,7 @@ def merge_command(
 
 
 def _drive(base: str, ours: str, theirs: str, name: str, marker_size: int) -> int:
-    """What git expects of a driver: the result in ``ours``; 0 if it is whole, 1 if people must resolve it."""
+    """Write the merge to ``ours``, as git expects of a driver; return 0 if it is whole, and 1 if it has conflicts."""
     try:
         files = {"base": base, "ours": ours, "theirs": theirs}
         before, first, second = (_read(file, f"{name} ({side})") for side, file in files.items())
@@ -108,7 +108,10 @@ def _drive(base: str, ours: str, theirs: str, name: str, marker_size: int) -> in
 
 
 def _merge_lines(base: str, ours: str, theirs: str, marker_size: int, name: str, error: PlanError) -> int:
-    """Let git merge the lines of what is no plan; what was to be one must be a valid plan then, or it is a conflict."""
+    """Let git merge the lines of files that are no plans.
+
+    If one of them was meant to be a plan, the result must be a valid plan; otherwise it is a conflict.
+    """
     meant = any(_looks_like_a_plan(read_plan_bytes(file)) for file in (base, ours, theirs))
     command = ["git", "merge-file", f"--marker-size={marker_size}", "-L", "ours", "-L", "base", "-L", "theirs"]
     conflict = subprocess.run([*command, ours, base, theirs], check=False).returncode != 0
@@ -133,7 +136,7 @@ def _wants_base() -> bool:
 
 
 def _read(file: str, shown: str | None = None) -> Plan | None:
-    """The plan in ``file``; None if it is empty: git has no base for what both sides have added."""
+    """Return the plan in ``file``, or None if it is empty: git has no base for a file that both sides added."""
     data = read_plan_bytes(file)
     return loads(data, file=shown or file) if data else None
 

@@ -1,4 +1,4 @@
-"""Options that commands share: facts that may have changed, JSON instead of text, and those of commands that compile.
+"""Options that commands share: changed facts, JSON output, and the options of commands that compile.
 
 >>> key_values(("a=1", "b = x=y"))
 {'a': '1', 'b': 'x=y'}
@@ -25,7 +25,7 @@ json_format_option = click.option("--json", "as_json", is_flag=True, help="The s
 
 
 def output_option(words: str) -> Callable[[Any], Any]:
-    """``-o FILE``; None without it, and for ``-``, both of which are standard output."""
+    """Return the option ``-o FILE``; its value is None for standard output, without it or for ``-``."""
 
     def given(ctx: click.Context, parameter: click.Parameter, path: str | None) -> str | None:
         return None if path == "-" else path
@@ -38,35 +38,35 @@ plan_output_option = output_option("Write the plan here, not to standard output.
 
 
 def read_plan(path: str, *, allow_fact_edits: bool, check_meaning: bool = True) -> Plan:
-    """The plan at ``path``, or on stdin if it is ``-``."""
+    """Return the plan at ``path``, or on stdin if ``path`` is ``-``."""
     data, file = plan_bytes(path)
     return loads(data, file=file, allow_fact_edits=allow_fact_edits, check_meaning=check_meaning)
 
 
 def one_on_stdout(output: str | None, *, as_json: bool) -> None:
-    """Wrong usage if both the report and the plan are to go to standard output."""
+    """Raise UsageError if both the report and the plan would go to standard output."""
     if as_json and output is None:
         raise click.UsageError("--json needs -o: without it, the plan goes to standard output")
 
 
 def show_json(value: Any) -> None:
-    """Print a JSON value for a script to read; non-ASCII characters as escapes, so that none reaches a terminal."""
+    """Print a JSON value for scripts, with non-ASCII characters as escapes, so that none reaches a terminal."""
     show(json.dumps(value, indent=2))
 
 
 def key_values(given: Iterable[str]) -> dict[str, str]:
-    """The values by key, of several for one key the last; wrong usage for what is not ``key=value``."""
-    found: dict[str, str] = {}
+    """Return the values by key, with the last value of a repeated key; raise BadParameter without ``key=value``."""
+    values: dict[str, str] = {}
     for text in given:
         key, equals, value = text.partition("=")
         if not equals or not key.strip():
             raise click.BadParameter(f"expected key=value, found '{text}'")
-        found[key.strip()] = value.strip()
-    return found
+        values[key.strip()] = value.strip()
+    return values
 
 
 def key_value_option(*names: str, words: str) -> Callable[[Any], Any]:
-    """A repeatable option that takes ``KEY=VALUE``, described as ``words``."""
+    """Return a repeatable option that takes ``KEY=VALUE``, with ``words`` as its help."""
 
     def parsed(ctx: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
         return key_values(given)

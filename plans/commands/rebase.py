@@ -1,4 +1,4 @@
-"""``hintplan rebase``, and what it shares with ``hintplan compile --keep-edits``: options, report, atomic output.
+"""``hintplan rebase``, and its parts shared with ``hintplan compile --keep-edits``: options, report, atomic output.
 
 >>> parse_map(("join_o_c=join_c_o",))
 {'join_o_c': 'join_c_o'}
@@ -22,7 +22,7 @@ from hintplan.plans.text.terminal import say
 
 
 def rebase_options(function: Callable[..., int]) -> Callable[..., int]:
-    """Give a command the options of the old plan, and of edits whose operator is gone."""
+    """Add the options for the old plan, and for edits whose operator is gone, to a command."""
     for option in (
         click.option("--allow-fact-edits", is_flag=True, help="Accept plans whose facts were changed by hand."),
         click.option("--drop-orphans", is_flag=True, help="Drop edits whose operator or setting is gone."),
@@ -33,15 +33,15 @@ def rebase_options(function: Callable[..., int]) -> Callable[..., int]:
 
 
 def parse_map(moves: tuple[str, ...]) -> dict[str, str]:
-    """The values of ``--map``."""
-    found: dict[str, str] = {}
+    """Return the values of ``--map``; raise UsageError for a wrong or contradictory one."""
+    successors: dict[str, str] = {}
     for move in moves:
         old, equals, new = move.partition("=")
         if not equals or not old or not new:
             raise click.UsageError(f"expected --map OLD=NEW, found '{move}'")
-        if found.setdefault(old, new) != new:
+        if successors.setdefault(old, new) != new:
             raise click.UsageError(f"--map gives '{old}' two successors")
-    return found
+    return successors
 
 
 def write_rebased(
@@ -54,11 +54,14 @@ def write_rebased(
     allow_fact_edits: bool,
     as_json: bool,
 ) -> int:
-    """Write ``new`` with the edits of the old plan to ``output``, or stdout; nothing if not every edit has a place."""
+    """Write ``new`` with the edits of the old plan to ``output``, or stdout.
+
+    Write nothing if one of the edits cannot be applied.
+    """
     one_on_stdout(output, as_json=as_json)
     data, old_file = plan_bytes(old_file)
     old = loads(data, file=old_file, allow_fact_edits=allow_fact_edits, check_meaning=False)
-    # Edits of facts are not carried over, for the SQL decides on them.
+    # Edits of facts are not carried over, because facts come from the SQL.
     left = changed_facts(old, read_document(data)) if allow_fact_edits else []
     kept = moves_for(Path(output or "plan.json") if old_file == "<stdin>" else Path(old_file), old, new)
     rebased = rebase(new, old, {**kept, **parse_map(moves)}, drop_orphans=drop_orphans)

@@ -1,4 +1,4 @@
-"""All commands by name: where each is found when it is used, its line in the help, and what a shell completes.
+"""All commands by name: their location for lazy imports, their line in the help, and their completions.
 
 >>> COMMANDS["run"].target
 'hintplan.runtime.run.command:run_command'
@@ -16,10 +16,10 @@ from hintplan.plans.text.names import nearest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LazyCommand:
-    """Where a command is found (``module:attribute``), and its line in the help, which must not import it.
+    """The location of a command (``module:attribute``) and its line in the help, which must not import the command.
 
-    ``completes`` is what a shell offers for its arguments: ``file``, words with ``|`` between, or behind a file what
-    the help calls ``ID``, ``PATH`` or ``PATH=VALUE``; the last may be repeated.
+    ``completes`` lists the completions of its arguments: ``file``, or words separated by ``|``. After a file, it may be
+    the name in the help, ``ID``, ``PATH`` or ``PATH=VALUE``. The last argument may be repeated.
     """
 
     target: str
@@ -34,7 +34,7 @@ SECTIONS = {
     "Run": ("run", "check", "state", "sql", "bundle"),
     "Set up": ("init", "completion", "schema"),
 }
-"""The commands by what they are for, as the help lists them."""
+"""The commands by purpose, as the help lists them."""
 _EXAMPLES = {
     "Compile and read": "hintplan compile job.sql -o plan.json",
     "Edit": "hintplan set plan.json join_o_c.leftState.ttl='3 d'",
@@ -112,7 +112,7 @@ COMMANDS = {
 
 
 class _Root(click.Group):
-    """Finds commands in ``COMMANDS``, and gives each of them ``--debug``; alone, it prints its help."""
+    """The root command: it loads commands from ``COMMANDS``, gives each ``--debug``, and prints its help by default."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(ctx, args or ["--help"])
@@ -132,8 +132,8 @@ class _Root(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in COMMANDS and not args[0].startswith("-"):
-            close = nearest(args[0], COMMANDS)
-            advice = f"; did you mean '{close}'?" if close else ""
+            similar = nearest(args[0], COMMANDS)
+            advice = f"; did you mean '{similar}'?" if similar else ""
             raise click.UsageError(f"there is no command '{args[0]}'{advice}", ctx)
         return super().resolve_command(ctx, args)
 
@@ -146,7 +146,7 @@ class _Root(click.Group):
 
 
 def _debug_option() -> click.Option:
-    # Only for the parser and the help: a command that cannot even be imported needs its traceback too, see main().
+    # Only for the parser and the help; main() reads the flag itself, to show the traceback of a failed import, too.
     return click.Option(["--debug"], is_flag=True, expose_value=False, help="Show tracebacks.")
 
 

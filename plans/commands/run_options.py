@@ -1,4 +1,4 @@
-"""Options that the commands share which run plans, or start Spark for something else; and what is wrong usage of them.
+"""Options shared by the commands that run plans or otherwise start Spark, and the checks of their usage.
 
     @click.command("run")
     @master_option
@@ -7,7 +7,7 @@
     def run_command(master: str | None, remote: str | None, conf: dict[str, str]) -> int:
         one_spark(master, remote)
 
-Knows nothing of what a run makes of them.
+This module does not know their effect on a run.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 def policy_options(command: _Command) -> _Command:
-    """What a run may reach, by flags and the policy file, as the parameter ``policy``."""
+    """Add the options for what a run may reach to a command; they become its parameter ``policy``."""
 
     @wraps(command)
     def with_policy(*, policy_file: str | None, **given: Any) -> Any:
@@ -85,8 +85,8 @@ def policy_options(command: _Command) -> _Command:
         metavar="FILE",
         help=f"A file with what is allowed; the --allow options add to it (default {FILE}).",
     )
-    found: _Command = file(options)
-    return found
+    decorated: _Command = file(options)
+    return decorated
 
 
 def _good_values(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
@@ -97,17 +97,17 @@ def _good_values(ctx: click.Context, parameter: click.Parameter, values: tuple[s
 
 
 def duration_option(flag: str, what: str) -> Callable[[Any], Any]:
-    """An option that is a duration with its unit, described as ``what``."""
+    """Return an option that takes a duration with its unit, with ``what`` as its help."""
     return click.option(flag, callback=_duration, metavar="DURATION", help=what)
 
 
 def trigger_option(what: str) -> Callable[[Any], Any]:
-    """``--trigger``, the time between two batches, described as ``what``."""
+    """Return the option ``--trigger``, the time between two batches, with ``what`` as its help."""
     return duration_option("--trigger", what)
 
 
 def one_spark(master: str | None, remote: str | None) -> None:
-    """Wrong usage if Spark is to be started and connected to."""
+    """Raise UsageError if the options both start Spark and connect to a server."""
     if master and remote:
         raise click.UsageError("--master starts Spark and --remote, or SPARK_REMOTE, connects to it; give one of them")
 

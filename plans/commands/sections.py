@@ -18,20 +18,23 @@ class Section:
 
 
 class SectionedCommand(click.Command):
-    """Lists its options in ``sections``, by their headings; those in none of them come first."""
+    """A command whose help lists its options by ``sections``, after the options in no section."""
 
     def __init__(self, *given: Any, sections: Mapping[str, Section], **more: Any) -> None:
         super().__init__(*given, **more)
         self.sections = sections
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        left = {
+        unlisted = {
             parameter.opts[0]: record
             for parameter in self.get_params(ctx)
             if isinstance(parameter, click.Option) and (record := parameter.get_help_record(ctx)) is not None
         }
-        parts = [([left.pop(flag) for flag in one.flags], name, one.example) for name, one in self.sections.items()]
-        for records, name, example in ((list(left.values()), "Options", ""), *parts):
+        parts = [
+            ([unlisted.pop(flag) for flag in section.flags], name, section.example)
+            for name, section in self.sections.items()
+        ]
+        for records, name, example in ((list(unlisted.values()), "Options", ""), *parts):
             with formatter.section(name):
                 formatter.write_dl(records)
                 if example:

@@ -1,4 +1,4 @@
-"""``hintplan set``: edits settings of a plan, checked."""
+"""``hintplan set``: edit and check settings of a plan."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def set_command(
     if not assignments and not removals:
         raise click.UsageError("nothing to do: give PATH=VALUE or --remove PATH")
     data = read_plan_bytes(path)
-    # An edit may be what repairs the plan, so its meaning is checked afterwards.
+    # The edit may repair the plan, so its meaning is checked afterwards.
     plan = loads(data, file=path, allow_fact_edits=allow_fact_edits, check_meaning=False)
     edited = assigned(plan, map(_pair, assignments), removals, reason=reason)
     written = rewrite(data, plan, edited)
@@ -57,8 +57,8 @@ def set_command(
         show_json(report_json(changes))
     else:
         show(report_text(changes))
-    for found in one_sided_changes(plan, edited):
-        say(f"note: {found.path}: {found.message}")
+    for warning in one_sided_changes(plan, edited):
+        say(f"note: {warning.path}: {warning.message}")
 
 
 def _pair(assignment: str) -> tuple[str, str]:

@@ -1,6 +1,6 @@
 """``hintplan show``: a plan as a page, a picture, a graph for other tools, or a tree.
 
-It reads the plans and the script, and writes one file or standard output; what it shows is drawn elsewhere.
+It reads the plans and the script, and writes one file or standard output. Other modules draw.
 
 >>> format_of("plan.html"), format_of("plan.gv"), format_of(None)
 ('html', 'dot', 'tree')
@@ -80,14 +80,14 @@ def show_command(
     if output is not None:
         write_plan_bytes(text.encode(), output)
     elif chosen in ("html", "svg"):
-        # Every character of these is escaped already, by the rules of their format.
+        # HTML and SVG are escaped already, by the rules of their format.
         click.echo(text, nl=False)
     else:
         show(text)
 
 
 def format_of(output: str | None) -> str:
-    """The format that the ending of a file's name asks for; a tree for standard output."""
+    """Return the format for the extension of a file; a tree for standard output."""
     if output is None:
         return "tree"
     ending = os.path.splitext(output)[1].lower()
@@ -97,21 +97,21 @@ def format_of(output: str | None) -> str:
 
 
 def _script(source: PlanSource, sql: str | None, allow_modules: Sequence[str], init: Sequence[str]) -> Script | None:
-    """The script of the plan: the given one, or the one it names if that lies beside it. None if there is none."""
+    """Return the given script, or else the script named by the plan if it is next to it; None if there is none."""
     plan = source.plan
     if source.places is not None and sql is None:
         name = os.path.basename(source.file or source.name)
         return script_of(name, source.data.decode(), plan, plan, source.places)
-    found = sql
-    if found is None and source.file is not None and source.name == source.file:
-        found = named_script(plan.source, os.path.dirname(source.file))
-    if found is None:
+    path = sql
+    if path is None and source.file is not None and source.name == source.file:
+        path = named_script(plan.source, os.path.dirname(source.file))
+    if path is None:
         return None
-    text = script_text(read_plan_bytes(found), found)
+    text = script_text(read_plan_bytes(path), path)
     try:
-        texts = init_texts(init_of(found, plan.init, init))
-        done = compile_text(text, found, {}, allow_modules, texts)
+        texts = init_texts(init_of(path, plan.init, init))
+        compiled = compile_text(text, path, {}, allow_modules, texts)
     except HintplanError as error:
-        say(f"warning: {found} does not compile, so its lines are not linked: {error.diagnostics[0].message}")
-        return Script(file=os.path.basename(found), text=text)
-    return script_of(os.path.basename(found), text, plan, done.plan, done.positions)
+        say(f"warning: {path} does not compile, so its lines are not linked: {error.diagnostics[0].message}")
+        return Script(file=os.path.basename(path), text=text)
+    return script_of(os.path.basename(path), text, plan, compiled.plan, compiled.positions)

@@ -1,7 +1,7 @@
-"""``hintplan sql``: a script from beginning to end, or a shell.
+"""``hintplan sql``: run a script from beginning to end, or a shell.
 
-Owns the command's options, what becomes of errors in a script, and exit codes: 0, 1 if a statement was wrong or failed,
-64 if one needs Spark and there is none, 130 and 143 if a signal stopped one.
+This module owns the command's options, the handling of errors in a script, and the exit codes: 0; 1 if a statement was
+wrong or failed; 64 if one needs Spark and it is not installed; 130 or 143 if a signal stopped one.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def sql_command(
 
 
 def _read_init_files(client: Client, names: Sequence[str], *, debug: bool) -> bool:
-    """Whether the init files could be read; what is wrong with them, and what their statements say, is told."""
+    """Read the init files and print all findings on them; return False if they could not be read."""
     session = client.session
     try:
         load("hintplan.planner.init_files:read_init_files")(session, init_texts(names))
@@ -126,7 +126,7 @@ def _run_script(client: Client, text: str, *, continue_on_error: bool, debug: bo
                 return code
     if failed and continue_on_error:
         lines = ", ".join(map(str, failed))
-        what = f"{len(failed)} of {client.statement} statements failed"
-        say(f"{what}, at line {lines}" if len(failed) == 1 else f"{what}, at lines {lines}")
+        summary = f"{len(failed)} of {client.statement} statements failed"
+        say(f"{summary}, at line {lines}" if len(failed) == 1 else f"{summary}, at lines {lines}")
     code = 0 if failed and not continue_on_error else client.wait()
     return code or (1 if failed else 0)

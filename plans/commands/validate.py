@@ -1,4 +1,4 @@
-"""``hintplan validate``: checks plans without running them."""
+"""``hintplan validate``: check plans without running them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ENOUGH = 100
 def validate_command(paths: tuple[str, ...], allow_fact_edits: bool, as_json: bool) -> int:
     """Check plans without running them: text, schema, changed facts, and meaning."""
     problems: list[Diagnostic] = []
-    changed: list[str] = []
+    advice: list[str] = []
     digests: dict[str, str] = {}
     for path in paths:
         try:
@@ -35,9 +35,9 @@ def validate_command(paths: tuple[str, ...], allow_fact_edits: bool, as_json: bo
             if not as_json:
                 from hintplan.plans.files.restore import restoring
 
-                changed.append(restoring(error))
+                advice.append(restoring(error))
         else:
-            large = [replace(one, file=path) for one in islice(check_sizes(plan), _ENOUGH)]
+            large = [replace(finding, file=path) for finding in islice(check_sizes(plan), _ENOUGH)]
             if large:
                 problems += large
                 continue
@@ -45,10 +45,10 @@ def validate_command(paths: tuple[str, ...], allow_fact_edits: bool, as_json: bo
             if not as_json:
                 show(f"{on_one_line(path)}: valid · {summary(plan)} · digest {digests[path]}")
     if as_json:
-        found = [_diagnostic_json(problem) for problem in problems]
-        show_json({"valid": not problems, "digests": digests, "diagnostics": found})
+        diagnostics = [_diagnostic_json(problem) for problem in problems]
+        show_json({"valid": not problems, "digests": digests, "diagnostics": diagnostics})
     else:
-        for text in (*map(str, problems), *filter(None, changed)):
+        for text in (*map(str, problems), *filter(None, advice)):
             say(text)
     return 1 if problems else 0
 

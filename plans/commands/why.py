@@ -1,4 +1,4 @@
-"""``hintplan why``: finds the script of a plan, and prints why a setting has its value."""
+"""``hintplan why``: find the script of a plan, and print the origin of a setting's value."""
 
 from __future__ import annotations
 
@@ -64,15 +64,15 @@ def why_command(
         else:
             show(listed_text(below, source.plan))
         return
-    why(source.plan, path)  # a wrong path is an error before a script is looked for
+    why(source.plan, path)  # raise for a wrong path before searching for a script
     script = _script(source, sql, config, allow_modules, init)
-    found = why(source.plan, path, script)
-    edit_place = _place_in_plan(source, found.path) if source.places is None else None
+    origin = why(source.plan, path, script)
+    edit_place = _place_in_plan(source, origin.path) if source.places is None else None
     if as_json:
-        show_json(why_json(found, script, source, edit_place))
+        show_json(why_json(origin, script, source, edit_place))
         return
     paint = partial(click.style, bold=True) if wants_colour() else str
-    show(why_text(found, script, source, edit_place, paint=paint), styled=False)
+    show(why_text(origin, script, source, edit_place, paint=paint), styled=False)
     if script is None and not is_script(name):
         say("the script was not found, so no lines are shown; give it with --sql SCRIPT")
 
@@ -80,7 +80,7 @@ def why_command(
 def _script(
     source: PlanSource, sql: str | None, config: Mapping[str, str], allow_modules: Sequence[str], init: Sequence[str]
 ) -> ScriptSays | None:
-    """The given script, or the one that the plan names if it lies beside it; None if there is none."""
+    """Return the given script, or else the script named by the plan if it is next to it; None if there is none."""
     if source.places is not None and sql is None:
         return ScriptSays(
             file=source.file or source.name,
@@ -96,13 +96,13 @@ def _script(
     try:
         text = script_text(data, shown_as)
         texts = init_texts(init_of(name, source.plan.init, init))
-        done = compile_text(text, file or shown_as, config, allow_modules, texts)
+        compiled = compile_text(text, file or shown_as, config, allow_modules, texts)
     except HintplanError as error:
         if sql is not None:
             raise
         say(f"{shown_as} does not compile, so no lines are shown: {error.diagnostics[0]}")
         return None
-    return ScriptSays(file=file or shown_as, text=text, plan=done.plan, places=done.positions, init=texts)
+    return ScriptSays(file=file or shown_as, text=text, plan=compiled.plan, places=compiled.positions, init=texts)
 
 
 def _beside(source: PlanSource) -> str | None:
@@ -110,16 +110,16 @@ def _beside(source: PlanSource) -> str | None:
     if source.file is None or script is None or not is_plain_name(script):
         return None
     if source.name.startswith(git.PREFIX):
-        where = git.parse(source.name)
-        folder = os.path.dirname(where.path)
-        beside = git.GitPath(where.revision, f"{folder}/{script}" if folder else script)
-        return f"{git.PREFIX}{beside.revision}:{beside.path}" if git.exists(beside) else None
+        plan_path = git.parse(source.name)
+        folder = os.path.dirname(plan_path.path)
+        script_path = git.GitPath(plan_path.revision, f"{folder}/{script}" if folder else script)
+        return f"{git.PREFIX}{script_path.revision}:{script_path.path}" if git.exists(script_path) else None
     return named_script(script, os.path.dirname(source.file))
 
 
 def _place_in_plan(source: PlanSource, path: str) -> tuple[int, int] | None:
-    """Line and column of the setting in the plan file."""
+    """Return line and column of the setting in the plan file."""
     text = JsonText(source.data)
     outside = path == "name" or path.startswith(("config.", "tables."))
-    found = find(path if outside else f"operators.{path}", text.value)
-    return text.line_column(text.spans({found})[found][1]) if found else None
+    position = find(path if outside else f"operators.{path}", text.value)
+    return text.line_column(text.spans({position})[position][1]) if position else None

@@ -1,1 +1,1 @@
-"""Edits of settings: one value at a path with all that follows from it, and why a setting has its value."""
+"""Edits of settings: one value at a path, with all consequences, and the explanation of a setting's value."""

@@ -1,4 +1,4 @@
-"""Several edits of a plan, of which all are right or none is made.
+"""Several edits of a plan, which are applied all or not at all.
 
 >>> assigned(Plan(name="p"), [("config.parallelism.default", "4"), ("name", "q")]).name
 'q'
@@ -17,16 +17,16 @@ from hintplan.plans.model.settings import paths_like
 def assigned(
     plan: Plan, values: Iterable[tuple[str, str]], removals: Iterable[str] = (), *, reason: str | None = None
 ) -> Plan:
-    """``plan`` with ``values`` set by path, then without ``removals``; PlanError with all that is wrong with them.
+    """Set ``values`` by path, then remove ``removals``; raise PlanError with all errors.
 
-    ``*`` in the path of a value stands for anything. ``reason`` is kept beside each. The meaning of the result is not
-    checked: edits may be what repairs a plan.
+    ``*`` in the path of a value matches anything. ``reason`` is stored with each value. The meaning of the result is
+    not checked, because edits may repair a plan.
     """
     problems: list[Diagnostic] = []
     for path, value in values:
         try:
-            for one in paths_like(plan, path) if "*" in path else (path,):
-                plan, _ = set_value(plan, one, value, reason=reason)
+            for setting in paths_like(plan, path) if "*" in path else (path,):
+                plan, _ = set_value(plan, setting, value, reason=reason)
         except PlanError as error:
             problems += error.diagnostics
     for path in removals:

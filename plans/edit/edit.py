@@ -1,10 +1,10 @@
-"""Edits of a plan's settings: one value at a path, with everything that follows from it, and nothing else.
+"""Edits of a plan's settings: one value at a path, with all its consequences, and nothing else.
 
     join_o_c.state.leftState.ttl     config.<key>     tables.<table>.options.<option>     lookup_rates.async.capacity
     join_o_c.cached.enabled     aggregate_t.agg-phase-strategy
 
-A TTL edit leaves its origin alone: the origin goes on to say what default, config and hint asked for. A new
-``config.table.exec.state.ttl`` is written into every origin, and moves the TTL of the entries that follow config.
+An edit of a TTL keeps its origin, which still records the values of default, config and hint. A new
+``config.table.exec.state.ttl`` is written into every origin, and changes the TTL of entries that follow config.
 
 >>> set_value(Plan(name="p"), "config.parallelism.default", "4")[0].config
 {'parallelism.default': '4'}
@@ -34,33 +34,34 @@ from hintplan.plans.text.names import did_you_mean
 
 
 def set_value(plan: Plan, path: str, value: str, *, reason: str | None = None) -> tuple[Plan, tuple[Change, ...]]:
-    """Set the setting at ``path``; the new plan and what has changed. PlanError if it is no setting, or a bad value.
+    """Set the setting at ``path``; return the new plan and the changes.
 
-    ``reason`` is kept in the plan; an empty one takes the old one away. A TTL that is set back to what its strongest
-    layer says is no edit any more, and loses its reason.
+    Raise PlanError if there is no such setting, or if the value is invalid. The plan stores ``reason``; an empty text
+    removes the old one. A TTL that is set back to the value of its strongest layer is no longer an edit, and loses its
+    reason.
     """
-    head, _, rest = path.removeprefix("operators.").partition(".")
+    head, _, below = path.removeprefix("operators.").partition(".")
     by_id = {operator.id: operator for operator in plan.operators}
     if path.startswith("config.") and "config" not in by_id:
-        edited = _set_config(plan, path, rest, value)
+        edited = _set_config(plan, path, below, value)
     elif path.startswith("tables.") and "tables" not in by_id:
-        edited = _set_option(plan, path, rest, value)
+        edited = _set_option(plan, path, below, value)
     elif path == "name":
         edited = replace(plan, name=_checked(path, lambda raw: normalise("pipeline.name", raw), value))
     elif head in by_id:
-        edited = _set_in_operator(plan, path, by_id[head], rest, value)
+        edited = _set_in_operator(plan, path, by_id[head], below, value)
     elif path in ("format", "mode", "functions", "operators", "digests", "tables", "config"):
         raise PlanError(f"'{path}' cannot be set", path=path, hint=_settable(plan))
     elif path in ("source", "init", "reasons") or path.startswith("reasons."):
-        names = {"source": "it names the script", "init": "it names the script's init files"}
-        about = names.get(path, "give a reason with --reason when setting a value")
-        raise PlanError(f"'{path}' cannot be set", path=path, hint=about)
+        hints = {"source": "it names the script", "init": "it names the script's init files"}
+        hint = hints.get(path, "give a reason with --reason when setting a value")
+        raise PlanError(f"'{path}' cannot be set", path=path, hint=hint)
     elif (key := canonical_key(path)) in KEYS and KEYS[key].in_config:
         message = f"'{path}' is a configuration key, and no path"
         raise PlanError(message, path=path, hint=f"write config.{path}={value or '...'}")
     else:
-        known = [o.id for o in plan.operators if state_of(o) or settable(o) or plan.mode == "batch"]
-        raise PlanError(f"there is no operator '{head}'", path=path, hint=_hint(head, known, plan))
+        editable = [o.id for o in plan.operators if state_of(o) or settable(o) or plan.mode == "batch"]
+        raise PlanError(f"there is no operator '{head}'", path=path, hint=_hint(head, editable, plan))
     edited = without_idle_reasons(edited)
     if reason is not None:
         edited = with_reason(edited, path, reason)
@@ -68,20 +69,21 @@ def set_value(plan: Plan, path: str, value: str, *, reason: str | None = None) -
 
 
 def remove_value(plan: Plan, path: str) -> tuple[Plan, tuple[Change, ...]]:
-    """Remove ``config.<key>`` or ``tables.<table>.options.<option>``; the new plan and what has changed.
+    """Remove ``config.<key>`` or ``tables.<table>.options.<option>``; return the new plan and the changes.
 
-    What followed the removed value falls back to the layer below. PlanError if it is not there, or cannot be removed.
+    Settings that followed the removed value fall back to the layer below. Raise PlanError if the value does not exist
+    or cannot be removed.
     """
-    head, _, rest = path.partition(".")
-    if head == "config" and rest:
-        key = canonical_key(rest)
+    head, _, below = path.partition(".")
+    if head == "config" and below:
+        key = canonical_key(below)
         if key not in plan.config:
             hint = did_you_mean(key, plan.config, what="set") if plan.config else "nothing is set in config"
             raise PlanError(f"'{key}' is not set in config", path=path, hint=hint)
         kept = {name: value for name, value in plan.config.items() if name != key}
         edited = settled(replace(plan, config=kept))
     elif head == "tables":
-        name, key = _table_option(plan, path, rest)
+        name, key = _table_option(plan, path, below)
         options = plan.tables[name].options
         if key not in options:
             hint = did_you_mean(key, options, what="options that are set")
@@ -97,8 +99,8 @@ def remove_value(plan: Plan, path: str) -> tuple[Plan, tuple[Change, ...]]:
 
 def _set_config(plan: Plan, path: str, key: str, value: str) -> Plan:
     key = canonical_key(key)
-    known = KEYS.get(key)
-    if known is None or not known.in_config:
+    spec = KEYS.get(key)
+    if spec is None or not spec.in_config:
         keys = [name for name in known_keys() if KEYS[name].in_config]
         raise PlanError(f"'{key}' cannot be set in config", path=path, hint=did_you_mean(key, keys, what="known keys"))
     text = _checked(path, lambda raw: normalise(key, raw, require_unit=True), value)
@@ -106,7 +108,7 @@ def _set_config(plan: Plan, path: str, key: str, value: str) -> Plan:
 
 
 def settled(plan: Plan) -> Plan:
-    """The plan with every origin in step with its config and tables, and what follows from that; edits stay edits."""
+    """Bring every origin in line with config and tables, and values with origins; edits stay edits."""
     config = plan.config.get(STATE_TTL)
     operators = tuple(_with_config_layer(operator, config) for operator in plan.operators)
     return with_config_layers(resettled(replace(plan, operators=operators)))
@@ -134,7 +136,7 @@ def _set_option(plan: Plan, path: str, rest: str, value: str) -> Plan:
 
 
 def _table_option(plan: Plan, path: str, rest: str) -> tuple[str, str]:
-    """The table and the option that a path names; PlanError if it names none that is free to edit."""
+    """Return the table and the option that a path refers to; raise PlanError unless the option is free to edit."""
     # A table's name may contain dots.
     name = next((name for name in plan.tables if rest == name or rest.startswith(name + ".")), None)
     if name is None:
@@ -153,10 +155,10 @@ def _table_option(plan: Plan, path: str, rest: str) -> tuple[str, str]:
 
 
 def _set_in_operator(plan: Plan, path: str, operator: Operator, rest: str, value: str) -> Plan:
-    """Set what ``rest`` names of ``operator``: a setting of a group, or the TTL of a state."""
-    alone = group_called(operator, rest)
-    if alone is not None:
-        return set_optional(plan, path, operator, alone, rest, value)
+    """Set ``rest``, a path inside ``operator``: a setting of a group, or the TTL of a state."""
+    group_of_one = group_called(operator, rest)
+    if group_of_one is not None:
+        return set_optional(plan, path, operator, group_of_one, rest, value)
     name, _, setting = rest.partition(".")
     kind = kind_of(operator)
     group = kind.group(name)
@@ -176,7 +178,7 @@ def _set_state(plan: Plan, path: str, operator: Operator, rest: str, value: str)
     can = f"can be set: {', '.join(paths)}" if paths else f"'{operator.id}' keeps no state and has nothing to set"
     field, _, below = rest.partition(".")
     if field in names:
-        # Differences are shown without "state", and a path copied from there must do.
+        # Reports of differences omit "state" in paths, and users copy paths from them.
         field, below = "state", rest
     if field != "state":
         if field in operator_document(operator):
@@ -192,8 +194,8 @@ def _set_state(plan: Plan, path: str, operator: Operator, rest: str, value: str)
         hint = f"set {operator.id}.state.{name}.ttl, or change the hint and compile again"
         raise PlanError(message, path=path, hint=hint)
     if setting != "ttl":
-        known = ("index", "name", "input")
-        message = f"'{setting}' of a state is a fact of the query" if setting in known else f"unknown part '{setting}'"
+        facts = ("index", "name", "input")
+        message = f"'{setting}' of a state is a fact of the query" if setting in facts else f"unknown part '{setting}'"
         raise PlanError(message, path=path, hint=f"can be set: {operator.id}.state.{name}.ttl")
     ttl = _checked(path, lambda raw: format_duration(parse_duration(raw, require_unit=True)), value)
     entries = (replace(entry, ttl=ttl) if entry.name == name else entry for entry in state_of(operator))

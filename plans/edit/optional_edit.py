@@ -1,4 +1,4 @@
-"""Edits of optional groups of settings: ``join_o_c.cached.enabled``, also where nobody asked for the group.
+"""Edits of optional groups of settings, such as ``join_o_c.cached.enabled``, even if the plan lacks the group.
 
 >>> from hintplan.plans.operators import Scan
 >>> scan = Scan(id="scan_o", table="o", columns=("a",))
@@ -21,7 +21,7 @@ from hintplan.plans.text.names import did_you_mean
 
 
 def optional_paths(plan: Plan, operator: Operator) -> list[str]:
-    """The paths below ``operator`` that can be set here, for messages; of a group with one setting, its short form."""
+    """Return the paths below ``operator`` that can be set, for messages; a group with one setting has a short form."""
     return [
         f"{operator.id}.{name}" if len(group.settings) == 1 else f"{operator.id}.{group.name}.{name}"
         for group in optional_groups(operator)
@@ -31,9 +31,9 @@ def optional_paths(plan: Plan, operator: Operator) -> list[str]:
 
 
 def set_optional(plan: Plan, path: str, operator: Operator, group: Group, name: str, value: str) -> Plan:
-    """Set the setting ``name`` of a group; PlanError if there is none, in the wrong mode, or for a bad value.
+    """Set the setting ``name`` of a group; raise PlanError for an unknown name, a wrong mode, or a bad value.
 
-    What is set back to what its layers say is no edit any more.
+    A setting that is set back to the value of its layers is no longer an edit.
     """
     can = f"can be set: {', '.join(optional_paths(plan, operator))}"
     if group.mode not in (None, plan.mode):
@@ -53,7 +53,7 @@ def set_optional(plan: Plan, path: str, operator: Operator, group: Group, name: 
         raise PlanError(f"'{name}': {error}", path=path, hint=error.hint) from error
     old = operator.settings.get(group.name)
     edits = {**(edits_of(old) if old is not None else {}), name: parsed}
-    # What config says of the other settings may hang on whether anyone speaks of the operator.
+    # The values of config for other settings may apply only to operators that have the group.
     speaks = with_group(operator, group.name, old or group.resolved({}))
     edited = with_group(operator, group.name, resolved(plan, speaks, group, edits, shared_operators(plan)))
     return plan.replaced(edited)

@@ -1,10 +1,10 @@
-"""Edits of the groups of settings of operators, with everything that follows from them.
+"""Edits of the groups of settings of operators, with all their consequences.
 
     lookup_rates.async.capacity     lookup_rates.retry.max-attempts     lookup_rates.cache.lookup.partial-cache.max-rows
     lookup_rates.retry='3 x 10 s'   correlate_locate.retry=off          correlate_locate.async.buffer-capacity
 
-An edit leaves the origin alone. After an edit of config or table options, :func:`resettled` moves what follows. What
-else an edit brings, the kind of the operator says.
+An edit keeps the origin. After an edit of config or table options, :func:`resettled` updates the settings that follow
+them. The kind of the operator defines further consequences of an edit.
 
 >>> from hintplan.plans.settings.lookup import SETTINGS
 >>> parse_retry("3 x 10 s", SETTINGS["retry"])
@@ -34,8 +34,9 @@ _RETRY_FORM = "write '<attempts> x <delay>', such as '3 x 10 s', or off"
 
 
 def settable(operator: Operator) -> list[str]:
-    """The forms of the paths that can be set, for messages; of optional groups see
-    :mod:`hintplan.plans.edit.optional_edit`.
+    """Return the forms of the paths that can be set, for messages.
+
+    Optional groups are in :mod:`hintplan.plans.edit.optional_edit`.
     """
     asks = kind_of(operator).asks
     groups = asks.settable(operator) if asks is not None else ()
@@ -44,12 +45,12 @@ def settable(operator: Operator) -> list[str]:
 
 
 def group_names(operator: Operator) -> tuple[str, ...]:
-    """The groups that operators of this kind carry whether anyone asks or not, in the order of a plan."""
+    """Return the groups that all operators of this kind have, in the order of a plan."""
     return tuple(group.name for group in kind_of(operator).groups if not group.optional)
 
 
 def set_setting(plan: Plan, path: str, operator: Operator, asks: AskingKind, rest: str, value: str) -> Plan:
-    """Set the setting at ``rest`` of ``operator``, whose kind asks so; PlanError if it is none, or a bad value."""
+    """Set the setting at ``rest`` of ``operator``; raise PlanError if it does not exist, or for a bad value."""
     group, _, name = rest.partition(".")
     if rest == "retry":
         groups = _with_retry(operator, asks, plan, path, value)
@@ -70,13 +71,13 @@ def set_setting(plan: Plan, path: str, operator: Operator, asks: AskingKind, res
 
 
 def resettled(plan: Plan) -> Plan:
-    """The plan with the settings of every operator resolved again from their layers; edits stay edits.
+    """Resolve the settings of every operator again from their layers; edits stay edits.
 
-    What stands on a wrong edge, table or function stays as it is: the edit may be on the way to repair it.
+    Settings that depend on a wrong edge, table or function stay unchanged, because the edit may be part of a repair.
     """
-    asked = {table_of(operator) for operator in plan.operators if kind_of(operator).asks is not None} - {None}
-    sound = asked <= plan.tables.keys() and not any(check_graph(plan))
-    kinds = output_kinds(plan) if sound else None
+    tables = {table_of(operator) for operator in plan.operators if kind_of(operator).asks is not None} - {None}
+    is_sound = tables <= plan.tables.keys() and not any(check_graph(plan))
+    kinds = output_kinds(plan) if is_sound else None
     return replace(plan, operators=tuple(_resettled(operator, plan, kinds) for operator in plan.operators))
 
 
@@ -89,7 +90,7 @@ def _resettled(operator: Operator, plan: Plan, kinds: Mapping[str, RowKinds] | N
 
 
 def parse_retry(text: str, specs: Specs) -> tuple[Value, Value]:
-    """The attempts and the delay of ``3 x 10 s``; SettingError if it is something else."""
+    """Return the attempts and the delay of ``3 x 10 s``; raise SettingError for any other text."""
     match = re.fullmatch(r"\s*(\S+)\s*[xX\N{MULTIPLICATION SIGN}]\s*(.+)", text)
     if match is None:
         raise SettingError(f"expected attempts and delay, found '{text}'", hint=_RETRY_FORM)
@@ -107,9 +108,9 @@ def _with_retry(operator: Operator, asks: AskingKind, plan: Plan, path: str, tex
 
 
 def _group(operator: Operator, name: str) -> Group:
-    found = kind_of(operator).group(name)
-    assert found is not None
-    return found
+    group = kind_of(operator).group(name)
+    assert group is not None
+    return group
 
 
 def _specs(operator: Operator, group: str) -> Specs:
@@ -136,7 +137,9 @@ def _no_setting(operator: Operator, asks: AskingKind, path: str, rest: str) -> P
         return PlanError(message, path=path, hint=f"change the SQL and compile it again; {can}")
     if not forms:
         return PlanError(asks.idle(operator), path=path, hint=can)
-    known = [f"{operator.id}.{group}.{name}" for group, found in operator.settings.items() for name in found.values]
-    found = nearest(f"{operator.id}.{rest}", known)
-    hint = f"did you mean '{found}'? {can}" if found else can
+    paths = [
+        f"{operator.id}.{group}.{name}" for group, settings in operator.settings.items() for name in settings.values
+    ]
+    similar = nearest(f"{operator.id}.{rest}", paths)
+    hint = f"did you mean '{similar}'? {can}" if similar else can
     return PlanError(f"'{rest}' is not a setting" if rest else "not a setting", path=path, hint=hint)

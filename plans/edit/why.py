@@ -1,7 +1,7 @@
-"""Why a setting has its value: what each layer says of it and where, what wins, why, and how to change that.
+"""The explanation of a setting's value: the value of each layer and its position, the winner, and how to change it.
 
-The plan records what the layers said when it was compiled; the script, if there is one, tells the place, and whether it
-still says so. Knows no command line.
+The plan records the values of the layers at compilation. The script, if there is one, provides the positions, and shows
+whether the values are still current. This module knows no command line.
 
 >>> from hintplan.plans.operators import Scan
 >>> plan = Plan(name="p", config={"parallelism.default": "4"})
@@ -38,7 +38,7 @@ _STRONGER = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptSays:
-    """A script that was compiled now: its text, the plan that it gives, and the places of settings in it.
+    """A script compiled now: its text, the resulting plan, and the positions of settings in it.
 
     ``init`` are the texts of its init files, by name.
     """
@@ -52,9 +52,9 @@ class ScriptSays:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """What one layer says. ``now`` is what the script says today where that differs; ``note`` tells what is known.
+    """The value of one layer. ``now`` is the script's current value if it differs; ``note`` is a remark.
 
-    ``file`` is the init file that the line is of; None for the script.
+    ``file`` is the init file that contains the line; None means the script.
     """
 
     layer: str
@@ -70,7 +70,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Why:
-    """The answer. ``value`` is None for a group that is off; ``undo`` is the value that takes an edit back."""
+    """The explanation. ``value`` is None for a group that is off; ``undo`` is the value that cancels an edit."""
 
     path: str
     value: str | None
@@ -84,7 +84,7 @@ class Why:
 
 
 def why(plan: Plan, path: str, script: ScriptSays | None = None) -> Why:
-    """The answer for the setting at ``path``, in any spelling that ``set`` takes; PlanError if it is none."""
+    """Explain the setting at ``path``, in any spelling that ``set`` accepts; raise PlanError if there is none."""
     path = canonical_path(plan, path)
     setting = _find(plan, path)
     if setting is None:
@@ -100,8 +100,8 @@ def why(plan: Plan, path: str, script: ScriptSays | None = None) -> Why:
     undo = None
     if by == EDIT:
         undo = next((step.value for step in reversed(steps) if step.layer != EDIT), None)
-    others = [layer for layer in recorded if layer != by]
-    verdict = _STRONGER.get(by, "nobody asked for anything else") if others else "nothing else sets it"
+    other_layers = [layer for layer in recorded if layer != by]
+    verdict = _STRONGER.get(by, "nobody asked for anything else") if other_layers else "nothing else sets it"
     return Why(
         path=path,
         value=shown(setting.value),
@@ -116,26 +116,26 @@ def why(plan: Plan, path: str, script: ScriptSays | None = None) -> Why:
 
 
 def settings_below(plan: Plan, path: str) -> list[PlanSetting]:
-    """The settings of an operator, a table, ``config``, or a group of them; none if ``path`` names one setting."""
+    """Return the settings of an operator, a table, ``config``, or a group; none if ``path`` refers to one setting."""
     path = path.removeprefix("operators.")
     head = path.partition(".")[0]
     operator = next((operator for operator in plan.operators if operator.id == head), None)
-    found = settings_by_name(operator).values() if operator is not None else plan_settings(plan)
-    return [setting for setting in found if setting.path.startswith(f"{path}.")]
+    settings = settings_by_name(operator).values() if operator is not None else plan_settings(plan)
+    return [setting for setting in settings if setting.path.startswith(f"{path}.")]
 
 
 def _find(plan: Plan, path: str) -> PlanSetting | None:
     head = path.partition(".")[0]
     operator = next((operator for operator in plan.operators if operator.id == head), None)
-    found = settings_by_name(operator).values() if operator is not None else plan_settings(plan)
-    return next((setting for setting in found if setting.path == path), None)
+    settings = settings_by_name(operator).values() if operator is not None else plan_settings(plan)
+    return next((setting for setting in settings if setting.path == path), None)
 
 
 def _absent(plan: Plan, path: str) -> Why:
-    """What to say of a setting that the plan does not have."""
-    head, _, rest = path.partition(".")
+    """Explain a setting that the plan does not have."""
+    head, _, below = path.partition(".")
     operator = next((operator for operator in plan.operators if operator.id == head), None)
-    if operator is not None and rest.partition(".")[0] == RETRY.name and _could_retry(operator):
+    if operator is not None and below.partition(".")[0] == RETRY.name and _could_retry(operator):
         taken = f"{head}.retry" in plan.compiled
         return Why(
             path=f"{head}.retry",
@@ -157,29 +157,29 @@ def _absent(plan: Plan, path: str) -> Why:
             verdict=f"nobody set it. {KEYS[key].description}",
             effect=KEYS[key].effect.text,
         )
-    part = rest.partition(".")[0]
+    part = below.partition(".")[0]
     groups = {group for group, _ in settings_by_name(operator)} if operator is not None else set()
     if operator is not None and part not in groups and part in operator_document(operator):
         message = f"'{part}' of an operator is a fact of the query, not a setting"
         raise PlanError(message, path=path, hint=f"hintplan why PLAN {head} lists the settings of '{head}'")
     if operator is not None:
-        known = [setting.path for setting in settings_by_name(operator).values()]
-        hint = did_you_mean(path, known, what=f"settings of '{head}'")
+        paths = [setting.path for setting in settings_by_name(operator).values()]
+        hint = did_you_mean(path, paths, what=f"settings of '{head}'")
         raise PlanError(f"there is no setting '{path}'", path=path, hint=hint)
     ids = [operator.id for operator in plan.operators if state_of(operator) or settings_by_name(operator)]
-    known = [setting.path for setting in plan_settings(plan)]
-    near = did_you_mean(path, [*known, *ids], what="settings and operators")
+    paths = [setting.path for setting in plan_settings(plan)]
+    near = did_you_mean(path, [*paths, *ids], what="settings and operators")
     raise PlanError(f"there is no setting or operator '{path}'", path=path, hint=near)
 
 
 def _could_retry(operator: Operator) -> bool:
-    """Whether it can be set that the operator asks again, which it does not."""
+    """Return True if the operator does not retry, but can be set to."""
     asks = kind_of(operator).asks
     return asks is not None and RETRY.name in asks.settable(operator) and RETRY.name not in operator.settings
 
 
 def _edited(plan: Plan, setting: PlanSetting) -> str:
-    """Who set something that has no origin: its digest tells whether it is as it was compiled."""
+    """Return the origin of a setting without layers: ``script`` if its digest is unchanged, else an edit."""
     compiled = plan.compiled.get(setting.path)
     if not plan.compiled or compiled == digest_of(setting.value):
         return "script"
@@ -187,11 +187,11 @@ def _edited(plan: Plan, setting: PlanSetting) -> str:
 
 
 def _outside(plan: Plan, setting: PlanSetting, script: ScriptSays | None) -> dict[str, Any]:
-    """What the script says of something without origin: known from the script, or if it is as it was compiled."""
+    """Return the script's value of a setting without layers: from the plan if it is unedited, else from the script."""
     if _edited(plan, setting) == "script":
         return {"script": setting.value}
-    said = _find(script.plan, setting.path) if script is not None else None
-    return {} if said is None else {"script": said.value}
+    current = _find(script.plan, setting.path) if script is not None else None
+    return {} if current is None else {"script": current.value}
 
 
 def _step(setting: PlanSetting, layer: str, value: Any, script: ScriptSays | None, by: str) -> Step:
@@ -203,10 +203,10 @@ def _step(setting: PlanSetting, layer: str, value: Any, script: ScriptSays | Non
     layers = (layer,) if layer != "script" else ("config", "table")
     place = next((script.places[key] for name in layers if (key := (operator, below, name)) in script.places), None)
     now = _find(script.plan, setting.path)
-    said = None
+    current = None
     if now is not None:
-        said = now.value if layer == "script" else now.layers.get(layer)
-    changed = None if said == value else "nothing" if said is None else shown(said)
+        current = now.value if layer == "script" else now.layers.get(layer)
+    changed = None if current == value else "nothing" if current is None else shown(current)
     if place is None:
         note = "not in the script" if layer in ("config", "script") and changed is None else ""
         if note:
@@ -227,7 +227,7 @@ def _step(setting: PlanSetting, layer: str, value: Any, script: ScriptSays | Non
 
 
 def _changed_since(setting: PlanSetting, recorded: Mapping[str, Any], script: ScriptSays) -> list[str]:
-    """How the script differs from what the plan recorded of this setting."""
+    """Return notes on how the script differs from the values that the plan recorded for this setting."""
     if setting.operator is not None and not any(o.id == setting.operator for o in script.plan.operators):
         near = did_you_mean(setting.operator, [o.id for o in script.plan.operators], what="its operators")
         return [f"{script.file} no longer has an operator '{setting.operator}'; {near}"]

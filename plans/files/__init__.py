@@ -1,1 +1,1 @@
-"""Plan files: read, checked, written, rewritten, found in git and compiled from scripts."""
+"""Plan files: reading, checking, writing, rewriting, finding in git, and compiling from scripts."""

@@ -1,7 +1,7 @@
-"""Reads and writes plan files.
+"""Reading and writing of plan files.
 
-Reading refuses whatever is not a proper plan, and says where: text, then schema, then changed facts, then meaning.
-Writing has one layout; the same plan gives the same bytes in any process.
+Reading checks text, then schema, then changed facts, then meaning, and reports the position of each error. Writing has
+one layout; the same plan gives the same bytes in any process.
 
 >>> plan = load("plan.json")                                       # doctest: +SKIP
 >>> dump(plan, "plan.json")                                        # doctest: +SKIP
@@ -40,10 +40,10 @@ FREE = (
 
 
 def load(path: str | os.PathLike[str], *, allow_fact_edits: bool = False, check_meaning: bool = True) -> Plan:
-    """Read the plan file at ``path``; PlanError with file, line, column and path of everything that is wrong.
+    """Read the plan file at ``path``; raise PlanError with file, line, column and path of every error.
 
-    A fact that differs from its digest is refused unless ``allow_fact_edits``. ``check_meaning=False`` leaves out
-    :func:`hintplan.plans.analysis.validate.validate`, for looking at a plan that cannot run.
+    A fact that differs from its digest is an error, unless ``allow_fact_edits`` is set. ``check_meaning=False`` skips
+    :func:`hintplan.plans.analysis.validate.validate`, to look at a plan that cannot run.
     """
     data = read_plan_bytes(path)
     return loads(data, file=os.fspath(path), allow_fact_edits=allow_fact_edits, check_meaning=check_meaning)
@@ -52,24 +52,24 @@ def load(path: str | os.PathLike[str], *, allow_fact_edits: bool = False, check_
 def loads(
     data: bytes | str, *, file: str | None = None, allow_fact_edits: bool = False, check_meaning: bool = True
 ) -> Plan:
-    """Like :func:`load`, from text; ``file`` is what messages call it."""
+    """Read a plan like :func:`load`, from text; ``file`` is its name in messages."""
     source = _checked_text(data, file)
     document = source.value
     plan = from_document(document)
     changed = [] if allow_fact_edits else list(_changed_facts(plan, document.get("digests")))
-    # What is wrong with a changed fact says more than that it was changed.
+    # An error in a changed fact explains more than the bare change, so meaning is checked, too.
     problems = validate(plan) if check_meaning or changed else ()
     if changed or problems:
         meant = [Finding(path=find(p.path or "", document), message=p.message, hint=p.hint) for p in problems[:ENOUGH]]
-        found = _placed(source, [*meant, *changed])
+        diagnostics = _placed(source, [*meant, *changed])
         if changed:
-            raise FactsChanged(found, file=file, plan=plan, written=document.get("digests", {}))
-        raise PlanError(diagnostics=found)
+            raise FactsChanged(diagnostics, file=file, plan=plan, written=document.get("digests", {}))
+        raise PlanError(diagnostics=diagnostics)
     return plan
 
 
 class FactsChanged(PlanError):
-    """Facts of ``plan`` are not those of the digests that are ``written`` in its ``file``."""
+    """Facts of ``plan`` do not match the digests ``written`` in its ``file``."""
 
     def __init__(
         self, diagnostics: tuple[Diagnostic, ...], *, file: str | None, plan: Plan, written: dict[str, dict[str, str]]
@@ -79,13 +79,13 @@ class FactsChanged(PlanError):
 
 
 def read_document(data: bytes | str, *, file: str | None = None) -> dict[str, Any]:
-    """The JSON values of a plan's text, well formed but not checked for meaning, digests as they are written."""
+    """Return the JSON values of a plan's text, checked for format but not for meaning, with its written digests."""
     document: dict[str, Any] = _checked_text(data, file).value
     return document
 
 
 def is_script(name: str) -> bool:
-    """Tell whether ``name`` is that of a SQL script, by its ending.
+    """Return True if ``name`` has the ending of a SQL script.
 
     >>> is_script("git:main:job.sql"), is_script("plan.json")
     (True, False)
@@ -108,30 +108,33 @@ def _checked_text(data: bytes | str, file: str | None) -> JsonText:
 
 
 def dumps(plan: Plan) -> bytes:
-    """The canonical bytes of ``plan``, its digests included."""
+    """Return the canonical bytes of ``plan``, including its digests."""
     document = to_document(plan)
     return print_document({**document, "digests": document_digests(plan, document["operators"])})
 
 
 def fingerprint(plan: Plan) -> str:
-    """The first 16 hex digits of sha256 over the canonical bytes of ``plan``: the same for any layout of its file."""
+    """Return 16 hex digits of the sha256 of the canonical bytes of ``plan``, which ignore the layout of its file."""
     return hashlib.sha256(dumps(plan)).hexdigest()[:16]
 
 
 def dump(plan: Plan, path: str | os.PathLike[str]) -> None:
-    """Write ``plan`` to ``path``, whole or not at all."""
+    """Write ``plan`` to ``path``, atomically."""
     write_plan_bytes(dumps(plan), path)
 
 
 def plan_bytes(name: str) -> tuple[bytes, str]:
-    """The bytes of the plan file ``name``, or of standard input if it is ``-``, and what messages call it."""
+    """Return the bytes of plan file ``name``, or of standard input for ``-``, and its name in messages."""
     if name == "-":
         return sys.stdin.buffer.read(MAX_BYTES + 1), "<stdin>"
     return read_plan_bytes(name), name
 
 
 def read_plan_bytes(path: str | os.PathLike[str]) -> bytes:
-    """The bytes of a plan file; PlanError if it is too large, a link that leads elsewhere, or cannot be read."""
+    """Return the bytes of a plan file.
+
+    Raise PlanError if it is too large, is a link that leads elsewhere, or cannot be read.
+    """
     name = os.fspath(path)
     refuse_leading_out(path)
     try:
@@ -139,14 +142,14 @@ def read_plan_bytes(path: str | os.PathLike[str]) -> bytes:
             size = os.fstat(stream.fileno()).st_size
             if size > MAX_BYTES:
                 raise PlanError(f"the file has {size:,} bytes, more than {MAX_BYTES // 2**20} MiB", file=name)
-            # A pipe has no size beforehand: one byte more than allowed is enough to refuse it.
+            # The size of a pipe is unknown: one byte above the limit is enough to refuse it.
             return stream.read(MAX_BYTES + 1)
     except OSError as error:
         raise PlanError(f"cannot be read: {reason(error, path)}", file=name) from error
 
 
 def write_plan_bytes(data: bytes, path: str | os.PathLike[str]) -> None:
-    """Replace the file at ``path`` in one step, keeping its mode. PlanError for a link: it may lead anywhere."""
+    """Replace the file at ``path`` atomically, keeping its mode; raise PlanError for a link: it may lead anywhere."""
     target = FilePath(path)
     refuse_links(target)
     try:
@@ -167,7 +170,7 @@ def write_plan_bytes(data: bytes, path: str | os.PathLike[str]) -> None:
 
 
 def put_plan_bytes(data: bytes, path: str | None) -> None:
-    """Write a plan file to ``path``, as :func:`write_plan_bytes` does, or to standard output if it is None."""
+    """Write a plan file to ``path`` like :func:`write_plan_bytes`, or to standard output if it is None."""
     if path is None:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
@@ -183,7 +186,7 @@ def _umask() -> int:
 
 
 def _check_format(document: Any) -> list[Finding]:
-    """A plan of another format is not worth comparing with the schema of this one."""
+    """Return the error of a plan in another format, for which a comparison with this schema is pointless."""
     if not isinstance(document, dict):
         return [Finding(path=(), message=f"expected a plan, which is an object, found {describe(document)}")]
     if document.get("format", FORMAT) != FORMAT:
@@ -218,16 +221,16 @@ def _changed_facts(plan: Plan, written: dict[str, dict[str, str]] | None) -> Ite
 
 
 def _placed(source: JsonText, findings: list[Finding]) -> tuple[Diagnostic, ...]:
-    """Give the first hundred findings their line, column and readable path, in the order of the file."""
+    """Add line, column and readable path to the first hundred findings, in the order of the file."""
     more = len(findings) >= ENOUGH
     findings = findings[: ENOUGH - 1]
     spans = source.spans({finding.path[:length] for finding in findings for length in range(len(finding.path) + 1)})
     placed = []
     for finding in findings:
-        where, key = finding.path, finding.key
-        while where not in spans:
-            where, key = where[:-1], False
-        line, column = source.line_column(spans[where][0 if key else 1])
+        located, key = finding.path, finding.key
+        while located not in spans:
+            located, key = located[:-1], False
+        line, column = source.line_column(spans[located][0 if key else 1])
         path = show(finding.path, source.value) or None
         placed.append(
             Diagnostic(

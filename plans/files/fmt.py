@@ -1,7 +1,7 @@
-"""The canonical layout of a plan file, whatever it says: the same document, laid out as the compiler would.
+"""The canonical layout of a plan file: the same document in the layout of the compiler.
 
-Only the layout changes, and the spelling of durations. What a plan cannot hold is refused before anything is written:
-unknown and duplicate keys, wrong types. Digests stay as they are, so a fact that was changed by hand stays visible.
+Only the layout and the spelling of durations change. Unknown keys, duplicate keys and wrong types are errors. Digests
+stay unchanged, so a fact that was changed by hand stays visible.
 
 >>> formatted(b"[]")
 Traceback (most recent call last):
@@ -19,13 +19,13 @@ _ALWAYS = ("tables", "operators")
 
 
 def formatted(data: bytes, *, file: str | None = None) -> bytes:
-    """The canonical text of the plan in ``data``; PlanError with the place if it is no plan."""
+    """Return the canonical text of the plan in ``data``; raise PlanError with the position if it is no plan."""
     document = read_document(data, file=file)
     plan = from_document(document)
     result = to_document(plan)
     if "digests" in document:
         written = document["digests"]
-        # No digests of settings is the same as none being recorded.
+        # An empty map of digests is equivalent to none, so optional ones are omitted.
         kinds = [kind for kind in _KINDS if written.get(kind) or kind in _ALWAYS]
         result["digests"] = {kind: {name: written[kind][name] for name in sorted(written[kind])} for kind in kinds}
     return print_document(result)

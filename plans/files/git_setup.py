@@ -1,7 +1,7 @@
-"""What git must be told so that it diffs and merges plans by meaning: a driver in its config, and patterns that use it.
+"""The configuration by which git diffs and merges plans by meaning: a driver, and file patterns that use it.
 
-The patterns stand in ``.gitattributes`` and are committed; the commands stand in git's config, which each clone has for
-itself. Setting up twice changes nothing. Knows no plans.
+The patterns are in ``.gitattributes``, which is committed. The commands of the driver are in git's config, which each
+clone has for itself. A second setup changes nothing. This module knows no plans.
 
 >>> attributes_with("*.txt text\\n", ["plans/*.json"])
 '*.txt text\\nplans/*.json diff=hintplan merge=hintplan\\n'
@@ -29,12 +29,12 @@ _FALLBACK = (
     "git merge-file -p --marker-size=%L -L ours -L base -L theirs %A %O %B; } > %A.merged; "
     "mv %A.merged %A; exit 1"
 )
-"""What the driver does where hintplan does not run: no side's version may stand there as if it were the merged one."""
+"""The fallback of the driver if hintplan cannot run: the file must not look as if one side's version were the merge."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """What there is to do: settings of git that differ, with the old value, and the text of the file of attributes."""
+    """The changes to make: differing settings of git, with their old values, and the text of the attributes file."""
 
     scope: str
     settings: tuple[tuple[str, str, str | None], ...]
@@ -44,24 +44,24 @@ class Setup:
 
 
 def planned(patterns: Sequence[str], *, everywhere: bool) -> Setup:
-    """The setup of the repository around the working directory, or, if ``everywhere``, of all of the user's."""
+    """Plan the setup of the current repository, or of all repositories of the user if ``everywhere``."""
     scope = "--global" if everywhere else "--local"
     top = _git("rev-parse", "--show-toplevel")
     if not everywhere and top is None:
         raise PlanError("this is no git repository", hint="run it inside one, or use --global")
-    found = []
+    settings = []
     for key, value in _wanted().items():
         old = _git("config", scope, "--get", key)
         if old != value:
-            found.append((key, value, old))
+            settings.append((key, value, old))
     attributes = _global_attributes() if everywhere else Path(top or ".") / ".gitattributes"
     before = attributes.read_bytes().decode() if attributes.exists() else ""
     after = attributes_with(before, patterns)
-    return Setup(scope=scope, settings=tuple(found), attributes=attributes, text=after, changed=after != before)
+    return Setup(scope=scope, settings=tuple(settings), attributes=attributes, text=after, changed=after != before)
 
 
 def apply_setup(setup: Setup) -> None:
-    """Do what is planned; PlanError if git or the file system refuses."""
+    """Apply a setup; raise PlanError if git or the file system refuses."""
     for key, value, _ in setup.settings:
         if _git("config", setup.scope, key, value) is None:
             raise PlanError(f"git config {setup.scope} {key} failed")
@@ -74,7 +74,7 @@ def apply_setup(setup: Setup) -> None:
 
 
 def attributes_with(text: str, patterns: Sequence[str]) -> str:
-    """The attributes' text with a line for each pattern; a line that uses the pattern otherwise is left above it."""
+    """Add a line for each pattern to the text; a line that uses a pattern differently stays above it."""
     lines = text.splitlines()
     wanted = [f"{pattern} {_USE}" for pattern in patterns]
     missing = [line for line in wanted if line not in lines]
@@ -94,16 +94,16 @@ def _wanted() -> dict[str, str]:
         "merge.hintplan.driver": (
             f'{start}; "$c" merge --git --path %P --marker-size %L %O %A %B; s=$?; [ $s -le 1 ] && exit $s; {_FALLBACK}'
         ),
-        # A virtual base must be a plan; with markers in it, nothing could be merged against it.
+        # A virtual base must be a plan: a base with conflict markers could not be merged.
         "merge.hintplan.recursive": "binary",
     }
 
 
 def _started() -> str:
-    """Shell that sets ``c`` to the command: the one that runs now if it is still there, else what is on the path."""
-    beside = Path(sys.executable).parent / "hintplan"
-    found = str(beside) if beside.is_file() else shutil.which("hintplan") or str(beside)
-    return f'c={shlex.quote(found)}; [ -x "$c" ] || c=hintplan'
+    """Return shell code that sets ``c`` to the running command, or if that is gone, to the command on the path."""
+    installed = Path(sys.executable).parent / "hintplan"
+    command = str(installed) if installed.is_file() else shutil.which("hintplan") or str(installed)
+    return f'c={shlex.quote(command)}; [ -x "$c" ] || c=hintplan'
 
 
 def _global_attributes() -> Path:
@@ -112,6 +112,6 @@ def _global_attributes() -> Path:
 
 
 def _git(*arguments: str) -> str | None:
-    """What git says, without the last line end; None if it says no."""
+    """Return the output of git without its last line end; None if git fails."""
     code, output, _ = git(*arguments)
     return output.rstrip("\n") if code == 0 else None

@@ -1,7 +1,6 @@
-"""The script that a plan names: a file beside it, or in the folder that whoever reads it says.
+"""The script that a plan names: a file next to the plan, or in a folder that the reader chooses.
 
-The name comes from the plan, which may come from a pull request: it must not lead to another folder, and neither must a
-symbolic link.
+The plan, and so the name, may come from a pull request. Neither the name nor a link may lead to another folder.
 
 >>> named_script("../secrets.sql", "plans") is None
 True
@@ -20,12 +19,15 @@ from hintplan.plans.files.plan_source import at_revision
 
 
 def is_plain_name(source: str) -> bool:
-    """Whether ``source`` is the name of a script, without a folder."""
+    """Return True if ``source`` is the name of a script without a folder."""
     return os.path.basename(source) == source and is_script(source)
 
 
 def named_script(source: str | None, folder: str) -> str | None:
-    """The path of the script ``source`` in ``folder``; None if it is not there. PlanError if it is no plain file."""
+    """Return the path of script ``source`` in ``folder``, or None if it is missing.
+
+    Raise PlanError if it is no regular file.
+    """
     if source is None or not is_plain_name(source):
         return None
     path = os.path.join(folder, source)
@@ -34,29 +36,33 @@ def named_script(source: str | None, folder: str) -> str | None:
     except OSError:
         return None
     if not stat.S_ISREG(mode):
-        what = "a symbolic link" if stat.S_ISLNK(mode) else "no regular file"
-        raise PlanError(f"the script of a plan must be a regular file, and this is {what}", file=path)
+        kind = "a symbolic link" if stat.S_ISLNK(mode) else "no regular file"
+        raise PlanError(f"the script of a plan must be a regular file, and this is {kind}", file=path)
     return path
 
 
 def init_of(script: str, recorded: Sequence[str], given: Sequence[str]) -> tuple[str, ...]:
-    """The init files of a plan's ``script``: those that are ``given``, else the ``recorded`` ones, beside the script.
+    """Return the init files of ``script``: the ``given`` ones, or else the ``recorded`` ones next to the script.
 
-    PlanError if one is not there. ``script`` may be a file in git.
+    Raise PlanError if one is missing. ``script`` may be a file in git.
     """
     if given:
         return at_revision(given, script)
-    found = []
+    paths = []
     for name in recorded:
         if script.startswith(git.PREFIX):
-            where = git.parse(script)
-            folder = os.path.dirname(where.path)
-            there = git.GitPath(where.revision, f"{folder}/{name}" if folder else name)
-            path = f"{git.PREFIX}{there.revision}:{there.path}" if is_plain_name(name) and git.exists(there) else None
+            script_path = git.parse(script)
+            folder = os.path.dirname(script_path.path)
+            init_path = git.GitPath(script_path.revision, f"{folder}/{name}" if folder else name)
+            path = (
+                f"{git.PREFIX}{init_path.revision}:{init_path.path}"
+                if is_plain_name(name) and git.exists(init_path)
+                else None
+            )
         else:
             path = named_script(name, os.path.dirname(script))
         if path is None:
             message = f"its init file '{name}' is not beside it"
             raise PlanError(message, file=script, hint="name all of them, in their order: --init FILE")
-        found.append(path)
-    return tuple(found)
+        paths.append(path)
+    return tuple(paths)

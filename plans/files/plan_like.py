@@ -1,6 +1,6 @@
-"""Tells whether a file is meant to be a plan, whatever is wrong with it.
+"""The detection of files that are meant to be plans, even invalid ones.
 
-A review must not pass a plan over because it is laid out or encoded in another way than expected.
+A review must not ignore a plan because of an unexpected layout or encoding.
 
 >>> is_plan_like(b'{"format": "1.0", "mode": "streaming", "config": {}}'), is_plan_like(b'{"name": "a package"}')
 (True, False)
@@ -11,14 +11,14 @@ from __future__ import annotations
 import json
 
 _KEYS = ("format", "mode", "config")
-"""Keys that each plan has; other JSON, and a schema of plans, has not all of them at its top."""
+"""Keys of every plan; no other JSON, not even the schema of plans, has all of them at its top level."""
 
 
 def is_plan_like(data: bytes) -> bool:
-    """True if this is an object of JSON with what each plan has, or no JSON and the words for it stand somewhere."""
+    """Return True for a JSON object with the keys of a plan, and for invalid JSON that contains these keys."""
     text = data.decode(json.detect_encoding(data), errors="replace").removeprefix("\ufeff")
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError):
         return all(f'"{key}"' in text for key in _KEYS)
-    return isinstance(found, dict) and found.keys() >= set(_KEYS)
+    return isinstance(value, dict) and value.keys() >= set(_KEYS)

@@ -1,8 +1,8 @@
-"""Where a command finds a plan: a file, standard input, a revision of git, or a SQL script, which is compiled.
+"""The sources of a plan for commands: a file, standard input, a revision of git, or a SQL script to compile.
 
     plan.json     -     git:main:plans/orders.json     job.sql     git:main:job.sql
 
-The planner is found by name, and only for scripts: nothing else has to wait for it to load.
+The planner is imported only for scripts, so that other sources do not wait for it.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from hintplan.plans.text.text_file import script_text
 class PlanSource:
     """A plan and the text it came from. ``file`` is the path of that text, None for standard input.
 
-    ``places`` is what the planner says of a script: operator id, path of the setting and layer to offset, line and
-    column; None for a plan file. ``init`` are the texts of a script's init files, by name.
+    ``places`` is the planner's map from operator id, path of the setting and layer to offset, line and column in the
+    script; None for a plan file. ``init`` are the texts of a script's init files, by name.
     """
 
     name: str
@@ -46,19 +46,21 @@ def read_source(
     allow_fact_edits: bool = False,
     check_meaning: bool = False,
 ) -> PlanSource:
-    """The plan that ``name`` stands for.
+    """Read or compile the plan that ``name`` refers to.
 
-    Of a script ``config`` overrides SET, ``allow_modules`` have functions, and ``init`` are the init files, which are
-    read at the revision of the script.
+    For a script, ``config`` overrides SET, ``allow_modules`` may contain its functions, and ``init`` are its init
+    files. The init files are read at the revision of the script.
     """
     data, file, shown = read_bytes(name)
     if is_script(name):
         text = script_text(data, shown)
         texts = init_texts(at_revision(init, name))
-        done = compile_text(text, file or shown, config or {}, allow_modules, texts)
-        for finding in done.findings:
+        compiled = compile_text(text, file or shown, config or {}, allow_modules, texts)
+        for finding in compiled.findings:
             say(f"{finding.severity}: {finding.diagnostic}")
-        return PlanSource(name=name, file=file, data=text.encode(), plan=done.plan, places=done.positions, init=texts)
+        return PlanSource(
+            name=name, file=file, data=text.encode(), plan=compiled.plan, places=compiled.positions, init=texts
+        )
     plan = loads(data, file=shown, allow_fact_edits=allow_fact_edits, check_meaning=check_meaning)
     return PlanSource(name=name, file=file, data=data, plan=plan)
 
@@ -70,38 +72,38 @@ def compile_text(
     allow_modules: Sequence[str] = (),
     init: Mapping[str, str] | None = None,
 ) -> Any:
-    """What the planner makes of a script: its ``Compilation``; SqlError for what is wrong with it."""
+    """Return the planner's ``Compilation`` of a script; raise SqlError for its errors."""
     compile_script = import_module("hintplan.planner.compile").compile_script
     return compile_script(text, config, file=file, allow_modules=allow_modules, init=init)
 
 
 def init_texts(names: Sequence[str]) -> dict[str, str]:
-    """The texts of init files by their names, in this order; PlanError or SqlError for one that cannot be read."""
-    found: dict[str, str] = {}
+    """Return the texts of init files by name, in order; raise PlanError or SqlError for one that cannot be read."""
+    texts: dict[str, str] = {}
     for name in names:
         data, _, shown = read_bytes(name)
-        if name in found:
+        if name in texts:
             raise PlanError("is given twice with --init", file=name, hint="name it once")
-        found[shown] = script_text(data, shown)
-    return found
+        texts[shown] = script_text(data, shown)
+    return texts
 
 
 def at_revision(init: Sequence[str], script: str) -> tuple[str, ...]:
-    """``init`` as they are where ``script`` is: at the same revision, if it is at one."""
+    """Return the names of ``init`` at the revision of ``script``, if the script has one."""
     if not script.startswith(git.PREFIX):
         return tuple(init)
     revision = git.parse(script).revision
-    here = [name if name.startswith(("./", "../")) else f"./{name}" for name in init]
+    relative = [name if name.startswith(("./", "../")) else f"./{name}" for name in init]
     return tuple(
         name if name.startswith(git.PREFIX) else f"{git.PREFIX}{revision}:{path}"
-        for name, path in zip(init, here, strict=True)
+        for name, path in zip(init, relative, strict=True)
     )
 
 
 def read_bytes(name: str) -> tuple[bytes, str | None, str]:
-    """The bytes, the path of the file if there is one, and what messages call it."""
+    """Return the bytes, the path of the file if there is one, and the name for messages."""
     if name.startswith(git.PREFIX):
-        where = git.parse(name)
-        return git.read(where, shown=name), os.path.normpath(where.path), name
+        path = git.parse(name)
+        return git.read(path, shown=name), os.path.normpath(path.path), name
     data, shown = plan_bytes(name)
     return data, None if name == "-" else name, shown

@@ -1,7 +1,7 @@
-"""What was changed by hand in a plan that is refused for it, and the command that brings it back.
+"""Advice on a plan with facts changed by hand: the changes, and the command that undoes them.
 
-A plan has digests of its facts, which tell that one changed and not what it was. That is in the script that it was
-compiled from, or in the plan that git has: whichever gives the recorded digests is the original.
+The digests of a plan reveal that a fact changed, but not its old value. The old value is in the script of the plan, or
+in git's version of the plan: a source that has the recorded digests is the original.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ _SHOWN = 20
 
 
 def restoring(error: PlanError) -> str:
-    """Old and new value of each changed fact, and how to get the old one back; empty if no original is found."""
+    """Describe old and new value of each changed fact, and the command to undo the changes.
+
+    Return an empty text if no original is found.
+    """
     if not isinstance(error, FactsChanged):
         return ""
     file = error.file
@@ -47,27 +50,27 @@ def _originals(plan: Plan, file: str) -> Iterator[tuple[Plan, str]]:
         script = named_script(plan.source, os.path.dirname(file))
         if script is not None:
             init = init_of(script, plan.init, ())
-            done = compile_text(read_text(script, script), script, {}, init=init_texts(init))
+            compiled = compile_text(read_text(script, script), script, {}, init=init_texts(init))
             words = "".join(f" --init {shlex.quote(file)}" for file in init)
             compiling = f"hintplan compile {shlex.quote(script)}{words}"
-            yield done.plan, f"{compiling} -o {name} --keep-edits {name} --allow-fact-edits"
+            yield compiled.plan, f"{compiling} -o {name} --keep-edits {name} --allow-fact-edits"
     except HintplanError:
-        pass  # its mistakes are for who compiles it
+        pass  # errors in the script are reported when it is compiled
     try:
-        where = git.GitPath("HEAD", f"./{Path(os.path.relpath(file)).as_posix()}")
-        yield loads(git.read(where, shown=file), check_meaning=False), f"git checkout HEAD -- {name}"
+        committed = git.GitPath("HEAD", f"./{Path(os.path.relpath(file)).as_posix()}")
+        yield loads(git.read(committed, shown=file), check_meaning=False), f"git checkout HEAD -- {name}"
     except (HintplanError, ValueError):
         pass
 
 
 def _changes(original: Plan, plan: Plan, written: Mapping[str, Any]) -> Iterator[str]:
-    """The facts of ``plan`` that are others than in ``original``, where that has the digests that are ``written``."""
+    """Yield the facts of ``plan`` that differ from ``original``, if ``original`` has the ``written`` digests."""
     digests = plan_digests(original)
     old, new = _facts(original), _facts(plan)
     for kind, recorded in written.items():
         for name, digest in recorded.items():
-            known = digests.get(kind, {}).get(name) == digest
-            if not known or kind not in old or old[kind][name] == new[kind].get(name):
+            is_original = digests.get(kind, {}).get(name) == digest
+            if not is_original or kind not in old or old[kind][name] == new[kind].get(name):
                 continue
             path = name if kind == "operators" else f"{kind}.{name}"
             if name not in new[kind]:

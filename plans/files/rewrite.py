@@ -1,6 +1,6 @@
-"""Writes an edited plan over the text it came from: canonical text stays canonical, any other keeps its layout.
+"""Rewriting of a plan's text after an edit: canonical text stays canonical, and other text keeps its layout.
 
-A file that someone has laid out in his own way must not come back reformatted from the edit of one value.
+The edit of one value must not reformat a file that someone has laid out by hand.
 
 >>> data = b'{"name":"a", "config":{"x":"1"}}'
 >>> text = JsonText(data)
@@ -24,7 +24,7 @@ from hintplan.plans.text.jsontext import JsonText, Path
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patch:
-    """A value to write over the one at ``path``, or, with ``key``, a member to add to the object there."""
+    """A value to write over the value at ``path``, or, with ``key``, a member to add to the object there."""
 
     path: Path
     value: Any
@@ -32,24 +32,24 @@ class Patch:
 
 
 def rewrite(data: bytes, old: Plan, new: Plan) -> bytes:
-    """The file ``data``, which holds ``old``, changed to hold ``new``; the rest stays as it is, byte by byte."""
+    """Change the file ``data``, which contains ``old``, to contain ``new``; all other bytes stay."""
     if dumps(old) == data:
         return dumps(new)
     source = JsonText(data)
     written, wanted = to_document(old), to_document(new)
     if "digests" in source.value:
-        # The edit was allowed in spite of changed facts: they are accepted with it.
+        # The edit was allowed despite changed facts, so it accepts them.
         written["digests"], wanted["digests"] = source.value["digests"], document_digests(new)
     return apply(source, patches(written, wanted))
 
 
 def patches(old: Any, new: Any, path: Path = ()) -> list[Patch]:
-    """The innermost values to write anew, and the members to add; where members went, the whole object."""
+    """Return the innermost values to replace and the members to add; an object that loses members is replaced."""
     if old == new:
         return []
     if isinstance(old, Mapping) and isinstance(new, Mapping) and old and old.keys() <= new.keys():
-        found = [patch for key in old for patch in patches(old[key], new[key], (*path, key))]
-        return found + [Patch(path=path, key=key, value=new[key]) for key in new if key not in old]
+        replaced = [patch for key in old for patch in patches(old[key], new[key], (*path, key))]
+        return replaced + [Patch(path=path, key=key, value=new[key]) for key in new if key not in old]
     if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         pairs = enumerate(zip(old, new, strict=True))
         return [patch for index, (a, b) in pairs for patch in patches(a, b, (*path, index))]
@@ -57,9 +57,9 @@ def patches(old: Any, new: Any, path: Path = ()) -> list[Patch]:
 
 
 def apply(source: JsonText, changes: Iterable[Patch]) -> bytes:
-    """The text of ``source`` with ``changes``, of which none lies inside another, made in it."""
+    """Apply ``changes`` to the text of ``source``; none of them may lie inside another."""
     text = source.text
-    # From the end, so that the offsets before stay right; what is added at one place keeps its order.
+    # From the end, so that earlier offsets stay valid; the stable sort keeps the order of additions at one offset.
     edits = sorted((_edit(source, patch) for patch in changes), key=lambda edit: edit[:2])
     for start, end, replacement in reversed(edits):
         text = text[:start] + replacement + text[end:]
@@ -67,7 +67,7 @@ def apply(source: JsonText, changes: Iterable[Patch]) -> bytes:
 
 
 def _edit(source: JsonText, patch: Patch) -> tuple[int, int, str]:
-    """Start, end and text of what ``patch`` puts into the source."""
+    """Return start, end and text of the replacement for ``patch``."""
     text = source.text
     if patch.key is None:
         _, start, end = source.spans({patch.path})[patch.path]
@@ -82,7 +82,7 @@ def _edit(source: JsonText, patch: Patch) -> tuple[int, int, str]:
     *_, last = container
     last_path = (*patch.path, last)
     key_start, start, end = source.spans({last_path})[last_path]
-    # The blanks around the last member go around the new one too; a first member has none in front, in a single line.
+    # The new member gets the blanks around the last one; a first member on a single line has none before it.
     after_colon = text[len(text[:start].rstrip()) : start]
     before_key = text[len(text[:key_start].rstrip()) : key_start] or after_colon
     return end, end, f",{before_key}{print_value(patch.key)}:{after_colon}{print_value(patch.value)}"

@@ -7,10 +7,10 @@
     print(hintplan.diff(plan, edited))
     hintplan.execute(edited, checkpoint="state", once=True).await_termination()
 
-The functions do what the commands of the same names do, on :class:`Plan` values instead of files; what they return
-prints as the command does, and shows itself in a notebook. Nothing is loaded before it is used: importing the package
-takes a millisecond, and only what runs plans waits for PySpark, which ``hintplan[spark]`` brings. Nothing in
-``hintplan.plans``, ``hintplan.planner`` and ``hintplan.runtime`` uses what is offered here.
+Each function works like the command of the same name, on :class:`Plan` values instead of files. Its result prints the
+output of the command, and renders itself in a notebook. Every part loads at its first use: importing the package takes
+a millisecond, and only functions that run plans wait for PySpark, which ``hintplan[spark]`` installs. Nothing in
+``hintplan.plans``, ``hintplan.planner`` and ``hintplan.runtime`` uses the names offered here.
 """
 
 from __future__ import annotations
@@ -122,13 +122,13 @@ _NAMES_IN = {
     "hintplan.runtime.run.execute": ("execute",),
     "hintplan.runtime.run.execution": ("Execution",),
 }
-if __name__ != "hintplan":  # of a checkout, where its folder is below plans/
+if __name__ != "hintplan":  # imported from a checkout, where its folder is below plans/
     raise ImportError("this package is called hintplan: import hintplan")
 
 _HOMES = {name: home for home, names in _NAMES_IN.items() for name in names}
 
 
-if not TYPE_CHECKING:  # a type checker would take any misspelt name for one that is found here
+if not TYPE_CHECKING:  # a type checker would accept any misspelt name
 
     def __getattr__(name):
         if name == "functions":

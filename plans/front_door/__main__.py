@@ -1,6 +1,6 @@
-"""Run the command line: ``python -m hintplan``, and the program to give to spark-submit.
+"""Run the command line, for ``python -m hintplan`` and for spark-submit.
 
-spark-submit starts a program for Python only by the path of a file, this one:
+spark-submit starts a Python program only by the path of a file, which is this file:
 
     spark-submit --master URL .../site-packages/hintplan/__main__.py run plan.json
 """
@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 import sys
 
-# Python puts the folder of a program that is started by its path first on the module search path, and by -m the
-# directory where it starts. From the first, the packages in this folder would hide those of the user that have the same
-# names; in the second is whatever lies beside a plan.
+# Python puts one directory first on the module search path: the folder of a program that is started by its path, or the
+# working directory with -m. The packages in this folder would hide packages of the user with equal names. The working
+# directory may contain arbitrary modules next to a plan.
 if not sys.flags.safe_path and sys.path[0] in (
     os.getcwd() if __package__ else os.path.dirname(__file__),
     os.path.dirname(os.path.realpath(__file__)),

@@ -1,4 +1,4 @@
-"""What functions of your own are made of: their base classes, and what they are told when they are opened.
+"""The base classes of user-defined functions, and the context that ``open`` receives.
 
 from hintplan.functions import ScalarFunction
 """

@@ -1,4 +1,4 @@
-"""From the text of a plan to what the rules find in it, with places; and to the text without what can be mended.
+"""Check the text of a plan with the rules, locate each finding in the text, and apply fixes to the text.
 
 >>> [found.rule.slug for found in check(b"{}", file="plan.json").found][:1]
 ['invalid-plan']
@@ -24,7 +24,7 @@ from hintplan.plans.text.jsontext import JsonText, Path
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What a rule has found, and where."""
+    """A finding of a rule, and its location."""
 
     rule: Rule
     finding: Finding
@@ -45,21 +45,25 @@ class Checked:
 def check(
     data: bytes, *, file: str | None, allow_fact_edits: bool = False, rules: Iterable[Rule] = RULES.values()
 ) -> Checked:
-    """Apply ``rules`` to the plan in ``data``."""
+    """Apply ``rules`` to the plan in ``data``.
+
+    An invalid plan is itself a finding, HP000. Other rules run only if all its problems are in settings, tables or
+    reasons.
+    """
     try:
         plan = loads(data, file=file, allow_fact_edits=allow_fact_edits, check_meaning=False)
     except PlanError as error:
         return Checked(data=data, plan=None, found=tuple(_invalid(problem) for problem in error.diagnostics))
     problems = validate(plan)
     if any(_breaks_rules(problem) for problem in problems):
-        # Edges that lead nowhere are no ground for rules.
-        found = [(RULES["HP000"], _said(problem)) for problem in problems]
-        return Checked(data=data, plan=plan, found=_placed(data, file, found))
-    found = [(rule, finding) for rule in rules if rule.check is not None for finding in rule.check(plan)]
-    found += [(RULES["HP101"], finding) for finding in _respelled(data) if RULES["HP101"] in [*rules]]
-    told = {finding.path for rule, finding in found if rule.level == "error"}
-    found += [(RULES["HP000"], _said(problem)) for problem in problems if problem.path not in told]
-    return Checked(data=data, plan=plan, found=_placed(data, file, found))
+        # Rules follow edges, so they cannot run on a plan whose edges lead nowhere.
+        findings = [(RULES["HP000"], _said(problem)) for problem in problems]
+        return Checked(data=data, plan=plan, found=_placed(data, file, findings))
+    findings = [(rule, finding) for rule in rules if rule.check is not None for finding in rule.check(plan)]
+    findings += [(RULES["HP101"], finding) for finding in _respelled(data) if RULES["HP101"] in [*rules]]
+    reported = {finding.path for rule, finding in findings if rule.level == "error"}
+    findings += [(RULES["HP000"], _said(problem)) for problem in problems if problem.path not in reported]
+    return Checked(data=data, plan=plan, found=_placed(data, file, findings))
 
 
 def _breaks_rules(problem: Diagnostic) -> bool:
@@ -79,16 +83,16 @@ def _said(problem: Diagnostic) -> Finding:
 
 
 def _respelled(data: bytes) -> Iterator[Finding]:
-    """TTLs that are written otherwise than what they follow, and are as long: they look like edits, and are none."""
+    """Yield TTLs that are equal to the value they override but spelled differently, so they only look like edits."""
     for operator in read_document(data)["operators"]:
         for entry in operator.get("state", ()):
-            said = [*entry["origin"].values()][-1:]
-            if said and entry["ttl"] != said[0] and _as_long(entry["ttl"], said[0]):
+            strongest = [*entry["origin"].values()][-1:]
+            if strongest and entry["ttl"] != strongest[0] and _as_long(entry["ttl"], strongest[0]):
                 yield Finding(
                     path=f"operators.{operator['id']}.state.{entry['name']}.ttl",
-                    message=f"the edit, {entry['ttl']}, says what the {[*entry['origin']][-1]}, {said[0]}, says",
-                    advice=f'write "{said[0]}"',
-                    respelled=said[0],
+                    message=f"the edit, {entry['ttl']}, says what the {[*entry['origin']][-1]}, {strongest[0]}, says",
+                    advice=f'write "{strongest[0]}"',
+                    respelled=strongest[0],
                 )
 
 
@@ -112,49 +116,50 @@ def _placed(data: bytes, file: str | None, found: list[tuple[Rule, Finding]]) ->
         Found(rule=rule, finding=finding, file=file, line=lines[offset][0], column=lines[offset][1])
         for (rule, finding), offset in zip(found, offsets, strict=True)
     ]
-    return tuple(sorted(placed, key=lambda one: (one.line or 0, one.column or 0, one.rule.id)))
+    return tuple(sorted(placed, key=lambda entry: (entry.line or 0, entry.column or 0, entry.rule.id)))
 
 
 def _path(text: str, document: Any, index: dict[str, int]) -> Path:
-    """Like :func:`hintplan.plans.format.paths.find`, but does not look through all operators each time."""
-    head, _, rest = text.partition(".")
-    name = rest.partition(".")[0]
+    """Find a path like :func:`hintplan.plans.format.paths.find`, without a search through all operators."""
+    head, _, below = text.partition(".")
+    name = below.partition(".")[0]
     if head == "operators" and name in index:
         operator = document["operators"][index[name]]
-        return ("operators", index[name], *find(rest.removeprefix(name).removeprefix("."), operator))
+        return ("operators", index[name], *find(below.removeprefix(name).removeprefix("."), operator))
     return find(text, document)
 
 
 def _lines(text: str, offsets: Iterable[int]) -> dict[int, tuple[int, int]]:
-    """Line and column of each offset, counted once through the text."""
-    found: dict[int, tuple[int, int]] = {}
+    """Return the line and column of each offset, reading the text once."""
+    positions: dict[int, tuple[int, int]] = {}
     line = position = 0
     for offset in sorted(set(offsets)):
         line += text.count("\n", position, offset)
         position = offset
-        found[offset] = (line + 1, offset - text.rfind("\n", 0, offset))
-    return found
+        positions[offset] = (line + 1, offset - text.rfind("\n", 0, offset))
+    return positions
 
 
 def fixed(checked: Checked, *, facts: bool) -> tuple[bytes, tuple[Found, ...]]:
-    """The text with everything mended that can be, ``facts`` too if asked for; and what was mended."""
+    """Apply all fixes to the text, including changes of ``facts`` if set; return the text and the fixed findings."""
     plan = checked.plan
     mended: list[Found] = []
     if plan is None:
         return checked.data, ()
     edited = plan
-    for one in checked.found:
-        fix = one.finding.fix
+    for entry in checked.found:
+        fix = entry.finding.fix
         if fix is not None and (facts or not fix.facts):
             edited = fix.change(edited)
-            mended.append(one)
+            mended.append(entry)
     data = rewrite(checked.data, plan, edited) if edited != plan else checked.data
-    respelled = [one for one in checked.found if one.finding.respelled is not None]
+    respelled = [entry for entry in checked.found if entry.finding.respelled is not None]
     if respelled:
         source = JsonText(data)
         index = {operator["id"]: number for number, operator in enumerate(source.value["operators"])}
         patches = [
-            Patch(path=_path(one.finding.path, source.value, index), value=one.finding.respelled) for one in respelled
+            Patch(path=_path(entry.finding.path, source.value, index), value=entry.finding.respelled)
+            for entry in respelled
         ]
         data = apply(source, patches)
     return data, (*mended, *respelled)

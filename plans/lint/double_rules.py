@@ -1,4 +1,4 @@
-"""A rule on what is kept twice: states of one join, aggregate or deduplicate with other columns or conditions below.
+"""A rule that finds duplicate state: equal stateful operators whose inputs differ only in columns or conditions.
 
 >>> list(doubled_state(Plan(name="p")))
 []
@@ -17,11 +17,11 @@ from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Operator, kind_of, state_of
 
 _OF_READERS = ("id", "inputs", "op", "filter", "select", "columns", "output", "changelog", "settings")
-"""What readers of one query may differ in, and facts that say nothing of what is kept."""
+"""Facts in which readers of one query may differ, and facts that do not affect the stored rows."""
 
 
 def doubled_state(plan: Plan) -> Iterator[Finding]:
-    """An operator that keeps what another keeps, but for the columns and conditions of those that read them."""
+    """Report operators that keep the same state as another, except for the columns and conditions of their readers."""
     shapes: dict[str, str] = {}
     alike: dict[str, list[Operator]] = {}
     for operator in plan.operators:
@@ -33,7 +33,9 @@ def doubled_state(plan: Plan) -> Iterator[Finding]:
         shape = shapes[operator.id] = sha256(text.encode()).hexdigest()
         if not state_of(operator):
             continue
-        other = next((each for each in alike.get(shape, ()) if _computes_the_same(plan, each, operator)), None)
+        other = next(
+            (candidate for candidate in alike.get(shape, ()) if _computes_the_same(plan, candidate, operator)), None
+        )
         alike.setdefault(shape, []).append(operator)
         if other is not None:
             yield Finding(
@@ -54,22 +56,22 @@ def _facts(operator: Operator) -> dict[str, Any]:
 
 
 def _computes_the_same(plan: Plan, one: Operator, other: Operator) -> bool:
-    """Whether columns of one name that calcs below both of two operators of one shape make are made alike."""
-    waiting = [(one, other)]
-    while waiting:
-        pair = waiting.pop()
-        for names in zip(*(each.inputs for each in pair), strict=True):
+    """Return True if calcs below two operators of one shape compute columns of the same name in the same way."""
+    pairs = [(one, other)]
+    while pairs:
+        pair = pairs.pop()
+        for names in zip(*(operator.inputs for operator in pair), strict=True):
             (first, made), (second, made_too) = (_below_calcs(plan, name) for name in names)
             if any(made.get(name, made_too[name]) != made_too[name] for name in made_too):
                 return False
             if first is None or second is None:
                 return False
-            waiting.append((first, second))
+            pairs.append((first, second))
     return True
 
 
 def _below_calcs(plan: Plan, name: str) -> tuple[Operator | None, dict[str, Any]]:
-    """The operator below the calcs from ``name`` down, and what these make of each column."""
+    """Return the operator below the calcs from ``name`` down, and the calcs' definition of each column."""
     made: dict[str, Any] = {}
     operator = plan.by_id.get(name)
     while operator is not None and _is_calc(operator):

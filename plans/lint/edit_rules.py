@@ -1,4 +1,4 @@
-"""Rules on edits, hints and reasons that change nothing, or one of several operators that are alike.
+"""Rules on edits, hints and reasons without effect, and on edits of only one of several equal operators.
 
 >>> list(idle_reasons(Plan(name="p")))
 []
@@ -20,23 +20,23 @@ from hintplan.plans.settings.setting import shown
 
 
 def redundant_edits(plan: Plan) -> Iterator[Finding]:
-    """An edit that says what a layer below the strongest one says: it only takes a hint back."""
+    """Report edits that merely restore the value of a lower layer, and so cancel a hint."""
     for setting in _of_operators(plan):
         layers = [*setting.layers.items()]
         if setting.set_by != EDIT or len(layers) < 2:
             continue
-        top, said = layers[-1]
+        top, overridden = layers[-1]
         below = next((layer for layer, value in reversed(layers[:-1]) if value == setting.value), None)
         if below is not None:
             yield Finding(
                 path=f"operators.{setting.path}",
                 message=f"the edit, {shown(setting.value)}, says what the {below} says: all it does is to take back "
-                f"the {top}, {shown(said)}",
+                f"the {top}, {shown(overridden)}",
             )
 
 
 def redundant_hints(plan: Plan) -> Iterator[Finding]:
-    """A hint that says what the layer below it says."""
+    """Report hints with the same value as the layer below."""
     for setting in _of_operators(plan):
         layers = [*setting.layers.items()]
         if setting.set_by == "hint" and len(layers) > 1 and layers[-1][0] == "hint" and layers[-1][1] == layers[-2][1]:
@@ -47,21 +47,21 @@ def redundant_hints(plan: Plan) -> Iterator[Finding]:
 
 
 def edits_of_one(plan: Plan) -> Iterator[Finding]:
-    """An edit of one lookup or call that others, which ask alike, do not have."""
-    for found in one_sided_edits(plan):
-        yield Finding(path=f"operators.{found.path}", message=f"the edit, {found.message}")
+    """Report an edit of one lookup or call if equal lookups or calls lack it."""
+    for edit in one_sided_edits(plan):
+        yield Finding(path=f"operators.{edit.path}", message=f"the edit, {edit.message}")
 
 
 def idle_reasons(plan: Plan) -> Iterator[Finding]:
-    """A reason for what no edit sets."""
+    """Report reasons for settings that no edit sets."""
     if not plan.reasons:
         return
-    known = {setting.path: setting.set_by for setting in plan_settings(plan)}
-    known |= {f"{operator.id}.retry": EDIT for operator in plan.operators if kind_of(operator).group("retry")}
+    set_by = {setting.path: setting.set_by for setting in plan_settings(plan)}
+    set_by |= {f"{operator.id}.retry": EDIT for operator in plan.operators if kind_of(operator).group("retry")}
     for path in plan.reasons:
-        by = known.get(path)
+        by = set_by.get(path)
         if by == "plan" and plan.compiled.get(path) == digest_of(_value(plan, path)):
-            by = "SQL"  # what has no origin is no edit if its digest says so
+            by = "SQL"  # a setting without an origin is unedited if it matches its digest
         if by not in (None, EDIT, "plan"):
             yield Finding(
                 path=f"reasons.{path}",
@@ -71,9 +71,9 @@ def idle_reasons(plan: Plan) -> Iterator[Finding]:
 
 
 def _value(plan: Plan, path: str) -> str:
-    """The value of a setting that has no origin."""
-    found = setting_at(plan, path)
-    return "" if found is None else str(found.value)
+    """Return the value of a setting without an origin."""
+    setting = setting_at(plan, path)
+    return "" if setting is None else str(setting.value)
 
 
 def _without_reason(plan: Plan, path: str) -> Plan:

@@ -1,4 +1,4 @@
-"""What a project has decided to live with: ignores, each with a reason, in ``hintplan.toml`` or ``pyproject.toml``.
+"""Ignores: findings that a project accepts, each with a reason, in ``hintplan.toml`` or ``pyproject.toml``.
 
     [[lint.ignore]]                          # in pyproject.toml: [[tool.hintplan.lint.ignore]]
     rule = "HP201"                           # id or slug
@@ -6,8 +6,8 @@
     plan = "plans/orders.json"               # optional: the file, relative to this one, * stands for anything
     reason = "customers are few"
 
-The file is looked for beside the plan, then upwards. An ignore without reason, and one that matches nothing, are
-findings themselves.
+The linter looks for the file in the folder of the plan, then in the folders above. An ignore without a reason is a
+finding itself, and so is an ignore that matches nothing.
 
 >>> Ignore(rule="HP201", reason="few", number=1, line=1).reason
 'few'
@@ -53,7 +53,7 @@ class Config:
 
 
 def config_for(plan: Path) -> Config | None:
-    """The configuration that is nearest to the plan file, upwards; None if there is none."""
+    """Return the configuration nearest to the plan file, in its folder or above; None if there is none."""
     for place in plan.resolve().parents:
         for name in _NAMES:
             if os.path.lexists(place / name):
@@ -64,7 +64,7 @@ def config_for(plan: Path) -> Config | None:
 
 
 def read_config(file: Path) -> Config | None:
-    """The configuration in ``file``; None for a pyproject.toml without one. PlanError for what is wrong in it."""
+    """Return the configuration in ``file``, or None for a pyproject.toml without one; raise PlanError for an error."""
     document, text = read_toml(file)
     if file.name == "pyproject.toml":
         tool = document.get("tool", {})
@@ -76,19 +76,19 @@ def read_config(file: Path) -> Config | None:
     lint = _table(document, ("lint",), file)
     entries = _table(lint, ("ignore",), file, list) if lint else []
     lines = [text.count("\n", 0, m.start()) + 1 for m in re.finditer(r"^\s*\[\[.*lint\.ignore\s*\]\]", text, re.M)]
-    found = [_ignore(entry, number, file, lines) for number, entry in enumerate(entries)]
-    return Config(file=file, ignores=tuple(found))
+    ignores = [_ignore(entry, number, file, lines) for number, entry in enumerate(entries)]
+    return Config(file=file, ignores=tuple(ignores))
 
 
 def _table(document: Any, keys: tuple[str, ...], file: Path, kind: type = dict) -> Any:
-    """The one member that ``document`` may have."""
+    """Return the first of ``keys`` in ``document``; raise PlanError for unknown keys, or if it is no ``kind``."""
     for key in document if isinstance(document, dict) else ():
         if key not in keys:
             raise PlanError(f"unknown key '{key}'", file=str(file), hint=did_you_mean(key, keys))
-    found = document.get(keys[0], kind()) if isinstance(document, dict) else None
-    if not isinstance(found, kind):
+    member = document.get(keys[0], kind()) if isinstance(document, dict) else None
+    if not isinstance(member, kind):
         raise PlanError(f"'{keys[0]}' is not as expected", file=str(file), hint="write [[lint.ignore]] tables")
-    return found
+    return member
 
 
 def _ignore(entry: Any, number: int, file: Path, lines: list[int]) -> Ignore:
@@ -103,10 +103,10 @@ def _ignore(entry: Any, number: int, file: Path, lines: list[int]) -> Ignore:
             raise PlanError(f"'{key}' must be a string", file=str(file), line=line)
     rule = rule_called(entry.get("rule", ""))
     if rule is None:
-        known = [*RULES, *(rule.slug for rule in RULES.values())]
+        valid = [*RULES, *(rule.slug for rule in RULES.values())]
         message = f"there is no rule '{entry['rule']}'" if "rule" in entry else "an ignore needs a 'rule'"
         raise PlanError(
-            message, file=str(file), line=line, hint=did_you_mean(entry.get("rule", ""), known, what="rules")
+            message, file=str(file), line=line, hint=did_you_mean(entry.get("rule", ""), valid, what="rules")
         )
     if rule.id.startswith("HP00"):
         hint = "mend what it is about instead"
@@ -116,7 +116,7 @@ def _ignore(entry: Any, number: int, file: Path, lines: list[int]) -> Ignore:
 
 
 def matching(config: Config, plan: Path, rule: str, path: str) -> Iterator[Ignore]:
-    """The ignores for a finding of ``rule`` at ``path`` of ``plan``."""
+    """Yield the ignores that apply to a finding of ``rule`` at ``path`` of ``plan``."""
     shown = path.removeprefix("operators.")
     for ignore in config.ignores:
         if ignore.rule == rule and fnmatch.fnmatchcase(shown, ignore.at) and is_for(config, ignore, plan):
@@ -124,7 +124,7 @@ def matching(config: Config, plan: Path, rule: str, path: str) -> Iterator[Ignor
 
 
 def is_for(config: Config, ignore: Ignore, plan: Path) -> bool:
-    """Whether the ignore is for this plan."""
+    """Return True if the ignore applies to this plan."""
     try:
         name = plan.resolve().relative_to(config.file.resolve().parent).as_posix()
     except ValueError:

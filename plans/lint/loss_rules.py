@@ -1,4 +1,4 @@
-"""Rules on what gives data up: settings, of which each says itself what is lost, and sinks that overwrite.
+"""Rules on data loss: settings that describe the loss themselves, and sinks that overwrite rows.
 
 >>> list(lossy_settings(Plan(name="p")))
 []
@@ -16,20 +16,20 @@ from hintplan.plans.settings.setting import Setting, SettingError, Value, parse_
 
 
 def lossy_settings(plan: Plan) -> Iterator[Finding]:
-    """A setting of an operator, or an option of a table, with which data is lost that the default keeps."""
+    """Report settings of operators and options of tables that lose data which the default keeps."""
     for name, table in plan.tables.items():
         connector = connector_of(table)
         if connector is not None:
-            known = connector.settings
-            options = {option: _value(known[option], text) for option, text in table.options.items() if option in known}
-            yield from _lossy(f"tables.{name}.options", known, options)
+            specs = connector.settings
+            options = {option: _value(specs[option], text) for option, text in table.options.items() if option in specs}
+            yield from _lossy(f"tables.{name}.options", specs, options)
     for operator in plan.operators:
-        for group, found in operator.settings.items():
-            yield from _lossy(f"operators.{operator.id}.{group}", found.specs, found.values)
+        for group, settings in operator.settings.items():
+            yield from _lossy(f"operators.{operator.id}.{group}", settings.specs, settings.values)
 
 
 def overwriting_sinks(plan: Plan) -> Iterator[Finding]:
-    """A sink whose rows take the place of those that are there."""
+    """Report sinks that replace existing rows of their table."""
     for sink in plan.sinks:
         if sink.overwrite is not None:
             yield Finding(
@@ -48,4 +48,4 @@ def _value(setting: Setting, text: str) -> Value | None:
     try:
         return parse_value(setting, text)
     except SettingError:
-        return None  # which validation refuses
+        return None  # validation reports it

@@ -1,8 +1,9 @@
-"""All rules of the linter by id: what each is called, how grave it is, what it finds, and what to do.
+"""All rules of the linter by id, each with its name, severity, description, reason and advice.
 
-    HP0xx  the linter itself     HP1xx  what has no effect     HP2xx  state     HP3xx  waiting and lookups
+    HP0xx  the linter itself     HP1xx  no effect     HP2xx  state     HP3xx  waiting and lookups
 
-An id never changes its meaning, and one that is gone is not used again. Each has a section in ``docs/lint.md``.
+An id never changes its meaning, and the id of a removed rule is never reused. Each rule has a section in
+``docs/lint.md``.
 
 >>> rule_called("state-never-expires").id
 'HP201'
@@ -212,5 +213,5 @@ _BY_SLUG = {rule.slug: rule for rule in _ALL}
 
 
 def rule_called(name: str) -> Rule | None:
-    """The rule with this id or slug, in any case."""
+    """Return the rule with this id or slug, ignoring case."""
     return RULES.get(name.upper()) or _BY_SLUG.get(name.lower())

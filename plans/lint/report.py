@@ -1,4 +1,4 @@
-"""A report of the linter as text, as JSON, and as remarks, which the forms of build servers are written from.
+"""A report of the linter as text, as JSON, and as remarks, from which the formats of build servers are written.
 
 >>> summary(Report(found=()), 2)
 'nothing found in 2 plans'
@@ -23,11 +23,11 @@ _SHOWN = 10
 FORMATS = ("text", "json", "github", "sarif", "junit")
 
 LINT_RULES = {rule.id: f"{rule.slug}: {rule.about}" for rule in RULES.values()}
-"""The rules with what they are about, as SARIF lists them."""
+"""The rules with their descriptions, as SARIF lists them."""
 
 
 def remarks_of(found: Sequence[Found]) -> list[Remark]:
-    """The findings as remarks, which the forms of build servers are written from."""
+    """Return the findings as remarks, from which the formats of build servers are written."""
     return [
         Remark(
             rule=one.rule.id,
@@ -48,7 +48,7 @@ def _subject(one: Found) -> str:
 
 
 def rendered(report: Report, layout: str, *, whole: bool = False) -> str:
-    """The findings in one of ``FORMATS``; as text ``whole``, or of each rule and file the first few."""
+    """Return the findings in one of ``FORMATS``; text has the first few per rule and file, unless ``whole`` is set."""
     if layout == "json":
         return json.dumps(report_json(report), indent=2)
     if layout == "text":
@@ -68,16 +68,16 @@ def rendered(report: Report, layout: str, *, whole: bool = False) -> str:
 
 
 def _lines(found: Sequence[Found], *, most: int | None) -> Iterator[str]:
-    """A line a finding; where one rule finds more than ``most`` things in a file, how many more stands behind them."""
-    counted = Counter((one.file, one.rule.id) for one in found)
+    """Yield a line per finding; beyond ``most`` findings of a rule in a file, only their number."""
+    counted = Counter((entry.file, entry.rule.id) for entry in found)
     seen: Counter[tuple[str | None, str]] = Counter()
-    for one in found:
-        key = (one.file, one.rule.id)
+    for entry in found:
+        key = (entry.file, entry.rule.id)
         seen[key] += 1
         if most is None or seen[key] <= most or counted[key] == most + 1:
-            yield _line(one)
+            yield _line(entry)
         elif seen[key] == most + 1:
-            yield f"{_name(one)}: {counted[key] - most:,} more of {one.rule.id} {one.rule.slug}; --all lists them"
+            yield f"{_name(entry)}: {counted[key] - most:,} more of {entry.rule.id} {entry.rule.slug}; --all lists them"
 
 
 def _line(one: Found) -> str:
@@ -91,13 +91,13 @@ def _name(one: Found) -> str | None:
 
 
 def summary(report: Report, plans: int) -> str:
-    """What was mended, and how many findings there are in that many plans."""
-    lines = [f"mended: {_subject(one)}{one.finding.message}" for one in report.mended]
-    counted: Counter[str] = Counter(one.rule.level for one in report.found)
+    """Return the fixed findings, and the number of findings in that many plans."""
+    lines = [f"mended: {_subject(entry)}{entry.finding.message}" for entry in report.mended]
+    counted: Counter[str] = Counter(entry.rule.level for entry in report.found)
     parts = [count(counted[level], level) for level in reversed(LEVELS) if counted[level]]
     text = f"{', '.join(parts) or 'nothing found'} in {count(plans, 'plan')}"
     text += f" · {len(report.ignored)} ignored" if report.ignored else ""
-    mendable = sum(_mendable(one) for one in report.found)
+    mendable = sum(_mendable(entry) for entry in report.found)
     text += f" · --fix mends {mendable}" if mendable else ""
     return "\n".join([*lines, text])
 
@@ -108,7 +108,7 @@ def _mendable(one: Found) -> bool:
 
 
 def report_json(report: Report) -> dict[str, Any]:
-    """The findings as JSON values."""
+    """Return the findings as JSON values."""
     return {
         "findings": [_found_json(one) for one in report.found],
         "ignored": [{**_found_json(one), "reason": ignore.reason} for one, ignore in report.ignored],

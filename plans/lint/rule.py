@@ -1,4 +1,4 @@
-"""What a rule of the linter is, and what it finds.
+"""A rule of the linter, and its findings.
 
 >>> Finding(path="name", message="it is short").fix is None
 True
@@ -15,9 +15,9 @@ from hintplan.plans.review.annotations import RemarkLevel
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fix:
-    """How a finding is mended: ``change`` gives the plan without it.
+    """A fix of a finding: ``change`` returns the plan without the finding.
 
-    A fix changes nothing that runs. With ``facts``, it changes what digests cover, and a checkpoint records.
+    A fix changes nothing that runs. With ``facts``, it changes facts, which digests cover and checkpoints record.
     """
 
     change: Callable[[Plan], Plan]
@@ -26,9 +26,9 @@ class Fix:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What a rule says of the place at ``path``; ``advice`` is what to do, if the rule's own advice does not fit.
+    """A finding at ``path``; ``advice`` replaces the rule's own advice where that does not fit.
 
-    ``respelled`` is the text that says the same as what stands there: writing it is the fix.
+    ``respelled`` is an equal value in another spelling; writing it into the plan is the fix.
     """
 
     path: str
@@ -40,8 +40,10 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """One rule. ``id`` and ``slug`` are stable; ``about`` says in a line what it finds,
-    ``why`` what is bad about it, ``advice`` what to do then."""
+    """A rule with a stable ``id`` and ``slug``.
+
+    ``about`` describes in a line what it finds, ``why`` the harm, and ``advice`` the remedy.
+    """
 
     id: str
     slug: str

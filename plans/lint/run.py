@@ -1,4 +1,4 @@
-"""What the rules find in plan files, with the ignores of their project applied, and the files mended if asked for.
+"""Lint plan files: apply the rules, then the ignores of each project, and write fixes if asked to.
 
 >>> failing(Report(found=()), "note")
 False
@@ -24,7 +24,7 @@ LEVELS: tuple[str, ...] = ("note", "warning", "error")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What was found in all plans, and what was found but is ignored, with the ignore."""
+    """The findings of all plans, the ignored findings with their ignores, and the fixed findings."""
 
     found: tuple[Found, ...]
     ignored: tuple[tuple[Found, Ignore], ...] = ()
@@ -41,36 +41,36 @@ def lint(
     allow_fact_edits: bool = False,
     fix: bool = False,
 ) -> Report:
-    """Check the plan files at ``paths``, and mend them first if ``fix``; PlanError if one cannot be read."""
-    given = None if config is None else read_config(Path(config)) or Config(file=Path(config), ignores=())
-    found: list[Found] = []
+    """Check the plan files at ``paths``, after fixing them if ``fix`` is set; raise PlanError if one cannot be read."""
+    explicit = None if config is None else read_config(Path(config)) or Config(file=Path(config), ignores=())
+    findings: list[Found] = []
     ignored: list[tuple[Found, Ignore]] = []
     mended: list[Found] = []
     configs: dict[Path, Config] = {}
     used: set[tuple[Path, int]] = set()
     for path in paths:
         plan = Path("." if path == "-" else "", "plan.json" if path == "-" else path)
-        settings = given or config_for(plan)
+        settings = explicit or config_for(plan)
         checked = _checked(path, allow_fact_edits)
         if fix:
             checked, repaired = _mended(path, plan, checked, settings, allow_fact_edits)
             mended += repaired
-        here = [*checked.found, *(_idle_hints(script, allow_modules, init, checked) if script is not None else ())]
-        for one in here:
-            ignore = next(matching(settings, plan, one.rule.id, one.finding.path), None) if settings else None
+        entries = [*checked.found, *(_idle_hints(script, allow_modules, init, checked) if script is not None else ())]
+        for entry in entries:
+            ignore = next(matching(settings, plan, entry.rule.id, entry.finding.path), None) if settings else None
             if settings is None or ignore is None:
-                found.append(one)
+                findings.append(entry)
             else:
-                ignored.append((one, ignore))
-                used |= {(settings.file, i.number) for i in matching(settings, plan, one.rule.id, one.finding.path)}
+                ignored.append((entry, ignore))
+                used |= {(settings.file, i.number) for i in matching(settings, plan, entry.rule.id, entry.finding.path)}
         if settings is not None:
             configs[settings.file] = settings
-            # An ignore for hints is idle only where hints were looked at.
+            # Hints are checked only with a script; without one, an ignore for them cannot count as unused.
             spared = {i.number for i in settings.ignores if i.rule == "HP103" and script is None}
             used |= {(settings.file, number) for number in spared}
             used |= {(settings.file, i.number) for i in settings.ignores if not _concerns(settings, i, paths)}
-    found += [one for settings in configs.values() for one in _of_ignores(settings, used)]
-    return Report(found=tuple(found), ignored=tuple(ignored), mended=tuple(mended))
+    findings += [entry for settings in configs.values() for entry in _of_ignores(settings, used)]
+    return Report(found=tuple(findings), ignored=tuple(ignored), mended=tuple(mended))
 
 
 def _concerns(config: Config, ignore: Ignore, paths: Sequence[str]) -> bool:
@@ -85,11 +85,11 @@ def _checked(path: str, allow_fact_edits: bool) -> Checked:
 def _mended(
     path: str, plan: Path, checked: Checked, settings: Config | None, facts: bool
 ) -> tuple[Checked, tuple[Found, ...]]:
-    """The plan without what could be mended and nobody has ignored; written only if it is valid then."""
+    """Apply the fixes of findings that are not ignored; write the plan only if it is valid afterwards."""
     wanted = tuple(
-        one
-        for one in checked.found
-        if settings is None or not any(matching(settings, plan, one.rule.id, one.finding.path))
+        entry
+        for entry in checked.found
+        if settings is None or not any(matching(settings, plan, entry.rule.id, entry.finding.path))
     )
     data, repaired = fixed(Checked(data=checked.data, plan=checked.plan, found=wanted), facts=facts)
     if data == checked.data:
@@ -100,34 +100,36 @@ def _mended(
 
 
 def _idle_hints(script: str, allow_modules: Sequence[str], init: Sequence[str], checked: Checked) -> Iterator[Found]:
-    """The keys of hints of which the planner says that they have no effect."""
+    """Yield the keys of hints that have no effect, as reported by the planner."""
     text = read_text(script, script)
     recorded = checked.plan.init if checked.plan is not None else ()
-    done = compile_text(text, script, {}, allow_modules, init_texts(init_of(script, recorded, init)))
-    for outcome in done.hints:
+    compiled = compile_text(text, script, {}, allow_modules, init_texts(init_of(script, recorded, init)))
+    for outcome in compiled.hints:
         if outcome.status != "applied":
             message = f"'{outcome.key}' in {outcome.hint} has no effect: it is {outcome.status}, {outcome.detail}"
-            at = done.source.diagnostic(message, outcome.offset)
+            at = compiled.source.diagnostic(message, outcome.offset)
             finding = Finding(path=f"{outcome.hint}.{outcome.key}", message=message)
             yield Found(rule=RULES["HP103"], finding=finding, file=at.file, line=at.line, column=at.column)
 
 
 def _of_ignores(config: Config, used: set[tuple[Path, int]]) -> Iterator[Found]:
-    here = Path.cwd()
-    # Build servers know files by their path from where they run.
-    file = str(config.file.relative_to(here) if config.file.is_relative_to(here) else config.file)
+    working_directory = Path.cwd()
+    # Build servers identify files by their path relative to the working directory.
+    file = str(
+        config.file.relative_to(working_directory) if config.file.is_relative_to(working_directory) else config.file
+    )
     for ignore in config.ignores:
-        where = f"lint.ignore[{ignore.number}]"
+        path = f"lint.ignore[{ignore.number}]"
         if not ignore.reason:
-            finding = Finding(path=where, message=f"the ignore of {ignore.rule} has no reason")
+            finding = Finding(path=path, message=f"the ignore of {ignore.rule} has no reason")
             yield Found(rule=RULES["HP001"], finding=finding, file=file, line=ignore.line, column=1)
         if (config.file, ignore.number) not in used:
-            finding = Finding(path=where, message=f"the ignore of {ignore.rule} at '{ignore.at}' matches nothing")
+            finding = Finding(path=path, message=f"the ignore of {ignore.rule} at '{ignore.at}' matches nothing")
             yield Found(rule=RULES["HP002"], finding=finding, file=file, line=ignore.line, column=1)
 
 
 def failing(report: Report, fail_on: str) -> bool:
-    """Whether there is a finding of the level ``fail_on``, or a graver one."""
+    """Return True if there is a finding of level ``fail_on`` or above."""
     if fail_on == "never":
         return False
-    return any(LEVELS.index(one.rule.level) >= LEVELS.index(fail_on) for one in report.found)
+    return any(LEVELS.index(entry.rule.level) >= LEVELS.index(fail_on) for entry in report.found)

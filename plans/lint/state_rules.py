@@ -21,22 +21,22 @@ _APART = 1000
 
 
 def never_expires(plan: Plan) -> Iterator[Finding]:
-    """A state with TTL 0, but for one that stays small, as that of a global aggregate, which is one row."""
+    """Report states with TTL 0, except states of bounded size, such as the single row of a global aggregate."""
     for operator, kept, entries in _stateful(plan):
         if kept.bounded(operator):
             continue
         for entry in entries:
             if _lasts(entry.ttl) == FOREVER:
-                what = "groups" if kept.holds == "groups" else f"rows of '{entry.input}'"
+                contents = "groups" if kept.holds == "groups" else f"rows of '{entry.input}'"
                 yield Finding(
                     path=f"operators.{operator.id}.state.{entry.name}.ttl",
                     message=f"the state never expires: it grows with every new {kept.grows_by}, "
-                    f"because its {what} are kept forever",
+                    f"because its {contents} are kept forever",
                 )
 
 
 def _stateful(plan: Plan) -> Iterator[tuple[Operator, StateKind, tuple[StateEntry, ...]]]:
-    """The operators with state, each with what its kind keeps, and its entries."""
+    """Yield the operators with state, each with its kind of state and its entries."""
     for operator in plan.operators:
         kept = kind_of(operator).state
         if kept is not None:
@@ -44,30 +44,30 @@ def _stateful(plan: Plan) -> Iterator[tuple[Operator, StateKind, tuple[StateEntr
 
 
 def shorter_than_upstream(plan: Plan) -> Iterator[Finding]:
-    """A state that forgets a row while an operator above it can still change that row."""
+    """Report states that expire a row while an upstream operator can still change that row."""
     kinds = output_kinds(plan)
     longest: dict[str, tuple[float, str]] = {}
     for operator in plan.operators:
         above = [longest.get(name, (0.0, "")) for name in operator.inputs]
         kept = kind_of(operator).state
         for entry in state_of(operator):
-            upstream, where = above[entry.index] if entry.index < len(above) else (0.0, "")
+            upstream, source = above[entry.index] if entry.index < len(above) else (0.0, "")
             joins = kept is not None and kept.added_rows_find == "matches"
             if joins and kinds.get(operator.inputs[entry.index]) == INSERT_ONLY:
-                continue  # what comes late finds fewer partners, and takes nothing back
+                continue  # an append-only input: a row after expiry misses a match, but retracts nothing
             if _lasts(entry.ttl) < upstream:
                 changes = "is forever" if upstream == FOREVER else f"lasts {format_duration(int(upstream))}"
                 yield Finding(
                     path=f"operators.{operator.id}.state.{entry.name}.ttl",
-                    message=f"the TTL, {entry.ttl}, is shorter than that of '{where}' upstream, which {changes}: what "
-                    f"'{where}' still changes after {entry.ttl} finds no state here",
+                    message=f"the TTL, {entry.ttl}, is shorter than that of '{source}' upstream, which {changes}: what "
+                    f"'{source}' still changes after {entry.ttl} finds no state here",
                 )
-        mine = _changes_for(operator, kinds)
-        longest[operator.id] = (mine, operator.id) if state_of(operator) else max(above, default=(0.0, ""))
+        duration = _changes_for(operator, kinds)
+        longest[operator.id] = (duration, operator.id) if state_of(operator) else max(above, default=(0.0, ""))
 
 
 def _changes_for(operator: Operator, kinds: Mapping[str, RowKinds]) -> float:
-    """For how long an operator with state can still change, or add to, what it has put out."""
+    """Return for how many milliseconds an operator with state can still change, or add to, its earlier output."""
     kept, entries = kind_of(operator).state, state_of(operator)
     if kept is None or len(entries) < len(kept.names):
         return 0.0
@@ -76,10 +76,10 @@ def _changes_for(operator: Operator, kinds: Mapping[str, RowKinds]) -> float:
 
 
 def lopsided_outer_join(plan: Plan) -> Iterator[Finding]:
-    """An outer join one side of which is kept a thousand times as long as the other."""
+    """Report outer joins that keep one side at least a thousand times as long as the other."""
     for operator, kept, entries in _stateful(plan):
-        called = kept.waits_as(operator)
-        if called is None or len(entries) < 2:
+        join = kept.waits_as(operator)
+        if join is None or len(entries) < 2:
             continue
         left, right = (_lasts(entry.ttl) for entry in entries[:2])
         short, long = entries[:2] if left <= right else (entries[1], entries[0])
@@ -87,11 +87,11 @@ def lopsided_outer_join(plan: Plan) -> Iterator[Finding]:
             forever = "forever" if _lasts(long.ttl) == FOREVER else long.ttl
             yield Finding(
                 path=f"operators.{operator.id}.state.{short.name}.ttl",
-                message=f"a {called} keeps '{short.input}' for {short.ttl} and '{long.input}' "
+                message=f"a {join} keeps '{short.input}' for {short.ttl} and '{long.input}' "
                 f"{'' if forever == 'forever' else 'for '}{forever}, a thousand times as long or more",
             )
 
 
 def _lasts(ttl: str) -> float:
-    """The milliseconds of a TTL; 0 ms is forever."""
+    """Return the milliseconds of a TTL; 0 ms means forever."""
     return parse_duration(ttl) or FOREVER

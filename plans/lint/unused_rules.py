@@ -1,4 +1,4 @@
-"""Rules on what a plan says and nothing reads: tables, options of tables, configuration.
+"""Rules on unused parts of a plan: tables, functions, options of tables, and configuration keys.
 
 >>> found = list(unused_options(Plan(name="p", config={"table.exec.state.ttl": "1 h"})))
 >>> found[0].path
@@ -24,7 +24,7 @@ _FOR_SINKS, _FOR_SCANS, _FOR_LOOKUPS = "sink.", ("source.", "scan."), "lookup."
 
 
 def unused_tables(plan: Plan) -> Iterator[Finding]:
-    """A table that no operator reads, writes or looks up, and a function that none calls."""
+    """Report tables that no operator reads, writes or looks up, and functions that none calls."""
     called = {name for operator in plan.operators for name in functions_of(operator)}
     for name in plan.functions:
         if name not in called:
@@ -44,17 +44,17 @@ def unused_tables(plan: Plan) -> Iterator[Finding]:
 
 
 def unused_options(plan: Plan) -> Iterator[Finding]:
-    """A key of the configuration, or an option of a table, for something that the plan does not have."""
+    """Report configuration keys and table options for features that the plan does not use."""
     yield from _unused_config(plan)
     scanned = {table for _, table in tables_used(plan.operators, "reads")}
     written = {table for _, table in tables_used(plan.operators, "writes")}
     heeded: dict[str, set[str]] = {}
     for operator, table in tables_used(plan.operators, "looks up"):
-        said = (settings.origin.get("table", {}) for settings in operator.settings.values())
-        heeded.setdefault(table, set()).update(*said)
+        from_table = (settings.origin.get("table", {}) for settings in operator.settings.values())
+        heeded.setdefault(table, set()).update(*from_table)
     for name, declared in plan.tables.items():
         if name not in scanned | written | heeded.keys():
-            continue  # the table is unused as a whole
+            continue  # unused_tables reports the whole table
         for option in declared.options:
             why = None
             if option.startswith(_FOR_SINKS) and name not in written:
@@ -82,11 +82,11 @@ def _unused_config(plan: Plan) -> Iterator[Finding]:
         for name in settings.origin.get("config", {})
     }
     for key in plan.config:
-        why, known = None, KEYS.get(key)
+        why, spec = None, KEYS.get(key)
         if key == STATE_TTL and not any(state_of(operator) for operator in plan.operators):
             why = "no operator keeps state"
-        elif known is not None and known.owner is not None and known.group is not None and not known.places & heeded:
-            why = f"no {known.owner.title}{' of a stream' if known.group.mode == 'streaming' else ''} takes it"
+        elif spec is not None and spec.owner is not None and spec.group is not None and not spec.places & heeded:
+            why = f"no {spec.owner.title}{' of a stream' if spec.group.mode == 'streaming' else ''} takes it"
         if why is not None:
             yield Finding(
                 path=f"config.{key}",

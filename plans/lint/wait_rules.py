@@ -1,4 +1,4 @@
-"""Rules on waiting: retries that cannot help or finish, asynchronous calls that are none, caches that keep nothing.
+"""Rules on waiting: futile or endless retries, asynchronous calls one at a time, and caches that keep nothing.
 
 >>> list(capacity_one(Plan(name="p")))
 []
@@ -20,7 +20,7 @@ _EXPIRIES = (f"{PARTIAL}expire-after-write", f"{PARTIAL}expire-after-access")
 
 
 def retry_with_full_cache(plan: Plan) -> Iterator[Finding]:
-    """A lookup that looks again in a cache that has the whole table."""
+    """Report lookups that retry although their FULL cache holds the whole table."""
     for operator in plan.operators:
         if _cache(operator) == "FULL" and RETRY.name in operator.settings:
             path = f"{operator.id}.{RETRY.name}"
@@ -32,7 +32,7 @@ def retry_with_full_cache(plan: Plan) -> Iterator[Finding]:
 
 
 def delay_above_timeout(plan: Plan) -> Iterator[Finding]:
-    """Retries that take longer than the timeout which covers them all, even if each call answers at once."""
+    """Report retries that take longer than the timeout for all attempts, even if each call answers at once."""
     for operator, _, waits in _waiting(plan):
         if waits.retries is None:
             continue
@@ -47,7 +47,7 @@ def delay_above_timeout(plan: Plan) -> Iterator[Finding]:
 
 
 def capacity_one(plan: Plan) -> Iterator[Finding]:
-    """An asynchronous operator that has one call in flight."""
+    """Report asynchronous operators with only one call in flight."""
     for operator, question, waits in _waiting(plan):
         if waits.capacity == 1:
             yield Finding(
@@ -57,7 +57,7 @@ def capacity_one(plan: Plan) -> Iterator[Finding]:
 
 
 def cache_without_time(plan: Plan) -> Iterator[Finding]:
-    """A PARTIAL cache whose rows expire at once: 0 is no time there, while a TTL of 0 is all time."""
+    """Report PARTIAL caches whose rows expire at once: 0 is no time there, whereas a TTL of 0 means forever."""
     for operator in plan.operators:
         if _cache(operator) != "PARTIAL":
             continue
@@ -72,7 +72,7 @@ def cache_without_time(plan: Plan) -> Iterator[Finding]:
 
 
 def _waiting(plan: Plan) -> Iterator[tuple[Operator, str, Waits]]:
-    """The operators that wait for answers, each with what it asks, and how it waits."""
+    """Yield the operators that wait for answers, each with its kind of question and its way of waiting."""
     for operator in plan.operators:
         asks = kind_of(operator).asks
         waits = asks.waits(operator) if asks is not None else None
@@ -81,6 +81,6 @@ def _waiting(plan: Plan) -> Iterator[tuple[Operator, str, Waits]]:
 
 
 def _cache(operator: Operator) -> object:
-    """The caching strategy of a lookup; None for what has none."""
-    found = operator.settings.get(CACHING.name)
-    return None if found is None else found.values[CACHE]
+    """Return the caching strategy of a lookup, or None for operators without one."""
+    caching = operator.settings.get(CACHING.name)
+    return None if caching is None else caching.values[CACHE]

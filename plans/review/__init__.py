@@ -1,1 +1,1 @@
-"""What a review shows: differences as Markdown and pages, and findings in the forms of build servers."""
+"""Output for reviews: differences as Markdown and pages, and findings in the formats of build servers."""

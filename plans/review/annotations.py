@@ -1,6 +1,6 @@
-"""What a review has to say about a place in a file, whoever says it: a difference, a rule, a mistake.
+"""Remarks of a review on a line of a file: a difference, a finding of a rule, or an error.
 
-A remark is what GitHub's annotations, SARIF and JUnit are written from.
+GitHub's annotations, SARIF and JUnit are written from remarks.
 
 >>> Remark(rule="diff-ttl", level="note", message="1 d -> 3 d", file="plan.json", line=3).level
 'note'
@@ -21,7 +21,7 @@ from hintplan.plans.settings.effects import LEVELS, MEANING, Level
 RemarkLevel = Literal["error", "warning", "note"]
 
 DIFF_RULES = {f"diff-{level}": MEANING[level] for level in LEVELS}
-"""The rules that changes of a plan go under, with what they mean."""
+"""The rules for changes of a plan, with their meaning."""
 
 _LEVELS: dict[Level, RemarkLevel] = {
     "none": "note",
@@ -36,7 +36,7 @@ _LEVELS: dict[Level, RemarkLevel] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remark:
-    """``rule`` is a stable id, ``subject`` what of the plan it is about; line and column count from 1."""
+    """A remark: ``rule`` is a stable id, ``subject`` the path in the plan; line and column count from 1."""
 
     rule: str
     level: RemarkLevel
@@ -50,15 +50,15 @@ class Remark:
 def remarks_of_changes(
     changes: Sequence[Change], places: Sequence[Location], *, fail_on: Level | None = None
 ) -> list[Remark]:
-    """One remark a change; one that is ``fail_on`` or worse is an error."""
-    found = []
+    """Return a remark per change; a change that is at least as severe as ``fail_on`` is an error."""
+    remarks = []
     for change, place in zip(changes, places, strict=True):
         level = change.effect.level
         failed = fail_on is not None and LEVELS.index(level) >= LEVELS.index(fail_on)
         parts = [f"{change.path}: {values(change)}".rstrip(": "), change.note, change.effect.text]
         if change.reason:
             parts.append(f"reason: {change.reason}")
-        found.append(
+        remarks.append(
             Remark(
                 rule=f"diff-{level}",
                 level="error" if failed else _LEVELS[level],
@@ -69,11 +69,11 @@ def remarks_of_changes(
                 column=place.column,
             )
         )
-    return found
+    return remarks
 
 
 def remark_of_diagnostic(problem: Diagnostic, rule: str, level: RemarkLevel = "error") -> Remark:
-    """The remark that says what ``problem`` says."""
+    """Convert a diagnostic to a remark."""
     message = problem.message + (f" (hint: {problem.hint})" if problem.hint else "")
     return Remark(
         rule=rule,

@@ -1,4 +1,4 @@
-"""A list of changes as one page of HTML: no network, no script; readable in light and dark, and on paper.
+"""A list of changes as a standalone HTML page without scripts, for light and dark screens and for paper.
 
 >>> report_html((), title="a to b").startswith("<!doctype html>")
 True
@@ -35,7 +35,7 @@ _CLASSES = {"+": "added", "-": "removed", "~": "changed", "-/+": "removed"}
 
 
 def report_html(changes: Sequence[Change], *, title: str, detail: Detail = "normal", drawing: str = "") -> str:
-    """The page; ``drawing`` is SVG that was made without any text of a plan left unescaped."""
+    """Return the page; ``drawing`` is SVG in which all text of a plan is escaped."""
     rows = [_row(change, alike) for change, alike in shown_changes(changes, detail)]
     badges = [f'<span class="badge">{level} {number}</span>' for level, number, _ in legend(changes)]
     meanings = [f"<dt>{level}</dt><dd>{escape(meaning)}</dd>" for level, _, meaning in legend(changes)]
@@ -63,26 +63,29 @@ def report_html(changes: Sequence[Change], *, title: str, detail: Detail = "norm
 
 
 def drawing_of(before: Plan, after: Plan, changes: Sequence[Change]) -> str:
-    """SVG of the changed operators and their neighbours; empty if there are none, or more than a page can show."""
+    """Draw the changed operators and their neighbours as SVG.
+
+    Return an empty text if there are none, or too many for a page.
+    """
     shown = changed_part(before, after, changes)
     return standalone(shown) if shown is not None and len(shown.boxes) <= _MAX_BOXES else ""
 
 
 def _row(change: Change, alike: list[Change]) -> str:
     classes = f"{_CLASSES[change.kind]} {change.effect.level}"
-    what = f"{len(alike)} states that follow config" if alike else f"<code>{_text(change.path)}</code>"
+    subject = f"{len(alike)} states that follow config" if alike else f"<code>{_text(change.path)}</code>"
     if alike:
-        what += f"<div class=quiet>{', '.join(_text(c.path) for c in alike)}</div>"
+        subject += f"<div class=quiet>{', '.join(_text(c.path) for c in alike)}</div>"
     note = _text(change.note)
     if change.layers:
-        layers = " · ".join(f"{layer} {said}" for layer, said in change.layers.items())
+        layers = " · ".join(f"{layer} {value}" for layer, value in change.layers.items())
         note += f"<div class=quiet>layers: {_text(layers)}</div>"
     if change.reason:
         note += f"<div>reason: {_text(change.reason)}</div>"
     effect = f"{_text(change.effect.text)}<div class=quiet>{_text(change.effect.because)}</div>"
     cells = [
         f'<td class="sign">{escape(change.kind)}</td>',
-        f"<td>{what}</td>",
+        f"<td>{subject}</td>",
         f"<td>{values(change, lambda text: f'<code>{_text(text)}</code>')}</td>",
         f"<td>{note}</td>",
         f'<td class="effect">{effect}</td>',

@@ -1,4 +1,4 @@
-"""A list of changes as Markdown for a review comment: summary first, a table, details folded, a picture.
+"""A list of changes as Markdown for a review comment: a summary, a table, folded details, and a picture.
 
 >>> report_markdown(())
 'no differences'
@@ -16,7 +16,7 @@ from hintplan.plans.show.picture import changed_part
 from hintplan.plans.text.markdown import code, fence
 
 LIMIT = 60_000
-"""Characters; review pages take 65,536 in one comment."""
+"""Maximum characters of a comment; review pages accept 65,536."""
 
 _FOLD_ABOVE = 30
 _HEAD = "| | what | change | note | effect |\n|---|---|---|---|---|"
@@ -25,7 +25,7 @@ _HEAD = "| | what | change | note | effect |\n|---|---|---|---|---|"
 def report_markdown(
     changes: Sequence[Change], *, detail: Detail = "normal", graph: str = "", limit: int = LIMIT
 ) -> str:
-    """At most ``limit`` characters; ``graph`` is the text of :func:`mermaid_of`, left out if it does not fit."""
+    """Return at most ``limit`` characters; ``graph`` is the text of :func:`mermaid_of`, left out if too large."""
     if not changes:
         return "no differences"
     parts = [f"**{summary(changes)}**"]
@@ -50,32 +50,35 @@ def report_markdown(
 
 
 def mermaid_of(before: Plan, after: Plan, changes: Sequence[Change]) -> str:
-    """The picture of the changed operators and their neighbours; empty if there are none, or if it is too large."""
+    """Draw the changed operators and their neighbours as Mermaid.
+
+    Return an empty text if there are none, or if the picture is too large.
+    """
     shown = changed_part(before, after, changes)
     text = mermaid(shown) if shown is not None else ""
     return text if len(text) <= MERMAID_TEXT and text.count("\n") <= 2 * MERMAID_EDGES else ""
 
 
 def _table(rows: Sequence[tuple[Change, list[Change]]], room: int) -> tuple[str, int]:
-    """The table, and how many changes did not fit."""
+    """Return the table, and the number of changes that did not fit."""
     lines = [_HEAD]
     size = len(_HEAD)
     for number, (change, alike) in enumerate(rows):
         line = _row(change, alike)
         size += len(line) + 1
         if size > room:
-            left = len(rows) - number
-            return "\n".join([*lines, f"| | {left} more changes | | | |"]), left
+            omitted = len(rows) - number
+            return "\n".join([*lines, f"| | {omitted} more changes | | | |"]), omitted
         lines.append(line)
     return ("\n".join(lines) if rows else ""), 0
 
 
 def _row(change: Change, alike: list[Change]) -> str:
-    what = f"{len(alike)} states that follow config" if alike else code(change.path)
+    subject = f"{len(alike)} states that follow config" if alike else code(change.path)
     note = code(change.note)
     if change.reason:
         note += f"{'<br>' if note else ''}reason: {code(change.reason)}"
-    cells = (change.kind.replace("-/+", "−/+"), what, values(change, code), note, change.effect.text)
+    cells = (change.kind.replace("-/+", "−/+"), subject, values(change, code), note, change.effect.text)
     return "| " + " | ".join(cells) + " |"
 
 

@@ -1,7 +1,6 @@
-"""A list of changes as the value of a notebook cell: summary, picture of what changed, and the table.
+"""A list of changes as the value of a notebook cell: a summary, a picture of the changes, and a table.
 
-As with a plan (:mod:`hintplan.plans.show.notebook`), nothing in it becomes part of the notebook: no style, no script,
-no name.
+As for a plan (:mod:`hintplan.plans.show.notebook`), no style, script or name in it becomes part of the notebook.
 
 >>> diff_cell(Plan(name="a"), Plan(name="a"), ())
 '<p><strong>no differences</strong></p>'
@@ -23,7 +22,7 @@ _HEAD = "<tr><th></th><th>what</th><th>change</th><th>note</th><th>effect on a r
 
 
 def diff_cell(before: Plan, after: Plan, changes: Sequence[Change]) -> str:
-    """HTML without scripts, styles and outside links."""
+    """Return HTML without scripts, styles and external links."""
     parts = [f"<p><strong>{_text(summary(changes))}</strong></p>"]
     drawing = drawing_of(before, after, changes)
     if drawing:
@@ -38,9 +37,9 @@ def diff_cell(before: Plan, after: Plan, changes: Sequence[Change]) -> str:
 
 
 def _row(change: Change, alike: Sequence[Change]) -> str:
-    what = f"{len(alike)} states that follow config" if alike else _text(change.path)
+    subject = f"{len(alike)} states that follow config" if alike else _text(change.path)
     note = " · ".join(_text(part) for part in (change.note, change.reason and f"reason: {change.reason}") if part)
-    cells = (escape(change.kind), what, values(change, _text), note, _text(change.effect.text))
+    cells = (escape(change.kind), subject, values(change, _text), note, _text(change.effect.text))
     return f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
 
 

@@ -1,4 +1,4 @@
-"""What differs between the scripts of two plans, as lines: the SQL beside the plans' own differences.
+"""The difference between the scripts of two plans, as lines, in addition to the differences of the plans.
 
 >>> print(sql_difference(("a.sql", "SELECT 1;\\n"), ("b.sql", "SELECT 2;\\n")))
 --- a.sql
@@ -28,9 +28,9 @@ _COMPILE = "give the two scripts instead: hintplan diff old.sql new.sql --sql"
 
 
 def script_of(source: PlanSource) -> tuple[str, str]:
-    """Name and text of the script that a plan was compiled from; PlanError if it is not to be found.
+    """Return name and text of the script from which a plan was compiled; raise PlanError if it cannot be found.
 
-    It is the one that the plan names, at the same revision, beside it or where the project keeps its scripts.
+    The plan names the script, which is at the same revision, next to the plan or in the script folder of the project.
     """
     if is_script(source.name):
         return source.name, script_text(source.data, source.name)
@@ -40,18 +40,18 @@ def script_of(source: PlanSource) -> tuple[str, str]:
     if source.file is None:
         raise PlanError("there is no script beside standard input", file=source.name, hint=_COMPILE)
     if source.name.startswith(git.PREFIX):
-        where = git.parse(source.name)
-        name = f"{git.PREFIX}{where.revision}:{os.path.join(os.path.dirname(where.path), named)}"
+        plan_path = git.parse(source.name)
+        name = f"{git.PREFIX}{plan_path.revision}:{os.path.join(os.path.dirname(plan_path.path), named)}"
         return name, script_text(git.read(git.parse(name), shown=name), name)
     folders = [Path(source.file).parent, sql_dir_for(Path(source.file))]
-    found = next((path for folder in folders if folder and (path := named_script(named, str(folder)))), None)
-    if found is None:
+    script = next((path for folder in folders if folder and (path := named_script(named, str(folder)))), None)
+    if script is None:
         raise PlanError(f"its script '{named}' is not beside it", file=source.name, hint=_COMPILE)
-    return found, script_text(Path(found).read_bytes(), found)
+    return script, script_text(Path(script).read_bytes(), script)
 
 
 def sql_difference(before: tuple[str, str], after: tuple[str, str]) -> str:
-    """A unified diff of two scripts, by name and text, with stars for literal passwords; empty if they are the same."""
+    """Return a unified diff of two scripts, by name and text, with stars for literal passwords; empty if equal."""
     old, new = (without_literals(text).splitlines() for _, text in (before, after))
     for (name, _), side in ((before, old), (after, new)):
         if len(side) > _MAX_LINES:

@@ -1,4 +1,4 @@
-"""Remarks as JUnit XML, which most build servers show as tests: an error fails its case, the others only say something.
+"""Remarks as JUnit XML, which most build servers display as tests: errors fail their case, other remarks are output.
 
 >>> 'failures="0"' in junit([], suite="diff")
 True
@@ -17,7 +17,7 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def junit(remarks: Sequence[Remark], *, suite: str) -> str:
-    """The document; a review without remarks is one case that passes."""
+    """Return the document; a review without remarks is a single passing case."""
     failures = sum(remark.level == "error" for remark in remarks)
     attributes = {"name": f"hintplan {suite}", "tests": str(max(len(remarks), 1)), "failures": str(failures)}
     root = ElementTree.Element("testsuites")

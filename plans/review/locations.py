@@ -1,4 +1,4 @@
-"""The lines of a file that changes of a plan are about: of the newer plan file, or of the script it is compiled from.
+"""The positions of changes to a plan, in the newer plan file or in the script that it is compiled from.
 
 >>> from hintplan.plans.compare.diff import diff
 >>> from hintplan.plans.model.plan import Plan
@@ -24,7 +24,7 @@ _LAYERS = ("hint", "table", "config")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Location:
-    """A place in a file; without line, the file as a whole; without file, standard input."""
+    """A position in a file; without a line, the whole file; without a file, standard input."""
 
     file: str | None = None
     line: int | None = None
@@ -32,7 +32,7 @@ class Location:
 
 
 def locate(source: PlanSource, changes: Sequence[Change]) -> list[Location]:
-    """The place in ``source`` of each change; of what was removed, the file."""
+    """Return the position of each change in ``source``; for a removal, the file."""
     if source.file is None:
         return [Location()] * len(changes)
     if source.places is not None:
@@ -56,14 +56,14 @@ def _in_plan(source: PlanSource, file: str, changes: Sequence[Change]) -> list[L
     index = {operator.id: number for number, operator in enumerate(source.plan.operators)}
     paths = [_path(change, text.value, index) for change in changes]
     spans = text.spans({path for path in paths if path})
-    found = []
+    locations = []
     for path in paths:
         if not path:
-            found.append(Location(file=file))
+            locations.append(Location(file=file))
             continue
         line, column = text.line_column(spans[path][1])
-        found.append(Location(file=file, line=line, column=column))
-    return found
+        locations.append(Location(file=file, line=line, column=column))
+    return locations
 
 
 def _path(change: Change, document: Any, index: dict[str, int]) -> Path:
@@ -73,6 +73,6 @@ def _path(change: Change, document: Any, index: dict[str, int]) -> Path:
         number = index.get(change.operator)
         if number is None:
             return ()
-        rest = (change.setting or change.path).removeprefix(change.operator).removeprefix(".")
-        return ("operators", number, *find(rest, document["operators"][number]))
+        below = (change.setting or change.path).removeprefix(change.operator).removeprefix(".")
+        return ("operators", number, *find(below, document["operators"][number]))
     return find(change.path, document)

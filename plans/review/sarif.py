@@ -1,4 +1,4 @@
-"""Remarks as SARIF 2.1.0, the form that code scanning takes (OASIS standard).
+"""Remarks as SARIF 2.1.0 (OASIS standard), the input format of code scanning.
 
 >>> sarif([], {})["runs"][0]["results"]
 []
@@ -20,7 +20,7 @@ _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sa
 
 
 def sarif(remarks: Sequence[Remark], rules: Mapping[str, str]) -> dict[str, Any]:
-    """The log of one run as JSON values; ``rules`` says what each rule that occurs is about."""
+    """Return the log of one run as JSON values; ``rules`` maps the id of a rule to its description."""
     used = list(dict.fromkeys(remark.rule for remark in remarks))
     driver = {
         "name": "hintplan",
@@ -33,7 +33,7 @@ def sarif(remarks: Sequence[Remark], rules: Mapping[str, str]) -> dict[str, Any]
         "runs": [
             {
                 "tool": {"driver": driver},
-                # Columns count characters, as everywhere in hintplan.
+                # hintplan counts columns in characters, not in UTF-16 units.
                 "columnKind": "unicodeCodePoints",
                 "results": [_result(remark, used.index(remark.rule)) for remark in remarks],
             }
@@ -46,9 +46,9 @@ def _result(remark: Remark, rule: int) -> dict[str, Any]:
         "ruleId": remark.rule,
         "ruleIndex": rule,
         "level": remark.level,
-        # Square brackets would be links, braces placeholders.
+        # SARIF reads square brackets as links, and braces as placeholders.
         "message": {"text": _plain(remark.message)},
-        # Code scanning follows a remark from run to run by this, not by its line.
+        # Code scanning identifies a remark across runs by its fingerprint, not by its line.
         "partialFingerprints": {"hintplan/v1": _fingerprint(remark)},
     }
     if remark.file is not None:

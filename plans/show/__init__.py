@@ -1,1 +1,1 @@
-"""A plan for the eyes: as a tree, a picture, a page, and the value of a notebook cell."""
+"""Views of a plan: a tree, a picture, a page, and the value of a notebook cell."""

@@ -1,7 +1,7 @@
-"""A plan as a tree: from each sink down to its scans, with every state, its TTL, and who set it.
+"""A plan as a tree: from each sink down to its scans, with every state, its TTL, and the origin of the TTL.
 
-The same plan gives the same text everywhere. An operator that several others read is printed once and referred to after
-that; a tree that grows too deep for a screen goes on below, from the left.
+The same plan gives the same text everywhere. An operator with several readers is printed once, and later references
+point to it. A tree that is too deep for a screen continues below, from the left.
 
 >>> print(explain(Plan(name="nothing")))
 nothing · streaming · 0 operators, 0 with state
@@ -35,7 +35,7 @@ _MIN_LEFT, _MAX_LEFT = 34, 64
 _MAX_DEPTH = 16
 _MAX_DESCRIPTION = 160
 _LEAST_RIGHT = 12
-"""Characters of a description, and of a name, that a line has on the narrowest screen."""
+"""Minimum characters of a description, and of a name, on the narrowest screen."""
 
 Part = Literal["operator", "state", "edit", "text"]
 Paint = Callable[[str, Part], str]
@@ -52,9 +52,9 @@ class _Line:
 def explain(
     plan: Plan, *, paint: Paint = lambda text, part: text, width: int | None = None, whole: bool = False
 ) -> str:
-    """Return the tree as text; ``paint`` may colour the left part of a line and must not change its width.
+    """Return the tree as text; ``paint`` may colour the left part of a line but must not change its width.
 
-    Lines are cut to ``width`` characters, with an ellipsis; long descriptions are in any case, unless ``whole`` is set.
+    Lines are cut to ``width`` characters, with an ellipsis. Long descriptions are always cut, unless ``whole`` is set.
     """
     config = "config: " + " · ".join(f"{key} {plan.config[key]}" for key in sorted(plan.config)) if plan.config else ""
     head = (f"{plan.name} · {plan.mode} · {summary(plan)}", config, _shared_queries(plan), _repeated(plan))
@@ -72,8 +72,8 @@ def explain(
             right = f"{line.ttl:<{ttl}}{line.right}" if line.ttl else line.right
             name = line.left if width is None else shortened(line.left, max(width - _LEAST_RIGHT - 1, _LEAST_RIGHT))
             padded = f"{name:<{max(left, len(name) + 1)}}"
-            rest = _cut(right, None if width is None else width - len(padded))
-            rows.append((paint(padded, line.part) + rest).rstrip())
+            description = _cut(right, None if width is None else width - len(padded))
+            rows.append((paint(padded, line.part) + description).rstrip())
         blocks.append("\n".join(rows))
     if plan.reasons:
         wide = min(max(len(path) for path in plan.reasons), most)
@@ -96,22 +96,22 @@ def _shared_queries(plan: Plan) -> str:
 
 
 def _repeated(plan: Plan) -> str:
-    """What is looked up or called once for each of several branches; nothing if nothing is."""
-    found = [f"{each.target} {each.times} times ({', '.join(each.operators)})" for each in repeated(plan)]
-    return f"asked once per branch, answers may differ: {' · '.join(found)}" if found else ""
+    """Return the lookups and calls that run once for each of several branches; an empty text if there are none."""
+    texts = [f"{group.target} {group.times} times ({', '.join(group.operators)})" for group in repeated(plan)]
+    return f"asked once per branch, answers may differ: {' · '.join(texts)}" if texts else ""
 
 
 def summary(plan: Plan) -> str:
-    """How many operators there are, and how many of them keep something: state in a stream, results in a batch."""
+    """Return the number of operators, and of operators that keep state (streaming) or a cached result (batch)."""
     operators = count(len(plan.operators), "operator")
     if plan.mode == "batch":
-        kept = sum(1 for operator in plan.operators if (found := operator.cached) and found.enabled)
+        kept = sum(1 for operator in plan.operators if (cached := operator.cached) and cached.enabled)
         return f"{operators}, {kept} cached"
     return f"{operators}, {sum(1 for operator in plan.operators if state_of(operator))} with state"
 
 
 def explain_json(plan: Plan) -> dict[str, Any]:
-    """What the tree shows, and the columns of every operator, as JSON values."""
+    """Return the content of the tree, and the columns of every operator, as JSON values."""
     columns, _ = check_columns(plan)
     return {
         "name": plan.name,
@@ -120,7 +120,8 @@ def explain_json(plan: Plan) -> dict[str, Any]:
         "reasons": dict(sorted(plan.reasons.items())),
         "queries": [list(query.sinks) for query in queries(plan)] if plan.mode == "streaming" else [],
         "repeated": [
-            {"target": each.target, "operators": list(each.operators), "times": each.times} for each in repeated(plan)
+            {"target": group.target, "operators": list(group.operators), "times": group.times}
+            for group in repeated(plan)
         ],
         "operators": [
             {
@@ -150,7 +151,7 @@ def _trees(plan: Plan, longest: int | None) -> list[list[_Line]]:
     by_id = plan.by_id
     read = {name for operator in plan.operators for name in operator.inputs}
     roots = [operator.id for operator in plan.operators if operator.id not in read]
-    # Operators on a cycle hang under no root; a plan that cannot run is shown all the same.
+    # Operators on a cycle have no root above them; a plan that cannot run is shown anyway.
     roots += [operator.id for operator in plan.operators if operator.id in read]
     printed: set[str] = set()
     reasons = _one_phase(plan)
@@ -171,10 +172,10 @@ def _tree(
     roots: list[str],
     longest: int | None,
 ) -> list[_Line]:
-    """The lines from ``root`` down; what lies too deep is put in front of ``roots``."""
+    """Return the lines from ``root`` down; operators that are too deep are put in front of ``roots``."""
     lines: list[_Line] = []
     below: list[str] = []
-    # (operator, what leads to it, what leads past it, depth)
+    # (operator, prefix of its line, prefix of the lines below it, depth)
     waiting = [(root, "", "", 0)]
     while waiting:
         name, lead, past, depth = waiting.pop()
@@ -210,20 +211,20 @@ def _tree(
 
 
 def _settings_json(operator: Operator) -> dict[str, Any]:
-    """The groups of settings; a cached result, which any operator can have, under its own key."""
+    """Return the groups of settings; a cached result, which any operator can have, has a key of its own."""
     groups = {name: settings for name, settings in operator.settings.items() if name != CACHED.name}
-    found: dict[str, Any] = {"settings": settings_json(groups)} if groups else {}
+    document: dict[str, Any] = {"settings": settings_json(groups)} if groups else {}
     if (cached := operator.settings.get(CACHED.name)) is not None:
         of_cached = settings_json({CACHED.name: cached})
-        found["cached"] = {
-            each["setting"].partition(".")[2]: {key: value for key, value in each.items() if key != "setting"}
-            for each in of_cached
+        document["cached"] = {
+            setting["setting"].partition(".")[2]: {key: value for key, value in setting.items() if key != "setting"}
+            for setting in of_cached
         }
-    return found
+    return document
 
 
 def _groups(operator: Operator, reasons: Mapping[str, str | None]) -> Iterator[tuple[str, str, bool, str]]:
-    """Each group of settings, its line, whether an edit is in it, and what stands where TTLs do."""
+    """Yield the name of each group of settings, its line, whether it has an edit, and the text in the TTL column."""
     kind = kind_of(operator)
     for group in kind.groups:
         settings = operator.settings.get(group.name)
@@ -243,26 +244,26 @@ def _groups(operator: Operator, reasons: Mapping[str, str | None]) -> Iterator[t
 
 
 def _who_cached(settings: Settings) -> str:
-    """Who asked for the cached result, and for its storage level if that was someone else."""
-    asked = who_set_setting(settings, ENABLED)
+    """Return the origin of the cached result, and of its storage level if that differs."""
+    enabled_by = who_set_setting(settings, ENABLED)
     level = who_set_setting(settings, STORAGE_LEVEL)
-    if not settings.values[ENABLED] or level == "default" or level == asked:
-        return asked
-    return f"{asked} · {STORAGE_LEVEL} {level}"
+    if not settings.values[ENABLED] or level == "default" or level == enabled_by:
+        return enabled_by
+    return f"{enabled_by} · {STORAGE_LEVEL} {level}"
 
 
 def _one_phase(plan: Plan) -> Mapping[str, str | None]:
-    """Why operators with a setting for phases run in one; nothing is known if edges or tables are wrong."""
+    """Return the reasons why operators with a phase setting run in one phase; none if edges or tables are wrong."""
     set_so = [operator for operator in plan.operators if PHASES.name in operator.settings]
     if not set_so:
         return {}
     tables = {table for operator in plan.operators if (table := table_of(operator)) is not None}
     if any(check_graph(plan)) or not tables <= plan.tables.keys():
         return {}
-    kinds, told = output_kinds(plan), told_by_arrival(plan)
+    kinds, ordered = output_kinds(plan), told_by_arrival(plan)
     return {
         operator.id: because(
-            operator, insert_only=kinds[source] == INSERT_ONLY, in_order=source in told, functions=plan.functions
+            operator, insert_only=kinds[source] == INSERT_ONLY, in_order=source in ordered, functions=plan.functions
         )
         for operator in set_so
         if (because := kind_of(operator).one_phase_because) is not None

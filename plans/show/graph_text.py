@@ -1,6 +1,6 @@
 """The picture of a plan as text for other tools: Mermaid flowcharts, and Graphviz's dot.
 
-Ids of nodes are numbers, and every name is a quoted, escaped label, so a name can neither end a label nor bring markup.
+Ids of nodes are numbers, and every name is a quoted, escaped label, so a name can neither end a label nor add markup.
 
 >>> from hintplan.plans.model.plan import Plan
 >>> from hintplan.plans.operators import Scan
@@ -19,7 +19,7 @@ from hintplan.plans.text.counts import shortened
 from hintplan.plans.text.terminal import one_line
 
 MERMAID_EDGES, MERMAID_TEXT = 500, 50_000
-"""What Mermaid, as GitHub runs it, draws at most: its defaults for ``maxEdges`` and ``maxTextSize``."""
+"""The limits of Mermaid on GitHub: its defaults for ``maxEdges`` and ``maxTextSize``."""
 
 _LONGEST = 60
 _SHAPES = {"scan": ('[("', '")]'), "sink": ('[("', '")]')}
@@ -31,22 +31,22 @@ _COLOURS = {
     "changed": ("#fff0dd", "#d9730d", "#4a2500"),
     "moved": ("#e0f4f6", "#0f7c8a", "#073b42"),
 }
-"""Fill, border and text of boxes that stand out; chosen to be read on light and dark pages."""
+"""Fill, border and text of highlighted boxes, legible on light and dark pages."""
 
 
 def mermaid(shown: Picture) -> str:
-    """A flowchart from left to right; boxes that only pass rows on are folded where Mermaid would refuse to draw."""
+    """Return a flowchart from left to right; above Mermaid's limits, pass-through boxes are folded."""
     text = _mermaid(shown)
     if len(shown.arrows) > MERMAID_EDGES or len(text) > MERMAID_TEXT:
         small = folded(shown)
         note = f"  %% {len(shown.boxes) - len(small.boxes)} operators that only pass rows on are not shown\n"
-        head, _, rest = _mermaid(small).partition("\n")
-        text = f"{head}\n{note}{rest}"
+        head, _, body = _mermaid(small).partition("\n")
+        text = f"{head}\n{note}{body}"
     return text
 
 
 def dot(shown: Picture) -> str:
-    """A digraph from left to right in the dot language."""
+    """Return a digraph from left to right in the dot language."""
     lines = [
         f"digraph {_quoted(shown.title)} {{",
         "  rankdir=LR;",
@@ -110,7 +110,7 @@ def _row(row: Row) -> str:
 
 
 def _mermaid_text(text: str) -> str:
-    # Mermaid's entity codes, with decimal numbers; whatever could end a label, start markup or a code is written so.
+    # Mermaid's decimal entity codes, for all characters that could end a label, or start markup or a code.
     return re.sub(r"[^\w .,:;()=+*/·→…'-]", lambda match: f"#{ord(match[0])};", text)
 
 

@@ -1,7 +1,7 @@
 """A plan as the value of a notebook cell: its picture and its states.
 
-The picture is an image with its data inside, so that nothing in it becomes part of the notebook: neither a name from a
-plan nor a style; and notebooks that are not trusted show it too.
+The picture is an image with embedded data, so no name or style in it becomes part of the notebook. Notebooks that are
+not trusted show it, too.
 
 >>> plan_html(Plan(name="<b>")).startswith("<p><strong>&lt;b&gt;</strong>")
 True
@@ -22,11 +22,11 @@ from hintplan.plans.show.svg import standalone
 from hintplan.plans.text.terminal import one_line
 
 MOST = 300
-"""Operators in a picture, rows of a table, and lines of text; a larger plan wants the page."""
+"""Maximum operators in a picture, rows of a table, and lines of text; a larger plan needs the page."""
 
 
 def plan_html(plan: Plan) -> str:
-    """HTML without scripts, styles and outside links."""
+    """Return HTML without scripts, styles and external links."""
     stateful = [(operator.id, entry) for operator in plan.operators for entry in state_of(operator)]
     head = f"{plan.mode} · {len(plan.operators)} operators, {len(stateful)} states"
     parts = [f"<p><strong>{escape(one_line(plan.name))}</strong> {escape(head)}</p>"]
@@ -46,13 +46,13 @@ def plan_html(plan: Plan) -> str:
 
 
 def plan_text(plan: Plan) -> str:
-    """What a prompt without pictures shows: the tree, of a large plan its beginning."""
+    """Return the text for a prompt without pictures: the tree, or its beginning for a large plan."""
     lines = explain(plan).split("\n")
-    left = len(lines) - MOST
-    return "\n".join(lines[:MOST] + ([f"... and {left:,} more lines"] if left > 0 else []))
+    omitted = len(lines) - MOST
+    return "\n".join(lines[:MOST] + ([f"... and {omitted:,} more lines"] if omitted > 0 else []))
 
 
 def embedded(drawing: str, title: str) -> str:
-    """An SVG file as an image with its data inside."""
+    """Return an SVG file as an image with embedded data."""
     data = base64.b64encode(drawing.encode()).decode()
     return f'<img src="data:image/svg+xml;base64,{data}" alt="{escape(one_line(title))}">'

@@ -1,8 +1,8 @@
 """The page of a plan: one HTML file with the graph, every setting and its layers, the SQL, and the differences.
 
-It works from a file, without a network: style and script are in the file, and its policy allows nothing but these, by
-their digests. Everything from a plan is escaped, in markup and in the data that the script reads. The parts that are
-not Python are in ``plans/page``.
+It works as a local file, without a network: style and script are in the file, and its security policy allows only
+these, by their digests. All text of a plan is escaped, in markup and in the data of the script. The files of the page
+that are not Python are in ``plans/show/page``.
 
 >>> from hintplan.plans.operators import Scan
 >>> page = plan_page(Plan(name="</title><script>", operators=(Scan(id="scan_o", table="o", columns=()),)))
@@ -37,7 +37,7 @@ from hintplan.plans.text.terminal import one_line
 _SCRIPTS = ("panel.js", "view.js", "search.js", "page.js")
 _SHOWN_AT_ONCE = 600
 _FOLD_AT_MOST = 3000
-"""Operators; the page of a larger plan has no second drawing."""
+"""The maximum number of operators for a second, folded drawing."""
 
 
 def plan_page(
@@ -49,9 +49,9 @@ def plan_page(
     centre: Collection[str] = (),
     hops: int = 1,
 ) -> str:
-    """The page as text; ``before`` is an older plan to compare with, ``file`` is the plan in commands on the page.
+    """Return the page as text; ``before`` is an older plan to compare with, ``file`` the plan's name in commands.
 
-    With ``centre``, only these operators are shown, and what is at most ``hops`` arrows away from them.
+    With ``centre``, the page shows only these operators, and operators at most ``hops`` arrows away.
     """
     changes = diff(before, plan) if before is not None else ()
     whole = picture(plan, before=before, changes=changes)
@@ -110,7 +110,7 @@ def plan_page(
 
 
 def _filled(template: str, **parts: str) -> str:
-    """The template with its ``@NAME@`` replaced at once, so that no part is searched for another's mark."""
+    """Replace each ``@NAME@`` of the template in one pass, so that no part is searched for other marks."""
     return re.sub(r"@([A-Z]+)@", lambda match: parts[match[1]], template)
 
 
@@ -119,26 +119,26 @@ def _digest(text: str) -> str:
 
 
 def _script_json(value: Any) -> str:
-    """JSON that can stand in a script element: nothing in it can end the element."""
+    """Return JSON for a script element: nothing in it can end the element."""
     text = json.dumps(value, ensure_ascii=True, separators=(",", ":"))
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
 def _lines(script: Script, numbers: dict[str, int]) -> list[list[Any]]:
-    """Line, box, path and layer of every place in the script whose operator is shown."""
-    found = []
+    """Return line, box, path and layer of every position in the script whose operator is shown."""
+    lines = []
     for line, path, layer in script.places:
         box = numbers.get(path.partition(".")[0])
         if box is not None:
-            found.append([line, box, path, layer])
-    return sorted(found)
+            lines.append([line, box, path, layer])
+    return sorted(lines)
 
 
 def _layer(name: str, drawing: Drawing) -> tuple[str, str]:
-    """The layer of a drawing in the graph, and what it is filled from.
+    """Return the layer of a drawing in the graph, and the template that fills it.
 
-    A large drawing stands in a template: a browser would lay all of it out before the script can say what is in sight,
-    and again at every click.
+    A large drawing is in a template. Otherwise the browser would lay it out as a whole, before the script can determine
+    the visible part, and again at every click.
     """
     hidden = "" if name == "whole" else " hidden"
     head = f'<g class="layer" id="{name}" data-w="{drawing.width}" data-h="{drawing.height}"{hidden}>'

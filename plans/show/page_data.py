@@ -1,7 +1,7 @@
-"""What the page of a plan knows of every operator, as JSON values: settings with layers, facts, columns, differences.
+"""The data of every operator for the page of a plan, as JSON values: settings with layers, facts, columns, differences.
 
-All text is cleaned of characters that do not print; the values of options that are refused, which may be secrets, are
-left out. Where boxes stand, and how the page is put together, is for :mod:`hintplan.plans.show.page`.
+Unprintable characters in texts are escaped. The values of refused options, which may be secrets, are left out.
+:mod:`hintplan.plans.show.page` adds the positions of boxes and assembles the page.
 
 >>> from hintplan.plans.operators import Scan
 >>> from hintplan.plans.show.picture import picture
@@ -39,14 +39,14 @@ Json = dict[str, Any]
 T = TypeVar("T")
 
 _NOT_FACTS = ("id", "op", "inputs", "output", "changelog", "state")
-"""Shown elsewhere: as name, arrows, columns, row kinds and settings."""
+"""Facts that the page shows elsewhere: as name, arrows, columns, row kinds and settings."""
 
 
 def box_data(shown_picture: Picture, plan: Plan, before: Plan | None, changes: Sequence[Change]) -> list[Json]:
-    """What the page tells of every box, in the order of the picture."""
+    """Return the page's data of every box, in the order of the picture."""
     new = plan.by_id
     old = {operator.id: operator for operator in under_new_ids(before, plan)} if before is not None else {}
-    columns = of_both(lambda each: check_columns(each)[0], plan, before)
+    columns = of_both(lambda version: check_columns(version)[0], plan, before)
     kinds = of_both(row_kinds, plan, before)
     number = {box.id: index for index, box in enumerate(shown_picture.boxes)}
     readers: dict[str, list[int]] = {}
@@ -54,12 +54,12 @@ def box_data(shown_picture: Picture, plan: Plan, before: Plan | None, changes: S
     for arrow in shown_picture.arrows:
         readers.setdefault(arrow.source, []).append(number[arrow.target])
         inputs.setdefault(arrow.target, []).append(number[arrow.source])
-    told = _changes_by_operator(changes, number)
-    found = []
+    changes_of = _changes_by_operator(changes, number)
+    boxes = []
     for box in shown_picture.boxes:
         operator = new.get(box.id) or old[box.id]
         previous = old.get(box.id) if box.id in new else None
-        found.append(
+        boxes.append(
             {
                 "id": one_line(box.id),
                 "kind": box.kind,
@@ -77,24 +77,24 @@ def box_data(shown_picture: Picture, plan: Plan, before: Plan | None, changes: S
                 "kinds": list(kinds.get(box.id, ())),
                 "table": one_line(getattr(operator, "table", "")),
                 "functions": [*map(one_line, functions_of(operator))],
-                "changes": told.get(box.id, []),
+                "changes": changes_of.get(box.id, []),
             }
         )
-    return found
+    return boxes
 
 
 def of_both(told: Callable[[Plan], Mapping[str, T]], plan: Plan, before: Plan | None) -> dict[str, T]:
-    """What there is to tell by name of ``plan``, and of an older one under names that are gone."""
+    """Apply ``told`` to ``plan``, and add the results for an older plan under names that are gone."""
     return {**(told(before) if before is not None else {}), **told(plan)}
 
 
 def table_data(plan: Plan) -> Json:
-    """The tables by name: columns, keys and options, those that are refused without their value."""
+    """Return the tables by name: columns, keys and options; refused options have no value."""
     return {one_line(name): _table(name, table) for name, table in plan.tables.items()}
 
 
 def function_data(plan: Plan) -> Json:
-    """The functions of the user's by name: their facts in lines."""
+    """Return the user-defined functions by name, with their facts as lines."""
     functions = to_document(plan)["functions"]
     return {
         one_line(name): [[key, [*_lines(value)]] for key, value in facts.items()] for name, facts in functions.items()
@@ -102,7 +102,7 @@ def function_data(plan: Plan) -> Json:
 
 
 def change_data(changes: Sequence[Change]) -> list[Json]:
-    """The differences, worded."""
+    """Return the differences as text."""
     kinds = {"~": "changed", "+": "added", "-": "removed", "-/+": "removed"}
     return [
         {
@@ -120,16 +120,16 @@ def change_data(changes: Sequence[Change]) -> list[Json]:
 
 
 def row_kinds(plan: Plan) -> dict[str, tuple[str, ...]]:
-    """The row kinds that every operator emits; none for a plan whose edges are wrong."""
+    """Return the row kinds that every operator emits; none for a plan with wrong edges."""
     return {} if any(check_graph(plan)) else {name: tuple(kinds) for name, kinds in output_kinds(plan).items()}
 
 
 def _changes_by_operator(changes: Sequence[Change], ids: Mapping[str, int]) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
+    indexes: dict[str, list[int]] = {}
     for index, change in enumerate(changes):
         for operator_id in changed_operators([change], ids):
-            found.setdefault(operator_id, []).append(index)
-    return found
+            indexes.setdefault(operator_id, []).append(index)
+    return indexes
 
 
 def _settings(operator: Operator, previous: Operator | None, reasons: Mapping[str, str]) -> Iterator[Json]:
@@ -167,7 +167,7 @@ def _facts(operator: Operator) -> Iterator[list[Any]]:
 
 
 def _lines(value: Any) -> Iterator[str]:
-    """A fact in lines: one an item of a list, and an item with a name behind its name."""
+    """Yield a fact as lines: one per item of a list; an item with a name begins with it."""
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         yield one_line(", ".join(value))
     elif isinstance(value, list):
@@ -177,8 +177,8 @@ def _lines(value: Any) -> Iterator[str]:
         yield one_line(f"{value['left']} = {value['right']}")
     elif isinstance(value, dict):
         first = [str(value["name"])] if "name" in value else []
-        rest = [f"{key} {_plain(item)}" for key, item in value.items() if key != "name"]
-        yield one_line(" · ".join([*first, *rest]))
+        members = [f"{key} {_plain(item)}" for key, item in value.items() if key != "name"]
+        yield one_line(" · ".join([*first, *members]))
     else:
         yield one_line(_plain(value))
 
@@ -188,7 +188,7 @@ def _plain(value: Any) -> str:
 
 
 def _columns(operator: Operator, columns: Sequence[tuple[str, str]]) -> list[list[str]]:
-    """Name, type, and where a column comes from: an input column, or an expression."""
+    """Return name, type and source of each column: an input column, or an expression."""
     sources: dict[str, str] = {}
     for column in getattr(operator, "output", ()):
         sources[column.name] = f"{column.side}.{column.column}"

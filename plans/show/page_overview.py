@@ -1,4 +1,4 @@
-"""The plan in words, as HTML: differences, states, edits and configuration; beside the graph, and printed below it.
+"""The plan in words, as HTML: differences, states, edits and configuration, next to the graph or printed below it.
 
 >>> list(overview(Plan(name="p", config={"parallelism.default": "4"}), {}, [], compared=False))
 ['<section><h3>Configuration</h3><dl><dt>parallelism.default</dt><dd>4</dd></dl></section>']
@@ -19,17 +19,17 @@ from hintplan.plans.text.terminal import one_line
 
 _MOST = 400
 _SHORT = 18
-"""Characters of an id that has room on one line."""
+"""Maximum characters of an id that stays on one line."""
 
 
 def overview(
     plan: Plan, numbers: Mapping[str, int], changes: Sequence[Mapping[str, Any]], *, compared: bool
 ) -> Iterator[str]:
-    """The plan in words: differences, states, edits, configuration. This is what is printed under the graph."""
+    """Yield the plan in words, also printed below the graph: differences, states, edits, and configuration."""
     if compared:
         items = _first((_change(change) for change in changes), '<li class="soft">{} more</li>')
-        told = f'<ul class="changes">{items}</ul>' if items else "<p>none</p>"
-        yield f"<section><h3>Differences</h3>{told}</section>"
+        differences = f'<ul class="changes">{items}</ul>' if items else "<p>none</p>"
+        yield f"<section><h3>Differences</h3>{differences}</section>"
     rows = _first(_state_rows(plan, numbers), '<tr><td colspan="4" class="soft">{} more</td></tr>')
     if rows:
         head = "<tr><th>operator</th><th>state</th><th>TTL</th><th>set by</th></tr>"
@@ -47,10 +47,10 @@ def overview(
 
 
 def _first(rows: Iterable[str], more: str) -> str:
-    """The rows that somebody may still read; of the rest, how many there are: the search and the keys find them."""
+    """Return the first rows, and the number of the others, which the search and the keys of the page reach."""
     listed = list(rows)
-    rest = len(listed) - _MOST
-    return "".join(listed[:_MOST]) + (more.format(f"{rest:,}") if rest > 0 else "")
+    omitted = len(listed) - _MOST
+    return "".join(listed[:_MOST]) + (more.format(f"{omitted:,}") if omitted > 0 else "")
 
 
 def _change(change: Mapping[str, Any]) -> str:
@@ -61,7 +61,7 @@ def _change(change: Mapping[str, Any]) -> str:
 
 
 def _in_words(name: str) -> str:
-    """The name as HTML: a line may end behind a point or an underscore, and not within a word."""
+    """Return the name as HTML that may break after a dot or an underscore, but not inside a word."""
     return escape(name).replace("_", "_<wbr>").replace(".", ".<wbr>")
 
 
@@ -74,16 +74,16 @@ def _link(operator_id: str, numbers: Mapping[str, int]) -> str:
 
 def _state_rows(plan: Plan, numbers: Mapping[str, int]) -> Iterator[str]:
     for operator in plan.operators:
-        who = {s.name: s.set_by for s in operator_settings(operator) if s.group == "state"}
+        origins = {s.name: s.set_by for s in operator_settings(operator) if s.group == "state"}
         for index, entry in enumerate(state_of(operator)):
             name = _link(operator.id, numbers) if index == 0 else ""
             short = ' class="short"' if len(operator.id) <= _SHORT else ""
             ttl = spoken_ttl(entry.ttl)
             yield (
-                f'<tr class="{escape(who[entry.name])}"><td{short}>{name}</td>'
+                f'<tr class="{escape(origins[entry.name])}"><td{short}>{name}</td>'
                 f"<td>{_in_words(one_line(f'{entry.name} {entry.input}'))}</td>"
                 f'<td class="{"never" if ttl == "never" else ""}">{escape(one_line(ttl))}</td>'
-                f"<td>{escape(who[entry.name])}</td></tr>"
+                f"<td>{escape(origins[entry.name])}</td></tr>"
             )
 
 
@@ -91,12 +91,12 @@ def _edits(plan: Plan, numbers: Mapping[str, int]) -> Iterator[str]:
     for operator in plan.operators:
         for setting in operator_settings(operator):
             if setting.set_by == "edit":
-                said = " › ".join(f"{layer} {value}" for layer, value in setting.layers.items())
+                layers = " › ".join(f"{layer} {value}" for layer, value in setting.layers.items())
                 below = setting.path.removeprefix(f"{operator.id}.")
                 reason = plan.reasons.get(setting.path, "")
-                reason_told = f"<blockquote>{escape(one_line(reason))}</blockquote>" if reason else ""
+                quote = f"<blockquote>{escape(one_line(reason))}</blockquote>" if reason else ""
                 yield (
                     f'<li>{_link(operator.id, numbers)} <span class="mono">{escape(one_line(below))}</span>'
-                    f'<div class="mono"><span class="soft">{escape(one_line(said))} › </span>'
-                    f"<strong>{escape(one_line(shown(setting.value)))}</strong></div>{reason_told}</li>"
+                    f'<div class="mono"><span class="soft">{escape(one_line(layers))} › </span>'
+                    f"<strong>{escape(one_line(shown(setting.value)))}</strong></div>{quote}</li>"
                 )

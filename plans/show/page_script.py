@@ -1,7 +1,7 @@
-"""The script beside a plan, and which of its lines set what in this plan.
+"""The script of a plan, and the links from its lines to the settings of the plan.
 
-A line is linked to a layer of a setting only if the script still asks for what that layer says in the plan: the script
-may have moved on since.
+A line is linked to a layer of a setting only if the script and the plan have the same value there: the script may have
+changed since.
 
 >>> Script(file="job.sql", text="SELECT 1").places
 ()
@@ -19,7 +19,7 @@ from hintplan.plans.model.settings import PlanSetting, operator_settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Script:
-    """The text of a script. ``places`` are (line, path of a setting, layer), where they are known."""
+    """The text of a script. ``places`` are (line, path of a setting, layer), if they are known."""
 
     file: str
     text: str
@@ -27,16 +27,16 @@ class Script:
 
 
 def script_of(file: str, text: str, plan: Plan, compiled: Plan, places: Mapping[tuple[str, str, str], Any]) -> Script:
-    """The script with its places in ``plan``; ``compiled`` and ``places`` are what the planner makes of the text."""
+    """Return the script with its positions in ``plan``; the planner returned ``compiled`` and ``places`` for it."""
     ours, theirs = _settings(plan), _settings(compiled)
-    found = set()
+    linked = set()
     for (operator_id, below, layer), place in places.items():
         path = f"{operator_id}.{below}"
         if place.file is not None:
             continue  # the page shows the script, without its init files
         if path in ours and path in theirs and ours[path].layers.get(layer) == theirs[path].layers.get(layer):
-            found.add((place.line, path, layer))
-    return Script(file=file, text=text, places=tuple(sorted(found)))
+            linked.add((place.line, path, layer))
+    return Script(file=file, text=text, places=tuple(sorted(linked)))
 
 
 def _settings(plan: Plan) -> dict[str, PlanSetting]:

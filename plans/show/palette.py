@@ -1,6 +1,6 @@
-"""The colours of pictures of plans, for light and dark: one list for the page, for SVG files, and for graph text.
+"""The colours of pictures of plans, for light and dark backgrounds: one list for the page and for SVG files.
 
-Text colours have a contrast of at least 4.5 on the faces they stand on; a test computes it.
+Text colours have a contrast of at least 4.5 to their backgrounds; a test computes it.
 
 >>> PALETTE["face"].light
 '#ffffff'
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Colour:
-    """One role on a light and on a dark ground."""
+    """A colour on a light and on a dark background."""
 
     light: str
     dark: str
@@ -56,7 +56,7 @@ PALETTE: Mapping[str, Colour] = {
 
 
 def variables(*, dark: bool) -> str:
-    """The colours as CSS custom properties."""
+    """Return the colours as CSS custom properties."""
     scheme = "dark" if dark else "light"
     return f"color-scheme:{scheme};" + "".join(
         f"--{name}:{colour.dark if dark else colour.light};" for name, colour in PALETTE.items()
@@ -64,10 +64,10 @@ def variables(*, dark: bool) -> str:
 
 
 def resolved(css: str, *, dark: bool) -> str:
-    """``css`` with the colours in place of ``var(--name)``, for programs that know no custom properties."""
+    """Replace ``var(--name)`` in ``css`` by the colours, for programs that do not support custom properties."""
 
     def colour(match: re.Match[str]) -> str:
-        found = PALETTE[match[1]]
-        return found.dark if dark else found.light
+        pair = PALETTE[match[1]]
+        return pair.dark if dark else pair.light
 
     return re.sub(r"var\(--([a-z-]+)\)", colour, css)

@@ -1,7 +1,7 @@
-"""What a picture of a plan shows: boxes and arrows with their words, whatever it is drawn with.
+"""The content of a picture of a plan: boxes and arrows with their texts, independent of the output format.
 
-Mermaid, dot, SVG and the page are drawn from this, so they agree. With an older plan, what differs is marked, and what
-was removed is shown among what is there. Knows nothing of layouts and files.
+Mermaid, dot, SVG and the page are drawn from it, so they agree. With an older plan, differences are marked, and removed
+operators are included. This module knows no layouts and files.
 
 >>> from hintplan.plans.operators import Operator, Scan, describe, kind_of, state_of
 >>> scan = Scan(id="scan_o", table="o", columns=("a",))
@@ -30,9 +30,10 @@ Mark = Literal["", "added", "removed", "changed", "moved"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A line in a box: a state with its TTL, or a group of settings with what is set in it.
+    """A line in a box: a state with its TTL, or a group of settings with its values.
 
-    ``label`` names it, ``value`` is what runs, ``set_by`` who set it; ``before`` is the value of the older plan.
+    ``label`` is its name, ``value`` the effective value, and ``set_by`` its origin; ``before`` is the value of the
+    older plan.
     """
 
     label: str
@@ -43,13 +44,13 @@ class Row:
 
     @property
     def edited(self) -> bool:
-        """Whether a person changed it in the plan."""
+        """True if a person changed it in the plan."""
         return self.set_by == EDIT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Box:
-    """An operator: its id, what it is called, what it does, its states and settings."""
+    """An operator: its id, kind and description, with its states and settings."""
 
     id: str
     op: str
@@ -58,7 +59,7 @@ class Box:
     rows: tuple[Row, ...] = ()
     mark: Mark = ""
     emptied: bool = False
-    """Whether its state starts empty, compared with an older plan."""
+    """True if its state starts empty, compared with an older plan."""
 
     @property
     def states(self) -> tuple[Row, ...]:
@@ -67,13 +68,13 @@ class Box:
 
     @property
     def edited(self) -> bool:
-        """Whether a person changed one of its settings."""
+        """True if a person changed one of its settings."""
         return any(row.edited for row in self.rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrow:
-    """Rows flow from ``source`` to ``target``, its input number ``port``; ``via`` are boxes folded into the arrow."""
+    """The flow of rows from ``source`` to input ``port`` of ``target``; ``via`` are boxes folded into the arrow."""
 
     source: str
     target: str
@@ -92,10 +93,9 @@ class Picture:
 
 
 def picture(plan: Plan, *, before: Plan | None = None, changes: Sequence[Change] = ()) -> Picture:
-    """The picture of ``plan``; with ``before``, of what became of it, as ``changes`` of
-    :func:`hintplan.plans.compare.diff.diff` say.
+    """Return the picture of ``plan``; with ``before``, the ``changes`` since then are marked.
 
-    An operator that only has another id than before stands there once.
+    ``changes`` come from :func:`hintplan.plans.compare.diff.diff`. An operator whose id changed appears once.
     """
     older = under_new_ids(before, plan) if before is not None else ()
     old, new = {operator.id: operator for operator in older}, plan.by_id
@@ -113,26 +113,26 @@ def picture(plan: Plan, *, before: Plan | None = None, changes: Sequence[Change]
         elif mark and previous is not None and _moved(previous, operator, old, new):
             mark = "moved"
         boxes.append(replace(_box(operator, shown_in, previous), mark=mark, emptied=operator.id in emptied))
-    known = {*old, *new}
-    arrows = _arrows(plan.operators, known, "added" if before is not None else "", _edges(older))
+    ids = {*old, *new}
+    arrows = _arrows(plan.operators, ids, "added" if before is not None else "", _edges(older))
     if before is not None:
-        arrows += _arrows(older, known, "removed", _edges(plan.operators), only=True)
+        arrows += _arrows(older, ids, "removed", _edges(plan.operators), only=True)
     return Picture(title=one_line(plan.name), boxes=tuple(boxes), arrows=tuple(arrows))
 
 
 def changed_operators(changes: Sequence[Change], ids: Collection[str]) -> set[str]:
-    """The ids of the operators that the changes speak of."""
+    """Return the ids of the operators that the changes concern."""
     return {change.operator for change in changes if change.operator in ids and change.operator is not None}
 
 
 def changed_part(before: Plan, after: Plan, changes: Sequence[Change]) -> Picture | None:
-    """The picture of the changed operators and their neighbours; None if no operator has changed."""
+    """Return the picture of the changed operators and their neighbours; None if no operator has changed."""
     touched = changed_operators(changes, {*before.by_id, *after.by_id})
     return around(picture(after, before=before, changes=changes), touched) if touched else None
 
 
 def under_new_ids(before: Plan, after: Plan) -> tuple[Operator, ...]:
-    """The operators of ``before``, called as in ``after`` where only the ids differ."""
+    """Return the operators of ``before``, with the ids of ``after`` for operators that were only renamed."""
     renamed = match(before, after).renamed
     return tuple(_called(operator, renamed) for operator in before.operators) if renamed else before.operators
 
@@ -143,13 +143,13 @@ def _called(operator: Operator, names: Mapping[str, str]) -> Operator:
 
 
 def _moved(old: Operator, new: Operator, before: Collection[str], after: Collection[str]) -> bool:
-    """Whether the operator reads other inputs, all of which were and are there: it has another place in the query."""
+    """Return True if the operator reads other inputs that exist in both plans, so its place in the query changed."""
     apart = set(old.inputs) ^ set(new.inputs)
     return bool(apart) and all(name in before and name in after for name in apart)
 
 
 def around(whole: Picture, ids: Collection[str], *, hops: int = 1) -> Picture:
-    """The part of the picture that is at most ``hops`` arrows away from one of ``ids``."""
+    """Return the part of the picture that is at most ``hops`` arrows away from one of ``ids``."""
     near = set(ids)
     for _ in range(hops):
         near |= {end for a in whole.arrows if a.source in near or a.target in near for end in (a.source, a.target)}
@@ -161,7 +161,7 @@ def around(whole: Picture, ids: Collection[str], *, hops: int = 1) -> Picture:
 
 
 def folded(whole: Picture) -> Picture:
-    """The picture without boxes that only pass rows on: one input, one reader, nothing to set, no mark."""
+    """Fold pass-through boxes: boxes with one input, one reader, no settings and no mark."""
     incoming: dict[str, list[Arrow]] = {}
     outgoing: dict[str, list[Arrow]] = {}
     for arrow in whole.arrows:
@@ -177,7 +177,7 @@ def folded(whole: Picture) -> Picture:
         if arrow.source in gone:
             continue
         end, via = arrow, list(arrow.via)
-        # A cycle of boxes that would all go is not reached from outside, and so is not walked.
+        # This ends: no arrow from outside leads into a cycle of folded boxes.
         while end.target in gone:
             via.append(end.target)
             end = outgoing[end.target][0]
@@ -191,7 +191,7 @@ def _box(operator: Operator, plan: Plan, previous: Operator | None) -> Box:
     inputs = {entry.name: entry.input for entry in state_of(operator)}
     rows = [_state_row(setting, inputs, earlier) for setting in settings if setting.group == "state"]
     for group in dict.fromkeys(setting.group for setting in settings if setting.group != "state"):
-        # What has one value only is no news.
+        # A setting with only one possible value is not worth showing.
         specs = operator.settings[group].specs.items()
         fixed = [name for name, spec in specs if len(spec.choices) == 1]
         rows.append(_group_row(group, [s for s in settings if s.group == group], fixed, earlier))
@@ -219,19 +219,19 @@ def _state_row(setting: PlanSetting, inputs: Mapping[str, str], earlier: Mapping
 def _group_row(
     group: str, settings: Sequence[PlanSetting], fixed: Collection[str], earlier: Mapping[str, str] | None
 ) -> Row:
-    """What somebody set, else what runs; an edit anywhere in the group is an edit of the row."""
-    told = [s for s in settings if s.set_by != "default" and s.name not in fixed] or settings[:1]
+    """Return the row of a group: values that differ from the default, or the first; one edit marks the whole row."""
+    shown_settings = [s for s in settings if s.set_by != "default" and s.name not in fixed] or settings[:1]
     text = _attempts(settings)
     changed = [s for s in settings if earlier is not None and earlier.get(s.path) != shown(s.value)]
-    by = EDIT if any(s.set_by == EDIT for s in settings) else told[-1].set_by
+    by = EDIT if any(s.set_by == EDIT for s in settings) else shown_settings[-1].set_by
     before = ", ".join(f"{_short(s)} {earlier.get(s.path, 'off')}" for s in changed) if earlier is not None else ""
     if text is None or changed:
-        text = ", ".join(dict.fromkeys(_said(s) for s in (changed or told)))
+        text = ", ".join(dict.fromkeys(_said(s) for s in (changed or shown_settings)))
     return Row(label=group, value=one_line(text), set_by=by, state=False, before=one_line(before) or None)
 
 
 def _attempts(settings: Sequence[PlanSetting]) -> str | None:
-    """A retry as an edit writes it, such as ``3 x 10 s``; None for what is no retry."""
+    """Return a retry in the notation of edits, such as ``3 x 10 s``; None for other settings."""
     values = {setting.name: shown(setting.value) for setting in settings}
     if values.get("retry-strategy") != "fixed_delay" or not values.keys() >= {"fixed-delay", "max-attempts"}:
         return None
@@ -239,7 +239,7 @@ def _attempts(settings: Sequence[PlanSetting]) -> str | None:
 
 
 def _said(setting: PlanSetting) -> str:
-    # PARTIAL needs no name; true and 3 do.
+    # Values like PARTIAL explain themselves; values like true and 3 need a name.
     value = shown(setting.value)
     return value if value.isupper() else f"{_short(setting)} {value}"
 
@@ -249,7 +249,7 @@ def _short(setting: PlanSetting) -> str:
 
 
 def _merged(after: Sequence[Operator], before: Sequence[Operator]) -> list[Operator]:
-    """The operators of both plans in one order; a removed one stands behind what stood before it."""
+    """Return the operators of both plans in one order; a removed operator follows its former predecessor."""
     present = {operator.id for operator in after}
     followers: dict[str | None, list[Operator]] = {}
     last: str | None = None
@@ -271,7 +271,10 @@ def _edges(operators: Collection[Operator]) -> set[tuple[str, str]]:
 def _arrows(
     operators: Sequence[Operator], known: Collection[str], mark: Mark, other: set[tuple[str, str]], only: bool = False
 ) -> list[Arrow]:
-    """The arrows into ``operators``, with ``mark`` where ``other`` has none such; with ``only`` just those."""
+    """Return the arrows into ``operators``; arrows that ``other`` lacks get ``mark``.
+
+    With ``only``, return just the marked arrows.
+    """
     return [
         Arrow(source=source, target=operator.id, port=port, mark="" if (source, operator.id) in other else mark)
         for operator in operators

@@ -1,4 +1,4 @@
-"""A SQL script as lines of HTML with comments, hints, strings and keywords told apart; for reading, not for meaning.
+"""A SQL script as lines of HTML, with highlighted comments, hints, strings and keywords.
 
 >>> list(sql_lines("SELECT 'a<b' -- why\\n"))
 ['<b class="k">SELECT</b> <span class="s">&#x27;a&lt;b&#x27;</span> <span class="c">-- why</span>']
@@ -20,13 +20,13 @@ _TOKEN = re.compile(
 
 
 def sql_lines(text: str) -> Iterator[str]:
-    """The markup of each line; characters that do not print are shown as escapes."""
+    """Yield the markup of each line; unprintable characters are shown as escapes."""
     text = clean(without_literals(text).replace("\r\n", "\n").replace("\t", "    ")).removesuffix("\n")
     parts, at = [], 0
     for match in _TOKEN.finditer(text):
         parts.append(escape(text[at : match.start()]))
         tag, name = ("b" if match.lastgroup == "k" else "span"), match.lastgroup
-        # A comment over several lines is marked in each, for each is an element of its own.
+        # A comment over several lines is marked in each line, because each line is an element of its own.
         lines = (f'<{tag} class="{name}">{escape(line)}</{tag}>' if line else "" for line in match[0].split("\n"))
         parts.append("\n".join(lines))
         at = match.end()

@@ -1,8 +1,7 @@
-"""The picture of a plan as SVG: boxes of a legible size, placed by :mod:`hintplan.plans.show.layout`, in markup without
-styles.
+"""The picture of a plan as SVG: legible boxes, placed by :mod:`hintplan.plans.show.layout`, without inline styles.
 
-Colours come from ``page/graph.css``: the page brings them itself, a file of its own gets them embedded. Every name is
-escaped and cut to the width of its box; positions are attributes, so nothing needs inline styles.
+Colours come from ``page/graph.css``, which the page contains, and which a standalone file embeds. Every name is escaped
+and cut to the width of its box. Positions are attributes, so no inline styles are needed.
 
 >>> from hintplan.plans.model.plan import Plan
 >>> from hintplan.plans.operators import Scan
@@ -30,7 +29,7 @@ _NARROW, _WIDE = 132.0, 264.0
 _PAD, _HEAD, _ROW = 12.0, 46.0, 21.0
 _MARGIN = 24.0
 _MONO, _SANS = 0.61, 0.56
-"""Widths of a character, in ems; on the safe side for the usual fonts."""
+"""Widths of a character in ems, rounded up to suit the usual fonts."""
 
 _CATEGORY: Mapping[str, str] = {"scan": "end", "sink": "end"}
 _EMPTIED = "state starts empty"
@@ -39,7 +38,7 @@ _SIGNS = {"added": "+", "removed": "\N{MINUS SIGN}", "changed": "~", "moved": "�
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawing:
-    """The markup inside an ``svg`` element, its size, and where each box stands: x, y, width, height."""
+    """The markup inside an ``svg`` element, its size, and the x, y, width and height of each box."""
 
     markup: str
     width: float
@@ -53,9 +52,9 @@ def draw(
     kinds: Mapping[str, Sequence[str]] | None = None,
     numbers: Mapping[str, int] | None = None,
 ) -> Drawing:
-    """Place and draw ``shown``; ``kinds`` are the row kinds that each operator emits, where they are known.
+    """Place and draw ``shown``; ``kinds`` are the row kinds that each operator emits, if they are known.
 
-    ``numbers`` are what the markup calls the boxes, if not by their position.
+    ``numbers`` are the numbers of the boxes in the markup; by default, their positions.
     """
     number = {box.id: index for index, box in enumerate(shown.boxes)}
     sizes = [(_width(box), _height(box)) for box in shown.boxes]
@@ -87,7 +86,7 @@ def draw(
 
 
 def standalone(shown: Picture, *, kinds: Mapping[str, Sequence[str]] | None = None) -> str:
-    """A whole SVG file, with its colours, for light and dark."""
+    """Return a standalone SVG file with its colours, for light and dark."""
     drawing = draw(shown, kinds=kinds)
     css = asset("graph.css")
     dark = f"@media (prefers-color-scheme:dark){{{resolved(css, dark=True)}}}"
@@ -100,19 +99,19 @@ def standalone(shown: Picture, *, kinds: Mapping[str, Sequence[str]] | None = No
 
 
 def asset(name: str) -> str:
-    """The text of a file of the page, as it ships."""
+    """Return the text of a file of the page from the package."""
     return files("hintplan.plans").joinpath("show", "page", name).read_text(encoding="utf-8")
 
 
 def _width(box: Box) -> float:
-    """Wide enough for its name and states; what it does is cut, or else one long expression made all boxes wide."""
+    """Return a width for name and states; long descriptions are cut, so that they do not widen all boxes."""
     head = (_cells(box.id) + 2) * 13 * _MONO + len(box.kind) * 10 * _SANS + 14
-    what = min(_cells(box.text) * 11 * _SANS, 190.0)
+    description = min(_cells(box.text) * 11 * _SANS, 190.0)
     rows = [
         (_cells(row.label) + 1) * 11 * _MONO + _cells(_told(row)) * 12 * _MONO + len(_by(row)) * 10 * _SANS + 26
         for row in box.rows
     ]
-    return float(math.ceil(min(max(_NARROW, head, what, *rows) + 2 * _PAD + 5, _WIDE)))
+    return float(math.ceil(min(max(_NARROW, head, description, *rows) + 2 * _PAD + 5, _WIDE)))
 
 
 def _height(box: Box) -> float:
@@ -120,7 +119,7 @@ def _height(box: Box) -> float:
 
 
 def _entry(box: Box, arrow: Arrow, shown: Picture) -> float:
-    """Where an arrow enters: at the state that keeps its rows, where there is one for each input."""
+    """Return the height at which an arrow enters: at the state of its input, if each input has one."""
     if len(box.states) > 1 and arrow.port < len(box.states) and arrow.mark != "removed":
         return _HEAD + arrow.port * _ROW + _ROW / 2
     return _HEAD / 2 if len(box.states) == 1 or box.op != "union" else _HEAD / 2 + (arrow.port - 1) * 5
@@ -141,7 +140,7 @@ def _arrow(arrow: Arrow, route: Sequence[tuple[float, float]], number: Mapping[s
         x, y = x2, y2
     start = f"M{_round(points[0][0])} {_round(points[0][1])}"
     classes = _classes("edge", arrow.mark, "updates" if len(kinds) > 1 else "")
-    told = f"<title>{escape(' '.join(kinds))}</title>" if kinds else ""
+    tooltip = f"<title>{escape(' '.join(kinds))}</title>" if kinds else ""
     via = ""
     if arrow.via:
         (ax, ay), (bx, by) = points[0], points[-1]
@@ -150,9 +149,9 @@ def _arrow(arrow: Arrow, route: Sequence[tuple[float, float]], number: Mapping[s
             if len(points) == 2
             else ""
         )
-        told = f"<title>{escape(' · '.join(arrow.via))}</title>"
+        tooltip = f"<title>{escape(' · '.join(arrow.via))}</title>"
     return (
-        f'<g class="{classes}" data-s="{number[arrow.source]}" data-t="{number[arrow.target]}">{told}'
+        f'<g class="{classes}" data-s="{number[arrow.source]}" data-t="{number[arrow.target]}">{tooltip}'
         f'<path class="line" d="{start}{"".join(steps)}"/>'
         f'<path class="head" d="M{_round(x)} {_round(y)}l-8 -4v8z"/>{via}</g>'
     )
@@ -177,7 +176,7 @@ def _box(box: Box, number: int, x: float, y: float, width: float, height: float)
         parts.append(f'<path class="rule" d="M{_PAD + 3} {_HEAD}H{right}"/>')
     for index, row in enumerate(box.rows):
         parts.append(_row(row, _HEAD + 3 + index * _ROW, right))
-    # What can still be read when the whole of a large plan is on the screen.
+    # A large text that is legible when a whole large plan is on the screen.
     far = " · ".join(_value(row) for row in box.states) or one_line(box.id)
     size = min(40.0, (right - _PAD) / max(len(far) * _MONO, 1), height * 0.6)
     parts.append(
@@ -188,7 +187,7 @@ def _box(box: Box, number: int, x: float, y: float, width: float, height: float)
 
 
 def _told_box(box: Box) -> str:
-    """The box for those who hear it."""
+    """Return the description of a box for screen readers."""
     rows = (f"{row.label} {_told(row)}" + (f" ({row.set_by})" if row.set_by != "default" else "") for row in box.rows)
     return ", ".join(filter(None, (one_line(box.id), box.kind, box.mark, _EMPTIED * box.emptied, box.text, *rows)))
 
@@ -229,7 +228,7 @@ def _told(row: Row) -> str:
 
 
 def _by(row: Row) -> str:
-    """Who set it; beside a change there is no room, and a default needs no mention."""
+    """Return the origin of a value, except for a default, or next to a change, where there is no room."""
     return "" if row.set_by == "default" or row.before is not None else row.set_by
 
 
@@ -238,7 +237,7 @@ def _value(row: Row) -> str:
 
 
 def _fit(text: str, width: float, character: float) -> str:
-    """``text``, cut so that it is at most ``width`` wide."""
+    """Cut ``text`` to at most ``width``."""
     if _cells(text) * character <= width:
         return text
     room, kept = width - character, []

@@ -1,4 +1,4 @@
-"""A plan as a tree on a terminal: as wide as that is, in colours where they are wanted."""
+"""A plan as a tree on a terminal, in its width, and in colours unless they are turned off."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hintplan.plans.text.terminal import show, wants_colour
 
 
 def show_tree(plan: Plan, *, whole: bool = False) -> None:
-    """Print a plan as a tree; lines are cut where a terminal ends, unless ``whole`` asks for all of them."""
+    """Print a plan as a tree; lines are cut at the width of the terminal, unless ``whole`` is set."""
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() and not whole else None
     if wants_colour():
         show(explain(plan, paint=_painted, width=width, whole=whole), styled=True)

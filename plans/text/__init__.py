@@ -1,1 +1,1 @@
-"""Text from people and for people: files read safely, strict JSON with places, names, what a terminal shows."""
+"""Text from and for people: safe file reading, strict JSON with positions, names, and terminal output."""

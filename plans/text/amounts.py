@@ -1,4 +1,4 @@
-"""Sizes and times as people read them.
+"""Sizes and durations in a readable form.
 
 >>> human_bytes(3_355_443), human_duration(75_000)
 ('3.2 MiB', '1 min 15 s')
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 def human_bytes(size: int) -> str:
-    """``size`` in the largest binary unit of which there is at least one."""
+    """Return ``size`` in the largest binary unit of which there is at least one."""
     value = float(size)
     for unit in ("B", "KiB", "MiB", "GiB"):
         if value < 1024:
@@ -18,7 +18,7 @@ def human_bytes(size: int) -> str:
 
 
 def human_duration(milliseconds: int) -> str:
-    """Milliseconds below a second, else seconds with a decimal, else minutes and seconds."""
+    """Return milliseconds below a second, then seconds with a decimal, then minutes and seconds."""
     if milliseconds < 1000:
         return f"{milliseconds} ms"
     if milliseconds < 60_000:

@@ -1,4 +1,4 @@
-"""How messages count and cut: so many of something, the first of many, the beginning of a long text.
+"""Counts and cuts for messages: a number with its noun, the first of many texts, the beginning of a long text.
 
 >>> count(1, "plan"), count(12, "plan")
 ('1 plan', '12 plans')
@@ -10,12 +10,12 @@ from collections.abc import Sequence
 
 
 def count(number: int, noun: str) -> str:
-    """So many of ``noun``, whose plural ends in s."""
+    """Return ``number`` and ``noun``, with an s for the plural."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def first_of(texts: Sequence[str], most: int, *, between: str = ", ") -> str:
-    """The first ``most`` of ``texts``, and how many more there are.
+    """Return the first ``most`` of ``texts``, and the number of the others.
 
     >>> first_of(["a", "b", "c"], 2)
     'a, b and 1 more'
@@ -24,5 +24,5 @@ def first_of(texts: Sequence[str], most: int, *, between: str = ", ") -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """``text``, with an ellipsis for its end if it is longer than ``most`` characters."""
+    """Return ``text``, cut with an ellipsis if it is longer than ``most`` characters."""
     return text if len(text) <= most else text[: most - 1] + "…"

@@ -1,7 +1,7 @@
-"""How diagnostics about a text look to a person: the place, the line it is about with a caret, and the hint.
+"""Rendering of diagnostics about a text: the position, the source line with a caret, and the hint.
 
->>> found = Diagnostic(message="unknown table 'u'", file="job.sql", line=1, column=15)
->>> print(rendered(found, "SELECT a FROM u", "error"))
+>>> problem = Diagnostic(message="unknown table 'u'", file="job.sql", line=1, column=15)
+>>> print(rendered(problem, "SELECT a FROM u", "error"))
 job.sql:1:15: error: unknown table 'u'
   SELECT a FROM u
                 ^
@@ -28,7 +28,7 @@ _MOST_ERRORS = 50
 class Finding:
     """A diagnostic that does not stop the compilation. A note is information; only warnings can become errors.
 
-    One that is ``idle`` is a note of a setting of Flink that has no effect.
+    An ``idle`` finding is a note that a setting of Flink has no effect.
     """
 
     severity: Severity
@@ -37,9 +37,10 @@ class Finding:
 
 
 def rendered(diagnostic: Diagnostic, text: str, severity: str, *, placed: bool = True) -> str:
-    """``file:line:column: severity: message``, the line it is about with a caret under the place, and the hint.
+    """Return ``file:line:column: severity: message``, the source line with a caret below the column, and the hint.
 
-    Where a line has no number for whoever reads it, as in what was typed just now, it is not ``placed``.
+    Without ``placed``, the position is left out, for text whose lines the reader cannot number, such as typed
+    statements.
     """
     place = ":".join(str(p) for p in (diagnostic.file, diagnostic.line, diagnostic.column) if p is not None)
     message = clipped(diagnostic.message)
@@ -47,7 +48,7 @@ def rendered(diagnostic: Diagnostic, text: str, severity: str, *, placed: bool =
     lines = _lines(text)
     if diagnostic.line is not None and diagnostic.column is not None and diagnostic.line <= len(lines):
         line, before = _part(lines[diagnostic.line - 1], diagnostic.column - 1)
-        # tabs stay tabs under tabs, so that the caret stands right whatever their width
+        # A tab below each tab keeps the caret in its column, whatever the width of tabs.
         blank = "".join("\t" if c == "\t" else " " for c in line[:before])
         parts += [f"  {line}", f"  {blank}^"]
     if diagnostic.hint:
@@ -58,12 +59,15 @@ def rendered(diagnostic: Diagnostic, text: str, severity: str, *, placed: bool =
 def errors_rendered(
     diagnostics: Sequence[Diagnostic], text_of: Callable[[str | None], str], *, placed: bool = True
 ) -> str:
-    """Errors as :func:`rendered` shows each, as far as people will read, and how many there are if there are several.
+    """Render the first errors as in :func:`rendered`, and the number of errors if there are several.
 
-    ``text_of`` gives the text of a file by its name.
+    ``text_of`` returns the text of a file by its name.
     """
     shown = diagnostics[:_MOST_ERRORS]
-    parts = [rendered(each, text_of(each.file), "error", placed=placed or each.file is not None) for each in shown]
+    parts = [
+        rendered(diagnostic, text_of(diagnostic.file), "error", placed=placed or diagnostic.file is not None)
+        for diagnostic in shown
+    ]
     if len(diagnostics) > len(shown):
         parts.append(f"... and {len(diagnostics) - len(shown):,} more")
     if len(diagnostics) > 1:
@@ -72,13 +76,13 @@ def errors_rendered(
 
 
 def findings_rendered(findings: Sequence[Finding], text_of: Callable[[str | None], str], *, verbose: bool) -> list[str]:
-    """Findings as :func:`rendered` shows each, warnings first; idle settings in one line, unless ``verbose``."""
-    shown = sorted(findings, key=lambda found: found.severity != "warning")
-    idle = [] if verbose else [found for found in shown if found.idle]
+    """Render findings as in :func:`rendered`, warnings first; idle settings share a line unless ``verbose``."""
+    shown = sorted(findings, key=lambda finding: finding.severity != "warning")
+    idle = [] if verbose else [finding for finding in shown if finding.idle]
     lines = [
-        rendered(found.diagnostic, text_of(found.diagnostic.file), found.severity)
-        for found in shown
-        if verbose or not found.idle
+        rendered(finding.diagnostic, text_of(finding.diagnostic.file), finding.severity)
+        for finding in shown
+        if verbose or not finding.idle
     ]
     if idle:
         has, them = ("has", "it") if len(idle) == 1 else ("have", "them")
@@ -92,7 +96,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _part(line: str, at: int) -> tuple[str, int]:
-    """``line``, or of a long one what is around ``at``, and where ``at`` is in it."""
+    """Return ``line``, or the part around ``at`` if the line is long, and the offset of ``at`` in it."""
     if len(line) <= _LONGEST_LINE:
         return line, at
     start = max(at - _LONGEST_LINE // 2, 0)

@@ -1,4 +1,4 @@
-"""Texts as strings of JSON, as Jackson writes them, which both Flink and Spark do: nothing but what must be is escaped.
+"""JSON strings as Jackson writes them in Flink and Spark, with a minimum of escapes.
 
 >>> print(json_string('a"b\\n\\x01é'))
 "a\\"b\\n\\u0001é"
@@ -13,7 +13,7 @@ _ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f
 
 
 def json_string(text: str) -> str:
-    """``text`` in quotes."""
+    """Return ``text`` as a JSON string, in quotes."""
     if _ESCAPED.search(text) is None:
         return f'"{text}"'
-    return '"' + _ESCAPED.sub(lambda found: _ESCAPES.get(found[0]) or f"\\u{ord(found[0]):04X}", text) + '"'
+    return '"' + _ESCAPED.sub(lambda match: _ESCAPES.get(match[0]) or f"\\u{ord(match[0]):04X}", text) + '"'

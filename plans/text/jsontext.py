@@ -1,8 +1,8 @@
-"""Reads JSON text strictly, and finds the line and column of any value in it.
+"""A strict reader of JSON text, which finds the line and column of any value.
 
-Refused, each with its place: duplicate keys, NaN and Infinity, numbers that lose precision, invalid UTF-8, lone
-surrogates, trailing text, nesting deeper than 64 and texts of more than 16 MiB. The fast path is the standard library's
-parser; the scanner below runs only to word an error or to find a place. Knows nothing of plans.
+It refuses, with the position: duplicate keys, NaN and Infinity, numbers that lose precision, invalid UTF-8, lone
+surrogates, trailing text, nesting deeper than 64, and texts of more than 16 MiB. The fast path is the parser of the
+standard library; the scanner below runs only to word an error or to find a position. This module does not know plans.
 
 >>> text = JsonText(b'{"a": [1, true]}')
 >>> text.line_column(text.spans({("a", 1)})["a", 1][1])
@@ -21,11 +21,11 @@ from hintplan.plans.errors import PlanError
 MAX_BYTES = 16 * 1024 * 1024
 MAX_DEPTH = 64
 MAX_MEMBERS = 100_000
-"""Keys of an object."""
+"""The maximum number of keys of an object."""
 
 Path = tuple[str | int, ...]
 Span = tuple[int, int, int]
-"""Offsets of a value: where its key starts (or the value, in an array), where the value starts, and where it ends."""
+"""Offsets of a value: the start of its key (or of the value, in an array), the start of the value, and its end."""
 
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"')
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
@@ -42,11 +42,11 @@ _MEANT = {"true": "write true", "false": "write false", "none": "write null"} | 
 
 
 class _Rejected(Exception):
-    """The fast path met something that the scanner is to describe."""
+    """Raised if the fast path finds an error, which the scanner then describes."""
 
 
 class JsonText:
-    """A JSON text; ``value`` is what it says. PlanError with the place if it is not acceptable."""
+    """A JSON text and its parsed ``value``; the constructor raises PlanError, with the position, for invalid text."""
 
     def __init__(self, data: bytes | str, *, file: str | None = None) -> None:
         self.file = file
@@ -54,7 +54,7 @@ class JsonText:
         self.value = self._parse()
 
     def spans(self, paths: set[Path]) -> dict[Path, Span]:
-        """Where the values at ``paths`` stand, as far as there are any."""
+        """Return the spans of the values at ``paths``, for paths that exist."""
         return {path: span for path, span in _scan(self) if path in paths}
 
     def error(self, offset: int, message: str, *, hint: str | None = None, path: str | None = None) -> PlanError:
@@ -62,7 +62,7 @@ class JsonText:
         return PlanError(message, file=self.file, line=line, column=column, hint=hint, path=path)
 
     def line_column(self, offset: int) -> tuple[int, int]:
-        """Line and column, from 1, of an offset."""
+        """Return line and column of an offset, counting from 1."""
         return self.text.count("\n", 0, offset) + 1, offset - self.text.rfind("\n", 0, offset)
 
     def _decode(self, data: bytes | str) -> str:
@@ -76,8 +76,8 @@ class JsonText:
             except UnicodeDecodeError as error:
                 before = data[: error.start].decode("utf-8")
                 line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
-                found = f"found byte 0x{data[error.start]:02x}"
-                message = f"expected UTF-8, {found}"
+                byte = f"found byte 0x{data[error.start]:02x}"
+                message = f"expected UTF-8, {byte}"
                 raise PlanError(
                     message, file=self.file, line=line, column=column, hint="save the file as UTF-8"
                 ) from None
@@ -105,7 +105,7 @@ class JsonText:
 
     def _depth(self) -> int:
         deepest = depth = 0
-        # In an invalid text the strings may not pair up; the scanner then says what is wrong with it.
+        # In an invalid text the quotes may not pair up; the scanner then reports the error.
         for bracket in _BRACKETS.findall(_STRING.sub("", self.text)):
             depth += 1 if bracket in "[{" else -1
             deepest = max(deepest, depth)
@@ -113,10 +113,10 @@ class JsonText:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs) or len(pairs) > MAX_MEMBERS:
+    members = dict(pairs)
+    if len(members) != len(pairs) or len(pairs) > MAX_MEMBERS:
         raise _Rejected
-    return found
+    return members
 
 
 def _reject(text: str) -> Any:
@@ -137,7 +137,7 @@ def _float(text: str) -> float:
 
 
 def _scan(source: JsonText) -> Iterator[tuple[Path, Span]]:
-    """Every value with its path and place, innermost first; PlanError at the first thing that is not strict JSON."""
+    """Yield every value with its path and span, innermost first; raise PlanError at the first error."""
     text, position = source.text, 0
     path: list[str | int] = []
     # Per open container: its closing bracket, the offsets of its key and start, and the keys seen so far.
@@ -162,7 +162,7 @@ def _scan(source: JsonText) -> Iterator[tuple[Path, Span]]:
         else:
             position = _scalar(source, position, character)
             yield tuple(path), (key_at, start, position)
-        # A value has ended, or an empty container is about to close: close what closes here, or go to the next member.
+        # A value has ended, or an empty container is about to close: close it, or go to the next member.
         while open_containers:
             position = _skip(text, position)
             closing, opened_key, opened, keys = open_containers[-1]
@@ -204,11 +204,11 @@ def _skip(text: str, position: int) -> int:
 
 
 def _key(source: JsonText, position: int, path: list[str | int], keys: dict[str, int]) -> tuple[int, int]:
-    """Read ``"key":``, put the key in place of the last part of ``path``; where the value and where the key starts."""
+    """Read ``"key":`` and put the key in place of the last part of ``path``; return where value and key start."""
     text = source.text
     if text[position : position + 1] != '"':
-        found = _found(text, position)
-        raise source.error(position, f"expected a key in double quotes, found {found}", hint=_end_hint(text, position))
+        actual = _found(text, position)
+        raise source.error(position, f"expected a key in double quotes, found {actual}", hint=_end_hint(text, position))
     end = _string_end(source, position)
     key = json.loads(text[position:end])
     if key in keys:
@@ -230,8 +230,8 @@ def _scalar(source: JsonText, position: int, character: str) -> int:
         return _string_end(source, position)
     word = _WORD.match(text, position)
     if word is None:
-        found = _found(text, position)
-        raise source.error(position, f"expected a value, found {found}", hint=_end_hint(text, position))
+        actual = _found(text, position)
+        raise source.error(position, f"expected a value, found {actual}", hint=_end_hint(text, position))
     if word[0] in ("true", "false", "null"):
         return word.end()
     number = _NUMBER.fullmatch(word[0])

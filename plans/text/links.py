@@ -1,6 +1,7 @@
-"""Symbolic links: in what others may have written, such as a pull request, they must not lead anywhere else.
+"""Symbolic links: in files that others may have written, such as a pull request, links must not lead elsewhere.
 
-One that leads nowhere is named, for the file system says of it that there is no such file, or that there is one.
+For a dangling link, the file system reports that the file does not exist, or that it exists already, so messages name
+the link.
 
 >>> refuse_leading_out("plan.json")
 """
@@ -14,7 +15,7 @@ from hintplan.plans.errors import PlanError
 
 
 def refuse_links(target: Path) -> None:
-    """PlanError for a file to write that is a link, and for a relative one below a link that leads out of here."""
+    """Raise PlanError if the file to write is a link, or if it is relative and below a link that leads out of here."""
     if target.is_symlink():
         hint = "name the file that it leads to"
         raise PlanError("is a symbolic link, which is not followed", file=os.fspath(target), hint=hint)
@@ -22,29 +23,29 @@ def refuse_links(target: Path) -> None:
 
 
 def refuse_leading_out(path: str | os.PathLike[str], *, shown: str | os.PathLike[str] | None = None) -> None:
-    """PlanError for a file that a link takes elsewhere: out of this folder if it is relative, else out of its own.
+    """Raise PlanError if a link leads out of this folder, for a relative path, or else out of the file's folder.
 
-    Links inside a folder are followed, such as those of a mounted ConfigMap of Kubernetes.
+    Links inside a folder are followed, such as the links in a mounted ConfigMap of Kubernetes.
     """
     name = Path(path)
     if name.parts[:2] == ("/", "dev"):
-        return  # standard input, or what a shell puts in the place of <(command)
+        return  # standard input, or the file of a shell's <(command)
     is_below_here = not name.is_absolute() and ".." not in name.parts
     home = os.path.realpath("." if is_below_here else name.parent)
-    found = os.path.realpath(name)
-    if not found.startswith(home.rstrip("/") + "/") and found != home:
-        what = "is a symbolic link, or below one, that leads out of this folder"
-        raise PlanError(what, file=os.fspath(shown or path), hint=f"name the file itself: {found}")
+    target = os.path.realpath(name)
+    if not target.startswith(home.rstrip("/") + "/") and target != home:
+        message = "is a symbolic link, or below one, that leads out of this folder"
+        raise PlanError(message, file=os.fspath(shown or path), hint=f"name the file itself: {target}")
 
 
 def is_below(path: str, directory: str) -> bool:
-    """Whether ``path`` is ``directory`` or in it, wherever symbolic links lead."""
-    there, above = os.path.realpath(path), os.path.realpath(directory)
-    return there == above or there.startswith(above.rstrip("/") + "/")
+    """Return True if ``path`` is ``directory`` or in it, after resolving symbolic links."""
+    resolved, above = os.path.realpath(path), os.path.realpath(directory)
+    return resolved == above or resolved.startswith(above.rstrip("/") + "/")
 
 
 def link_to_nowhere(path: str | os.PathLike[str]) -> str | None:
-    """Return a sentence about the first link in ``path`` that leads nowhere; None if there is none."""
+    """Return a sentence about the first dangling link in ``path``; None if there is none."""
     for place in reversed([Path(path), *Path(path).parents]):
         if os.path.islink(place) and not os.path.exists(place):
             target = os.path.normpath(os.path.join(place.parent, os.readlink(place)))
@@ -53,5 +54,5 @@ def link_to_nowhere(path: str | os.PathLike[str]) -> str | None:
 
 
 def reason(error: OSError, path: str | os.PathLike[str]) -> str:
-    """Return why the file system refused something at ``path``."""
+    """Return the reason why the file system refused an operation on ``path``."""
     return link_to_nowhere(path) or error.strerror or str(error)

@@ -1,9 +1,9 @@
-"""Text from a plan as Markdown that a review page shows as it is: no markup, no links, no mentions, no HTML.
+r"""Text of a plan as Markdown that review pages show literally: no markup, no links, no mentions, no HTML.
 
-Only in code spans does GitHub leave ``@name``, ``#1`` and addresses alone, so whatever comes from a plan stands in one.
+GitHub leaves ``@name``, ``#1`` and addresses alone only in code spans, so all text of a plan is in code spans.
 
 >>> print(code("a|`b`"))
-`` a\\|`b` ``
+`` a\|`b` ``
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _MAX = 400
 
 
 def code(text: str, limit: int = _MAX) -> str:
-    """``text`` as a code span that may stand in a table; nothing if it is empty."""
+    """Return ``text`` as a code span that works in a table; an empty text if it is empty."""
     text = one_line(text).replace("|", "\\|")
     if not text:
         return ""
@@ -24,13 +24,13 @@ def code(text: str, limit: int = _MAX) -> str:
         text = text[: limit - 1].rstrip("\\") + "…"
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     marks = "`" * (longest + 1)
-    # A blank on both sides is not shown.
+    # Markdown strips a blank on both sides of a code span.
     blank = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{marks}{blank}{text}{blank}{marks}"
 
 
 def fence(text: str, language: str) -> str:
-    """A code block of ``language``, whatever runs of backticks are in it."""
+    """Return a code block of ``language``, fenced by more backticks than ``text`` contains in a row."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     marks = "`" * max(3, longest + 1)
     return f"{marks}{language}\n{text}\n{marks}"

@@ -1,4 +1,4 @@
-"""Suggests the valid name that is nearest to a mistyped one.
+"""Suggestions of the valid name that is nearest to a mistyped one.
 
 >>> did_you_mean("lefState", ("leftState", "rightState"))
 "did you mean 'leftState'?"
@@ -17,39 +17,42 @@ _MISTAKES_PER_LETTER = 0.4
 
 
 def nearest(name: str, candidates: Iterable[str]) -> str | None:
-    """The candidate with the fewest letters mistyped, swapped, added or left out, ignoring case; None if none is close.
+    """Return the candidate with the fewest letters mistyped, swapped, added or left out; None if none is near.
 
-    The first of several that are as close. If none is, the shortest that has ``name`` in it, or is in it. None, too, if
-    there are absurdly many.
+    Case is ignored, and the first of equally near candidates wins. If none is near, return the shortest that contains
+    ``name`` or is contained in it. If there are absurdly many candidates, return None.
     """
     candidates = [candidate for candidate in candidates if len(candidate) <= _MAX_LENGTH]
     if len(name) > _MAX_LENGTH or len(candidates) > _MAX_CANDIDATES or sum(map(len, candidates)) > _MAX_LETTERS:
         return None
     best: int | None = None
-    found: str | None = None
+    match: str | None = None
     for candidate in candidates:
         a, b = _after_common_parts(name.casefold(), candidate.casefold())
         longest = max(len(a), len(b))
         most = min(_MOST_MISTAKES, max(1, int(longest * _MISTAKES_PER_LETTER)), longest - 1)
         mistakes = distance(a, b, most if best is None else min(most, best - 1))
         if mistakes is not None:
-            best, found = mistakes, candidate
-    if found is None and len(name) > 2:
-        found = min((each for each in candidates if _is_part(name.casefold(), each.casefold())), key=len, default=None)
-    return found
+            best, match = mistakes, candidate
+    if match is None and len(name) > 2:
+        match = min(
+            (longer for longer in candidates if _is_part(name.casefold(), longer.casefold())), key=len, default=None
+        )
+    return match
 
 
 def _is_part(a: str, b: str) -> bool:
-    """True if one name has the other in it, or if ``a`` is ``b`` with up to half of its letters left out."""
+    """Return True if one name contains the other, or if ``a`` is ``b`` without up to half of its letters."""
     if a in b or (len(b) > 2 and b in a):
         return True
-    rest = iter(b)
-    return a[0] == b[:1] and len(a) * 2 >= len(b) and all(letter in rest for letter in a)
+    letters = iter(b)
+    return a[0] == b[:1] and len(a) * 2 >= len(b) and all(letter in letters for letter in a)
 
 
 def distance(a: str, b: str, most: int) -> int | None:
-    """How many letters were mistyped, swapped with the next, added or left out between ``a`` and ``b``; None if more
-    than ``most``.
+    """Count the letters mistyped, swapped with the next, added or left out between ``a`` and ``b``.
+
+    Return None if there are more than ``most``.
 
     >>> distance("cuont", "count", 2), distance("cuont", "cot", 2), distance("cuont", "sum", 2)
     (1, 2, None)
@@ -59,7 +62,7 @@ def distance(a: str, b: str, most: int) -> int | None:
     if a == b:
         return 0
     far = most + 1
-    # Only what is near the diagonal can be near enough: row i of the table holds columns i - most to i + most.
+    # Only cells near the diagonal can be small enough: row i of the table holds columns i - most to i + most.
     width = 2 * most + 1
     before = [far] * (width + 2)
     last = [far] * (width + 2)
@@ -85,12 +88,12 @@ def distance(a: str, b: str, most: int) -> int | None:
         if least > most:
             return None
         before, last = last, row
-    found = last[most + len(b) - len(a)]
-    return found if found <= most else None
+    mistakes_at_end = last[most + len(b) - len(a)]
+    return mistakes_at_end if mistakes_at_end <= most else None
 
 
 def _after_common_parts(a: str, b: str) -> tuple[str, str]:
-    """Both names without the dotted parts they begin with alike: ``x.y.one`` and ``x.y.two`` have nothing in common."""
+    """Remove the dotted parts with which both names begin: ``x.y.one`` and ``x.y.two`` become ``one`` and ``two``."""
     first, second = a.split("."), b.split(".")
     while len(first) > 1 and len(second) > 1 and first[0] == second[0]:
         del first[0], second[0]
@@ -98,12 +101,12 @@ def _after_common_parts(a: str, b: str) -> tuple[str, str]:
 
 
 def did_you_mean(name: str, candidates: Iterable[str], *, what: str = "valid names") -> str:
-    """A hint: the nearest candidate, or else the list of what is valid (at most twelve)."""
-    known = list(candidates)
-    found = nearest(name, known)
-    if found is not None:
-        return f"did you mean '{found}'?"
-    if not known:
+    """Return a hint: the nearest candidate, or else a list of up to twelve valid names."""
+    valid = list(candidates)
+    suggestion = nearest(name, valid)
+    if suggestion is not None:
+        return f"did you mean '{suggestion}'?"
+    if not valid:
         return "nothing is declared" if what == "declared" else f"there are no {what}"
-    shown = ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")
+    shown = ", ".join(valid[:12]) + (", ..." if len(valid) > 12 else "")
     return f"{what}: {shown}"

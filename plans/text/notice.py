@@ -1,10 +1,10 @@
-"""Tells what a command does if that takes more than a second, and how long: on a terminal in a line that goes again.
+"""Notices of steps that take more than a second, with the elapsed time: on a terminal, a line that is finally erased.
 
-In a log, that is a line after a second, one every ten seconds, and one at the end.
+In a log, a notice is a line after a second, another every ten seconds, and one at the end.
 
 with notice("starting Spark 4.3") as end:
     ...
-    end()           # before something else is printed; else the end of the block does it
+    end()           # call it before printing anything else; otherwise the end of the block does it
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hintplan.plans.text.unprintable import clean
 
 _SECONDS, _SECONDS_IN_LOGS = 1.0, 10.0
 ERASED = "\r\x1b[K"
-"""Takes the line from a terminal, for whoever prints while a notice may be there."""
+"""The sequence that erases the line of a terminal, for output while a notice may be shown."""
 
 
 @contextmanager
@@ -32,10 +32,10 @@ def notice(
     timer: Callable[..., Any] = threading.Timer,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[Callable[[], None]]:
-    """Write ``text`` and the time to ``descriptor`` unless the block ends, or calls what it is given, within a second.
+    """Write ``text`` and the elapsed time to ``descriptor``, unless the block ends or calls ``end`` within a second.
 
-    The descriptor is asked for when something is written: by then another one may stand for the terminal. ``timer`` is
-    made as a ``threading.Timer``.
+    ``descriptor`` is called at each write, because another descriptor may stand for the terminal by then. ``timer`` is
+    constructed like a ``threading.Timer``.
     """
     text = clean(text)
     on_terminal, began = os.isatty(descriptor()), clock()

@@ -1,4 +1,4 @@
-"""What a function returns for people to read: its text is what a prompt, ``print`` and a notebook show.
+"""Results of functions for people to read: a prompt, ``print`` and a notebook show their text.
 
 >>> class Greeting(Printed):
 ...     def text(self) -> str:
@@ -15,17 +15,17 @@ from html import escape
 
 
 class Printed:
-    """A value that is shown as its ``text``."""
+    """A value that is displayed as its ``text``."""
 
     __slots__ = ()
 
     def text(self) -> str:
-        """What the command prints, without colours."""
+        """Return the output of the corresponding command, without colours."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
         return self.text()
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the text, with no line of it broken."""
+        """Return the text for a notebook, without line breaks inside its lines."""
         return f'<pre style="white-space: pre; overflow-x: auto">{escape(self.text())}</pre>'

@@ -1,9 +1,9 @@
-"""``hintplan.toml``: what a project says to several commands, each in a table of its own.
+"""``hintplan.toml``: the settings of a project for several commands, in a table for each.
 
-    [[lint.ignore]]     what is not to be reported         hintplan.plans.lint.ignores
-    [run]               what a run may reach               hintplan.plans.connectors.policy
-    [ci]                where scripts are                  this module
-    [[moved]]           operators that have another id     hintplan.plans.merge.moved
+    [[lint.ignore]]     findings not to report             hintplan.plans.lint.ignores
+    [run]               the reach of a run                 hintplan.plans.connectors.policy
+    [ci]                the folder of scripts              this module
+    [[moved]]           operators with a new id            hintplan.plans.merge.moved
 
 >>> read_project(Path("hintplan.toml"))                            # doctest: +SKIP
 """
@@ -26,7 +26,7 @@ _LISTS = ("moved",)
 
 
 def read_toml(file: Path) -> tuple[dict[str, Any], str]:
-    """The tables and the text of a TOML file; PlanError if it cannot be read."""
+    """Return the tables and the text of a TOML file; raise PlanError if it cannot be read."""
     refuse_leading_out(file)
     try:
         text = file.read_text(encoding="utf-8")
@@ -38,7 +38,7 @@ def read_toml(file: Path) -> tuple[dict[str, Any], str]:
 
 
 def read_project(file: Path) -> dict[str, Any]:
-    """The tables of ``file``; PlanError if it cannot be read or has others than commands know."""
+    """Return the tables of ``file``; raise PlanError if it cannot be read or has unknown tables."""
     document, _ = read_toml(file)
     for key, table in document.items():
         if key in _LISTS:
@@ -53,15 +53,15 @@ def read_project(file: Path) -> dict[str, Any]:
 
 
 def project_for(plan: Path) -> Path | None:
-    """The ``hintplan.toml`` that is nearest to the plan file, upwards; None if there is none.
+    """Return the ``hintplan.toml`` nearest to the plan file, in its folder or above; None if there is none.
 
-    What has that name and is no file, or a link to nowhere, is one that cannot be read.
+    A folder or a dangling link of that name counts, too: the caller then fails to read it.
     """
     return next((place / FILE for place in plan.resolve().parents if os.path.lexists(place / FILE)), None)
 
 
 def sql_dir_for(plan: Path) -> Path | None:
-    """Where the project of ``plan`` keeps its scripts, as ``sql-dir`` of ``[ci]`` says; None if it does not."""
+    """Return the folder of scripts from ``sql-dir`` of ``[ci]`` in the project of ``plan``; None if it is not set."""
     file = project_for(plan)
     if file is None:
         return None

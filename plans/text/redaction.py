@@ -1,8 +1,8 @@
-"""Takes secrets out of what people and machines read: values of environment variables, and passwords written in SQL.
+"""Redaction of secrets in output: values of environment variables, and literal passwords in SQL.
 
-A value is looked for as it stands, percent-encoded, in Base64 and as JSON and Python write it. One of fewer than four
-characters would be found in any text, and where it was replaced would tell it, so the whole text is withheld; but for
-numbers, which are ports.
+A value is found literally, percent-encoded, in Base64, and in the notations of JSON and Python. A value of fewer than
+four characters would occur in any text by chance, and its replacements would reveal it. A text that contains one is
+withheld as a whole, unless the value is a number, such as a port.
 
 >>> redacted("cannot reach db as me:s3cret", {"PW": "s3cret"})
 'cannot reach db as me:${env:PW}'
@@ -21,34 +21,34 @@ from urllib.parse import quote, quote_plus
 SHORTEST = 4
 _REFERENCE = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
 _WORDS = r"(?:password|passwd|authorization|secret|token|credential|cookie|api-?key|jaas|user-?info)"
-# The word is looked for once for each quote: if it stood between two repetitions, as often as it occurs.
+# A lookahead searches for the word once per quote; between two repetitions, it would be tried at every occurrence.
 _LITERAL = re.compile(rf"('(?=[^'\n]*?{_WORDS})[^'\n]*'\s*=\s*)('(?:[^']|'')*'|'.*)", re.IGNORECASE)
 _IN_JSON = re.compile(rf'("(?=[^"\n]*?{_WORDS})[^"\n]*"\s*:\s*)("(?:[^"\\\n]|\\.)*"|".*)', re.IGNORECASE)
 
 
 def variables_in(options: Mapping[str, str]) -> tuple[str, ...]:
-    """The environment variables that options of a table refer to, in order."""
+    """Return the sorted environment variables that the options of a table refer to."""
     return tuple(sorted({name for value in options.values() for name in _REFERENCE.findall(value)}))
 
 
 def redacted(text: str, values: Mapping[str, str]) -> str:
-    """``text`` with the values of the variables, by name, replaced by references to them."""
-    found: dict[str, str] = {}
+    """Replace the values of the variables in ``text`` by references to them; ``values`` maps names to values."""
+    names_by_form: dict[str, str] = {}
     for name in sorted(values, reverse=True):
         value = values[name]
         if value.strip() and len(value) < SHORTEST:
             if value in text and not value.isdecimal():
                 return f"(withheld, since it may hold the value of ${{env:{name}}})"
         else:
-            found |= dict.fromkeys(_forms(value), name)
-    if not found:
+            names_by_form |= dict.fromkeys(_forms(value), name)
+    if not names_by_form:
         return text
-    longest_first = "|".join(re.escape(form) for form in sorted(found, key=len, reverse=True))
-    return re.sub(longest_first, lambda match: f"${{env:{found[match[0]]}}}", text)
+    longest_first = "|".join(re.escape(form) for form in sorted(names_by_form, key=len, reverse=True))
+    return re.sub(longest_first, lambda match: f"${{env:{names_by_form[match[0]]}}}", text)
 
 
 def _forms(value: str) -> Iterator[str]:
-    """``value`` as messages may write it."""
+    """Yield the forms in which a message may contain ``value``."""
     if not value.strip():
         return
     data = value.encode(errors="surrogateescape")
@@ -61,7 +61,7 @@ def _forms(value: str) -> Iterator[str]:
     yield json.dumps(value)[1:-1]
     yield json.dumps(value, ensure_ascii=False)[1:-1]
     yield repr(value)[1:-1]
-    # What stands before it shifts its bytes: of each third of the cases, the characters that are its own alone.
+    # Preceding text shifts the value's bytes. For each of three shifts, yield the characters of the value alone.
     for shift in range(3):
         coded = base64.b64encode(b"\0" * shift + data).decode().rstrip("=")
         own = coded[(0, 2, 3)[shift] : len(coded) - ((shift + len(data)) % 3 > 0)]
@@ -71,12 +71,12 @@ def _forms(value: str) -> Iterator[str]:
 
 
 def without_literals(sql: str) -> str:
-    """SQL with stars for the values of options that look like secrets, references aside; every place stays its own."""
+    """Replace the values of secret-looking options in SQL by stars, except references; all offsets stay the same."""
     return _LITERAL.sub(lambda match: match[1] + _starred(match[2]), sql)
 
 
 def without_json_literals(text: str) -> str:
-    """The text of a plan with stars for the values of options that look like secrets, references aside."""
+    """Replace the values of secret-looking options in the text of a plan by stars, except references."""
     return _IN_JSON.sub(lambda match: match[1] + _starred(match[2]), text)
 
 

@@ -1,4 +1,4 @@
-"""Reads SQL scripts: UTF-8, with or without a byte order mark, with the line ends of any system.
+"""Reading of SQL scripts: UTF-8, with or without a byte order mark, with the line ends of any system.
 
 >>> read_text("job.sql", "job.sql")                                # doctest: +SKIP
 """
@@ -12,7 +12,7 @@ from hintplan.plans.text.links import reason, refuse_leading_out
 
 
 def read_text(path: str, file: str) -> str:
-    """The text at ``path``, or on stdin if it is ``-``; SqlError, calling it ``file``, if it cannot be read."""
+    """Return the text at ``path``, or on stdin for ``-``; raise SqlError about ``file`` if it cannot be read."""
     if path != "-":
         refuse_leading_out(path, shown=file)
     try:
@@ -23,7 +23,7 @@ def read_text(path: str, file: str) -> str:
 
 
 def script_text(data: bytes, file: str) -> str:
-    """The text of a script; SqlError, calling it ``file``, that names the first byte which is none."""
+    """Return the text of a script; raise SqlError about ``file`` at the first byte that is not UTF-8."""
     try:
         return data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:

@@ -1,10 +1,10 @@
-// Puts the page together: selection, keys, themes, folding, the SQL, printing.
+// The page as a whole: selection, keys, themes, folding, the SQL, printing.
 
 const $ = (id) => document.getElementById(id);
 const data = JSON.parse($("data").textContent);
 const svg = $("graph");
 const view = createView({ svg, map: $("map"), dots: $("dots") }, data);
-const DIM_AT_MOST = 1500; // boxes; in a larger graph the selection stands out without the rest stepping back
+const DIM_AT_MOST = 1500; // boxes; in a larger graph, only the selection is highlighted and the rest is not dimmed
 let selected = -1;
 let restoreFocus = null;
 
@@ -31,7 +31,7 @@ function select(i, options = {}) {
   $("overview").hidden = true;
   $("panel").scrollTop = 0;
   document.body.classList.remove("no-panel");
-  // Its own hints say more of it than what config says of all: they come first into view.
+  // The operator's own hints explain more than config for all operators, so they scroll into view first.
   const lines = data.lines.filter(([, of]) => of === i).sort((a, b) => (b[3] === "hint") - (a[3] === "hint"));
   markLines(lines.map(([line]) => line));
   view.reveal(i);
@@ -42,7 +42,7 @@ function select(i, options = {}) {
 const go = (i) => select(i);
 go.line = (number) => showLine(number);
 
-// What an operator reads, directly or not, and what reads it, stays lit; the rest of the graph steps back.
+// Dims all boxes except the selected operator and its direct and indirect inputs and readers.
 function light(i) {
   const lit = new Set();
   const walk = (from, next) => {
@@ -58,7 +58,7 @@ function light(i) {
   mark("off", dim ? view.state.edges.filter((edge) => !(lit.has(edge.s) && lit.has(edge.t))).map((edge) => edge.node) : [], "edges");
 }
 
-// Gives the class to these nodes and takes it from those that had it: in a large graph, touching all others costs seconds.
+// Sets the class of these nodes only, and removes it from the previous ones: in a large graph, updating all nodes takes seconds.
 const marked = new Map();
 function mark(name, nodes, kind = "boxes") {
   const key = `${name} ${kind}`;
@@ -74,7 +74,7 @@ function leave() {
   view.state.boxes.get(last)?.node.focus({ preventScroll: true });
 }
 
-// One box at a time is reached by the Tab key; from there, the arrows lead on.
+// The Tab key reaches one box at a time; the arrow keys move on from there.
 let reachable = null;
 function reach(node) {
   reachable = node || null;
@@ -110,7 +110,7 @@ function step(key) {
 }
 
 function along(i, direction) {
-  // Past boxes that are folded away.
+  // Skips folded boxes.
   return data.boxes[i][direction].flatMap((n) => (view.state.boxes.has(n) ? [n] : along(n, direction)));
 }
 
@@ -167,14 +167,14 @@ for (const line of $("sql")?.querySelectorAll("li[data-boxes]") || []) {
   line.querySelector("button").addEventListener("click", () => select(boxes[(boxes.indexOf(selected) + 1) % boxes.length]));
 }
 
-// --- themes: as the system has it, until someone chooses ---
+// --- themes: the system's theme until the user chooses one ---
 const themes = ["auto", "light", "dark"];
 function theme(name) {
   if (name === "auto") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = name;
   $("theme").textContent = { auto: "Auto", light: "Light", dark: "Dark" }[name];
   $("theme").setAttribute("aria-label", `Colours: ${name}`);
-  try { localStorage.setItem("hintplan-theme", name); } catch { /* a file may have no storage */ }
+  try { localStorage.setItem("hintplan-theme", name); } catch { /* a local file may have no storage */ }
   view.paint();
 }
 const themeNow = () => document.documentElement.dataset.theme || "auto";
@@ -225,12 +225,12 @@ svg.addEventListener("dblclick", (event) => { if (!event.target.closest(".box"))
 for (const button of document.querySelectorAll("button[data-key]")) button.addEventListener("click", () => actions[button.dataset.key]());
 for (const button of document.querySelectorAll("button[data-go]")) button.addEventListener("click", () => select(Number(button.dataset.go)));
 
-// --- printing: the whole graph on the paper, then the plan in words ---
+// --- printing: the whole graph, then the plan in words ---
 addEventListener("beforeprint", () => view.print(true));
 addEventListener("afterprint", () => view.print(false));
 
 try { theme(themes.includes(localStorage.getItem("hintplan-theme")) ? localStorage.getItem("hintplan-theme") : "auto"); } catch { theme("auto"); }
-if (matchMedia("(max-width: 600px)").matches) document.body.classList.add("no-sql"); // the graph and its table come first
+if (matchMedia("(max-width: 600px)").matches) document.body.classList.add("no-sql"); // a narrow screen shows the graph and its table first
 svg.removeAttribute("viewBox");
 view.use("whole");
 view.start();

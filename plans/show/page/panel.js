@@ -1,4 +1,4 @@
-// The side panel: everything about one operator. All text from the plan goes in as text, never as markup.
+// The side panel: everything about one operator. Text of the plan is inserted as text, never as markup.
 
 function h(tag, attributes, ...children) {
   const node = document.createElement(tag);
@@ -98,7 +98,7 @@ function changeList(changes) {
     h("div", { class: "soft", title: change.because }, inWords([change.note, change.effect].filter(Boolean).join(" · ")))))) : [];
 }
 
-// A line may end behind a point or an underscore of a name, and not within a word.
+// A line may break after a dot or an underscore of a name, but not inside a word.
 function inWords(text) {
   return text.split(/(?<=[_.])/).flatMap((word, i) => (i ? [h("wbr"), word] : [word]));
 }

@@ -1,7 +1,7 @@
-// The graph on the screen: panning, zooming, the small map, and drawing only what can be seen.
+// The graph on the screen: panning, zooming, the small map, and drawing only its visible part.
 
-const SMALL = 0.42; // below this scale, boxes show their far text
-const DOTS = 0.06; // below this scale, a large graph is a drawing of dots: nothing in it could be read
+const SMALL = 0.42; // below this scale, boxes show their large text
+const DOTS = 0.06; // below this scale, the boxes of a large graph are dots, because nothing in them is legible
 
 function createView(graph, data) {
   const { svg, map, dots } = graph;
@@ -15,7 +15,7 @@ function createView(graph, data) {
     state.layer = document.getElementById(name);
     state.extent = { w: Number(state.layer.dataset.w), h: Number(state.layer.dataset.h) };
     state.boxes = new Map();
-    // A large graph lies in a template: only what is in sight is put into the page.
+    // A large graph is in a template; only its visible part is inserted into the page.
     const stored = document.getElementById(`${name}-stored`)?.content;
     const [edges, boxes] = [state.layer.querySelector(".edges"), state.layer.querySelector(".boxes")];
     state.culls = Boolean(stored);
@@ -42,7 +42,7 @@ function createView(graph, data) {
     return { w: svg.clientWidth || 1, h: svg.clientHeight || 1 };
   }
 
-  // On paper, the whole graph is as large as the sheet allows; what the screen shows must not come in between.
+  // On paper, the whole graph is as large as the sheet allows; updates of the screen must not interfere.
   let printing = false;
   function print(on) {
     printing = on;
@@ -116,10 +116,10 @@ function createView(graph, data) {
     paint();
   }
 
-  // A large plan would be unreadable as a whole: it opens at its first difference, edit or state, with the map beside.
+  // A large plan is illegible as a whole, so it opens at its first difference, edit or state, with the map next to it.
   function start() {
     fit();
-    // A narrow screen shows all of a plan, as long as its TTLs can be read in large letters.
+    // A narrow screen shows the whole plan, as long as its TTLs are legible as large text.
     if (state.k < (size().w < 600 ? 0.15 : 0.45)) {
       const first = data.boxes.findIndex((box) => box.mark || box.edited);
       const stateful = data.boxes.findIndex((box) => box.stateful);
@@ -148,7 +148,7 @@ function createView(graph, data) {
   function reveal(i) {
     const box = state.boxes.get(i);
     if (!box) return;
-    // The selected box stays in the page, wherever the graph goes: it has the focus.
+    // The selected box stays in the page even out of view, because it has the focus.
     state.kept = box;
     hide(box, false);
     if (state.k < 0.3) state.k = 0.8;
@@ -172,7 +172,7 @@ function createView(graph, data) {
     }
   }
 
-  // Whether the graph is so far away that its boxes are dots, which are drawn here.
+  // Draws the boxes as dots if the scale is below DOTS; returns true if it did.
   function drawDots() {
     dots.hidden = state.k >= DOTS;
     if (dots.hidden) return false;
@@ -238,7 +238,7 @@ function createView(graph, data) {
       pan(dx, dy);
     }
     dragged += Math.abs(dx) + Math.abs(dy);
-    // Capturing earlier would take the click away from the box under the mouse.
+    // An earlier capture would take the click from the box under the mouse.
     if (dragged > 4 && !svg.hasPointerCapture(event.pointerId)) svg.setPointerCapture(event.pointerId);
     fingers.set(event.pointerId, [event.clientX, event.clientY]);
   });
