@@ -2,8 +2,11 @@
 
 An instance watches one query. The caller passes in the time, in seconds, and the status.
 
->>> patience = Patience(pace=10.0) >>> [patience.due(now, working=True, ended=3) for now in (0.0, 4.0, 5.0, 6.0, 15.0)]
-[None, None, 5.0, None, 15.0] >>> patience.due(16.0, working=True, ended=4) is None  # another batch True
+>>> patience = Patience(pace=10.0)
+>>> [patience.due(now, working=True, ended=3) for now in (0.0, 4.0, 5.0, 6.0, 15.0)]
+[None, None, 5.0, None, 15.0]
+>>> patience.due(16.0, working=True, ended=4) is None  # another batch
+True
 """
 
 from __future__ import annotations

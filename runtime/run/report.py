@@ -304,8 +304,10 @@ class TableReport:
 def counts_text(found: OperatorProgress) -> list[str]:
     """Return the additional counts of an operator as text.
 
-    >>> counts_text(OperatorProgress(counts={"rows_beyond": 1200, "rows_passed_over": 0})) ['1,200 rows beyond'] >>>
-    counts_text(OperatorProgress(counts={"rows_beyond": 1})) ['1 row beyond']
+    >>> counts_text(OperatorProgress(counts={"rows_beyond": 1200, "rows_passed_over": 0}))
+    ['1,200 rows beyond']
+    >>> counts_text(OperatorProgress(counts={"rows_beyond": 1}))
+    ['1 row beyond']
     """
     named = {name: name.replace("_", " ") for name in found.counts}
     return [
@@ -318,8 +320,9 @@ def counts_text(found: OperatorProgress) -> list[str]:
 def requests_text(operators: Iterable[OperatorProgress]) -> str:
     """Return the file operations of the operators' state as text.
 
-    >>> operations = {"reads": 3, "writes": 1_200, "lists": 0, "deletes": 1} >>>
-    requests_text([OperatorProgress(file_operations=operations)]) 'state files: 3 reads, 1,200 writes, 1 delete'
+    >>> operations = {"reads": 3, "writes": 1_200, "lists": 0, "deletes": 1}
+    >>> requests_text([OperatorProgress(file_operations=operations)])
+    'state files: 3 reads, 1,200 writes, 1 delete'
     """
     sums = Counter[str]()
     for operator in operators:
@@ -353,8 +356,8 @@ def _say_end(status: str, summary: Mapping[str, Any]) -> None:
 def cached_text(found: CachedProgress) -> str:
     """Return the use of a cached result by a job as text.
 
-    >>> cached_text(CachedProgress(hit=False, rows=3, bytes=2048, storage_level="DISK_ONLY", hits=0)) 'cached 3 rows 2.0
-    KiB'
+    >>> cached_text(CachedProgress(hit=False, rows=3, bytes=2048, storage_level="DISK_ONLY", hits=0))
+    'cached 3 rows 2.0 KiB'
     """
     parts = [
         "read from the cache" if found.hit else "cached",
@@ -367,10 +370,10 @@ def cached_text(found: CachedProgress) -> str:
 def lookup_text(found: Mapping[str, int]) -> str:
     """Return the metrics of a lookup as text, without zeros.
 
-    >>> names = ("hitCount", "missCount", "loadCount", "numLoadFailures", "retries", "timeouts", "inFlightMax") >>>
-    lookup_text(dict.fromkeys(names, 0) | {"lookups": 10, "hitCount": 9, "missCount": 1, "loadCount": 1, ...
-    "latestLoadTime": 3, "numCachedRecords": 1, "numCachedBytes": 2048}) '10 lookups · 90.0 % hits · 1 load · latest in
-    3 ms · 1 cached, 2.0 KiB'
+    >>> names = ("hitCount", "missCount", "loadCount", "numLoadFailures", "retries", "timeouts", "inFlightMax")
+    >>> lookup_text(dict.fromkeys(names, 0) | {"lookups": 10, "hitCount": 9, "missCount": 1, "loadCount": 1,
+    ...     "latestLoadTime": 3, "numCachedRecords": 1, "numCachedBytes": 2048})
+    '10 lookups · 90.0 % hits · 1 load · latest in 3 ms · 1 cached, 2.0 KiB'
     """
     asked = found["hitCount"] + found["missCount"]
     cached = found["numCachedRecords"]
@@ -392,8 +395,8 @@ def lookup_text(found: Mapping[str, int]) -> str:
 def function_text(found: Mapping[str, int]) -> str:
     """Return the metrics of an operator that calls a function as text.
 
-    >>> function_text({"calls": 12, "retries": 2, "failures": 2, "inFlightMax": 10, "rowsOut": 30}) '12 calls · 30 rows
-    out · 2 failures · 2 retries · 10 at once'
+    >>> function_text({"calls": 12, "retries": 2, "failures": 2, "inFlightMax": 10, "rowsOut": 30})
+    '12 calls · 30 rows out · 2 failures · 2 retries · 10 at once'
     """
     parts = [
         _counted(found["calls"], "call", always=True),
@@ -408,7 +411,8 @@ def function_text(found: Mapping[str, int]) -> str:
 def rows_text(number: int, way: str = "") -> str:
     """Return a number of rows as text, with an optional direction.
 
-    >>> rows_text(1, "in"), rows_text(1200) ('1 row in', '1,200 rows')
+    >>> rows_text(1, "in"), rows_text(1200)
+    ('1 row in', '1,200 rows')
     """
     return " ".join(filter(None, (_counted(number, "row", always=True), way)))
 
@@ -420,9 +424,11 @@ def _counted(number: int, one: str, many: str = "", *, always: bool = False) -> 
 def _closing(status: str, summary: Mapping[str, Any]) -> str:
     """Return the last line of a run.
 
-    >>> counted = {"batches": 1, "rows_in": 3, "rows_out": 2, "duration_ms": 5_000} >>> _closing("finished", counted |
-    {"spark_start_ms": 10_000}) 'finished after 1 batch: 3 rows in · 2 rows out · 15.0 s, of which 10.0 s for Spark to
-    start' >>> _closing("stopped", counted) 'stopped after 1 batch: 3 rows in · 2 rows out · 5.0 s'
+    >>> counted = {"batches": 1, "rows_in": 3, "rows_out": 2, "duration_ms": 5_000}
+    >>> _closing("finished", counted | {"spark_start_ms": 10_000})
+    'finished after 1 batch: 3 rows in · 2 rows out · 15.0 s, of which 10.0 s for Spark to start'
+    >>> _closing("stopped", counted)
+    'stopped after 1 batch: 3 rows in · 2 rows out · 5.0 s'
     """
     start = summary.get("spark_start_ms", 0)
     ran = f"{rows_text(summary['rows_out'], 'out')} · {human_duration(start + summary['duration_ms'])}"

@@ -13,13 +13,14 @@ from hintplan.runtime.running import Restart, RunningBatch, RunningStage, StuckB
 def running_text(batch: RunningBatch) -> str:
     """Return the progress of a batch as text.
 
-    >>> from hintplan.runtime.running import RunningStage >>> first = RunningStage(stage=3, operators=("correlate_a",),
-    tasks=2, done=2, failed=0, rows_read=50, waiting=()) >>> second = RunningStage(stage=5, operators=("join_a",),
-    tasks=4, done=1, failed=1, rows_read=0, waiting=()) >>> running_text(RunningBatch(sinks=("r",), batch=12,
-    running_ms=35_000, stages=(first, second), ...     last_failure="OSError")) 'r batch 12 at work for 35.0 s: 3 of 6
-    tasks so far · join_a 1 of 4 · 50 rows read · 1 attempt failed: OSError' >>>
-    running_text(RunningBatch(sinks=("sink_r",), batch=None, running_ms=5_000, stages=())) 'sink_r first batch at work
-    for 5.0 s: Spark plans it'
+    >>> from hintplan.runtime.running import RunningStage
+    >>> first = RunningStage(stage=3, operators=("correlate_a",), tasks=2, done=2, failed=0, rows_read=50, waiting=())
+    >>> second = RunningStage(stage=5, operators=("join_a",), tasks=4, done=1, failed=1, rows_read=0, waiting=())
+    >>> running_text(RunningBatch(sinks=("r",), batch=12, running_ms=35_000, stages=(first, second),
+    ...     last_failure="OSError"))
+    'r batch 12 at work for 35.0 s: 3 of 6 tasks so far · join_a 1 of 4 · 50 rows read · 1 attempt failed: OSError'
+    >>> running_text(RunningBatch(sinks=("sink_r",), batch=None, running_ms=5_000, stages=()))
+    'sink_r first batch at work for 5.0 s: Spark plans it'
     """
     head = f"{_named(batch)} at work for {human_duration(batch.running_ms)}"
     parts = list(_parts(batch))
@@ -77,10 +78,10 @@ def stuck_text(stuck: StuckBatch) -> Iterable[str]:
 def stage_text(stage: RunningStage) -> str:
     """Return the unfinished tasks of a stage as text.
 
-    >>> from hintplan.runtime.running import RunningTask >>> tasks = (RunningTask(host="worker-2", running_ms=90_000),
-    RunningTask(host="worker-1", running_ms=80_000)) >>> stage_text(RunningStage(stage=5, operators=("join_a",),
-    tasks=4, done=1, failed=0, rows_read=0, waiting=tasks)) 'join_a waits: 3 of 4 tasks in stage 5, at work on worker-1
-    and worker-2, the oldest for 1 min 30 s'
+    >>> from hintplan.runtime.running import RunningTask
+    >>> tasks = (RunningTask(host="worker-2", running_ms=90_000), RunningTask(host="worker-1", running_ms=80_000))
+    >>> stage_text(RunningStage(stage=5, operators=("join_a",), tasks=4, done=1, failed=0, rows_read=0, waiting=tasks))
+    'join_a waits: 3 of 4 tasks in stage 5, at work on worker-1 and worker-2, the oldest for 1 min 30 s'
     """
     operators = ", ".join(stage.operators) or "a step of Spark's own"
     hosts = " and ".join(sorted({task.host for task in stage.waiting}))
@@ -102,10 +103,11 @@ _WITHOUT_END = 2**31 - 1
 def restart_text(restart: Restart) -> Iterable[str]:
     """Yield lines with the reason why a run has failed, and the time of its restart.
 
-    >>> restart = Restart(attempt=2, attempts=5, delay_ms=1500, error="the query of r failed: no answer") >>>
-    list(restart_text(restart)) ['the query of r failed: no answer', 'restart 2 of 5 in 1.5 s'] >>>
-    list(restart_text(Restart(attempt=2, attempts=2**31 - 1, delay_ms=1500, error="no answer"))) ['no answer', 'restart
-    2 in 1.5 s']
+    >>> restart = Restart(attempt=2, attempts=5, delay_ms=1500, error="the query of r failed: no answer")
+    >>> list(restart_text(restart))
+    ['the query of r failed: no answer', 'restart 2 of 5 in 1.5 s']
+    >>> list(restart_text(Restart(attempt=2, attempts=2**31 - 1, delay_ms=1500, error="no answer")))
+    ['no answer', 'restart 2 in 1.5 s']
     """
     yield from restart.error.splitlines()
     most = "" if restart.attempts is None or restart.attempts >= _WITHOUT_END else f" of {restart.attempts:,}"

@@ -24,7 +24,8 @@ Explanation = tuple[str, str]
 class WrongLine:
     """The first line of a file that cannot be parsed in its ``format``, and the ``column`` at fault, if known.
 
-    >>> WrongLine(format="json", text='{"v": 300}', column="'v' is TINYINT, and has 300").format 'json'
+    >>> WrongLine(format="json", text='{"v": 300}', column="'v' is TINYINT, and has 300").format
+    'json'
     """
 
     format: str

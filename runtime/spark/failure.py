@@ -9,8 +9,10 @@ errors are permanent: wrong data, a plan that cannot run here, a damaged checkpo
 errors with :class:`hintplan.plans.errors.Unavailable`. Errors of Spark, Kafka, Hadoop and object stores are recognised
 by their messages.
 
->>> is_transient(OSError("org.apache.kafka.common.errors.TimeoutException: Expiring 3 record(s) for t-0")) True >>>
-is_transient(ValueError("[DIVIDE_BY_ZERO] Division by zero")) False
+>>> is_transient(OSError("org.apache.kafka.common.errors.TimeoutException: Expiring 3 record(s) for t-0"))
+True
+>>> is_transient(ValueError("[DIVIDE_BY_ZERO] Division by zero"))
+False
 """
 
 from __future__ import annotations

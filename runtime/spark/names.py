@@ -13,7 +13,8 @@ _DESCRIPTION = "spark.job.description"
 def quoted(name: str) -> str:
     """Return ``name`` as a Spark identifier.
 
-    >>> quoted("a`b") '`a``b`'
+    >>> quoted("a`b")
+    '`a``b`'
     """
     return "`" + name.replace("`", "``") + "`"
 
@@ -21,7 +22,8 @@ def quoted(name: str) -> str:
 def shown_as(plan: str, operator: str) -> str:
     """Return the name of an ``operator`` of a ``plan`` on Spark's pages, which is also used as a query name.
 
-    >>> shown_as("paid", "sink_paid") 'paid · sink_paid'
+    >>> shown_as("paid", "sink_paid")
+    'paid · sink_paid'
     """
     return f"{plan} · {operator}"
 

@@ -6,8 +6,9 @@ import re
 
 
 def literally(path: str) -> str:
-    r"""Return a pattern that matches only ``path``.
+    """Return a pattern that matches only ``path``.
 
-    >>> literally("/data/run[1]") '/data/run\\\\[1\\\\]'
+    >>> literally("/data/run[1]")
+    '/data/run\\\\[1\\\\]'
     """
     return re.sub(r"([\[\]{}*?\\])", r"\\\1", path)

@@ -36,11 +36,15 @@ def operators_of_stage(steps: Iterable[Step], edges: Iterable[tuple[int, int]], 
     If several parts match equally well, return the operators of all of them. If a stage runs no operator, return the
     operator for which it packs rows.
 
-    >>> steps = [Step(number=0, name="CollectMetrics", text="CollectMetrics sink_r, [count(1)]"), ...     Step(number=1,
-    name="MapInArrow", text="MapInArrow join_a(x), [y]"), ...     Step(number=2, name="Exchange", text="Exchange
-    hashpartitioning(x)"), ...     Step(number=3, name="MapInArrow", text="MapInArrow for join_a(x), [y]")] >>> edges =
-    [(3, 2), (2, 1), (1, 0)] >>> operators_of_stage(steps, edges, ["Exchange", "MapInArrow", "CollectMetrics"])
-    ['join_a', 'sink_r'] >>> operators_of_stage(steps, edges, ["MapInArrow", "Exchange"]) ['join_a']
+    >>> steps = [Step(number=0, name="CollectMetrics", text="CollectMetrics sink_r, [count(1)]"),
+    ...     Step(number=1, name="MapInArrow", text="MapInArrow join_a(x), [y]"),
+    ...     Step(number=2, name="Exchange", text="Exchange hashpartitioning(x)"),
+    ...     Step(number=3, name="MapInArrow", text="MapInArrow for join_a(x), [y]")]
+    >>> edges = [(3, 2), (2, 1), (1, 0)]
+    >>> operators_of_stage(steps, edges, ["Exchange", "MapInArrow", "CollectMetrics"])
+    ['join_a', 'sink_r']
+    >>> operators_of_stage(steps, edges, ["MapInArrow", "Exchange"])
+    ['join_a']
     """
     wanted = Counter(scope for scope in scopes if not _EXCHANGE.match(scope))
     # Codegen clusters have numbers, and Spark renumbers them when it changes a plan during execution. So match the most

@@ -3,7 +3,10 @@
 A version is identified by its first two numbers; on Spark Connect, it is the server's version. Names that are the same
 in all versions are in the modules that use them. Workers do not use this module.
 
->>> facts("4.0.5").restricted_mode False >>> facts("4.3.0").restricted_mode True
+>>> facts("4.0.5").restricted_mode
+False
+>>> facts("4.3.0").restricted_mode
+True
 """
 
 from __future__ import annotations
@@ -168,7 +171,8 @@ def package_version(spark: str) -> tuple[str, bool]:
 
     If that version is not published, it is the newest one before it.
 
-    >>> package_version("4.1.1"), package_version("4.3.0") (('4.1.1', True), ('4.2.0', False))
+    >>> package_version("4.1.1"), package_version("4.3.0")
+    (('4.1.1', True), ('4.2.0', False))
     """
     published = [version for facts in VERSIONS.values() for version in facts.published]
     older = [version for version in published if _numbers(version) <= _numbers(spark)]

@@ -3,8 +3,11 @@
 Workers do not need hintplan, which is shipped, but they need the driver's minor version of Python with a few packages.
 This module does not know Spark; the text comes from :mod:`hintplan.runtime.spark.failure`.
 
->>> cause, hint = worker_fault("ModuleNotFoundError: No module named 'pyarrow'") >>> cause "the Python of the workers
-has no 'pyarrow'" >>> hint.partition(", ")[0] 'on every worker: PYTHON -m pip install numpy pyarrow'
+>>> cause, hint = worker_fault("ModuleNotFoundError: No module named 'pyarrow'")
+>>> cause
+"the Python of the workers has no 'pyarrow'"
+>>> hint.partition(", ")[0]
+'on every worker: PYTHON -m pip install numpy pyarrow'
 """
 
 from __future__ import annotations
