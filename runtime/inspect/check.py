@@ -1,4 +1,4 @@
-"""``hintplan check``: the effect of running a plan on a checkpoint on each of its states, before anything starts."""
+"""``hintplan check``: reports what a run on a checkpoint would do with each state, before anything starts."""
 
 from __future__ import annotations
 
