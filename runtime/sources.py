@@ -135,10 +135,10 @@ class Behind:
         if self._once:
             return []
         texts: list[str] = []
-        for place, source in enumerate(sources):
+        for position, source in enumerate(sources):
             text = lag_text(source)
-            so_far = self._batches.get((sink, place), 0) + 1 if text else 0
-            self._batches[sink, place] = so_far
+            so_far = self._batches.get((sink, position), 0) + 1 if text else 0
+            self._batches[sink, position] = so_far
             if so_far >= self.IN_A_ROW:
                 texts.append(text)
         return list(dict.fromkeys(texts))

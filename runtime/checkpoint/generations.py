@@ -94,11 +94,11 @@ def _is_of(path: str, query: QueryRecord) -> bool:
 
 def _refuse_apart(there: CheckpointFiles, query: QueryRecord, operator: str, latest: Sequence[list[str]]) -> None:
     """Raise RunError if Spark reads ``operator`` as several sources that have not found the same files."""
-    places = [(place, number) for place, (scan, number) in enumerate(query.order) if scan == operator]
-    if len({number for _, number in places}) < 2:
+    positions = [(position, number) for position, (scan, number) in enumerate(query.order) if scan == operator]
+    if len({number for _, number in positions}) < 2:
         return
     for lines in latest:
-        progress = {_reached(there, query, number, lines[_HEAD_LINES + place]) for place, number in places}
+        progress = {_reached(there, query, number, lines[_HEAD_LINES + position]) for position, number in positions}
         if len(progress) > 1:
             raise RunError(
                 f"{operator} is read in several places of {query.id}, which have not found the same files so far, so "

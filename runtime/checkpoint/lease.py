@@ -307,18 +307,18 @@ def held(checkpoint: str, seen: Seen, *, lives_on: bool) -> RunError:
     owner = seen.record.owner if seen.record is not None else None
     if owner is not None and is_us(owner):
         return RunError(f"checkpoint {checkpoint} is in use by this process, since {owner.since}", hint=ONE_AT_A_TIME)
-    who = "a run that did not say who it is" if owner is None else str(owner)
+    holder = "a run that did not say who it is" if owner is None else str(owner)
     if lives_on:
         stop = f" (kill {owner.pid} ends it after its batch)" if owner is not None and is_here(owner) else ""
         return RunError(
-            f"checkpoint {checkpoint} is in use by {who}, which has just renewed its lease"
+            f"checkpoint {checkpoint} is in use by {holder}, which has just renewed its lease"
             if not stop
-            else f"checkpoint {checkpoint} is in use by {who}",
+            else f"checkpoint {checkpoint} is in use by {holder}",
             hint=f"a checkpoint has one run at a time: stop the other one{stop}, or give this run a checkpoint of its "
             "own, or let it wait: --wait '5 min'",
         )
     return RunError(
-        f"checkpoint {checkpoint} was taken by {who}, and its lease has not run out",
+        f"checkpoint {checkpoint} was taken by {holder}, and its lease has not run out",
         hint="without --wait, a run waits until it has. If the other run has surely ended, hintplan run --take-over "
         "goes on at once",
     )
@@ -366,10 +366,10 @@ def _is_of(data: bytes | None, token: str) -> bool:
 
 def _waited(checkpoint: str, seen: Seen, seconds: float) -> Waited:
     owner = None if seen.record is None else seen.record.owner
-    who = "a run that did not say who it is" if owner is None else str(owner)
+    holder = "a run that did not say who it is" if owner is None else str(owner)
     return Waited(
-        text=f"checkpoint {checkpoint} is held by {who}: waiting until it ends, or its lease of {seconds:g} s has run "
-        "out",
+        text=f"checkpoint {checkpoint} is held by {holder}: waiting until it ends, or its lease of {seconds:g} s has "
+        "run out",
         owner=owner,
         epoch=seen.epoch,
         seconds=seconds,

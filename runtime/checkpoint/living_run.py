@@ -38,11 +38,11 @@ def refuse_living(
 
 def living(checkpoint: str, owner: LockOwner | None) -> RunError:
     """Return the error for a checkpoint that ``owner`` holds."""
-    who = "another run that is just starting" if owner is None else str(owner)
+    holder = "another run that is just starting" if owner is None else str(owner)
     if owner is not None and is_us(owner):
-        who = f"this process, since {owner.since}"
+        holder = f"this process, since {owner.since}"
     return RunError(
-        f"checkpoint {checkpoint} is in use by {who}",
+        f"checkpoint {checkpoint} is in use by {holder}",
         hint=ONE_AT_A_TIME
         if owner is None or is_us(owner)
         else f"a checkpoint has one run at a time: stop the other one (kill {owner.pid} ends it after its batch), or "

@@ -82,8 +82,8 @@ class Turn:
         if self._waiting.clock() - self._since >= longest or (owner is not None and is_us(owner)):
             raise living(self._checkpoint, owner)
         if not self._told:
-            who = "another run that is just starting" if owner is None else str(owner)
-            text = f"checkpoint {self._checkpoint} is held by {who}: waiting until it ends"
+            holder = "another run that is just starting" if owner is None else str(owner)
+            text = f"checkpoint {self._checkpoint} is held by {holder}: waiting until it ends"
             self._waiting.tell(Waited(text=text, owner=owner))
             self._told = True
         self._waiting.sleep(_POLL_SECONDS)

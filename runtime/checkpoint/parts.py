@@ -160,8 +160,8 @@ def _of_query(files: CheckpointFiles, query: QueryRecord, kept: int) -> Iterator
 
 
 def _missing(files: CheckpointFiles, part: str) -> Damage:
-    what = "is a directory, where a file must be" if part in files.folders else "is missing"
-    return Damage(part=part, what=what)
+    problem = "is a directory, where a file must be" if part in files.folders else "is missing"
+    return Damage(part=part, what=problem)
 
 
 def _of_others(offsets: Mapping[str, bytes]) -> Iterator[Damage]:

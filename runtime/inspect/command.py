@@ -89,8 +89,8 @@ class StateOptions:
 def _alone(options: StateOptions, wanted: str) -> str:
     """Return the checkpoint of a command that takes no plan; a usage error if there are other options."""
     if options.checkpoint is not None or (is_local_path(options.path) and _local(options.path).is_file()):
-        where = options.checkpoint or "CHECKPOINT"
-        raise click.UsageError(f"{wanted} goes by the checkpoint alone: hintplan state {where} {wanted}")
+        checkpoint = options.checkpoint or "CHECKPOINT"
+        raise click.UsageError(f"{wanted} goes by the checkpoint alone: hintplan state {checkpoint} {wanted}")
     shows = options.entries or options.edits or options.shown or options.allow_fact_edits
     if shows or (options.at is not None and not options.compact):
         raise click.UsageError(f"{wanted} is of all that is in a checkpoint: it takes no such option, only --json")

@@ -126,12 +126,12 @@ def _judged(writes: Int64s, ttl: int, now: int) -> Under:
 
 def _latest(writes: Int64s, limit: int) -> Int64s:
     """Return the positions of the ``limit`` last writes, newest first, in a stable order."""
-    places = np.arange(len(writes))
+    positions = np.arange(len(writes))
     if len(writes) > limit:  # drop most of them without sorting
         least = np.partition(writes, len(writes) - limit)[len(writes) - limit]
         after = np.flatnonzero(writes > least)
-        places = np.concatenate((after, np.flatnonzero(writes == least)[: limit - len(after)]))
-    return places[np.argsort(-writes[places], kind="stable")]
+        positions = np.concatenate((after, np.flatnonzero(writes == least)[: limit - len(after)]))
+    return positions[np.argsort(-writes[positions], kind="stable")]
 
 
 def _keys(layout: StateLayout, rows: pa.Table, places: Int64s) -> int:

@@ -57,7 +57,7 @@ def _of_spark(files: Files, query: QueryRecord, last: int | None) -> Iterator[Pa
     ends = [log_offset(line) for line in lines]
     folders = [name for name in files.names(f"{here}/sources") if not name.startswith(".")]
     furthest = max((end for end in ends if end is not None), default=None)
-    recorded_ends = {number: ends[place] for place, (_, number) in enumerate(query.order)} if query.order else {}
+    recorded_ends = {number: ends[position] for position, (_, number) in enumerate(query.order)} if query.order else {}
     for name in folders:
         # Without a recorded order, there may be more folders than sources, so the lines cannot be assigned.
         own = name.isdecimal() and (int(name) in recorded_ends or len(folders) == len(ends) > int(name))

@@ -84,15 +84,17 @@ def _layout(entry: Entry, state: str, table: str | None) -> StateLayout:
 
 def _owned(opened: OpenCheckpoint, operator: str, state: str, query: str | None) -> OwnedState | None:
     """Return the state in the checkpoint, or None if there is none yet."""
-    query_ids = sorted(each.id for each in opened.record.queries)
+    query_ids = sorted(candidate.id for candidate in opened.record.queries)
     if query is not None and query not in query_ids:
         raise RunError(
             f"there is no query '{query}' in {opened.root}", hint=did_you_mean(query, query_ids, what="queries")
         )
-    owned = [each for each in opened.states if each.operator == operator and query in (None, each.query)]
-    read = [each for each in owned if each.status == "read"]
+    owned = [
+        candidate for candidate in opened.states if candidate.operator == operator and query in (None, candidate.query)
+    ]
+    read = [candidate for candidate in owned if candidate.status == "read"]
     if len(read) > 1:
-        names = ", ".join(repr(each.query) for each in read)
+        names = ", ".join(repr(candidate.query) for candidate in read)
         raise RunError(f"several queries keep a state '{state}'", hint=f"choose one with query=: {names}")
     if owned and not read:
         raise RunError(

@@ -129,13 +129,13 @@ def _refuse_apart(spark: SparkSession, checkpoint: str) -> None:
     hadoop = spark.sparkContext._jsc.hadoopConfiguration()
     bucket = urlsplit(checkpoint).netloc
 
-    def said(name: str) -> tuple[str, str]:
+    def setting(name: str) -> tuple[str, str]:
         """Return the setting that is in effect for the bucket, and its value."""
-        own = f"fs.s3a.bucket.{bucket}.{name}"
-        key = own if hadoop.get(own) else f"fs.s3a.{name}"
+        bucket_key = f"fs.s3a.bucket.{bucket}.{name}"
+        key = bucket_key if hadoop.get(bucket_key) else f"fs.s3a.{name}"
         return key, hadoop.get(key) or ""
 
-    if (problem := next(_apart(said("endpoint"), said("access.key")), None)) is not None:
+    if (problem := next(_apart(setting("endpoint"), setting("access.key")), None)) is not None:
         raise problem
 
 

@@ -80,12 +80,12 @@ class _Idle:
         self._states: dict[str, dict[str, int]] = {}
 
     def __call__(self, batch: BatchProgress) -> bool:
-        kept = {name: operator.state_rows for name, operator in batch.operators.items()}
+        kept = {name: progress.state_rows for name, progress in batch.operators.items()}
         same = self._states.get(batch.sink, kept) == kept
         self._states[batch.sink] = kept
-        asked = (operator[name] for operator in batch.lookups.values() for name in operator if name not in GAUGES)
-        called = (operator["calls"] for operator in batch.functions.values())
-        return same and not any((batch.rows_in, batch.rows_out, *asked, *called))
+        lookups = (progress[name] for progress in batch.lookups.values() for name in progress if name not in GAUGES)
+        called = (progress["calls"] for progress in batch.functions.values())
+        return same and not any((batch.rows_in, batch.rows_out, *lookups, *called))
 
 
 class JsonReport:
@@ -277,9 +277,9 @@ class TableReport:
         counted += [f"  {lag}" for batch in batches for lag in self._lags[batch.sink]]
         if self._requests:
             counted += [
-                f"  {batch_progress.sink}   {requests_text(batch_progress.operators.values())}"
-                for batch_progress in batches
-                if batch_progress.operators
+                f"  {progress.sink}   {requests_text(progress.operators.values())}"
+                for progress in batches
+                if progress.operators
             ]
         below = [Text(clean(line)) for line in (*counted, *_said(batches), *self._running.values())]
         return Group(table, *below) if batches else Group(*below)
@@ -375,11 +375,11 @@ def lookup_text(found: Mapping[str, int]) -> str:
     ...     "latestLoadTime": 3, "numCachedRecords": 1, "numCachedBytes": 2048})
     '10 lookups · 90.0 % hits · 1 load · latest in 3 ms · 1 cached, 2.0 KiB'
     """
-    asked = found["hitCount"] + found["missCount"]
+    requests = found["hitCount"] + found["missCount"]
     cached = found["numCachedRecords"]
     parts = [_counted(found["lookups"], "lookup", always=True)]
-    if asked:
-        parts.append(f"{100 * found['hitCount'] / asked:.1f} % hits")
+    if requests:
+        parts.append(f"{100 * found['hitCount'] / requests:.1f} % hits")
     parts += [
         _counted(found["loadCount"], "load"),
         f"latest in {human_duration(found['latestLoadTime'])}" if found["loadCount"] else "",

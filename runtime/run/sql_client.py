@@ -215,9 +215,9 @@ class Engine:
         return self._spark
 
     def _settings(self, plan: Plan, *, once: bool) -> dict[str, Any]:
-        where = None if self.checkpoint is None else f"{absolute(self.checkpoint)}/{_folder(plan.name)}"
+        directory = None if self.checkpoint is None else f"{absolute(self.checkpoint)}/{_folder(plan.name)}"
         return {
-            "checkpoint": where,
+            "checkpoint": directory,
             "once": once,
             "allow_state_drop": self.allow_state_drop,
             "allow_older_sink": self.allow_older_sink,

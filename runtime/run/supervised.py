@@ -89,8 +89,8 @@ def run_plan(
     stop, health = supervision.stop, supervision.health
     totals = Totals({"jobs": 0, "rows_out": 0} if plan.mode == "batch" else {"batches": 0, "rows_in": 0, "rows_out": 0})
     began, status, failure = time.monotonic(), "failed", {}
-    listening, asked = stop.listening(), asked_before_the_jvm_ends(stop.asked_by_jvm)
-    with listening, asked, open_report(as_json=as_json, requests=requests, once=supervision.once) as report:
+    listening, hook = stop.listening(), asked_before_the_jvm_ends(stop.asked_by_jvm)
+    with listening, hook, open_report(as_json=as_json, requests=requests, once=supervision.once) as report:
         try:
             status = _run(plan, start, supervision, report, totals)
         except Stopped:

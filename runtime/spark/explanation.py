@@ -73,8 +73,8 @@ def failed(what: str, error: BaseException, tables: FailedTables = NO_TABLES, af
         cause, hint = explanation
         return kind(f"{what}: {cause}{after}", hint=hint)
     cause = root_cause(error)
-    own = re.match(r"ModuleNotFoundError: No module named '([^']+)'", cause)
-    return kind(f"{what}: {cause}{after}", hint=_OWN_MODULE.format(own[1]) if own else None)
+    missing_module = re.match(r"ModuleNotFoundError: No module named '([^']+)'", cause)
+    return kind(f"{what}: {cause}{after}", hint=_OWN_MODULE.format(missing_module[1]) if missing_module else None)
 
 
 def explained(error: BaseException, tables: FailedTables = NO_TABLES) -> Explanation | None:

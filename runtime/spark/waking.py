@@ -99,8 +99,8 @@ class WakingReader(DataSourceStreamReader):
             if kind == "manifest" and batch.isdecimal() and run.isdecimal():
                 scale, partition = (int(folder) for folder in info.path.split("/")[-3:-1])
                 number = int(batch), int(run)
-                place = scale, partition
-                newest[place] = max(newest.get(place, (number, info.path)), (number, info.path))
+                key = scale, partition
+                newest[key] = max(newest.get(key, (number, info.path)), (number, info.path))
         in_force = max((scale for scale, _ in newest), default=0)
         paths = [path for (scale, _), (_, path) in newest.items() if scale == in_force]
         cached = self._looked_up

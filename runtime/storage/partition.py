@@ -272,8 +272,8 @@ class PartitionStore:
                 inline[segment] = _arrow_file(table)
             else:
                 self._refs[segment], _ = self._laid([table])
-        places = offsets(len(data) for data in inline.values())
-        for (segment, data), offset in zip(inline.items(), places, strict=True):
+        starts = offsets(len(data) for data in inline.values())
+        for (segment, data), offset in zip(inline.items(), starts, strict=True):
             self._refs[segment] = SegmentRef(f"{self._folder}/{name}", offset, len(data), zlib.crc32(data))
         manifest = Manifest(
             operator=self._place.operator,

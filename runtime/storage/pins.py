@@ -211,8 +211,8 @@ def encode(pin: Pin, operator: str, name: str, heeded: Sequence[str] = ()) -> by
     )
     questions = pa.table({"question": ids, "rows": pin.count, "mark": pin.marks})
     pieces = [_stream(questions), _stream(pin.rows)]
-    places = zip(offsets(map(len, pieces)), pieces, strict=True)
-    listed = [[offset, len(piece), zlib.crc32(piece)] for offset, piece in places]
+    located = zip(offsets(map(len, pieces)), pieces, strict=True)
+    listed = [[offset, len(piece), zlib.crc32(piece)] for offset, piece in located]
     header = {"operator": operator, "name": name, "heeded": list(heeded), "pieces": listed}
     header |= {"label": pin.label, "at": pin.at, "division": pin.division}
     return framed(_FILES, header, pieces)

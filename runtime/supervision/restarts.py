@@ -90,18 +90,18 @@ class Restarts:
 
     def delay(self, now: float) -> float | None:
         """Return the pause before the next start after a failure at ``now``, in seconds; None for no restart."""
-        how = self.strategy
-        if self._failed is None or now - self._failed >= how.reset + self._pause:
-            self.attempt, self._pause = 0, how.first
+        strategy = self.strategy
+        if self._failed is None or now - self._failed >= strategy.reset + self._pause:
+            self.attempt, self._pause = 0, strategy.first
         else:
-            self._pause = min(self._pause * how.factor, how.longest)
+            self._pause = min(self._pause * strategy.factor, strategy.longest)
         self._failed = now
-        if how.attempts is not None and self.attempt >= how.attempts:
+        if strategy.attempts is not None and self.attempt >= strategy.attempts:
             return None
-        if how.failures is not None:
-            self._failures = [*self._failures[-how.failures :], now]
-            if len(self._failures) > how.failures and now - self._failures[0] <= how.within:
+        if strategy.failures is not None:
+            self._failures = [*self._failures[-strategy.failures :], now]
+            if len(self._failures) > strategy.failures and now - self._failures[0] <= strategy.within:
                 return None
         self.attempt += 1
-        spread = self._pause * how.jitter * (2 * self.chance() - 1)
-        return min(max(self._pause + spread, how.first), how.longest)
+        spread = self._pause * strategy.jitter * (2 * self.chance() - 1)
+        return min(max(self._pause + spread, strategy.first), strategy.longest)
