@@ -100,7 +100,7 @@ def read_definition(path: str) -> bytes:
 def write_zip(target: Path | BinaryIO, files: Mapping[str, bytes], *, squeezed: bool) -> None:
     """Write ``files`` to a zip in their order; the same files give the same bytes.
 
-    Folders also have entries, because Python finds packages without ``__init__.py`` only by these.
+    Folders also have entries: without them, Python does not find packages that have no ``__init__.py``.
     """
     method = zipfile.ZIP_DEFLATED if squeezed else zipfile.ZIP_STORED
     with zipfile.ZipFile(target, "w", method) as packed:

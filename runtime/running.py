@@ -81,7 +81,7 @@ class RunningBatch:
 class StuckBatch:
     """A batch that takes much longer than earlier ones, whose median is ``usual_ms``; None for a first batch.
 
-    ``quiet_ms`` is the time since a task has ended; None if Spark does not report tasks.
+    ``quiet_ms`` is the time since the last task ended; None if Spark does not report tasks.
     """
 
     batch: RunningBatch

@@ -24,14 +24,14 @@ _END_SECONDS = 5.0
 """The time that the end of a run waits for a renewal in progress, because the file system may no longer answer."""
 _ASKED = 4
 _ASKED_APART_MS = 2_500
-"""Spark may miss an interrupt, so a query is stopped this often, with this pause in between. The pause is longer than
-Spark waits for a stop (:mod:`hintplan.runtime.spark.stopping`).
+"""Spark may miss an interrupt, so a stop is repeated this many times, with this pause in between. The pause is longer
+than Spark waits for a stop (:mod:`hintplan.runtime.spark.stopping`).
 """
 
 
 @dataclass(slots=True)
 class Heartbeat:
-    """Renews ``lease`` until :meth:`end` returns it."""
+    """Renews ``lease`` until :meth:`end` releases it."""
 
     lease: Lease
     _ended: threading.Event = field(default_factory=threading.Event)
@@ -52,7 +52,7 @@ class Heartbeat:
         self._put_off()
 
     def end(self) -> None:
-        """Stop renewing, and return the lease if it is still held."""
+        """Stop renewing, and release the lease if it is still held."""
         self._ended.set()
         if self._thread is not None:
             self._thread.join(_END_SECONDS)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class RunLock:
     """A held checkpoint.
 
-    ``in_use`` returns whether the run is still active; nobody may have waited for its end. ``beat`` renews the lease,
-    if there is one.
+    ``in_use`` returns whether the run is still active, because a run may end without anybody waiting for it. ``beat``
+    renews the lease, if there is one.
     """
 
     name: str

@@ -40,7 +40,7 @@ SETTLE_SECONDS = 2.0
 
 
 _held_here: set[str] = set()
-"""The tokens of the leases that this process has taken and not returned."""
+"""The tokens of the leases that this process has taken and not released."""
 
 
 class LeaseStore(Protocol):
@@ -88,7 +88,7 @@ class Seen:
 
     @property
     def is_free(self) -> bool:
-        """True if its holder has returned it, or is a process of this machine that has certainly ended."""
+        """True if its holder has released it, or is a process of this machine that has certainly ended."""
         return self.record is not None and (self.record.released or self.ended_here or self._was_ours)
 
     @property
@@ -126,8 +126,8 @@ class Waited:
 class Waiting:
     """Settings of the wait for a checkpoint that another run holds. ``longest`` is in seconds.
 
-    If ``longest`` is None, a run waits until it sees that the other run is alive, or until the lease expires. ``tell``
-    is called once, with the wait. ``sleep`` may raise an exception to end the wait.
+    If ``longest`` is None, a run waits at most until the lease expires, and gives up as soon as it sees that the other
+    run is alive. ``tell`` is called once, with the wait. ``sleep`` may raise an exception to end the wait.
     """
 
     longest: float | None = None
@@ -137,7 +137,7 @@ class Waiting:
 
 
 WAITS = Waiting()
-"""Waits silently until it sees that the other run is alive, or until the lease expires."""
+"""Waits silently until the lease expires, or gives up when it sees that the other run is alive."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -188,7 +188,7 @@ class Lease:
         }
 
     def release(self) -> None:
-        """Return the lease, so that no other run has to wait.
+        """Release the lease, so that no other run has to wait.
 
         All work under the lease must have stopped, including its renewal.
         """

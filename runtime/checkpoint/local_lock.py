@@ -77,7 +77,10 @@ class Turn:
         self._told = False
 
     def wait(self, owner: LockOwner | None) -> None:
-        """Wait a moment for ``owner``; RunError if the time is up, which it is at once without a longest wait."""
+        """Wait a moment for ``owner``; RunError if the time is up.
+
+        Without a longest wait, the time is up at once.
+        """
         longest = self._waiting.longest or 0.0
         if self._waiting.clock() - self._since >= longest or (owner is not None and is_us(owner)):
             raise living(self._checkpoint, owner)

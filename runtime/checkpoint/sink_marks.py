@@ -1,10 +1,11 @@
-"""Marks in a checkpoint that record the version of a sink after each batch, to detect a sink that was restored.
+"""Marks in a checkpoint that record the version of each sink after a batch, to detect a sink that lost later batches.
 
     <checkpoint>/<query id>/marks/<n>    a line of JSON: all sinks of the query after batch n
 
-Sinks that count every batch need no marks. A batch that changes nothing writes no mark. A mark is written after the
-sink has received the batch and before the batch ends, so the marks up to the last ended batch are valid. If a mark is
-lost, an older sink goes undetected, but no sink is refused wrongly. The connector defines the content of ``had``.
+The connector defines the version ``had``, such as a batch number, a table version or topic offsets. Sinks that count
+every batch need no marks. A batch that changes nothing writes no mark. A mark is written after the sink has received
+the batch and before the batch ends, so the marks up to the last ended batch hold. If a mark is lost, an older sink goes
+undetected, but no sink is refused wrongly.
 """
 
 from __future__ import annotations

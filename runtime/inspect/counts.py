@@ -29,9 +29,9 @@ _RANGE_BYTES = 128 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Under:
-    """The rows under a TTL: visible ``rows``, rows ``expired`` but still stored, and visible rows that expire ``soon``.
+    """The rows under a TTL: ``rows`` are visible, ``expired`` rows are stored but invisible.
 
-    Soon is within an hour.
+    ``soon`` of the visible rows expire within an hour.
     """
 
     rows: int = 0

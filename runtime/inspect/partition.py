@@ -53,7 +53,7 @@ def count_parked_rows(files: Files, manifest: Manifest, keys: Sequence[str], *, 
 
 
 def stored_runs(files: Files, manifest: Manifest, table: str) -> list[pa.Table]:
-    """Return the segments of a state table from old to new, each in one piece; a large one in several, by hash."""
+    """Return the segments of a state table from old to new. A large segment is several tables, in order of hash."""
     stored = read_tables(manifest.tables)[table].segments if manifest.tables is not None else ()
     segments = _read(files, manifest, (entry.id for entry in stored))
     return [pa.Table.from_batches([batch]) for segment in segments for batch in segment.to_batches()]

@@ -401,7 +401,7 @@ def _refuse_streaming_options(plan: Plan, options: RunOptions) -> None:
 
 @contextmanager
 def opened_session(options: SparkOptions, plan: Plan | None = None, checkpoint: str | None = None) -> Iterator[Any]:
-    """Provide a Spark session for the block; Spark's output goes to a log file, whose path an error prints.
+    """Provide a Spark session for the block; Spark's output goes to a log file, whose path is printed after an error.
 
     A new session is configured for ``plan`` on ``checkpoint``, and the packages that Spark will fetch are printed. The
     application has the name of the plan, unless spark-submit has set another name. An existing session, as in a
@@ -446,7 +446,7 @@ def opened_session(options: SparkOptions, plan: Plan | None = None, checkpoint: 
                         options.master, needs.conf, remote=options.remote, needs=needs.session, name=name, jvm=jvm
                     )
             except RunError:
-                if received:  # the JVM also receives the signal and ends while it starts
+                if received:  # the JVM also gets the signal, and ends if it is still starting
                     raise Exit(128 + received[0]) from None
                 raise
             finally:
@@ -515,7 +515,7 @@ def _load_what_runs() -> None:
 def _signals_kept(answer: str, log: SparkLog | None) -> Iterator[list[int]]:
     """Defer SIGINT and SIGTERM to the end of the block, and yield the list of signal numbers received.
 
-    PySpark would never end its JVM if it were interrupted while the JVM starts. ``answer`` is printed at the first
+    An interrupt while the JVM starts would make PySpark leave it running forever. ``answer`` is printed at the first
     signal. At the second signal, this process ends, and the JVM with it.
     """
     received: list[int] = []

@@ -53,7 +53,10 @@ _MOST_UNREAD = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AtWork:
-    """The status of a query: whether it processes a batch with data, and the last batch that ``ended``, or None."""
+    """The status of a query: ``working`` while it processes a batch with data.
+
+    ``ended`` is the last batch that has ended, or None if none is known.
+    """
 
     working: bool
     ended: int | None

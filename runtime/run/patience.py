@@ -66,7 +66,7 @@ class Patience:
         return None if len(self._took) < _FEW else int(median(self._took))
 
     def quiet(self, now: float, done: int | None) -> float | None:
-        """Return the time since a task has ended; ``done`` tasks have ended so far. None if that is unknown."""
+        """Return the time since the last task ended; ``done`` tasks have ended so far. None if that is unknown."""
         if done is None:
             return None
         if done != self._done:

@@ -21,7 +21,7 @@ class SparkOptions:
 
 
 def with_spark_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Call ``command`` with a parameter ``spark`` that combines the four options.
+    """Let ``command`` take a single parameter ``spark`` in place of the four options.
 
     The caller declares the options themselves, in the order of the command's help. A usage error if they name two
     Sparks.

@@ -251,7 +251,7 @@ class Engine:
 
 @contextmanager
 def _told_to_clients() -> Iterator[None]:
-    """Replace hints about options by SQL statements, in errors about unbounded input."""
+    """Replace the hint of errors about unbounded input by a hint for users who write SQL instead of options."""
     try:
         yield
     except RunError as error:

@@ -1,4 +1,4 @@
-"""``DataFrame.mapInArrow`` without pandas, which PySpark's own method requires on the driver without need."""
+"""``DataFrame.mapInArrow`` without pandas, which PySpark's own method requires on the driver but does not use."""
 
 from __future__ import annotations
 

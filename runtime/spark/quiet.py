@@ -1,7 +1,7 @@
 """Keeps Spark's output off the terminal: the JVM and its Python workers write to a log file instead of our stderr.
 
 The JVM inherits stderr from this process when it starts, so stderr is redirected at that moment. The log is removed
-after a successful run, and printed with the error after a failure.
+after a successful run; after a failure, its path is printed.
 """
 
 from __future__ import annotations

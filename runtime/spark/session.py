@@ -460,7 +460,7 @@ def takes_what_is_there(spark: SparkSession) -> bool:
 
 
 def is_started_by_others() -> bool:
-    """Return whether Spark ran in this process before the run began, so that the run must not stop it."""
+    """Return whether Spark already runs in this process, so that a run must not stop it."""
     return SparkContext._active_spark_context is not None
 
 
@@ -493,7 +493,10 @@ def _close_beside() -> None:
 
 
 def _end(server: Any) -> None:
-    """Stop PySpark's accumulator server in the background, because it checks only once a second for a shutdown."""
+    """Stop PySpark's accumulator server.
+
+    It runs in a thread of its own, because the server checks only once a second for a shutdown.
+    """
     with suppress(FileNotFoundError):
         server.shutdown()
 

@@ -15,7 +15,7 @@ from hintplan.runtime.storage.read import read_manifest_file
 def sweep_old_scales(files: Files, place: Place, kept_batches: int, batch: int) -> None:
     """Remove files of earlier scales that no manifest of the current one names, once all partitions have a manifest.
 
-    New manifests never add references to files of an earlier scale, so manifests that are being written are no danger.
+    New manifests never add references to files of an earlier scale, so manifests that are being written need no check.
     """
     if batch <= place.scales[-1].first + kept_batches:
         return  # readers may still use the earlier batches

@@ -6,10 +6,10 @@ A task publishes its answers before any dependent row leaves it, and then uses t
 first file of a name stays. ``token`` identifies the rows of a task, so another attempt with the same rows finds the
 file.
 
-If earlier runs have begun the current batch, a run heeds the pins that existed when it started, even if rows are
-divided in another way. Its own pins contain the names of the heeded pins. So files that processes of a dead run still
-write are ignored, unless a later run has heeded them. This module knows neither lookups nor functions: a question is a
-digest, and an answer consists of rows.
+If earlier runs have begun the current batch, a run uses the pins that existed when it started, even if rows are divided
+in another way. Its own pins list the names of these pins (``heeded``). So pins that processes of a dead run still write
+have no effect, unless a later run has already used them. This module knows neither lookups nor functions: a question is
+a digest, and an answer consists of rows.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class PinPlace:
     """The location of the pins of ``operator``: the ``folder`` below ``root``, a path or a URL that all workers reach.
 
     ``run`` is higher than the number of any earlier run. ``replayed`` is the batch that earlier runs may have begun, or
-    -1 for none, and ``heeded`` are the names of its valid pins. Runs with the same ``division`` distribute rows to
-    tasks in the same way. ``batch_key`` is as in :class:`~hintplan.runtime.storage.place.Place`.
+    -1 for none, and ``heeded`` are the names of its pins that this run uses. Runs with the same ``division`` distribute
+    rows to tasks in the same way. ``batch_key`` is as in :class:`~hintplan.runtime.storage.place.Place`.
     """
 
     root: str
@@ -65,8 +65,9 @@ class PinPlace:
 class Pin:
     """The answers to ``questions``: each has ``count`` rows in ``rows``, one answer after the other.
 
-    ``marks`` has an additional flag for each answer, with a meaning that the operator defines. ``label`` is the time of
-    the questions. ``at`` is the part of the task that asked them, in a run with that ``division``.
+    ``marks`` has an additional flag for each answer, with a meaning that the operator defines. ``label`` describes the
+    request, such as the time of a lookup or the partitions of a scan. ``at`` is the part of the task that asked, in a
+    run with that ``division``.
     """
 
     label: str
@@ -80,7 +81,7 @@ class Pin:
 
 @dataclass(slots=True)
 class RememberedPins:
-    """The cache of this process: the last sweep of each folder, and the pins that a run heeds."""
+    """The cache of this process: the last sweep of each folder, and the earlier pins that a run uses."""
 
     swept: dict[tuple[str, str], int] = field(default_factory=dict)
     heeded: dict[PinPlace, dict[str, Pin]] = field(default_factory=dict)
@@ -104,7 +105,7 @@ class BatchPins:
                 return None
 
     def heeded(self) -> dict[str, Pin]:
-        """Return the valid pins of earlier runs for this batch, by token; RunError if one is lost or damaged."""
+        """Return the pins of earlier runs that this batch uses, by token; RunError if one is lost or damaged."""
         place = self.place
         if self.batch != place.replayed or not place.heeded:
             return {}
@@ -185,10 +186,10 @@ class BatchPins:
 
 
 def heeded_pins(names: Iterable[str], batch: int, read: Callable[[str], bytes | pa.Buffer]) -> tuple[str, ...]:
-    """Return the pins of ``batch`` that a new run heeds, given the existing file ``names``.
+    """Return the pins of ``batch`` that a new run uses, given the existing file ``names``.
 
-    They are the pins of the last run that has any, and the pins which that run heeded. ``read`` returns the content of
-    a file.
+    They are the pins of the last run that has any, and the earlier pins that the last run used. ``read`` returns the
+    content of a file.
     """
     candidates = [name for name in names if not name.startswith(".") and batch_of(name) == batch]
     last = max(map(_run_of, candidates), default=0)
@@ -219,7 +220,7 @@ def encode(pin: Pin, operator: str, name: str, heeded: Sequence[str] = ()) -> by
 
 
 def decode(data: bytes | pa.Buffer, path: str) -> tuple[Pin, tuple[str, ...]]:
-    """Parse the result of :func:`encode`, and return the pin and the names of the pins that its run heeded.
+    """Parse the result of :func:`encode`, and return the pin and the names of the earlier pins that its run used.
 
     DamagedFile if it is damaged, RunError with ``path`` for another format.
     """
