@@ -1,5 +1,6 @@
-"""Classes that a plan names, for the runtime: loaded as :mod:`hintplan.plans.declarations.classes` allows, and checked
-for what they extend.
+"""Loads classes that a plan names, for the runtime.
+
+:mod:`hintplan.plans.declarations.classes` decides which classes are allowed; this module also checks the base class.
 
 >>> load_class("os.PathLike", ("shop",), object, path="operators.lookup_r.cache.lookup.partial-cache.class")
 Traceback (most recent call last):
@@ -27,10 +28,10 @@ def load_class(
     group: str = LOOKUPS,
     methods: Sequence[Method] = (),
 ) -> Any:
-    """The subclass of ``expected`` called ``name``; RunError, naming ``path`` in the plan, if it is not to be had.
+    """Return the subclass of ``expected`` called ``name``; RunError with ``path`` in the plan if it cannot be loaded.
 
-    ``group`` is the group of entry points that allows classes besides ``modules``. With ``methods`` the class is one
-    that is created without arguments, and can be called like that.
+    ``group`` is the group of entry points that allows classes in addition to ``modules``. With ``methods``, the class
+    must be constructible without arguments and have these methods.
     """
     needed = (
         "the module must be importable where the run starts and in the Python workers: "
@@ -38,15 +39,15 @@ def load_class(
         "--conf spark.submit.pyFiles=A.py,B.zip takes along what it imports"
     )
     try:
-        found = load_named_class(name, modules, group=group, needed=needed)
+        loaded = load_named_class(name, modules, group=group, needed=needed)
     except ClassRefusal as error:
         raise RunError(str(error), hint=error.hint, path=path) from error
-    if not issubclass(found, expected):
+    if not issubclass(loaded, expected):
         module_name, _, class_name = name.rpartition(".")
         raise RunError(f"{class_name} in module {module_name} is no {expected.__name__}", path=path)
     if methods:
         try:
-            check_shape(found, name, methods)
+            check_shape(loaded, name, methods)
         except ClassRefusal as error:
             raise RunError(str(error), hint=error.hint, path=path) from error
-    return found
+    return loaded

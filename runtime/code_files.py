@@ -1,4 +1,4 @@
-"""Files of code by their paths in an archive: hintplan's package and modules of the user's; and archives of them.
+"""Collects code files by their paths in an archive: hintplan's package and the user's modules. Also writes archives.
 
 >>> "hintplan/runtime/spark/shipping.py" in own_package()
 True
@@ -17,14 +17,17 @@ from typing import BinaryIO
 PACKAGE = "hintplan"
 
 _DOOR = ("__init__", "functions")
-"""The modules of the package itself that workers import: the second one for functions of the user's."""
+"""The modules of the package itself that workers import. The second one is for user functions."""
 
 _NEEDED = ("plans", "runtime")
-"""The parts of the package that a run needs. The planner is not among them."""
+"""The parts of the package that a run needs. It does not need the planner."""
 
 
 def _folder(package: str) -> Path:
-    """The folder of a package, as Python finds it: in a checkout, the parts of hintplan may lie in several places."""
+    """Return the folder of a package as Python finds it.
+
+    In a checkout, the parts of hintplan may be in several places.
+    """
     spec = importlib.util.find_spec(package)
     assert spec is not None, package
     assert spec.submodule_search_locations, package
@@ -32,7 +35,7 @@ def _folder(package: str) -> Path:
 
 
 HOME = _folder(PACKAGE).parent
-"""The folder that the package is in, as a wheel has it."""
+"""The folder that contains the package, as in a wheel."""
 
 _DEFINITIONS = "hintplan_definitions"
 """The folder of a bundle with the files that only the driver reads."""
@@ -42,7 +45,7 @@ _READABLE = 0o100644 << 16
 
 
 def package_files(root: Path) -> Iterator[tuple[str, bytes]]:
-    """The files below ``root`` by their paths in it, in order; nothing that Python has compiled."""
+    """Yield the files below ``root`` by relative path, in order, without compiled Python files."""
     for path in sorted(root.rglob("*")):
         if path.is_file() and "__pycache__" not in path.parts:
             yield path.relative_to(root).as_posix(), path.read_bytes()
@@ -57,11 +60,11 @@ def own_package() -> dict[str, bytes]:
 
 
 def own_files(name: str) -> Iterator[tuple[str, bytes]]:
-    """The files of the module or package called ``name``, as a whole; none of what is installed or not there."""
+    """Yield the files of the module or package ``name``; none if it is an installed package or does not exist."""
     spec = importlib.util.find_spec(name)
     if spec is None:
         return
-    roots = [Path(place) for place in spec.submodule_search_locations or () if Path(place).is_dir()]
+    roots = [Path(location) for location in spec.submodule_search_locations or () if Path(location).is_dir()]
     for root in roots:
         if not _is_installed(root):
             yield from ((f"{name}/{path}", data) for path, data in package_files(root))
@@ -77,7 +80,7 @@ def _is_installed(path: Path) -> bool:
 
 
 def packed_path(path: str) -> str:
-    """Where a bundle has the file that a plan calls ``path``.
+    """Return the path in a bundle of the file that a plan calls ``path``.
 
     >>> packed_path("/plans/orders.desc")
     'hintplan_definitions/62482c0c/orders.desc'
@@ -86,7 +89,10 @@ def packed_path(path: str) -> str:
 
 
 def read_definition(path: str) -> bytes:
-    """The file that a plan calls ``path``: in a bundle, as it was when that was made. OSError if it cannot be read."""
+    """Return the content of the file that a plan calls ``path``; OSError if it cannot be read.
+
+    In a bundle, it is the content at the time when the bundle was built.
+    """
     packed = HOME / packed_path(path)
     return (packed if packed.is_file() else Path(path)).read_bytes()
 
@@ -94,7 +100,7 @@ def read_definition(path: str) -> bytes:
 def write_zip(target: Path | BinaryIO, files: Mapping[str, bytes], *, squeezed: bool) -> None:
     """Write ``files`` to a zip in their order; the same files give the same bytes.
 
-    Their folders have entries, too, without which Python finds no package that has no ``__init__.py``.
+    Folders also have entries: without them, Python does not find packages that have no ``__init__.py``.
     """
     method = zipfile.ZIP_DEFLATED if squeezed else zipfile.ZIP_STORED
     with zipfile.ZipFile(target, "w", method) as packed:

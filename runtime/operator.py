@@ -1,11 +1,11 @@
-"""What a stateful operator is to the engine that runs it on Spark, and what the engine is to the operator.
+"""The interface between a stateful operator and the engine that runs it on Spark.
 
 An operator is a pure function over Arrow tables, called once per partition and micro-batch:
 
     (input deltas, stored state, now) -> (output delta, state to store)
 
-It never sees Spark, a clock or a file: ``now`` is passed in, and segments of state are read and written through a
-:class:`SegmentStore`. The engine hashes, routes and packs the rows, calls ``process``, and persists what it returns.
+It never accesses Spark, a clock or a file: the engine passes in ``now``, and a :class:`SegmentStore` reads and writes
+segments of state. The engine hashes, routes and packs the rows, calls ``process``, and persists the result.
 """
 
 from __future__ import annotations
@@ -17,43 +17,44 @@ from typing import Protocol
 import pyarrow as pa
 
 KIND = "__kind"
-"""The int8 column that carries the row kind on changelog edges; insert-only edges have no such column."""
+"""The int8 column with the row kind on changelog edges; insert-only edges do not have it."""
 
 INSERT, UPDATE_BEFORE, UPDATE_AFTER, DELETE = 0, 1, 2, 3
-"""Row kinds +I, -U, +U, -D, numbered as Flink's RowKind."""
+"""The row kinds +I, -U, +U, -D, with the numbers of Flink's RowKind."""
 
 
 def hash_column(index: int) -> str:
-    """The name of the int64 column that holds the ``index``-th hash of an :class:`InputSpec`."""
+    """Return the name of the int64 column with the ``index``-th hash of an :class:`InputSpec`."""
     return f"__hash{index}"
 
 
 class Presum(Protocol):
-    """How the rows of an input are summed up before they are shuffled; picklable.
+    """A local aggregation of the rows of an input before the shuffle; picklable.
 
-    A delta may then have the columns of ``schema`` instead of those of the :class:`InputSpec`, ``__hash0`` among them.
+    A delta may then have the columns of ``schema``, including ``__hash0``, instead of the columns of the
+    :class:`InputSpec`.
     """
 
     @property
     def schema(self) -> pa.Schema: ...
 
     def sum_up(self, rows: pa.Table) -> pa.Table | None:
-        """``rows`` of a delta summed up, or None if these are better left as they are, and those to come too."""
+        """Aggregate ``rows`` of a delta; None if it is better to leave these and all later rows unchanged."""
         ...
 
     def lift(self, rows: pa.Table) -> pa.Table:
-        """``rows`` of a delta in the columns of ``schema``, to stand among others that were summed up."""
+        """Convert ``rows`` of a delta to the columns of ``schema``, so that they can be mixed with aggregated rows."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputSpec:
-    """What an operator wants of one input.
+    """The requirements of an operator for one input.
 
-    ``columns`` are the data columns. ``hashes`` names the column sets to hash with Spark's ``xxhash64`` (seed 42; no
-    columns hash to 42): the first routes the row to its partition. ``changelog`` says whether ``__kind`` is present.
-    A delta has the data columns, then ``__kind`` if ``changelog``, then ``__hash0``, ``__hash1`` and so
-    on; or, with ``presum``, what that makes of them.
+    ``columns`` are the data columns. ``hashes`` has the column sets to hash with Spark's ``xxhash64`` (seed 42; no
+    columns hash to 42). The first hash routes the row to its partition. ``changelog`` is true if ``__kind`` is present.
+    A delta has the data columns, then ``__kind`` if ``changelog``, then ``__hash0``, ``__hash1`` and so on; or, with
+    ``presum``, the columns of its schema.
     """
 
     columns: pa.Schema
@@ -63,7 +64,7 @@ class InputSpec:
 
 
 class SegmentStore(Protocol):
-    """Immutable segments of state by id, of one operator in one partition. What is written is read back as it was."""
+    """Immutable segments of state by id, of one operator in one partition. A segment is read back as it was written."""
 
     def read(self, segment: str) -> pa.Table: ...
 
@@ -72,20 +73,21 @@ class SegmentStore(Protocol):
         ...
 
     def write_pieces(self, segment: str, pieces: Iterable[pa.Table]) -> int:
-        """As :meth:`write`, but of a table that need never be in memory as a whole."""
+        """Store a table in pieces, as :meth:`write`, so that it is never in memory as a whole."""
         ...
 
     def settle(self) -> None:
-        """Let the system have back the memory that reading segments took; what was read stays as it is."""
+        """Give memory of segment reads back to the system; tables that were read stay valid."""
         ...
 
     def delete(self, segment: str) -> None: ...
 
 
 class Inheritance(SegmentStore, Protocol):
-    """The store of a partition that begins with the state of others, which had its hashes before.
+    """The store of a partition that starts with state of other partitions, which had its hashes before.
 
-    ``manifests`` are theirs; only what has hashes in ``bounds``, from the first to before the second, is inherited.
+    ``manifests`` are the manifests of those partitions. Only rows with hashes from the first of ``bounds`` to before
+    the second are inherited.
     """
 
     @property
@@ -95,23 +97,25 @@ class Inheritance(SegmentStore, Protocol):
     def bounds(self) -> tuple[int, int]: ...
 
     def inherit(self, segment: str, part: int, old: str) -> pa.Table:
-        """Take over our rows of segment ``old`` of the ``part``-th manifest, in order of hash, as ``segment``."""
+        """Take over the rows of segment ``old`` of manifest ``part`` within the bounds, as ``segment``.
+
+        The result is ordered by hash.
+        """
         ...
 
     def read_old(self, part: int, old: str) -> pa.Table:
-        """All rows of segment ``old`` of the ``part``-th manifest."""
+        """Return all rows of segment ``old`` of manifest ``part``."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What one call of an operator yields.
+    """The result of one call of an operator.
 
-    ``output`` has the operator's output columns, and ``__kind`` if the operator emits a changelog; row order is
-    meaningful. ``manifest`` is to be stored and handed to the next call; ``None`` if no state is left. ``oldest_write``
-    (ms) is when the oldest of what is stored was written, rows that are replaced or expired and not dropped yet
-    included; None if there are no rows. ``metrics`` are the operator's own, in the order in which its builder names
-    them.
+    ``output`` has the operator's output columns, and ``__kind`` if the operator emits a changelog; the order of rows is
+    significant. ``manifest`` is stored and passed to the next call; None if there is no state. ``oldest_write`` (ms) is
+    the oldest write of a stored row, including replaced and expired rows that are not dropped yet; None if there are no
+    rows. ``metrics`` are the operator's own, in the order of the names in its builder.
     """
 
     output: pa.Table
@@ -124,7 +128,7 @@ class Result:
 
 
 class StatefulOperator(Protocol):
-    """An operator with state, picklable, bound to the schemas and settings of one plan operator."""
+    """A stateful operator, picklable, bound to the schemas and settings of one plan operator."""
 
     @property
     def inputs(self) -> tuple[InputSpec, ...]: ...
@@ -135,9 +139,12 @@ class StatefulOperator(Protocol):
     def process(
         self, deltas: Sequence[pa.Table | None], manifest: bytes | None, store: SegmentStore, now: int
     ) -> Result:
-        """Process one micro-batch at ``now`` (ms); ``deltas`` has one table per input, ``None`` where nothing came."""
+        """Process one micro-batch at ``now`` (ms).
+
+        ``deltas`` has one table per input, or None for an input without rows.
+        """
         ...
 
     def inherit(self, store: Inheritance) -> bytes | None:
-        """The manifest with which a partition begins that has its state from others."""
+        """Return the initial manifest of a partition that takes over state of other partitions."""
         ...

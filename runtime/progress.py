@@ -1,9 +1,8 @@
-"""What a run says about itself: one record per micro-batch, from Spark's query progress and our observed metrics; in
-batch mode one per sink.
+"""The progress of a run: one record per micro-batch, from Spark's query progress and our observed metrics.
 
-Stateful operators report their state per partition. In a batch without data only partitions with a due timer report, so
-totals are carried on from batch to batch by the reported differences. Lookups and calls of functions report what they
-counted. Knows neither terminals nor JSON.
+In batch mode, one record per sink. Stateful operators report their state per partition. In a batch without data, only
+partitions with a due timer report, so the totals of earlier batches are updated by the reported differences. Lookups
+and function calls report their counts. This module knows neither terminals nor JSON.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ from hintplan.runtime.storage.operations import OPERATIONS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorProgress:
-    """One stateful operator after a batch: rows of this batch, and its whole state; sizes in bytes.
+    """One stateful operator after a batch: the rows of this batch, and its whole state; sizes in bytes.
 
-    ``oldest_write`` is when the oldest row that is stored was written, in ms since 1970: nothing in the state is older.
-    Rows that are replaced or expired count until they are dropped. None if there are no rows. ``counts`` is what
-    operators of its kind count besides, and ``file_operations`` what was asked of the file system of its state
-    (:mod:`hintplan.runtime.storage.operations`), both of this batch.
+    ``oldest_write`` is the oldest write of a stored row, in ms since 1970. It includes rows that are replaced or
+    expired and not dropped yet. None if there are no rows. ``counts`` are the additional counts of this kind of
+    operator, and ``file_operations`` the operations on its state files (:mod:`hintplan.runtime.storage.operations`),
+    both of this batch.
     """
 
     rows_in: int = 0
@@ -43,10 +42,10 @@ class OperatorProgress:
 
 
 _OF_ALL = {*(name for name, _ in METRICS), *(name for name, _ in LOOKUP_METRICS)}
-"""What operators of any kind report, and those that wait for lookups."""
+"""The metrics of all kinds of operators, and the metrics of operators that wait for lookups."""
 
 LookupProgress = Mapping[str, int]
-"""One lookup operator in a batch: its counts, and its gauges after it (:mod:`hintplan.runtime.lookup.metrics`)."""
+"""One lookup operator in a batch: its counts, and its gauges at the end (:mod:`hintplan.runtime.lookup.metrics`)."""
 
 
 FunctionProgress = Mapping[str, int]
@@ -55,10 +54,10 @@ FunctionProgress = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchProgress:
-    """One micro-batch of the query behind ``sink``; what its operators report is found by their ids.
+    """One micro-batch of the query of ``sink``, with the reports of its operators by id.
 
-    ``operators`` has the stateful ones, ``lookups`` and ``functions`` those that look up and that call functions,
-    ``sources`` what it has read, and what is there still to be read.
+    ``operators`` has the stateful operators, ``lookups`` the operators with lookups, and ``functions`` the operators
+    that call functions. ``sources`` has the rows read and the input that is still unread.
     """
 
     sink: str
@@ -75,9 +74,9 @@ class BatchProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CachedProgress:
-    """A cached result that a job read, after it: ``hit`` says that it was there before.
+    """A cached result that a job has read, after the job. ``hit`` is true if it was already cached.
 
-    ``rows`` and ``bytes`` as in :class:`hintplan.runtime.batch.cache.CachedResult`; ``hits`` counts those of the
+    ``rows`` and ``bytes`` are as in :class:`hintplan.runtime.batch.cache.CachedResult`. ``hits`` counts the hits in the
     session.
     """
 
@@ -110,21 +109,21 @@ def batch_progress(
     unread_files: Mapping[str, int] = MappingProxyType({}),
     scans: Sequence[str] = (),
 ) -> BatchProgress:
-    """The record of Spark's ``progress``; ``before`` has the operators as they were after the previous batch.
+    """Return the record of Spark's ``progress``; ``before`` has the operators after the previous batch.
 
-    ``unread_files`` says how many files wait to be read, by Spark's description of the source, ``scans`` which operator
-    reads each of Spark's sources, as far as that is known. The row that VALUES are made of is not read: neither it nor
-    its source is told of.
+    ``unread_files`` has the number of unread files by Spark's description of the source. ``scans`` has the operator
+    that reads each of Spark's sources, if known. The one-row source of VALUES is no input: neither its row nor the
+    source is reported.
     """
-    # What says nothing in this batch has had no rows in it.
+    # An operator that does not report in this batch has had no rows.
     operators = {
         name: OperatorProgress(
-            state_rows=found.state_rows,
-            state_bytes=found.state_bytes,
-            oldest_write=found.oldest_write,
-            counts=dict.fromkeys(found.counts, 0),
+            state_rows=previous.state_rows,
+            state_bytes=previous.state_bytes,
+            oldest_write=previous.oldest_write,
+            counts=dict.fromkeys(previous.counts, 0),
         )
-        for name, found in before.items()
+        for name, previous in before.items()
     }
     lookups: dict[str, LookupProgress] = {}
     functions: dict[str, FunctionProgress] = {}
@@ -144,7 +143,7 @@ def batch_progress(
         if "calls" in metrics:
             functions[name] = {metric: metrics[metric] for metric, _ in FUNCTION_METRICS}
         if "reports" in metrics and (metrics["reports"] == partitions or name in before):
-            # Otherwise nothing came since the start of the run, and it is not known what partitions keep.
+            # Otherwise, no rows have arrived since the start of the run, and the state of the partitions is unknown.
             operators[name] = _operator(metrics, before.get(name, OperatorProgress()), partitions)
     return BatchProgress(
         sink=sink,
@@ -165,38 +164,38 @@ def batch_progress(
 
 
 def total_lookups(total: LookupProgress, batch: LookupProgress) -> LookupProgress:
-    """``total`` with another batch: counts add up, of calls in flight the most counts, other gauges are the newest."""
+    """Add a batch to ``total``: counts add up, calls in flight are the maximum, other gauges are the latest."""
     most = {"inFlightMax": max(total.get("inFlightMax", 0), batch["inFlightMax"])}
     return {name: value if name in GAUGES else total.get(name, 0) + value for name, value in batch.items()} | most
 
 
 def total_functions(total: FunctionProgress, batch: FunctionProgress) -> FunctionProgress:
-    """``total`` with another batch: counts add up, of calls in flight the most counts."""
+    """Add a batch to ``total``: counts are added, calls in flight are the maximum."""
     combine = {name: max if how == "max" else sum for name, how in FUNCTION_METRICS}
     return {name: combine[name]((total.get(name, 0), value)) for name, value in batch.items()}
 
 
 def _metrics(observed: Any) -> dict[str, int]:
-    """Observed metrics by name; sums over no rows are NULL, and count as 0."""
-    found = observed.asDict()
-    if found.keys() == {"values", "schema"}:  # as Spark Connect has it
-        found = dict(zip((field["name"] for field in found["schema"]["fields"]), found["values"], strict=True))
-    return {name: value or 0 for name, value in found.items()}
+    """Return observed metrics by name; sums over no rows are NULL, and count as 0."""
+    values = observed.asDict()
+    if values.keys() == {"values", "schema"}:  # the format of Spark Connect
+        values = dict(zip((field["name"] for field in values["schema"]["fields"]), values["values"], strict=True))
+    return {name: value or 0 for name, value in values.items()}
 
 
 def _lookup(metrics: Mapping[str, int], before: LookupProgress) -> LookupProgress:
-    """A batch in which nothing was loaded or looked up says nothing of the gauges: they stay as they were."""
-    found = {name: metrics[name] for name, _ in LOOKUP_METRICS}
+    """Return the progress of a lookup. In a batch without loads or lookups, the gauges keep their previous values."""
+    progress = {name: metrics[name] for name, _ in LOOKUP_METRICS}
     if not metrics["loadCount"]:
-        found["latestLoadTime"] = found["latestLoadTime"] or before.get("latestLoadTime", 0)
+        progress["latestLoadTime"] = progress["latestLoadTime"] or before.get("latestLoadTime", 0)
     if not metrics["lookups"]:
-        found |= {name: found[name] or before.get(name, 0) for name in ("numCachedRecords", "numCachedBytes")}
-    return found
+        progress |= {name: progress[name] or before.get(name, 0) for name in ("numCachedRecords", "numCachedBytes")}
+    return progress
 
 
 def _operator(metrics: Mapping[str, int], before: OperatorProgress, partitions: int) -> OperatorProgress:
     whole = metrics["reports"] == partitions
-    # 0 stands for no rows. Of partitions that say nothing it is known that nothing in them got older.
+    # 0 means no rows. In partitions that do not report, no row has become older.
     writes = [write for write in (metrics["oldest_write"], 0 if whole else before.oldest_write) if write]
     state_rows = metrics["state_rows"] if whole else before.state_rows + metrics["state_rows_delta"]
     return OperatorProgress(

@@ -1,4 +1,4 @@
-"""A run as the value of a notebook cell: how it stands, and what it last wrote to each sink.
+"""A run as the value of a notebook cell: its status, and the last write to each sink.
 
 >>> print(as_text(job_table("running", ["sink_a"], [])))
 running
@@ -19,7 +19,7 @@ from hintplan.runtime.progress import BatchProgress, JobProgress
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgressTable:
-    """A line on the whole run, and the cells below ``headings``; only the first column is no number."""
+    """A line about the whole run, and the cells below ``headings``; all columns except the first are numbers."""
 
     head: str
     headings: tuple[str, ...]
@@ -27,7 +27,7 @@ class ProgressTable:
 
 
 def stream_table(head: str, sinks: Sequence[str], last: Mapping[str, BatchProgress]) -> ProgressTable:
-    """A row for each sink with its ``last`` micro-batch, and below it one for each state of its query."""
+    """Return a row for each sink with its ``last`` micro-batch, and below it one for each state of its query."""
     rows: list[tuple[str, ...]] = []
     for sink in sinks:
         batch = last.get(sink)
@@ -36,22 +36,22 @@ def stream_table(head: str, sinks: Sequence[str], last: Mapping[str, BatchProgre
             continue
         flow = (str(batch.batch), f"{batch.rows_in:,}", f"{batch.rows_out:,}", human_duration(batch.duration_ms))
         rows.append((sink, *flow, "", ""))
-        for name, found in batch.operators.items():
-            state = (f"{found.state_rows:,}", human_bytes(found.state_bytes))
-            rows.append((f"· {name}", "", f"{found.rows_in:,}", f"{found.rows_out:,}", "", *state))
+        for name, progress in batch.operators.items():
+            state = (f"{progress.state_rows:,}", human_bytes(progress.state_bytes))
+            rows.append((f"· {name}", "", f"{progress.rows_in:,}", f"{progress.rows_out:,}", "", *state))
     headings = ("sink", "batch", "rows in", "rows out", "time", "state rows", "state")
     return ProgressTable(head=head, headings=headings, rows=tuple(rows))
 
 
 def job_table(head: str, sinks: Sequence[str], done: Iterable[JobProgress]) -> ProgressTable:
-    """A row for each sink of a batch plan, with its job if that is ``done``."""
+    """Return a row for each sink of a batch plan, with its job if that is ``done``."""
     finished = {job.sink: (f"{job.rows_out:,}", human_duration(job.duration_ms)) for job in done}
     rows = tuple((sink, *finished.get(sink, ("", ""))) for sink in sinks)
     return ProgressTable(head=head, headings=("sink", "rows out", "time"), rows=rows)
 
 
 def as_html(table: ProgressTable) -> str:
-    """HTML without scripts, styles and outside links."""
+    """Return HTML without scripts, styles and external links."""
     head = "".join(f"<th>{escape(heading)}</th>" for heading in table.headings)
     rows = "".join(f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>" for row in table.rows)
     cells = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
@@ -59,7 +59,7 @@ def as_html(table: ProgressTable) -> str:
 
 
 def as_text(table: ProgressTable) -> str:
-    """The same in aligned columns."""
+    """Return the table in aligned columns."""
     lines = [tuple(clean(cell) for cell in line) for line in (table.headings, *table.rows)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(table.headings))]
     shown = [

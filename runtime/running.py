@@ -1,11 +1,11 @@
-"""A micro-batch that is at work: how long, and how far its tasks are, as far as Spark tells before it has ended.
+"""A micro-batch in progress: its duration, and the progress of its tasks, if Spark reports it before the batch ends.
 
 >>> stage = RunningStage(stage=7, operators=("join_o_c",), tasks=4, done=1, waiting=(), failed=0, rows_read=90)
 >>> batch = RunningBatch(sinks=("sink_r",), batch=12, running_ms=35_000, stages=(stage,))
 >>> batch.tasks, batch.done, batch.rows_read
 (4, 1, 90)
 
-Knows neither Spark nor terminals.
+This module knows neither Spark nor terminals.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningTask:
-    """A task that has begun and not ended: on which machine, and for how long in ms."""
+    """A task in progress: its machine, and its duration in ms."""
 
     host: str
     running_ms: int
@@ -23,10 +23,10 @@ class RunningTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningStage:
-    """A stage of a batch, by Spark's number of it; ``operators`` are those of the plan that run in it.
+    """A stage of a batch, by Spark's number; ``operators`` are the plan's operators that run in it.
 
-    ``waiting`` has the tasks at work, those that began first, and ``failed`` counts attempts, which Spark makes again.
-    ``rows_read`` are those of its sources; None if not Spark but its tasks read them.
+    ``waiting`` has the tasks in progress that started first. ``failed`` counts failed attempts, which Spark repeats.
+    ``rows_read`` is the number of rows read from sources; None if tasks read them without Spark.
     """
 
     stage: int
@@ -40,10 +40,11 @@ class RunningStage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningBatch:
-    """The batch that the query of ``sinks`` works on; its number is None until the run knows it.
+    """The current batch of the query of ``sinks``; its number is None until the run knows it.
 
-    ``stages`` are those begun so far, for Spark plans one after the other; None where Spark does not tell, which is on
-    Spark Connect. ``last_failure`` says why an attempt of a task failed, ``page`` where Spark shows the stage at work.
+    ``stages`` are the stages so far, since Spark plans them one after the other; None if Spark does not report them, as
+    on Spark Connect. ``last_failure`` is the reason of the last failed attempt of a task. ``page`` is the URL of
+    Spark's page of the active stage.
     """
 
     sinks: tuple[str, ...]
@@ -55,22 +56,22 @@ class RunningBatch:
 
     @property
     def tasks(self) -> int | None:
-        """The tasks known so far."""
+        """The number of tasks known so far."""
         return None if self.stages is None else sum(stage.tasks for stage in self.stages)
 
     @property
     def done(self) -> int | None:
-        """The tasks that have ended well."""
+        """The number of tasks that have succeeded."""
         return None if self.stages is None else sum(stage.done for stage in self.stages)
 
     @property
     def failed(self) -> int | None:
-        """The attempts of tasks that have failed."""
+        """The number of failed attempts of tasks."""
         return None if self.stages is None else sum(stage.failed for stage in self.stages)
 
     @property
     def rows_read(self) -> int | None:
-        """The rows that were read of sources so far; None if they are not known of all stages."""
+        """The number of rows read from sources so far; None if it is unknown for a stage."""
         if self.stages is None or any(stage.rows_read is None for stage in self.stages):
             return None
         return sum(stage.rows_read or 0 for stage in self.stages)
@@ -78,9 +79,9 @@ class RunningBatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StuckBatch:
-    """A batch that takes much longer than those before, which took ``usual_ms``, half of them less; None for a first.
+    """A batch that takes much longer than earlier ones, whose median is ``usual_ms``; None for a first batch.
 
-    ``quiet_ms`` is how long no task has ended; None where Spark does not tell of tasks.
+    ``quiet_ms`` is the time since the last task ended; None if Spark does not report tasks.
     """
 
     batch: RunningBatch
@@ -90,9 +91,9 @@ class StuckBatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restart:
-    """A run that has failed with ``error`` and starts again in ``delay_ms``, for the ``attempt``-th time in a row.
+    """A run that has failed with ``error`` and restarts in ``delay_ms``, for the ``attempt``-th time in a row.
 
-    There are ``attempts`` of them at most; None for any number.
+    ``attempts`` is the maximum number of restarts, or None for no limit.
     """
 
     attempt: int

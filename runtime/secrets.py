@@ -1,7 +1,7 @@
-"""Secrets in options: ``${env:NAME}`` becomes the value of the environment variable NAME, as late as possible.
+"""Resolves secrets in options: ``${env:NAME}`` becomes the value of the environment variable NAME, as late as possible.
 
-A resolved text goes straight to whoever needs it: it is never logged, put into an error message, or kept in a plan or a
-checkpoint. Texts that cannot hold a placeholder do not come here.
+A resolved text goes directly to the code that needs it. It is never logged, added to an error message, or stored in a
+plan or a checkpoint. Texts that cannot contain a placeholder are not passed to this module.
 
 >>> import os; os.environ["DB_DIR"] = "/srv"
 >>> resolve("jdbc:sqlite:${env:DB_DIR}/results.db")
@@ -19,7 +19,7 @@ _PLACEHOLDER = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 def resolve(text: str) -> str:
-    """Replace every ``${env:NAME}`` in ``text``; RunError naming the variables that are not set."""
+    """Replace every ``${env:NAME}`` in ``text``; RunError with the names of variables that are not set."""
     missing = sorted({name for name in _PLACEHOLDER.findall(text) if name not in os.environ})
     if missing:
         raise RunError(

@@ -1,4 +1,4 @@
-"""What a batch has read of each source, and what is there still to be read, as Spark's progress has it."""
+"""The progress of each source in a batch, from Spark's progress: the rows read, and the input that is still unread."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from hintplan.plans.text.amounts import human_bytes
 _FILES = "numFilesOutstanding"
 _BYTES = "numBytesOutstanding"
 _OFFSETS = "maxOffsetsBehindLatest"
-"""What sources call what they are behind."""
+"""The metrics in which sources report their lag."""
 
 _FALLS_BEHIND = 1.1
-"""How much faster rows come than they are done with, to be worth telling."""
+"""The ratio of arriving to processed rows from which a lag is reported."""
 
 _LOW_RATE = 10
-"""Rows a second, below which a rate is told with a digit behind the point."""
+"""Rates below this number of rows per second are printed with a decimal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceProgress:
-    """A source in a batch; ``source`` is Spark's description of it, ``operator`` the one of the plan that reads it.
+    """A source in a batch. ``source`` is Spark's description, ``operator`` the plan's operator that reads it.
 
-    Of several that read the same, it is the first; None on Spark Connect if the query has several sources.
-    Rows come and are processed by the second; None if Spark does not know. Offsets are those of the source, as text:
-    where the batch ended, and the latest one there was; None if a source has none. ``metrics`` are the source's own.
+    If several operators read the same source, ``operator`` is the first; None on Spark Connect if the query has several
+    sources. The rates are in rows per second; None if Spark does not know them. The offsets are texts of the source:
+    the end of the batch, and the latest offset available; None if a source has none. ``metrics`` are the source's own.
     """
 
     source: str
@@ -44,9 +44,9 @@ class SourceProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lag:
-    """What a source is behind, None as far as it does not say: files and bytes that it has found and not read.
+    """The lag of a source: the files and bytes that it has found and not read, or None if it reports none.
 
-    ``offsets`` are those of all partitions of a topic between where the batch ended and the latest.
+    ``offsets`` is the distance between the end of the batch and the latest offsets, over all partitions of a topic.
     """
 
     files: int | None
@@ -57,10 +57,10 @@ class Lag:
 def source_progress(
     found: Any, operator: str | None, unread_files: Mapping[str, int], uncounted: Mapping[str, int]
 ) -> SourceProgress:
-    """The record of Spark's progress of a source; ``unread_files`` has how many files wait, by its description.
+    """Return the record of Spark's progress of a source; ``unread_files`` has the unread files by description.
 
-    Where tasks read the files themselves, Spark counts these as rows. ``uncounted`` has the rows beyond what Spark
-    counted, by the scan that read them. If the scan of the source is not known, nobody knows how fast its rows came.
+    If tasks read the files themselves, Spark counts files as rows. ``uncounted`` has the rows beyond Spark's count, by
+    the scan that read them. If the scan of the source is unknown, its rates are unknown.
     """
     waiting = unread_files.get(found.description)
     rows = found.numInputRows + uncounted.get(operator or "", 0)
@@ -79,7 +79,7 @@ def source_progress(
 
 
 def lag(source: SourceProgress) -> Lag:
-    """What a source is behind, in numbers.
+    """Return the lag of a source in numbers.
 
     >>> lag(SourceProgress(source="KafkaV2[Subscribe[t]]",
     ...     end_offset='{"t": {"0": 7, "1": 5}}', latest_offset='{"t": {"0": 9, "1": 5, "2": 4}}'))
@@ -93,7 +93,7 @@ def lag(source: SourceProgress) -> Lag:
 
 
 def lag_text(source: SourceProgress) -> str:
-    """What a source is behind, in words; empty if it is not, as far as that is known.
+    """Return the lag of a source as text; empty if there is none, or if it is unknown.
 
     >>> lag_text(SourceProgress(source="FileStreamSource[file:/in]", operator="scan_o", metrics={
     ...     "numFilesOutstanding": "1200", "numBytesOutstanding": "2048"}))
@@ -119,9 +119,9 @@ def lag_text(source: SourceProgress) -> str:
 
 
 class Behind:
-    """Tells what the sources of a stream are behind, once each is so for several micro-batches in a row.
+    """Reports the lag of a stream's sources, once a source is behind for several micro-batches in a row.
 
-    A run that takes what is there ``once`` is told nothing: no rows come while it works.
+    A run with ``once`` reports no lag, because it ignores rows that arrive while it works.
     """
 
     IN_A_ROW = 3
@@ -131,40 +131,43 @@ class Behind:
         self._batches: dict[tuple[str, int], int] = {}
 
     def __call__(self, sink: str, sources: Sequence[SourceProgress]) -> list[str]:
-        """The texts of the ``sources`` of a micro-batch of ``sink``."""
+        """Return texts about the ``sources`` of a micro-batch of ``sink`` that are behind."""
         if self._once:
             return []
-        told: list[str] = []
-        for place, source in enumerate(sources):
+        texts: list[str] = []
+        for position, source in enumerate(sources):
             text = lag_text(source)
-            so_far = self._batches.get((sink, place), 0) + 1 if text else 0
-            self._batches[sink, place] = so_far
+            so_far = self._batches.get((sink, position), 0) + 1 if text else 0
+            self._batches[sink, position] = so_far
             if so_far >= self.IN_A_ROW:
-                told.append(text)
-        return list(dict.fromkeys(told))
+                texts.append(text)
+        return list(dict.fromkeys(texts))
 
 
 def _offsets_between(end: str | None, latest: str | None) -> int | None:
-    """The offsets from ``end`` to ``latest``, if these are numbers by topic and partition."""
+    """Return the number of offsets from ``end`` to ``latest``, if these are numbers by topic and partition."""
     ends, latests = _by_partition(end), _by_partition(latest)
     if ends is None or latests is None:
         return None
-    # A partition that is not in it was not there yet: it is read from its beginning, which is not known here.
+    # A partition that is not in ``end`` is new. It is read from its beginning, which is unknown here, so count from 0.
     return sum(max(0, offset - ends.get(partition, 0)) for partition, offset in latests.items())
 
 
 def _by_partition(offsets: str | None) -> dict[tuple[str, str], int] | None:
     try:
         topics = json.loads(offsets or "null")
-        return {(topic, number): int(at) for topic, found in topics.items() for number, at in found.items()}
+        return {(topic, number): int(at) for topic, partitions in topics.items() for number, at in partitions.items()}
     except (ValueError, TypeError, AttributeError):
         return None
 
 
 def _name(source: str) -> str:
-    """What stands in Spark's brackets, ``FileStreamSource[file:/in]``, or the class of what has no description."""
-    found = re.fullmatch(r"\w+\[(.*)\]", source)
-    return found[1] if found else re.sub(r"^[\w.$]*[.$](\w+)@[0-9a-f]+$", r"\1", source)
+    """Return the text in the brackets of Spark's description, such as ``FileStreamSource[file:/in]``.
+
+    For a source without a description, return the name of its class.
+    """
+    match = re.fullmatch(r"\w+\[(.*)\]", source)
+    return match[1] if match else re.sub(r"^[\w.$]*[.$](\w+)@[0-9a-f]+$", r"\1", source)
 
 
 def _number(text: str | None) -> int | None:

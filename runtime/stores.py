@@ -1,10 +1,10 @@
-"""File systems behind URLs, as pyarrow opens them in whatever process: a worker, or one that Spark starts itself.
+"""File systems behind URLs, opened with pyarrow in any process: a worker, or a process that Spark starts.
 
     s3://bucket/path (also s3a://)   hdfs://host:port/path   gs://bucket/path   abfs[s]://container@account.../path
 
-S3 is as :mod:`hintplan.runtime.s3` says. HDFS is asked in Hadoop's own protocol by the package hdfs-native, which reads
-the configuration of ``HADOOP_CONF_DIR``, and needs neither a JVM nor Hadoop's libraries. Whoever is pickled by value
-may use this, for it uses nothing of hintplan's but that.
+:mod:`hintplan.runtime.s3` configures S3. The package hdfs-native accesses HDFS in Hadoop's own protocol. It reads the
+configuration in ``HADOOP_CONF_DIR``, and needs neither a JVM nor Hadoop's libraries. Modules that are pickled by value
+may use this module, because it imports nothing else of hintplan.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _CONNECT_SECONDS = 10.0
 
 
 def silence(url: str) -> str | None:
-    """Why nothing listens at the server of ``url``; None if something does, or if that cannot be told from here.
+    """Return the reason why no server listens at ``url``; None if one does, or if that is unknown.
 
-    Clients ask a server that is not there again and again, for minutes, before they say so.
+    Clients repeat requests to a missing server for minutes before they report it.
     """
     server = s3.endpoint(os.environ) if s3.is_s3(url) else url if url.startswith("hdfs:") else None
     if server is None or any(os.environ.get(name) for name in _PROXIES):
@@ -36,7 +36,7 @@ def silence(url: str) -> str | None:
     split = urlsplit(server if "://" in server else f"https://{server}")
     try:
         if (port := split.port or _PORTS.get(split.scheme)) is None:
-            return None  # a name of several servers
+            return None  # a logical name for several servers
         socket.create_connection((split.hostname or "", port), timeout=_CONNECT_SECONDS).close()
     except (OSError, ValueError) as error:
         return f"no server answers at {server}: {error}"
@@ -44,9 +44,9 @@ def silence(url: str) -> str | None:
 
 
 def opened(url: str) -> tuple[pafs.FileSystem, str]:
-    """The file system of ``url``, and the path in it; ValueError, OSError or ArrowException if nothing can open it.
+    """Return the file system of ``url``, and the path in it; ValueError, OSError or ArrowException if that fails.
 
-    ImportError if a package lacks.
+    ImportError if a package is missing.
     """
     import pyarrow.fs as pafs
 
@@ -56,7 +56,7 @@ def opened(url: str) -> tuple[pafs.FileSystem, str]:
     if split.scheme == "hdfs":
         from hdfs_native.fsspec import HdfsFileSystem
 
-        # A new one each time: fsspec keeps what it has opened, also across a fork.
+        # Create a new instance each time: fsspec would reuse an open one, even after a fork.
         system = HdfsFileSystem(split.hostname, split.port, skip_instance_cache=True)
         return pafs.PyFileSystem(pafs.FSSpecHandler(system)), split.path
     system, path = pafs.FileSystem.from_uri(url)
@@ -64,7 +64,7 @@ def opened(url: str) -> tuple[pafs.FileSystem, str]:
 
 
 def move_onto(system: pafs.FileSystem, source: str, target: str) -> None:
-    """Give a file a name that another may have, which is gone then, where a rename alone would refuse it."""
+    """Rename a file to ``target``, and replace an existing file there, where a plain rename would fail."""
     import pyarrow.fs as pafs
 
     if isinstance(system, pafs.PyFileSystem):

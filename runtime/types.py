@@ -1,10 +1,10 @@
-"""Flink type text as Spark types and as Arrow types: the one place where the three are matched.
+"""Converts Flink type text to Spark types and to Arrow types: the only place that maps the three.
 
-Both functions need no Spark session, so Python workers may call them; Arrow types need no PySpark either. Nullability
-is dropped: outer joins may null any column, and neither Spark's readers nor Arrow enforce it. Lengths are dropped too,
-because Spark has no such columns in a DataFrame: CHAR and VARCHAR are strings, BINARY and VARBINARY bytes. A MULTISET
-is a map of how often it has each element. A TIME is its text, without zeros at the end of its fraction. Timestamps
-have microseconds whatever their declared precision. Knows neither plans nor connectors.
+Both functions need no Spark session, so Python workers may call them; Arrow types need no PySpark. Nullability is
+dropped: outer joins may produce NULL in any column, and neither Spark's readers nor Arrow enforce it. Lengths are also
+dropped, because Spark has no such columns in a DataFrame: CHAR and VARCHAR are strings, BINARY and VARBINARY bytes. A
+MULTISET is a map from each element to its count. A TIME is its text, without trailing zeros in the fraction. Timestamps
+have microseconds, regardless of their declared precision. This module knows neither plans nor connectors.
 
 >>> str(to_arrow("ROW<a INT, b ARRAY<TIMESTAMP_LTZ(3)>>"))
 'struct<a: int32, b: list<item: timestamp[us, tz=UTC]>>'
@@ -43,12 +43,12 @@ _PLAIN: dict[str, tuple[str, pa.DataType]] = {
 
 
 def to_spark(type_text: str) -> spark.DataType:
-    """The Spark type of a Flink type; ValueError if the text is not a supported type."""
+    """Return the Spark type of a Flink type; ValueError if the text is not a supported type."""
     return _spark(parse_type(type_text))
 
 
 def to_arrow(type_text: str) -> pa.DataType:
-    """The Arrow type in which segments of state and deltas carry a Flink type; ValueError as :func:`to_spark`."""
+    """Return the Arrow type of a Flink type in segments of state and deltas; ValueError as :func:`to_spark`."""
     return _arrow(parse_type(type_text))
 
 

@@ -1,1 +1,1 @@
-"""The files beside a checkpoint, and one run at a time."""
+"""The files that hintplan adds to a checkpoint, and the locks that allow one run at a time."""

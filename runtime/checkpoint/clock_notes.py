@@ -1,6 +1,7 @@
-"""Tells that the clock of this machine is behind the last batch of a checkpoint, which state TTLs count from.
+"""Warns if the clock of this machine is behind the last batch of a checkpoint.
 
-Spark notes the time of each batch in milliseconds, in the second line of its offsets:
+State TTLs count from the times of batches. Spark writes the time of each batch in milliseconds into the second line of
+its offsets:
 
     offsets/7        v1 | {"batchWatermarkMs":0,"batchTimestampMs":1795670399921,...} | {"logOffset": 3}
 """
@@ -15,18 +16,19 @@ from hintplan.runtime.checkpoint.files import CheckpointFiles
 from hintplan.runtime.checkpoint.parts import last_batches
 
 _TOLERATED_MS = 10_000
-"""What clocks that are kept right may differ by."""
+"""A difference that is normal between synchronized clocks."""
 
 
 def clock_notes(files: CheckpointFiles, logs: Iterable[str], now_ms: int) -> Iterator[str]:
-    """Say what there is to say of the clock, which shows ``now_ms``, before queries with these ``logs`` go on.
+    """Yield a warning if ``now_ms``, the time of this machine, is before the last batch in ``logs``.
 
-    Of a checkpoint that is not on a disk of this machine, nothing is known.
+    The queries with these ``logs`` are about to continue. A checkpoint that is not on a disk of this machine is not
+    checked.
     """
     if not files.whole:
         return
-    paths = [f"{each}/offsets/{began}" for each in logs if (began := last_batches(files, each)[0]) >= 0]
-    behind = max((_time(found) for found in files.read(paths).values()), default=0) - now_ms
+    paths = [f"{log}/offsets/{began}" for log in logs if (began := last_batches(files, log)[0]) >= 0]
+    behind = max((_time(offsets) for offsets in files.read(paths).values()), default=0) - now_ms
     if behind > _TOLERATED_MS:
         yield (
             f"the clock of this machine is {human_duration(behind)} behind the last batch of this checkpoint: "
@@ -35,9 +37,9 @@ def clock_notes(files: CheckpointFiles, logs: Iterable[str], now_ms: int) -> Ite
 
 
 def _time(offsets: bytes) -> int:
-    """When a batch began, in ms; 0 if its offsets do not say."""
+    """Return the start time of a batch in ms, or 0 if its offsets have none."""
     try:
-        found = json.loads(offsets.splitlines()[1])["batchTimestampMs"]
+        started = json.loads(offsets.splitlines()[1])["batchTimestampMs"]
     except (ValueError, LookupError, TypeError):
         return 0
-    return found if isinstance(found, int) else 0
+    return started if isinstance(started, int) else 0

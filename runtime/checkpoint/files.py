@@ -1,7 +1,9 @@
-"""The files of a checkpoint by name, and what is in them: read here if they are on this machine, by Spark elsewhere.
+"""The names, sizes and contents of the files of a checkpoint.
 
-files = local_files(Path("/data/checkpoints/revenue"))
-files.sizes["sink_r/offsets/0"]
+This process reads the files on this machine; Spark reads the files elsewhere.
+
+    files = local_files(Path("/data/checkpoints/revenue"))
+    files.sizes["sink_r/offsets/0"]
 """
 
 from __future__ import annotations
@@ -27,18 +29,20 @@ if TYPE_CHECKING:
     from hintplan.runtime.storage.remote_files import RemoteFiles
 
 _CHECKSUMS = b"crc\0"
-"""How Hadoop's file of checksums begins. The number of bytes follows that each is of, then they, of four bytes each."""
+"""The first bytes of Hadoop's checksum files. The block size in bytes follows, then a checksum of four bytes per block.
+"""
 SMALL = 1 << 20
-"""Of larger files only the length is compared with what their checksums say."""
+"""The checksums of larger files are not computed; only their lengths are checked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointFiles:
-    """The ``sizes`` of all files below a checkpoint, by their paths below it.
+    """The files below a checkpoint. All paths are relative to the checkpoint.
 
-    ``read`` returns what is in some of them; ``spoilt`` says whether a file is another than was written, as far as
-    there are checksums beside it. ``gone`` are files of which only the checksums are left. ``whole`` says that files
-    which Spark hides, such as ``_metadata``, are among them. Symbolic ``links`` and ``folders`` are none of them.
+    ``sizes`` has the size of each file. ``read`` returns the contents of some files. ``spoilt`` returns whether a file
+    differs from its checksum file, if it has one. ``gone`` are files that are missing although their checksum files
+    exist. ``whole`` is true if ``sizes`` includes the files that Spark hides, such as ``_metadata``. ``sizes`` has
+    neither symbolic ``links`` nor ``folders``.
     """
 
     sizes: Mapping[str, int]
@@ -50,18 +54,18 @@ class CheckpointFiles:
     whole: bool = True
 
     def names(self, directory: str) -> list[str]:
-        """The names of the files in ``directory``."""
+        """Return the names of the files in ``directory``."""
         start = f"{directory}/"
         return [path[len(start) :] for path in self.sizes if path.startswith(start) and "/" not in path[len(start) :]]
 
     def numbers(self, directory: str) -> list[int]:
-        """Those of a log of Spark's, whose files have numbers for names, in order."""
+        """Return the entries of one of Spark's logs, whose files have numbers as names, in order."""
         return sorted(int(name) for name in self.names(directory) if name.isdecimal())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Damage:
-    """A part of a checkpoint, by its path below it, and what is wrong with it."""
+    """A part of a checkpoint, by its relative path, and its damage."""
 
     part: str
     what: str = "is missing"
@@ -71,19 +75,22 @@ class Damage:
 
 
 NO_FILES = CheckpointFiles(sizes={}, read=lambda paths: {})
-"""Of a checkpoint that is not there yet."""
+"""The files of a checkpoint that does not exist yet."""
 
 
 def local_directory(spark: SparkSession, checkpoint: str) -> Path | None:
-    """Where ``checkpoint`` is on this machine, None if it is elsewhere; on Spark Connect only the server knows."""
+    """Return the path of ``checkpoint`` on this machine, or None if it is elsewhere.
+
+    On Spark Connect, the result is always None, because only the server knows the file system.
+    """
     if type(spark).__module__.startswith("pyspark.sql.connect"):
         return None
-    found = urlsplit(_qualified(spark, checkpoint))
-    return Path(unquote(found.path)) if found.scheme == "file" else None
+    url = urlsplit(_qualified(spark, checkpoint))
+    return Path(unquote(url.path)) if url.scheme == "file" else None
 
 
 def reached_by_workers(spark: SparkSession, checkpoint: str) -> str:
-    """``checkpoint`` as workers find it: a path on file systems that are mounted, a URL elsewhere."""
+    """Return ``checkpoint`` as workers reach it: a path on mounted file systems, otherwise a URL."""
     if type(spark).__module__.startswith("pyspark.sql.connect"):
         return checkpoint
     directory = local_directory(spark, checkpoint)
@@ -107,13 +114,13 @@ def _qualified(spark: SparkSession, checkpoint: str) -> str:
 
 
 def files_of(spark: SparkSession, checkpoint: str) -> CheckpointFiles:
-    """The files of ``checkpoint``, wherever it is; none if it is not there."""
+    """Return the files of ``checkpoint``, local or remote; no files if it does not exist."""
     directory = local_directory(spark, checkpoint)
     return _remote_files(spark, checkpoint) if directory is None else local_files(directory)
 
 
 def stored_files(root: str) -> CheckpointFiles:
-    """The files of a checkpoint at ``root``, a path or a URL, without Spark; RunError if it cannot be listed."""
+    """Return the files of a checkpoint at ``root``, a path or a URL, without Spark; RunError if it cannot be listed."""
     if is_local_path(root):
         return local_files(Path(root.removeprefix("file://")))
     from hintplan.runtime.storage.remote_files import remote_files
@@ -126,7 +133,7 @@ def stored_files(root: str) -> CheckpointFiles:
 
 @contextmanager
 def reaching(root: str) -> Iterator[None]:
-    """RunError if what the block does first with a URL fails: nothing answers there, or access is refused."""
+    """Raise RunError if the first access to a URL in the block fails: no server answers, or access is denied."""
     from hintplan.runtime.stores import silence
 
     try:
@@ -145,28 +152,28 @@ def reaching(root: str) -> Iterator[None]:
 
 
 def _fetched(files: RemoteFiles, paths: Sequence[str]) -> dict[str, bytes]:
-    found = {}
+    contents = {}
     for path in paths:
         with suppress(FileNotFoundError):
-            found[path] = files.fetched(path)
-    return found
+            contents[path] = files.fetched(path)
+    return contents
 
 
 def local_files(directory: Path) -> CheckpointFiles:
-    """The files of a checkpoint on this machine; RunError if it cannot be listed."""
+    """Return the files of a checkpoint on this machine; RunError if it cannot be listed."""
     sizes, checked, links, below = {}, set(), set(), set()
     for folder, folders, names in os.walk(directory, onerror=refuse_unreadable):
-        place = Path(folder).relative_to(directory)
-        below |= {(place / name).as_posix() for name in folders}
+        relative = Path(folder).relative_to(directory)
+        below |= {(relative / name).as_posix() for name in folders}
         linked = {name for name in (*folders, *names) if Path(folder, name).is_symlink()}
-        links |= {(place / name).as_posix() for name in linked}
+        links |= {(relative / name).as_posix() for name in linked}
         for name in names:
             if name in linked:
                 continue
             if not name.startswith("."):
-                sizes[(place / name).as_posix()] = Path(folder, name).lstat().st_size
+                sizes[(relative / name).as_posix()] = Path(folder, name).lstat().st_size
             elif name.endswith(".crc"):
-                checked.add((place / name[1:].removesuffix(".crc")).as_posix())
+                checked.add((relative / name[1:].removesuffix(".crc")).as_posix())
     return CheckpointFiles(
         sizes=sizes,
         read=partial(_read_local, directory),
@@ -178,7 +185,7 @@ def local_files(directory: Path) -> CheckpointFiles:
 
 
 def refuse_unreadable(error: OSError) -> None:
-    """RunError that says what of the local file system is in the way; nothing for what is not there."""
+    """Raise RunError with the reason why a local file cannot be read. Ignore files that do not exist."""
     if isinstance(error, FileNotFoundError):
         return
     hint = "the user of the run needs the right to read it"
@@ -188,13 +195,13 @@ def refuse_unreadable(error: OSError) -> None:
 
 
 def _read_local(directory: Path, paths: Sequence[str]) -> dict[str, bytes]:
-    found = {}
+    contents = {}
     for path in paths:
         try:
-            found[path] = (directory / path).read_bytes()
+            contents[path] = (directory / path).read_bytes()
         except OSError as error:
             refuse_unreadable(error)
-    return found
+    return contents
 
 
 def _is_spoilt(directory: Path, path: str) -> bool:
@@ -232,8 +239,8 @@ def _remote_files(spark: SparkSession, checkpoint: str) -> CheckpointFiles:
 
     def read(paths: Sequence[str]) -> dict[str, bytes]:
         urls = [f"{checkpoint.rstrip('/')}/{path}" for path in paths]
-        found = load(urls, "content") if urls else []
-        return {row.path.partition(f"/{root}/")[2]: bytes(row.content) for row in found}
+        rows = load(urls, "content") if urls else []
+        return {row.path.partition(f"/{root}/")[2]: bytes(row.content) for row in rows}
 
     sizes = {row.path.partition(f"/{root}/")[2]: row.length for row in load([checkpoint], "length")}
     return CheckpointFiles(sizes=sizes, read=read, whole=False)

@@ -1,11 +1,12 @@
-"""Spark's logs of a query written anew for other sources: what is read on goes on under its new number.
+"""Generations of Spark's logs, for a query that continues with different sources.
 
     <query>/metadata, offsets/, commits/, sources/            the first generation
     <query>/logs.2/metadata, offsets/, commits/, sources/     another one
 
-A generation has all that the one before it has, the batch that was begun and not committed too, with a line in each
-entry for each source as it stands in the query now: ``-`` for one that begins. It counts once the record names it, and
-the one before it goes when the query has started. Knows Spark's logs by their text, and no Spark.
+A new generation copies everything of the previous one, including a batch that began and was not committed. Each entry
+of its offset log has one line for each source that the query has now, ``-`` for a new source. A source that the query
+still reads continues under its new number. The generation takes effect when the record names it. The previous one is
+removed when the query has started. This module reads Spark's logs as text, without Spark.
 """
 
 from __future__ import annotations
@@ -26,18 +27,18 @@ from hintplan.runtime.storage.manifest import RESTORE
 _LOGS = re.compile(r"(?:logs\.\d+/)?(?:metadata|(?:offsets|commits|sources/\d+)/[^/]+)")
 _NOTHING = "-"
 _HEAD_LINES = 2
-"""In an entry of the offset log before those of the sources: its version, and what holds of the batch."""
+"""The lines of an offset log entry before its sources: the version, then the metadata of the batch."""
 
 
 def begin_generation(files: Files, there: CheckpointFiles, old: QueryRecord, new: QueryRecord) -> None:
-    """Write the logs of ``new``, which goes on for ``old``, into ``files``; ``there`` is what the checkpoint has.
+    """Write to ``files`` the logs of ``new``, the query that continues ``old``.
 
-    RunError if the old logs are of other sources than was recorded, or if one source goes on for several that have not
-    read the same.
+    ``there`` are the current files of the checkpoint. RunError if the old logs do not match the recorded sources, or if
+    one source is to continue several sources that have not read the same.
     """
     for path in there.sizes:
         if path.startswith(f"{new.logs}/"):
-            files.remove(path)  # of a run that died before it was recorded
+            files.remove(path)  # left by a run that died before it was recorded
     began, ended = last_batches(there, old.logs)
     paths = [path for path in there.sizes if path.startswith(f"{old.logs}/offsets/")]
     offsets = {path: text.decode().split("\n") for path, text in there.read(paths).items()}
@@ -58,10 +59,10 @@ def begin_generation(files: Files, there: CheckpointFiles, old: QueryRecord, new
         for name in there.names(source):
             files.publish(f"{new.logs}/sources/{number}/{name}", _content(there, f"{source}/{name}"))
     for path, lines in offsets.items():
-        places = [lines_of.get(origins.get(operator, "")) for operator, _ in new.order]
-        found = [_NOTHING if place is None else lines[_HEAD_LINES + place] for place in places]
+        positions = [lines_of.get(origins.get(operator, "")) for operator, _ in new.order]
+        continued = [_NOTHING if position is None else lines[_HEAD_LINES + position] for position in positions]
         name = path.rpartition("/")[2]
-        files.publish(f"{new.logs}/offsets/{name}", "\n".join([*lines[:_HEAD_LINES], *found]).encode())
+        files.publish(f"{new.logs}/offsets/{name}", "\n".join([*lines[:_HEAD_LINES], *continued]).encode())
     for name in there.names(f"{old.logs}/commits"):
         files.publish(f"{new.logs}/commits/{name}", _content(there, f"{old.logs}/commits/{name}"))
     files.publish(f"{new.logs}/metadata", _content(there, f"{old.logs}/metadata"))
@@ -70,7 +71,7 @@ def begin_generation(files: Files, there: CheckpointFiles, old: QueryRecord, new
 
 
 def end_generations(files: Files, there: CheckpointFiles, record: CheckpointRecord) -> None:
-    """Remove the logs of other generations than those of ``record``; ``there`` is what the checkpoint had."""
+    """Remove the logs of all generations except the one in ``record``; ``there`` are the files of the checkpoint."""
     for path in list(old_logs(there, record)):
         folder, _, name = path.rpartition("/")
         files.remove(path)
@@ -78,7 +79,7 @@ def end_generations(files: Files, there: CheckpointFiles, record: CheckpointReco
 
 
 def old_logs(there: CheckpointFiles, record: CheckpointRecord) -> Iterator[str]:
-    """The files of a checkpoint that are logs of other generations than those of ``record``."""
+    """Yield the log files of a checkpoint that belong to other generations than the one in ``record``."""
     for query in record.queries:
         for path in there.sizes:
             query_id, _, below = path.partition("/")
@@ -92,13 +93,13 @@ def _is_of(path: str, query: QueryRecord) -> bool:
 
 
 def _refuse_apart(there: CheckpointFiles, query: QueryRecord, operator: str, latest: Sequence[list[str]]) -> None:
-    """RunError if what ``operator`` reads is several sources to Spark, and one of them has found more than another."""
-    places = [(place, number) for place, (each, number) in enumerate(query.order) if each == operator]
-    if len({number for _, number in places}) < 2:
+    """Raise RunError if Spark reads ``operator`` as several sources that have not found the same files."""
+    positions = [(position, number) for position, (scan, number) in enumerate(query.order) if scan == operator]
+    if len({number for _, number in positions}) < 2:
         return
     for lines in latest:
-        found = {_reached(there, query, number, lines[_HEAD_LINES + place]) for place, number in places}
-        if len(found) > 1:
+        progress = {_reached(there, query, number, lines[_HEAD_LINES + position]) for position, number in positions}
+        if len(progress) > 1:
             raise RunError(
                 f"{operator} is read in several places of {query.id}, which have not found the same files so far, so "
                 "that a query with other sources could not go on for all of them",
@@ -107,7 +108,7 @@ def _refuse_apart(there: CheckpointFiles, query: QueryRecord, operator: str, lat
 
 
 def _reached(there: CheckpointFiles, query: QueryRecord, number: int, line: str) -> frozenset[str] | str:
-    """What says how far a source is: the files that it has found, or else its offset."""
+    """Return the progress of a source: the files that it has found, or its offset if it has no file log."""
     end = log_offset(line)
     if end is None:
         return line

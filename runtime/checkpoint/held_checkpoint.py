@@ -1,4 +1,4 @@
-"""The checkpoints that this process holds, each with what lets go of it."""
+"""The checkpoints that this process holds, each with a function to release it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, kw_only=True)
 class RunLock:
-    """A held checkpoint. ``in_use`` says whether the run still goes on, for runs whose end nobody waits for.
+    """A held checkpoint.
 
-    ``beat`` renews its lease, where it has one.
+    ``in_use`` returns whether the run is still active, because a run may end without anybody waiting for it. ``beat``
+    renews the lease, if there is one.
     """
 
     name: str
@@ -25,39 +26,39 @@ class RunLock:
     beat: Heartbeat | None = None
 
     def stops(self, spark: SparkSession, queries: Iterable[Any]) -> None:
-        """See that ``queries`` stop when the checkpoint is not held any more."""
+        """Stop ``queries`` when the checkpoint is no longer held."""
         if self.beat is not None:
             self.beat.stops(spark, queries)
 
     @property
     def in_force(self) -> bool:
-        """Whether nobody else can hold the checkpoint."""
+        """True if no other run can hold the checkpoint."""
         return self.beat is None or self.beat.lease.in_force
 
     def require(self) -> None:
-        """RunError if the checkpoint is not held any more."""
+        """Raise RunError if the checkpoint is no longer held."""
         if self.beat is not None and not self.beat.lease.in_force:
             raise self.beat.lease.lost()
 
     def release(self) -> None:
-        """Let the next run begin; again is fine."""
+        """Release the checkpoint for the next run. Repeated calls have no effect."""
         if _held.get(self.name) is self:
             del _held[self.name]
             self.free()
 
 
 _held: dict[str, RunLock] = {}
-"""What this process holds, by the name of the lock file."""
+"""The locks of this process, by the name of the lock file."""
 
 
 def hold(lock: RunLock) -> RunLock:
-    """Note that this process holds ``lock``."""
+    """Register that this process holds ``lock``, and return it."""
     _held[lock.name] = lock
     return lock
 
 
 def forget_ended(name: str) -> None:
-    """Let go of what a run of this process holds under ``name`` that has ended."""
+    """Release the checkpoint that this process holds under ``name``, if its run has ended."""
     held = _held.get(name)
     if held is not None and not held.in_use():
         held.release()

@@ -1,6 +1,4 @@
-"""The lease on a checkpoint that machines share, taken, and renewed from then on
-(:mod:`hintplan.runtime.checkpoint.lease`).
-"""
+"""Takes the lease on a shared checkpoint, and starts to renew it (:mod:`hintplan.runtime.checkpoint.lease`)."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ from hintplan.runtime.checkpoint.lock_owner import ourselves
 NOTHING_HELD = Seen(0, b"", None)
 
 _ATTEMPTS = 5
-"""How often a lease is tried to be taken that nobody else takes: a file system may be slow for a while."""
+"""The number of attempts to take a free lease: a slow file system may delay one for too long."""
 
 
 def hold_lease(
@@ -27,7 +25,7 @@ def hold_lease(
     take_over: bool = False,
     seen: Seen | None = NOTHING_HELD,
 ) -> RunLock:
-    """Hold a checkpoint by a lease that is renewed from now on."""
+    """Take the lease on a checkpoint, and renew it in the background."""
     try:
         if seen is NOTHING_HELD or seen != look(store):
             seen = run_out(store, checkpoint, waiting, take_over=take_over)
@@ -50,7 +48,7 @@ def hold_lease(
 
 
 def seen_in(checkpoint: str, store: LeaseStore) -> Seen | None:
-    """What is known of the lease in ``store``; RunError if it cannot be read."""
+    """Return the newest file of the lease in ``store``; RunError if it cannot be read."""
     try:
         return look(store)
     except OSError as error:

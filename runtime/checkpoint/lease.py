@@ -1,13 +1,13 @@
-"""A lease on a checkpoint: a run holds it as long as it renews it, and another takes it once it has run out.
+"""A lease on a checkpoint: a run holds it while it renews it, and another run can take it after it has expired.
 
-    <checkpoint>/hintplan.lease/<epoch>      who holds it, for how long, and how often it was renewed
+    <checkpoint>/hintplan.lease/<epoch>      the holder, the duration, and the number of renewals
 
-A holder creates the file of the next epoch, which only one of several can do, and from then on writes to that file
-alone. Whoever waits watches the newest file: if it stays the same for the time of the lease, the lease has run out.
-Each goes by its own monotonic clock, and no two clocks are compared; they only must run at about the same speed. A
-holder counts from before a renewal, and stops a quarter of the time before a watcher could take over; a renewal counts
-only if there is no newer epoch after it. Knows no file systems (:mod:`hintplan.runtime.checkpoint.lease_stores`),
-threads or Spark; the clock is passed in.
+To take the lease, a run creates the file of the next epoch. Only one run can create it, and from then on the holder
+writes only to that file. A waiting run watches the newest file: if the file does not change for the duration of the
+lease, the lease has expired. Each process uses its own monotonic clock, and clocks are never compared; they only have
+to run at about the same speed. A holder counts the time from before each renewal, and stops a quarter of the duration
+before another run could take over. A renewal is valid only if no newer epoch exists after it. This module does not know
+file systems (:mod:`hintplan.runtime.checkpoint.lease_stores`), threads or Spark; callers pass in the clock.
 
     seen = run_out(store, waiting)
     lease = claim(store, seen, ourselves(None), 60.0, waiting)
@@ -31,22 +31,22 @@ from hintplan.runtime.checkpoint.lock_owner import LockOwner, is_here, is_us, li
 LEASES = "hintplan.lease"
 DEFAULT_SECONDS, SHORTEST_SECONDS, LONGEST_SECONDS = 60.0, 5.0, 600.0
 _USED = 0.75
-"""The part of a lease in which its holder works; in the rest, what it has begun to write may end."""
+"""The fraction of a lease in which its holder works. In the remaining time, writes that have begun can finish."""
 RENEWALS = 4
-"""How often a lease is renewed in its time."""
+"""The number of renewals within the duration of a lease."""
 _LOOKS = 20
 SETTLE_SECONDS = 2.0
-"""Where two can create the same file, how long one that was created is looked after before it counts."""
+"""If two runs can create the same file, a run waits this long after it has created one, and then checks its content."""
 
 
 _held_here: set[str] = set()
-"""The tokens of the leases that this process has taken and not given back."""
+"""The tokens of the leases that this process has taken and not released."""
 
 
 class LeaseStore(Protocol):
     """The files of a lease, by epoch; OSError if the file system does not answer.
 
-    ``atomic`` says that of several who create a file only one succeeds. Else a later one replaces it as a whole.
+    ``atomic`` is true if only one of several runs can create a file. Otherwise a later run replaces the whole file.
     """
 
     @property
@@ -65,7 +65,7 @@ class LeaseStore(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """What is in the file of an epoch; ``token`` tells holders apart, and ``renewed`` is for people only."""
+    """The content of an epoch's file. ``token`` identifies the holder; ``renewed`` is only for people to read."""
 
     owner: LockOwner
     seconds: float
@@ -77,7 +77,10 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The newest file of a lease; ``record`` is None if it cannot be read, as it is while it is written or cut off."""
+    """The newest file of a lease.
+
+    ``record`` is None if the file cannot be parsed, because it is being written or was truncated.
+    """
 
     epoch: int
     data: bytes
@@ -85,32 +88,32 @@ class Seen:
 
     @property
     def is_free(self) -> bool:
-        """Whether its holder has given it back, or has ended on this machine, as far as that is certain."""
+        """True if its holder has released it, or is a process of this machine that has certainly ended."""
         return self.record is not None and (self.record.released or self.ended_here or self._was_ours)
 
     @property
     def _was_ours(self) -> bool:
-        """Whether it is of this process, which has lost it."""
+        """True if this process held the lease and has lost it."""
         record = self.record
         return record is not None and is_us(record.owner) and record.token not in _held_here
 
     @property
     def ended_here(self) -> bool:
-        """Whether its holder was a process of this machine that is gone."""
+        """True if its holder was a process of this machine that has ended."""
         return self.record is not None and is_here(self.record.owner) and not self.lives_here
 
     @property
     def lives_here(self) -> bool:
-        """Whether its holder is a process of this machine that lives."""
+        """True if its holder is a process of this machine that is alive."""
         owner = self.record.owner if self.record is not None else None
         return owner is not None and is_here(owner) and lives(owner.pid, owner.birth)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waited:
-    """What one waits for, in words: the ``owner`` of a checkpoint, and the ``epoch`` and ``seconds`` of its lease.
+    """A wait for a checkpoint: a description, its ``owner``, and the ``epoch`` and ``seconds`` of its lease.
 
-    None is what is not known, or what a lock does not have.
+    A field is None if it is unknown, or if the checkpoint has a lock instead of a lease.
     """
 
     text: str
@@ -121,10 +124,10 @@ class Waited:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """How to wait for a checkpoint that another run holds: ``longest`` is in seconds.
+    """Settings of the wait for a checkpoint that another run holds. ``longest`` is in seconds.
 
-    None is to wait as long as nothing says that the other run lives, which is for the time of a lease at most. ``tell``
-    is told once whom one waits for. ``sleep`` may end the waiting with an exception.
+    If ``longest`` is None, a run waits at most until the lease expires, and gives up as soon as it sees that the other
+    run is alive. ``tell`` is called once, with the wait. ``sleep`` may raise an exception to end the wait.
     """
 
     longest: float | None = None
@@ -134,7 +137,7 @@ class Waiting:
 
 
 WAITS = Waiting()
-"""Waits without a word as long as nothing says that the other run lives."""
+"""Waits silently until the lease expires, or gives up when it sees that the other run is alive."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -151,13 +154,14 @@ class Lease:
 
     @property
     def in_force(self) -> bool:
-        """Whether nobody else can hold it."""
+        """True if no other run can hold it."""
         return self.taken_by is None and self.clock() < self.until
 
     def renew(self) -> bool:
-        """Renew it; whether that is so. OSError if the file system does not answer, after which it may be tried again.
+        """Renew the lease, and return True if it is renewed.
 
-        A lease that is not in force any more is not renewed.
+        A lease that is no longer in force is not renewed. OSError if the file system does not answer; the caller may
+        then retry.
         """
         began = self.clock()
         if not self.in_force:
@@ -174,7 +178,7 @@ class Lease:
         return True
 
     def told(self) -> dict[str, Any]:
-        """What there is to say of it; times in ms."""
+        """Return the state of the lease for reports; times in ms."""
         now = self.clock()
         return {
             "epoch": self.epoch,
@@ -184,13 +188,16 @@ class Lease:
         }
 
     def release(self) -> None:
-        """Give it back, so that nobody waits. Whoever worked under it has stopped, and nobody renews it any more."""
+        """Release the lease, so that no other run has to wait.
+
+        All work under the lease must have stopped, including its renewal.
+        """
         _held_here.discard(self.record.token)
         if self.taken_by is None:
             self.store.write(self.epoch, encoded(replace(self.record, released=True)))
 
     def lost(self) -> RunError:
-        """What a run says that does not hold it any more."""
+        """Return the error of a run that has lost the lease."""
         if self.taken_by is not None:
             return Unavailable(f"the checkpoint was taken over by {self.taken_by}", hint=_ONE_RUN)
         return Unavailable(
@@ -204,7 +211,7 @@ _ONE_RUN = "a checkpoint has one run at a time; the other one goes on after the 
 
 
 def look(store: LeaseStore) -> Seen | None:
-    """The newest file of a lease; None if it was never held."""
+    """Return the newest file of a lease, or None if the lease was never held."""
     for _ in range(_LOOKS):
         if not (epochs := store.epochs()):
             return None
@@ -215,13 +222,14 @@ def look(store: LeaseStore) -> Seen | None:
 
 
 def run_out(store: LeaseStore, checkpoint: str, waiting: Waiting, *, take_over: bool = False) -> Seen | None:
-    """Wait until nobody holds ``checkpoint``, and return what was seen last; RunError if it is not to be waited for.
+    """Wait until no run holds ``checkpoint``, and return the newest file of its lease.
 
-    ``take_over`` is not to wait for a run of which nothing is known.
+    RunError if the wait is over or pointless. With ``take_over``, a run does not wait unless the holder lives on this
+    machine.
     """
     start = waiting.clock()
     last: Seen | None = None
-    seconds, since, renewed, told = LONGEST_SECONDS, start, False, False
+    seconds, since, renewed, reported = LONGEST_SECONDS, start, False, False
     while True:
         began = waiting.clock()
         seen = look(store)
@@ -240,19 +248,19 @@ def run_out(store: LeaseStore, checkpoint: str, waiting: Waiting, *, take_over: 
         patience = waiting.longest if waiting.longest is not None else 0.0 if lives_on else LONGEST_SECONDS + 60.0
         if began - start >= patience or (seen.record is not None and is_us(seen.record.owner)):
             raise held(checkpoint, seen, lives_on=lives_on)
-        if not told:
+        if not reported:
             waiting.tell(_waited(checkpoint, seen, seconds))
-            told = True
+            reported = True
         waiting.sleep(seconds / _LOOKS)
 
 
 def claim(
     store: LeaseStore, seen: Seen | None, owner: LockOwner, seconds: float, waiting: Waiting, *, take_over: bool = False
 ) -> Lease | None:
-    """Take a lease that has run out, as ``seen`` by :func:`run_out`; None if another run was faster.
+    """Take a lease that has expired, given the ``seen`` result of :func:`run_out`; None if another run was faster.
 
-    If its holder has renewed it at the last moment, it is told by the new epoch, and has stopped when this returns;
-    ``take_over`` does not wait for that.
+    If the old holder has renewed it at the last moment, the new epoch makes the old holder stop, and this function
+    returns after that. With ``take_over``, it does not wait.
     """
     record = Record(owner=owner, seconds=seconds, token=uuid.uuid4().hex, renewed=_now())
     lease = None
@@ -274,13 +282,13 @@ def _claimed(
         return None
     if not store.atomic:
         if clock() - began > SETTLE_SECONDS:
-            return None  # who has created it before may not have noticed
+            return None  # a run that created it earlier may have checked it already
         waiting.sleep(SETTLE_SECONDS)
         if not _is_of(store.read(epoch), record.token):
             return None
     lease = Lease(store=store, epoch=epoch, record=record, clock=clock, until=began + _USED * seconds, renewed_at=began)
     if max(store.epochs(), default=epoch) > epoch:
-        store.remove(epoch)  # older than what others have gone by
+        store.remove(epoch)  # other runs have already seen a newer epoch
         return None
     if seen is not None and not seen.is_free and not take_over and store.read(seen.epoch) != seen.data:
         end = clock() + (LONGEST_SECONDS if seen.record is None else seen.record.seconds)
@@ -295,22 +303,22 @@ def _claimed(
 
 
 def held(checkpoint: str, seen: Seen, *, lives_on: bool) -> RunError:
-    """Why a checkpoint cannot be had now."""
+    """Return the error for a checkpoint that another run holds."""
     owner = seen.record.owner if seen.record is not None else None
     if owner is not None and is_us(owner):
         return RunError(f"checkpoint {checkpoint} is in use by this process, since {owner.since}", hint=ONE_AT_A_TIME)
-    who = "a run that did not say who it is" if owner is None else str(owner)
+    holder = "a run that did not say who it is" if owner is None else str(owner)
     if lives_on:
         stop = f" (kill {owner.pid} ends it after its batch)" if owner is not None and is_here(owner) else ""
         return RunError(
-            f"checkpoint {checkpoint} is in use by {who}, which has just renewed its lease"
+            f"checkpoint {checkpoint} is in use by {holder}, which has just renewed its lease"
             if not stop
-            else f"checkpoint {checkpoint} is in use by {who}",
+            else f"checkpoint {checkpoint} is in use by {holder}",
             hint=f"a checkpoint has one run at a time: stop the other one{stop}, or give this run a checkpoint of its "
             "own, or let it wait: --wait '5 min'",
         )
     return RunError(
-        f"checkpoint {checkpoint} was taken by {who}, and its lease has not run out",
+        f"checkpoint {checkpoint} was taken by {holder}, and its lease has not run out",
         hint="without --wait, a run waits until it has. If the other run has surely ended, hintplan run --take-over "
         "goes on at once",
     )
@@ -320,7 +328,7 @@ ONE_AT_A_TIME = "a checkpoint has one run at a time: stop the other one, or give
 
 
 def lease_seconds(duration: str | None) -> float:
-    """The time of a lease that is given as a duration with its unit; RunError if it cannot be that long."""
+    """Parse the duration of a lease, such as ``60 s``, to seconds; RunError if it is invalid or out of range."""
     if duration is None:
         return DEFAULT_SECONDS
     try:
@@ -337,15 +345,15 @@ def lease_seconds(duration: str | None) -> float:
 
 
 def encoded(record: Record) -> bytes:
-    """A record as it stands in a file."""
+    """Return the content of the file for a record."""
     return json.dumps(asdict(record)).encode()
 
 
 def record_of(data: bytes) -> Record | None:
-    """What is in a file, None if it was cut off or is being written."""
+    """Return the record in a file, or None if the file was truncated or is being written."""
     try:
-        found = json.loads(data)
-        record = Record(**{**found, "owner": LockOwner(**found["owner"])})
+        fields = json.loads(data)
+        record = Record(**{**fields, "owner": LockOwner(**fields["owner"])})
         return record if isinstance(record.seconds, int | float) and isinstance(record.token, str) else None
     except (ValueError, TypeError, KeyError):
         return None
@@ -358,10 +366,10 @@ def _is_of(data: bytes | None, token: str) -> bool:
 
 def _waited(checkpoint: str, seen: Seen, seconds: float) -> Waited:
     owner = None if seen.record is None else seen.record.owner
-    who = "a run that did not say who it is" if owner is None else str(owner)
+    holder = "a run that did not say who it is" if owner is None else str(owner)
     return Waited(
-        text=f"checkpoint {checkpoint} is held by {who}: waiting until it ends, or its lease of {seconds:g} s has run "
-        "out",
+        text=f"checkpoint {checkpoint} is held by {holder}: waiting until it ends, or its lease of {seconds:g} s has "
+        "run out",
         owner=owner,
         epoch=seen.epoch,
         seconds=seconds,

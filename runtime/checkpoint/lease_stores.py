@@ -1,9 +1,9 @@
-"""Where the files of a lease are: in a directory that machines share, behind Hadoop's interface, or behind pyarrow's.
+"""Stores for the files of a lease: in a shared directory, behind Hadoop's file systems, or behind pyarrow's.
 
     store = directory_store(Path("/mnt/checkpoints/revenue"))
     store.create(1, b"...")
 
-What a file system does not answer is an OSError, whatever it calls that.
+A store raises OSError for every failure of its file system, regardless of the original exception.
 """
 
 from __future__ import annotations
@@ -21,14 +21,16 @@ from hintplan.runtime.storage.local_files import NO_LINKS, LocalFiles
 from hintplan.runtime.storage.remote_files import RemoteFiles
 
 _CREATES_ONCE = ("abfs", "abfss", "gs", "hdfs", "o3fs", "ofs", "swebhdfs", "viewfs", "webhdfs")
-"""Schemes on which Hadoop creates a file for one of several only. What s3a does depends on its version and server."""
+"""Schemes for which Hadoop lets only one of several clients create a file. For s3a, it depends on the version and the
+server.
+"""
 
 _Done = TypeVar("_Done")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DirectoryStore:
-    """Files in a directory that other machines may see, too: a listing is asked for anew each time."""
+    """Files in a directory that other machines may share. Every call refreshes the listing."""
 
     files: LocalFiles
     atomic: bool = True
@@ -50,7 +52,7 @@ class DirectoryStore:
             try:
                 os.link(draft, target)
             except FileExistsError:
-                return draft.stat().st_nlink == 2  # it was ours, and the answer of the server was lost
+                return draft.stat().st_nlink == 2  # we created it, and the answer of the server was lost
             except OSError as error:
                 if error.errno not in NO_LINKS:
                     raise
@@ -86,16 +88,16 @@ class DirectoryStore:
 
 
 def directory_store(directory: Path, *, fresh: bool = True) -> DirectoryStore:
-    """The lease of a checkpoint in a directory that is mounted here.
+    """Return the lease of a checkpoint in a directory that is mounted here.
 
-    Without ``fresh`` it may be what it was half a minute ago, for who has no right to write there.
+    Without ``fresh``, which needs write access, its state may be half a minute old.
     """
     return DirectoryStore(files=LocalFiles(str(directory), shared=fresh))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HadoopStore:
-    """Files that Spark's JVM reaches."""
+    """Files that Spark's JVM reads and writes."""
 
     jvm: Any
     system: Any
@@ -145,40 +147,41 @@ class HadoopStore:
         return self.jvm.org.apache.hadoop.fs.Path(self.folder if epoch is None else f"{self.folder}/{epoch}")
 
     def _asked(self, ask: Callable[[], _Done], missing: _Done) -> _Done:
-        """What ``ask`` gives, or ``missing`` if a file is not there; OSError or FileExistsError for what else it says.
+        """Return the result of ``ask``, or ``missing`` if a file does not exist.
 
-        Of a file that is there, Hadoop's file systems say so in different exceptions.
+        Raise FileExistsError if the file already exists, and OSError for other failures. Hadoop's file systems report
+        an existing file with different exceptions.
         """
         from py4j.protocol import Py4JError, Py4JJavaError
 
         try:
             return ask()
         except Py4JJavaError as error:
-            said = str(error.java_exception.toString())
-            if "FileNotFoundException" in said:
+            text = str(error.java_exception.toString())
+            if "FileNotFoundException" in text:
                 return missing
-            if "AlreadyExists" in said or "AlreadyBeingCreated" in said or "already exists" in said:
-                raise FileExistsError(said) from error
-            raise OSError(said) from error
+            if "AlreadyExists" in text or "AlreadyBeingCreated" in text or "already exists" in text:
+                raise FileExistsError(text) from error
+            raise OSError(text) from error
         except Py4JError as error:
             raise OSError(str(error)) from error
 
 
 def hadoop_store(spark: Any, checkpoint: str, folder: str = LEASES) -> HadoopStore:
-    """The lease of a checkpoint on a file system that Spark reaches, which is not on Spark Connect.
+    """Return the lease of a checkpoint on a file system that Spark reaches; not for Spark Connect.
 
-    Other files with numbers for names are in another ``folder``.
+    ``folder`` can name another directory of files with numbers as names.
     """
     jvm = spark.sparkContext._jvm
     path = jvm.org.apache.hadoop.fs.Path(checkpoint)
     system = path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
-    place = str(jvm.org.apache.hadoop.fs.Path(path, folder).toString())
-    return HadoopStore(jvm=jvm, system=system, folder=place, atomic=str(system.getScheme()) in _CREATES_ONCE)
+    target = str(jvm.org.apache.hadoop.fs.Path(path, folder).toString())
+    return HadoopStore(jvm=jvm, system=system, folder=target, atomic=str(system.getScheme()) in _CREATES_ONCE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArrowStore:
-    """Files behind a URL, for who has no Spark."""
+    """Files behind a URL, accessed without Spark."""
 
     files: RemoteFiles
     atomic: bool = False
@@ -202,7 +205,7 @@ class ArrowStore:
 
 
 def arrow_store(files: RemoteFiles) -> ArrowStore:
-    """The lease of a checkpoint behind a URL."""
+    """Return the lease of a checkpoint behind a URL."""
     return ArrowStore(files=files)
 
 

@@ -1,6 +1,7 @@
-"""What is in a directory, wherever it is: also the logs of Spark's file sink, which no reader of Spark's lists.
+"""Lists directories on any file system, including the logs of Spark's file sink.
 
-Spark takes what is in ``_spark_metadata`` for its own, and reads nothing there without a word.
+No reader of Spark can list those logs: Spark treats a ``_spark_metadata`` directory as its own, and silently reads
+nothing from it.
 """
 
 from __future__ import annotations
@@ -19,13 +20,14 @@ from hintplan.runtime.storage.listing import names_by_task, names_in
 
 
 def files_in(spark: SparkSession, directory: str) -> tuple[str, ...]:
-    """The names of what is in ``directory``, a path or a URL; none if it is not there.
+    """Return the names of the entries of ``directory``, a path or a URL; none if it does not exist.
 
-    On Spark Connect, a task looks, since only the server and its workers know it. RunError if nobody can.
+    On Spark Connect, a task lists it, since only the server and its workers reach the file system. RunError if it
+    cannot be listed.
     """
     if is_remote(spark):
-        found = map_in_arrow(spark.range(1), partial(names_by_task, directory=directory), "name string")
-        return tuple(row.name for row in found.collect())
+        rows = map_in_arrow(spark.range(1), partial(names_by_task, directory=directory), "name string")
+        return tuple(row.name for row in rows.collect())
     local = local_directory(spark, directory)
     if local is None:
         return _listed_by_hadoop(spark, directory)
@@ -43,7 +45,7 @@ def _listed_by_hadoop(spark: SparkSession, directory: str) -> tuple[str, ...]:
     path = jvm.org.apache.hadoop.fs.Path(directory)
     try:
         system = path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
-        return tuple(str(each.getPath().getName()) for each in system.listStatus(path))
+        return tuple(str(status.getPath().getName()) for status in system.listStatus(path))
     except Py4JJavaError as error:
         if "FileNotFoundException" in str(error.java_exception.toString()):
             return ()

@@ -1,4 +1,4 @@
-"""What is said of a run on this machine that has a checkpoint, and the wait for what is left of one that was killed."""
+"""Errors for a checkpoint that a run on this machine holds, and the wait for the JVM of a run that was killed."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from hintplan.runtime.checkpoint.lease import ONE_AT_A_TIME
 from hintplan.runtime.checkpoint.lock_owner import LockOwner, is_us, lives, lock_owner_of
 
 _JVM_SECONDS = 60.0
-"""How long the JVM of a killed run may take to notice; it ends itself when its Python process is gone."""
+"""The longest wait for the JVM of a killed run, which ends itself when its Python process is gone."""
 
 
 def refuse_living(
     checkpoint: str, owner: LockOwner, path: Path | None, jvm: int | None = None, *, certain: bool = False
 ) -> None:
-    """RunError if the run of ``owner`` goes on on this machine; waits for the JVM of one whose process is gone.
+    """Raise RunError if the run of ``owner`` is active on this machine.
 
-    ``jvm`` is our own, in which Spark itself refuses a second run of a query. ``certain`` says that the process has
-    given up its lock, so that only its JVM may be left.
+    If its Python process has ended, wait for its JVM. ``jvm`` is our own JVM, in which Spark itself refuses to run a
+    query twice. With ``certain``, the process has released its lock, so that only its JVM may be left.
     """
     if not certain and lives(owner.pid, owner.birth):
         raise living(checkpoint, owner)
     deadline = time.monotonic() + _JVM_SECONDS
     while owner.jvm not in (None, jvm) and lives(owner.jvm, owner.jvm_birth):
         if path is not None and lock_owner_of(owner_text(path)) != owner:
-            return  # given back, or taken by another run, which is the lock's to say
+            return  # released, or taken by another run, which the lock reports
         if time.monotonic() >= deadline:
             raise RunError(
                 f"checkpoint {checkpoint} is still in use by process {owner.jvm}, the JVM of a run that was killed "
@@ -37,11 +37,12 @@ def refuse_living(
 
 
 def living(checkpoint: str, owner: LockOwner | None) -> RunError:
-    who = "another run that is just starting" if owner is None else str(owner)
+    """Return the error for a checkpoint that ``owner`` holds."""
+    holder = "another run that is just starting" if owner is None else str(owner)
     if owner is not None and is_us(owner):
-        who = f"this process, since {owner.since}"
+        holder = f"this process, since {owner.since}"
     return RunError(
-        f"checkpoint {checkpoint} is in use by {who}",
+        f"checkpoint {checkpoint} is in use by {holder}",
         hint=ONE_AT_A_TIME
         if owner is None or is_us(owner)
         else f"a checkpoint has one run at a time: stop the other one (kill {owner.pid} ends it after its batch), or "
@@ -50,11 +51,11 @@ def living(checkpoint: str, owner: LockOwner | None) -> RunError:
 
 
 def unreachable(checkpoint: str, error: OSError) -> RunError:
-    """What is said if the lease of a checkpoint cannot be read or written."""
-    said = error.strerror or str(error)
+    """Return the error for a checkpoint whose lease cannot be read or written."""
+    text = error.strerror or str(error)
     file = f" ({error.filename})" if error.filename else ""
     return RunError(
-        f"the checkpoint {checkpoint} cannot be written: {said}{file}",
+        f"the checkpoint {checkpoint} cannot be written: {text}{file}",
         hint="the user of the run needs the right to write there, and the disk must have room",
     )
 

@@ -1,6 +1,6 @@
-"""The lock on a checkpoint that is on a disk of this machine: ``flock`` on a file that says who holds it.
+"""The lock on a checkpoint on a disk of this machine: ``flock`` on a file that contains the holder.
 
-It ends with its process, however that ends.
+The operating system releases it when the process ends, also after a crash.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS)
 
 
 def refuse_locked(checkpoint: str, directory: Path, waiting: Waiting) -> None:
-    """RunError if a run of this machine holds the checkpoint, or what is left of one for too long."""
+    """Raise RunError if a run of this machine holds the checkpoint, or if the remains of one hold it for too long."""
     path = directory / LOCK
     turn = Turn(checkpoint, waiting)
     while (owner := lock_owner_of(owner_text(path))) is not None and is_here(owner) and not is_us(owner):
@@ -34,13 +34,13 @@ def refuse_locked(checkpoint: str, directory: Path, waiting: Waiting) -> None:
 
 
 def is_locked(directory: Path) -> bool:
-    """Whether a run goes on in the checkpoint at ``directory``, as far as this machine knows."""
+    """Return whether a run is active in the checkpoint at ``directory``, as seen from this machine."""
     owner = lock_owner_of(owner_text(directory / LOCK))
     return owner is not None and (not is_here(owner) or lives(owner.pid, owner.birth))
 
 
 def lock_local(checkpoint: str, directory: Path, *, jvm: int | None = None, waiting: Waiting = WAITS) -> RunLock:
-    """Hold the directory of a checkpoint on a disk of this machine; RunError as :func:`acquire`."""
+    """Lock the directory of a checkpoint on a disk of this machine; RunError as :func:`acquire`."""
     path = directory / LOCK
     name = str(path.absolute())
     forget_ended(name)
@@ -70,33 +70,36 @@ def lock_local(checkpoint: str, directory: Path, *, jvm: int | None = None, wait
 
 
 class Turn:
-    """Waits for its turn behind a run of this machine that lives."""
+    """Waits until a live run of this machine releases a checkpoint."""
 
     def __init__(self, checkpoint: str, waiting: Waiting) -> None:
         self._checkpoint, self._waiting, self._since = checkpoint, waiting, waiting.clock()
         self._told = False
 
     def wait(self, owner: LockOwner | None) -> None:
-        """Wait a moment, for ``owner``; RunError if that was long enough, which without a time it is at once."""
+        """Wait a moment for ``owner``; RunError if the time is up.
+
+        Without a longest wait, the time is up at once.
+        """
         longest = self._waiting.longest or 0.0
         if self._waiting.clock() - self._since >= longest or (owner is not None and is_us(owner)):
             raise living(self._checkpoint, owner)
         if not self._told:
-            who = "another run that is just starting" if owner is None else str(owner)
-            text = f"checkpoint {self._checkpoint} is held by {who}: waiting until it ends"
+            holder = "another run that is just starting" if owner is None else str(owner)
+            text = f"checkpoint {self._checkpoint} is held by {holder}: waiting until it ends"
             self._waiting.tell(Waited(text=text, owner=owner))
             self._told = True
         self._waiting.sleep(_POLL_SECONDS)
 
 
 def _free_local(file: int) -> None:
-    # The file stays: if it were removed, two runs could hold a file of that name each.
+    # Keep the file: if it were removed, two runs could each hold a file of that name.
     os.ftruncate(file, 0)
     os.close(file)
 
 
 def _flock(file: int) -> bool | None:
-    """Whether the lock was free; None if the file system has none."""
+    """Lock the file, and return True; False if it is locked, None if the file system has no locks."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -1,6 +1,6 @@
-"""Who runs on a checkpoint: a process by host, number and birth, and whether it still lives.
+"""Identifies the process that runs on a checkpoint by host, process id and start time, and checks if it is alive.
 
-The number of a process that has ended is given to another one sooner or later, hence its birth. Knows no locks.
+The start time is needed because the system reuses the id of a process that has ended. This module does not know locks.
 
     lock_owner_of(path.read_text())    # LockOwner(host="etl-1", pid=4711, since="2026-11-20 10:32:02 UTC", ...)
 """
@@ -27,14 +27,14 @@ class LockOwner:
     jvm: int | None = None
     jvm_birth: str | None = None
     processes: str | None = None
-    """Among which processes its number counts: containers with one name on one machine have numbers of their own."""
+    """The namespace of the process id: containers that share a host name on one machine have separate ids."""
 
     def __str__(self) -> str:
         return f"process {self.pid} on {self.host}, since {self.since}"
 
 
 def ourselves(jvm: int | None) -> LockOwner:
-    """This process, with the JVM of that number."""
+    """Return the identity of this process, whose JVM has the process id ``jvm``."""
     pid = os.getpid()
     return LockOwner(
         host=socket.gethostname(),
@@ -48,12 +48,12 @@ def ourselves(jvm: int | None) -> LockOwner:
 
 
 def lock_text(owner: LockOwner) -> str:
-    """``owner``, as :func:`lock_owner_of` reads it."""
+    """Return ``owner`` as text for :func:`lock_owner_of`."""
     return json.dumps(asdict(owner))
 
 
 def lock_owner_of(text: str) -> LockOwner | None:
-    """Who ``text`` names; None if nobody, or if it was cut off by a full disk or a crash."""
+    """Parse the owner in ``text``; None if it has none, or was truncated by a full disk or a crash."""
     try:
         return LockOwner(**json.loads(text))
     except (ValueError, TypeError):
@@ -61,25 +61,25 @@ def lock_owner_of(text: str) -> LockOwner | None:
 
 
 def is_here(owner: LockOwner) -> bool:
-    """Whether the process runs, or ran, where its number can be looked up: on this machine, and in this container."""
+    """Return whether the owner's process id can be looked up here: it ran on this machine and in this container."""
     return owner.host == socket.gethostname() and owner.processes in (None, _processes())
 
 
 def is_us(owner: LockOwner) -> bool:
-    """Whether it is this process."""
+    """Return whether the owner is this process."""
     return is_here(owner) and owner.pid == os.getpid() and owner.birth == birth_of(os.getpid())
 
 
 def lives(pid: int, birth: str | None) -> bool:
-    """Whether there is a process of this machine with that number, and with that birth if it is known."""
-    found = birth_of(pid)
-    return found is not None and birth in (None, found)
+    """Return whether this machine has a process with this id, and with this start time if that is known."""
+    current = birth_of(pid)
+    return current is not None and birth in (None, current)
 
 
 def birth_of(pid: int) -> str | None:
-    """When the process with the number ``pid`` was started, in words that no other process has; None if there is none.
+    """Return the start time of process ``pid`` as a unique text, or None if there is no such process.
 
-    A process that has ended and that nobody has asked for its exit code has ended.
+    A zombie, whose parent has not collected its exit code, counts as ended.
     """
     if not Path("/proc/self/stat").exists():
         command = ["ps", "-o", "lstart=", "-p", str(pid)]
@@ -93,7 +93,7 @@ def birth_of(pid: int) -> str | None:
 
 
 def _processes() -> str | None:
-    """The machine, since it was started, and the container; None where the system does not tell."""
+    """Return an id of the machine since its boot, and of the container; None if the system does not provide it."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
         return f"{os.readlink('/proc/self/ns/pid')} after boot {boot}"

@@ -1,18 +1,18 @@
-"""What a checkpoint must have, and which of its parts are missing or damaged, so that nothing is taken for new.
+"""The parts that a checkpoint must have, and a check for missing or damaged parts.
 
-    <checkpoint>/hintplan/                       what ran on it (:mod:`hintplan.plans.checkpoint.record`)
+    <checkpoint>/hintplan/                       the record of its runs (:mod:`hintplan.plans.checkpoint.record`)
     <checkpoint>/<query>/metadata                the id of a query
-    <checkpoint>/<query>/offsets/<n>             what batch n reads, written before it begins
+    <checkpoint>/<query>/offsets/<n>             the input of batch n, written before the batch begins
     <checkpoint>/<query>/commits/<n>             batch n has ended
-    <checkpoint>/<query>/sources/<s>/<n>         files that source s has found; every tenth has all before it
-    <checkpoint>/<query>/marks/<n>               what sinks had (:mod:`hintplan.runtime.checkpoint.sink_marks`)
-    <checkpoint>/<query>/logs.<g>/               these four, anew (:mod:`hintplan.runtime.checkpoint.generations`)
-    <checkpoint>/<query>/state/                  what operators keep (:mod:`hintplan.runtime.checkpoint.state_parts`)
-    <checkpoint>/<query>/pins/                   what they were answered (:mod:`hintplan.runtime.checkpoint.pin_parts`)
+    <checkpoint>/<query>/sources/<s>/<n>         files that source s has found; every tenth entry has all before it
+    <checkpoint>/<query>/marks/<n>               the versions of sinks (:mod:`hintplan.runtime.checkpoint.sink_marks`)
+    <checkpoint>/<query>/logs.<g>/               a later generation (:mod:`hintplan.runtime.checkpoint.generations`)
+    <checkpoint>/<query>/state/                  state of operators (:mod:`hintplan.runtime.checkpoint.state_parts`)
+    <checkpoint>/<query>/pins/                   pinned answers (:mod:`hintplan.runtime.checkpoint.pin_parts`)
 
-Spark keeps the last hundred batches of its logs. A batch with offsets that is not committed runs again, so the last
-entry of ``commits`` may lack: that is what a run leaves that was killed. Knows what is there and what is in it by
-:mod:`hintplan.runtime.checkpoint.files`, and starts nothing.
+The check prevents a run from taking a damaged checkpoint for a new one. Spark keeps the last hundred batches of its
+logs. A batch with offsets that is not committed runs again, so the last entry of ``commits`` may be missing after a run
+was killed. This module reads files through :mod:`hintplan.runtime.checkpoint.files`, and starts nothing.
 """
 
 from __future__ import annotations
@@ -37,21 +37,22 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 KEPT_BATCHES = 100
-"""How many batches Spark keeps in its logs unless its setting says otherwise."""
+"""The number of batches that Spark keeps in its logs by default."""
 _KEPT = "spark.sql.streaming.minBatchesToRetain"
 _SAID = 3
 _BATCH = re.compile(r"[^/]+/(logs\.\d+/)?(offsets|commits)/\d+")
 
 
 def batches_kept(spark: SparkSession) -> int:
-    """How many batches ``spark`` keeps in its logs."""
+    """Return the number of batches that ``spark`` keeps in its logs."""
     return int(spark.conf.get(_KEPT, str(KEPT_BATCHES)) or KEPT_BATCHES)
 
 
 def undamaged_record(checkpoint: str, conf: Mapping[str, str]) -> CheckpointRecord | None:
-    """The record of a checkpoint on this machine, None if it is new; RunError if the checkpoint is damaged.
+    """Return the record of a checkpoint on this machine, or None if it is new; RunError if the checkpoint is damaged.
 
-    What a run is writing to is not looked at, for it changes all the time; the run has done so when it began.
+    A checkpoint that a run is writing to is not checked, because its files change all the time. That run checked it
+    when it started.
     """
     record = local_record(checkpoint)
     directory = Path(checkpoint.removeprefix("file://"))
@@ -63,18 +64,21 @@ def undamaged_record(checkpoint: str, conf: Mapping[str, str]) -> CheckpointReco
 def refuse_damaged(
     files: CheckpointFiles, record: CheckpointRecord | None, checkpoint: str, *, kept: int = KEPT_BATCHES
 ) -> None:
-    """RunError, naming the parts, unless the checkpoint has all that the runs of ``record`` wrote to it."""
-    found = list(damages(files, record, kept=kept))
-    if found:
-        more = f"; and {len(found) - _SAID} more" if len(found) > _SAID else ""
+    """Raise RunError with the damaged parts, unless the checkpoint has everything that its runs have written.
+
+    The runs are those in ``record``.
+    """
+    damaged = list(damages(files, record, kept=kept))
+    if damaged:
+        more = f"; and {len(damaged) - _SAID} more" if len(damaged) > _SAID else ""
         raise RunError(
-            f"checkpoint {checkpoint} is damaged: {'; '.join(map(str, found[:_SAID]))}{more}",
+            f"checkpoint {checkpoint} is damaged: {'; '.join(map(str, damaged[:_SAID]))}{more}",
             hint=RESTORE,
         )
 
 
 def damages(files: CheckpointFiles, record: CheckpointRecord | None, *, kept: int = KEPT_BATCHES) -> Iterator[Damage]:
-    """What is missing or damaged of a checkpoint with ``record``, None if it has none."""
+    """Yield the missing and damaged parts of a checkpoint with ``record``, which is None if it has none."""
     if files.links:
         yield from (Damage(part=path, what="is a symbolic link, which no run makes") for path in sorted(files.links))
         return
@@ -85,31 +89,31 @@ def damages(files: CheckpointFiles, record: CheckpointRecord | None, *, kept: in
         return
     if (wrong := _lost_entry(files, record)) is not None:
         yield wrong
-    known = {query.id for query in record.queries}
-    for query in sorted(ran - known):
+    recorded = {query.id for query in record.queries}
+    for query in sorted(ran - recorded):
         yield Damage(part="hintplan/", what=f"says nothing of {query}, of which there are batches")
     for path in sorted(files.sizes):
         if path.startswith("hintplan/") and files.spoilt(path):
             yield Damage(part=path, what="is not what was written")
-    for found in record.queries:
-        yield from _of_query(files, found, kept)
+    for query_record in record.queries:
+        yield from _of_query(files, query_record, kept)
 
 
 def _lost_entry(files: CheckpointFiles, record: CheckpointRecord) -> Damage | None:
-    """What is said of the last entries of a record if they are gone: nothing in what is left of it tells that."""
+    """Return the damage if the last entries of a record are lost, which the remaining entries do not show."""
     content = files.read([f"hintplan/{LAST}"]).get(f"hintplan/{LAST}") if f"hintplan/{LAST}" in files.sizes else None
     if content is None or content == last_line(record).encode():
         return None
-    found = re.fullmatch(rb"(\d{1,9}) [0-9a-f]{16}\n", content)
-    if found is None or int(found[1]) == record.run:
+    match = re.fullmatch(rb"(\d{1,9}) [0-9a-f]{16}\n", content)
+    if match is None or int(match[1]) == record.run:
         return Damage(part=f"hintplan/{LAST}", what="is not what hintplan writes there")
-    if int(found[1]) < record.run:  # of a run that was killed before it had written it
+    if int(match[1]) < record.run:  # a run was killed before it had updated this file
         return None
-    return Damage(part="hintplan/", what=f"has lost an entry: that of the plan that ran as number {int(found[1])}")
+    return Damage(part="hintplan/", what=f"has lost an entry: that of the plan that ran as number {int(match[1])}")
 
 
 def last_batches(files: CheckpointFiles, logs: str) -> tuple[int, int]:
-    """The number of the last batch in ``logs`` that began, and of the last that ended; -1 if there is none."""
+    """Return the numbers of the last batch in ``logs`` that began, and of the last that ended; -1 if there is none."""
     offsets, commits = files.numbers(f"{logs}/offsets"), files.numbers(f"{logs}/commits")
     return max(offsets, default=-1), max(commits, default=-1)
 
@@ -128,17 +132,18 @@ def _of_query(files: CheckpointFiles, query: QueryRecord, kept: int) -> Iterator
         if any(path.startswith(f"{query.id}/state/") for path in files.sizes):
             yield Damage(part=f"{here}/offsets/", what="and commits/ are empty, though there is state")
         return
-    # What began may not have ended; what ended began.
+    # A batch that began may not have ended; a batch that ended has begun.
     last = {"offsets": max(began, ended), "commits": began - 1 if ended < began else ended}
     checked = [f"{here}/metadata"]
     for log, newest in last.items():
         numbers = range(max(0, newest - kept + 1), newest + 1)
         yield from (_missing(files, part) for n in numbers if (part := f"{here}/{log}/{n}") not in files.sizes)
-        # A run that was killed leaves no checksums of an entry that it has not written.
-        late = f"{here}/{log}/{newest + 1}"
-        if late in files.gone:
-            yield Damage(part=late)
-        # Elsewhere, reading what Spark does not read again would take longer than it is worth.
+        # Checksums without their entry show that the entry was lost: a killed run leaves no checksums of an unwritten
+        # entry.
+        next_entry = f"{here}/{log}/{newest + 1}"
+        if next_entry in files.gone:
+            yield Damage(part=next_entry)
+        # On remote file systems, reading all entries that Spark never reads again would take too long.
         checked += [f"{here}/{log}/{n}" for n in (*numbers, newest + 1) if files.whole or n >= newest - 1]
     marked = newest_mark(files, query.id, ended)
     contents = files.read([path for path in (*checked, marked or "") if path in files.sizes])
@@ -147,7 +152,7 @@ def _of_query(files: CheckpointFiles, query: QueryRecord, kept: int) -> Iterator
     for path, content in contents.items():
         if files.spoilt(path) or not _is_log(content, header="metadata" not in path):
             yield Damage(part=path, what="is not what Spark wrote")
-    yield from _of_others({path: each for path, each in contents.items() if path.startswith(f"{here}/offsets/")})
+    yield from _of_others({path: entry for path, entry in contents.items() if path.startswith(f"{here}/offsets/")})
     if offsets := contents.get(f"{here}/offsets/{began}"):
         yield from _of_sources(files, query, offsets)
     yield from state_damages(files, query, began=last["offsets"], ended=ended)
@@ -155,12 +160,12 @@ def _of_query(files: CheckpointFiles, query: QueryRecord, kept: int) -> Iterator
 
 
 def _missing(files: CheckpointFiles, part: str) -> Damage:
-    what = "is a directory, where a file must be" if part in files.folders else "is missing"
-    return Damage(part=part, what=what)
+    problem = "is a directory, where a file must be" if part in files.folders else "is missing"
+    return Damage(part=part, what=problem)
 
 
 def _of_others(offsets: Mapping[str, bytes]) -> Iterator[Damage]:
-    """What stands in the place of another entry; each has the time at which its batch began, so that no two agree."""
+    """Yield entries that are copies of another entry: each has the start time of its batch, so no two are equal."""
     first: dict[bytes, str] = {}
     for path, content in offsets.items():
         same = first.setdefault(content, path)
@@ -169,7 +174,7 @@ def _of_others(offsets: Mapping[str, bytes]) -> Iterator[Damage]:
 
 
 def _is_log(content: bytes, *, header: bool = True) -> bool:
-    """Whether a file has lines of JSON, or ``-``, and a version as the first one."""
+    """Return whether a file has lines of JSON or ``-``, after a line with a version if it has a ``header``."""
     try:
         lines = content.decode().splitlines()
         if header and not re.fullmatch(r"v\d+", lines.pop(0)):
@@ -183,7 +188,7 @@ def _is_log(content: bytes, *, header: bool = True) -> bool:
 
 
 def _of_sources(files: CheckpointFiles, query: QueryRecord, offsets: bytes) -> Iterator[Damage]:
-    """What lacks of the files that sources have found, up to those of the last batch."""
+    """Yield the missing and damaged entries of the file logs of sources, up to the last batch."""
     for number, newest in _source_ends(
         query, offsets, lambda number: bool(files.names(f"{query.logs}/sources/{number}"))
     ):
@@ -206,31 +211,31 @@ def _of_sources(files: CheckpointFiles, query: QueryRecord, offsets: bytes) -> I
 
 
 def _batch_of_files(log: bytes) -> int | None:
-    """The batch of an entry of the log of a source: that of its newest files; None if it has none."""
+    """Return the batch of an entry of a source log, which is the batch of its newest files; None if it has no files."""
     entries = (json.loads(line) for line in log.decode().splitlines()[1:])
     return max((entry["batchId"] for entry in entries if isinstance(entry, dict) and "batchId" in entry), default=None)
 
 
 def _source_ends(query: QueryRecord, offsets: bytes, has_files: Callable[[int], bool]) -> Iterator[tuple[int, int]]:
-    """The numbers of the sources of ``query`` that keep files, each with its newest entry in an entry of ``offsets``.
+    """Yield the number of each source of ``query`` that has a file log, with the newest log entry in ``offsets``.
 
-    Where it is not known which line is whose, those that have files, of which each has found what the slowest has.
+    If the sources of the lines are unknown, yield all sources with files, each with the entry of the slowest source.
     """
     ends = [log_offset(line) for line in offsets.decode(errors="replace").splitlines()[2:]]
     if len(query.order) == len(ends):
-        found = {number: end for (_, number), end in zip(query.order, ends, strict=True)}
+        newest = {number: end for (_, number), end in zip(query.order, ends, strict=True)}
     elif any(source.places > 1 for source in query.sources):
         least = None if None in ends else min((end for end in ends if end is not None), default=None)
-        found = {number: least if has_files(number) else None for number in range(len(ends))}
+        newest = {number: least if has_files(number) else None for number in range(len(ends))}
     else:
-        found = dict(enumerate(ends))
-    yield from ((number, end) for number, end in found.items() if end is not None)
+        newest = dict(enumerate(ends))
+    yield from ((number, end) for number, end in newest.items() if end is not None)
 
 
 def log_offset(line: str) -> int | None:
-    """The newest entry of a source's log in its offset; None if it reads no files, or has found none yet."""
+    """Return the newest log entry in a source's offset; None if the source reads no files, or has found none yet."""
     try:
-        found = json.loads(line)["logOffset"]
+        offset = json.loads(line)["logOffset"]
     except (ValueError, KeyError, TypeError):
         return None
-    return found if isinstance(found, int) else None
+    return offset if isinstance(offset, int) else None

@@ -1,10 +1,9 @@
-"""What is damaged of the answers that a query has pinned (:mod:`hintplan.runtime.storage.pins`), as far as it is still
-needed.
+"""Checks the pinned answers of a query that are still needed (:mod:`hintplan.runtime.storage.pins`).
 
     <query>/pins/<lineage>/<batch>.<run>.<token>.pin
 
-Only a batch that has begun and not ended runs again, and goes by its pins. A missing one cannot be told: a run may
-have died before it was written.
+Only a batch that has begun and not ended runs again and uses its pins. A missing pin cannot be detected: a run may have
+died before it wrote the pin.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from hintplan.runtime.storage.names import PINS, batch_of
 
 
 def pin_damages(files: CheckpointFiles, query: QueryRecord, *, began: int, ended: int) -> Iterator[Damage]:
-    """What is wrong with the pins of ``query``, whose last batch that began and that ended have these numbers."""
+    """Yield the damaged pins of ``query``; ``began`` and ``ended`` are its last batches that began and that ended."""
     batches = {
         path: batch
         for path in sorted(files.sizes)

@@ -1,11 +1,10 @@
-"""The record beside a checkpoint, read and written here if it is on this machine, elsewhere by Spark.
+"""Reads and writes the record of a checkpoint: this process on this machine, Spark on other file systems.
 
     <checkpoint>/hintplan/         a line of JSON for each plan that ran on it (:mod:`hintplan.plans.checkpoint.record`)
-    <checkpoint>/hintplan/_last    which line is the last, on this machine: nothing follows it that would miss it
-    <checkpoint>/<query id>/       Spark's checkpoint of a query: named after its sink, or what its sinks share
+    <checkpoint>/hintplan/_last    the last line, only on this machine: it shows if later lines were lost
+    <checkpoint>/<query id>/       Spark's checkpoint of a query, named after its sink or what its sinks share
 
-What a record means, and what becomes of state under another plan, is decided in
-:mod:`hintplan.plans.compare.carryover`.
+:mod:`hintplan.plans.compare.carryover` interprets the record, and decides which state carries over to another plan.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _LINES = "record.jsonl"
 
 
 def read_record(spark: SparkSession, checkpoint: str) -> CheckpointRecord | None:
-    """What ``checkpoint`` belongs to, None if it is new; RunError if this version of hintplan cannot read it."""
+    """Return the record of ``checkpoint``, or None if it is new; RunError if this version cannot read it."""
     directory = local_directory(spark, checkpoint)
     if directory is not None:
         return local_record(str(directory))
@@ -46,14 +45,14 @@ def read_record(spark: SparkSession, checkpoint: str) -> CheckpointRecord | None
         if error.getCondition() != "PATH_NOT_FOUND":
             raise
         return None
-    # The directory is made before its file: without lines, the run that made it ended before any query started.
+    # A run creates the directory before its file: without lines, that run ended before any query started.
     return parse_record(lines, checkpoint)
 
 
 def read_undamaged(spark: SparkSession, checkpoint: str) -> CheckpointRecord | None:
-    """What :func:`read_record` says of ``checkpoint``; RunError if a part of it is missing or damaged.
+    """Return the record of ``checkpoint``, as :func:`read_record`; RunError if a part is missing or damaged.
 
-    While a run goes on there, only the record is looked at.
+    While a run is active in the checkpoint, only the record is checked.
     """
     record = read_record(spark, checkpoint)
     directory = local_directory(spark, checkpoint)
@@ -65,7 +64,7 @@ def read_undamaged(spark: SparkSession, checkpoint: str) -> CheckpointRecord | N
 
 
 def write_record(spark: SparkSession, checkpoint: str, record: CheckpointRecord) -> None:
-    """Add ``record`` to those of ``checkpoint``: it is there whole or not at all, and the older ones stay."""
+    """Append ``record`` to the records of ``checkpoint``, atomically; older records stay."""
     directory = local_directory(spark, checkpoint)
     if directory is not None:
         _write_local(directory, record)
@@ -75,7 +74,7 @@ def write_record(spark: SparkSession, checkpoint: str, record: CheckpointRecord)
 
 
 def _write_local(directory: Path, record: CheckpointRecord) -> None:
-    """All lines in one file, so that none of them can be lost without the others."""
+    """Write all lines into one file, so that no single line can get lost."""
     folder = Path(record_path(str(directory)))
     file = folder / _LINES
     try:
@@ -91,7 +90,7 @@ def _write_local(directory: Path, record: CheckpointRecord) -> None:
 
 
 def _replace(file: Path, content: bytes) -> None:
-    """Write ``file`` as a whole or not at all, whatever happens to the machine."""
+    """Write ``file`` completely or not at all, even if the machine crashes."""
     new = file.with_name(f".{file.name}.new")
     with new.open("wb") as out:
         out.write(content)

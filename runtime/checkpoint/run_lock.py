@@ -1,10 +1,9 @@
-"""One run per checkpoint at a time: who holds it, and when a run that ended badly may be followed by another.
+"""Allows one run per checkpoint at a time, and decides when another run may follow a run that crashed.
 
-On a disk of this machine a run holds a lock (:mod:`hintplan.runtime.checkpoint.local_lock`), which ends with its
-process. Where other machines see the checkpoint, and behind URLs, it holds a lease
-(:mod:`hintplan.runtime.checkpoint.lease`), which another run may take once it has run out. Spark Connect runs its
-queries on a server that refuses a second one itself, so there is no lock (:mod:`hintplan.runtime.run.execute`). Knows
-no plans.
+On a disk of this machine, a run holds a lock (:mod:`hintplan.runtime.checkpoint.local_lock`), which ends with its
+process. On shared file systems and behind URLs, it holds a lease (:mod:`hintplan.runtime.checkpoint.lease`), which
+another run may take after it has expired. Spark Connect needs no lock, because its server refuses to run a query twice
+(:mod:`hintplan.runtime.run.execute`). This module does not know plans.
 
     lock = acquire(spark, "/data/checkpoints/revenue")
     ...
@@ -43,13 +42,13 @@ if TYPE_CHECKING:
 
 
 TELLS = Waiting(tell=lambda waited: say(waited.text))
-"""Says on stderr whom it waits for."""
+"""Prints a message to stderr when it starts to wait for another run."""
 
 
 def refuse_held(checkpoint: str, *, take_over: bool = False, waiting: Waiting = WAITS) -> None:
-    """RunError if a local ``checkpoint`` is known to be held, without Spark, so that nobody waits for its start.
+    """Raise RunError if another run is known to hold a local ``checkpoint``, before Spark starts.
 
-    Waits for the end of what is left of a killed run, and as ``waiting`` says. Says nothing of other file systems.
+    Wait for the remains of a killed run, and as long as ``waiting`` allows. Remote file systems are not checked.
     """
     if "://" in checkpoint:
         return
@@ -67,7 +66,7 @@ def refuse_held(checkpoint: str, *, take_over: bool = False, waiting: Waiting = 
 
 
 def is_held(directory: Path) -> bool:
-    """Whether a run goes on in the checkpoint at ``directory``, as far as this machine knows."""
+    """Return whether a run is active in the checkpoint at ``directory``, as seen from this machine."""
     if is_shared(directory):
         from hintplan.runtime.checkpoint.lease_stores import directory_store
 
@@ -80,7 +79,10 @@ def is_held(directory: Path) -> bool:
 
 
 def is_held_in(files: CheckpointFiles) -> bool:
-    """Whether a run goes on in a checkpoint behind a URL, or has ended without giving it back; ``files`` are there."""
+    """Return whether a run holds a checkpoint behind a URL, or has ended without releasing it.
+
+    ``files`` are the files of the checkpoint.
+    """
     newest = max(files.numbers(LEASES), default=None)
     if newest is None:
         return False
@@ -90,9 +92,9 @@ def is_held_in(files: CheckpointFiles) -> bool:
 
 
 def await_free(spark: SparkSession, checkpoint: str, waiting: Waiting, *, take_over: bool = False) -> Seen | None:
-    """Wait until no other run holds ``checkpoint``, for :func:`acquire`; RunError if it is not to be waited for.
+    """Wait until no other run holds ``checkpoint``; RunError if the wait is over or pointless.
 
-    It is not held after that, so that what is refused of it can be, without having been touched.
+    The result is for :func:`acquire`. The checkpoint is not held yet, so that a run can refuse it without changing it.
     """
     store = _store(spark, checkpoint)
     if store is None:
@@ -114,10 +116,10 @@ def acquire(
     seen: Seen | None = NOTHING_HELD,
     waiting: Waiting = WAITS,
 ) -> RunLock:
-    """Hold ``checkpoint``, for a run of ``spark`` that is not on Spark Connect, or raise RunError with who holds it.
+    """Lock ``checkpoint`` for a run of ``spark``; RunError with the holder if another run holds it.
 
-    Where it is held by a lease, that is of so many ``seconds``, and goes on after what was ``seen`` by
-    :func:`await_free`. ``take_over`` goes ahead if the owner cannot be asked, because it is on another machine.
+    Not for Spark Connect. A lease lasts ``seconds``, and follows the lease that :func:`await_free` has ``seen``. With
+    ``take_over``, the run does not wait for an owner on another machine, which cannot be checked.
     """
     jvm: Any = spark.sparkContext._jvm
     process = int(jvm.java.lang.ProcessHandle.current().pid())
@@ -132,7 +134,7 @@ def acquire(
 
 
 def lock_directory(checkpoint: str, directory: Path) -> RunLock:
-    """Hold the directory of a checkpoint without Spark; RunError as :func:`acquire`."""
+    """Lock the directory of a checkpoint without Spark; RunError as :func:`acquire`."""
     if not is_shared(directory):
         return lock_local(checkpoint, directory)
     from hintplan.runtime.checkpoint.lease_stores import directory_store
@@ -143,7 +145,7 @@ def lock_directory(checkpoint: str, directory: Path) -> RunLock:
 
 
 def lock_stored(checkpoint: str, files: RemoteFiles) -> RunLock:
-    """Hold a checkpoint behind a URL, whose files are ``files``, without Spark; RunError as :func:`acquire`."""
+    """Lock a checkpoint behind a URL, whose files are ``files``, without Spark; RunError as :func:`acquire`."""
     from hintplan.runtime.checkpoint.lease_stores import arrow_store
 
     forget_ended(files.root)
@@ -151,7 +153,7 @@ def lock_stored(checkpoint: str, files: RemoteFiles) -> RunLock:
 
 
 def _store(spark: SparkSession, checkpoint: str) -> LeaseStore | None:
-    """Where the lease of a checkpoint is; None if it is on a disk of this machine, where a lock is certain."""
+    """Return the store of the lease of a checkpoint, or None on a disk of this machine, where a lock is reliable."""
     from hintplan.runtime.checkpoint.lease_stores import directory_store, hadoop_store
 
     directory = local_directory(spark, checkpoint)

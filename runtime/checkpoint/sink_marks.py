@@ -1,10 +1,11 @@
-"""Marks in a checkpoint that say what a sink had after a batch had changed it, so that an older sink is noticed.
+"""Marks in a checkpoint that record the version of each sink after a batch, to detect a sink that lost later batches.
 
-    <checkpoint>/<query id>/marks/<n>    a line of JSON: all sinks of the query as they were after batch n
+    <checkpoint>/<query id>/marks/<n>    a line of JSON: all sinks of the query after batch n
 
-Sinks that count every batch need none. A batch that changes nothing leaves no mark. A mark is written when the sink has
-the batch, and before the batch has ended; so the marks up to the last batch that ended hold, and a lost mark lets an
-older sink pass, but refuses no other. What ``had`` says is the connector's business.
+The connector defines the version ``had``, such as a batch number, a table version or topic offsets. Sinks that count
+every batch need no marks. A batch that changes nothing writes no mark. A mark is written after the sink has received
+the batch and before the batch ends, so the marks up to the last ended batch hold. If a mark is lost, an older sink goes
+undetected, but no sink is refused wrongly.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ _LINE = re.compile(rb'(.*), "checksum": "([0-9a-f]{16})"\}\n', re.DOTALL)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkMark:
-    """What a sink ``had`` after ``batch``; ``place`` tells tables apart that a sink was given one after the other."""
+    """The version of a sink after ``batch``: ``had`` contains it.
+
+    ``place`` identifies the table, for a sink whose table has changed.
+    """
 
     batch: int
     place: str
@@ -36,12 +40,12 @@ class SinkMark:
 
 
 def place_of(table: Table) -> str:
-    """Return what tells ``table`` from the one that the sink wrote to before its options were changed."""
+    """Return a digest of the options of ``table``, which changes if the sink writes to a different table."""
     return _digest(json.dumps(sorted(table.options.items())).encode())
 
 
 def newest_mark(files: CheckpointFiles, query: str, ended: int) -> str | None:
-    """Return the path of the file of marks of ``query`` that hold after batch ``ended``; None if there is none."""
+    """Return the path of the newest mark file of ``query`` up to batch ``ended``, or None if there is none."""
     numbers = [number for number in files.numbers(f"{query}/{MARKS}") if number <= ended]
     return f"{query}/{MARKS}/{numbers[-1]}" if numbers else None
 
@@ -58,28 +62,28 @@ def read_marks(files: CheckpointFiles, query: str, ended: int) -> Mapping[str, S
 
 
 def mark_damage(path: str, content: bytes) -> Damage | None:
-    """Return what is wrong with the file of marks at ``path``; RunError if a later version has written it."""
-    found = _LINE.fullmatch(content)
-    if found is None or _digest(found[1] + b"}") != found[2].decode():
+    """Return the damage of the mark file at ``path``, or None; RunError if a later version of hintplan wrote it."""
+    match = _LINE.fullmatch(content)
+    if match is None or _digest(match[1] + b"}") != match[2].decode():
         return Damage(part=path, what="is not what hintplan writes there")
-    told = json.loads(found[1] + b"}")
-    if told["version"] != VERSION:
+    content_fields = json.loads(match[1] + b"}")
+    if content_fields["version"] != VERSION:
         raise RunError(
-            f"{path} has marks of version {told['version']}, and this version of hintplan reads {VERSION}",
+            f"{path} has marks of version {content_fields['version']}, and this version of hintplan reads {VERSION}",
             hint="go on with the version of hintplan that wrote the checkpoint",
         )
-    if told["batch"] != int(path.rpartition("/")[2]):
-        return Damage(part=path, what=f"is that of batch {told['batch']}")
+    if content_fields["batch"] != int(path.rpartition("/")[2]):
+        return Damage(part=path, what=f"is that of batch {content_fields['batch']}")
     return None
 
 
 def parsed_marks(content: bytes) -> dict[str, SinkMark]:
-    """Return the marks in a file that is not damaged."""
+    """Parse the marks in an undamaged file."""
     return {name: SinkMark(**mark) for name, mark in json.loads(content)["sinks"].items()}
 
 
 def marks_line(batch: int, marks: Mapping[str, SinkMark]) -> bytes:
-    """Return the file of ``marks`` after ``batch``."""
+    """Return the content of the file of ``marks`` after ``batch``."""
     sinks = {name: {"batch": m.batch, "place": m.place, "had": dict(m.had)} for name, m in sorted(marks.items())}
     text = json.dumps({"version": VERSION, "batch": batch, "sinks": sinks})
     return f'{text[:-1]}, "checksum": "{_digest(text.encode())}"}}\n'.encode()

@@ -1,10 +1,10 @@
-"""What the states of a query must have in a checkpoint, and what of it is missing or damaged.
+"""The files that the states of a query must have in a checkpoint, and a check for missing or damaged files.
 
     <query>/state/<place>/<scale>/<partition>/<batch>.<run>.manifest     see :mod:`hintplan.runtime.storage`
 
-In force is the newest manifest of each partition up to the last batch that ended; what it names must be there. A state
-that was ever written has a manifest in each partition. Older manifests, and what a batch has left that did not end,
-are nobody's business. Knows files by :mod:`hintplan.runtime.checkpoint.files`, wherever they are.
+For each partition, the newest manifest up to the last batch that ended is in force; the files that it names must exist.
+A state that was ever written has a manifest in each partition. Older manifests, and files of a batch that did not end,
+are ignored. This module reads files through :mod:`hintplan.runtime.checkpoint.files`, local or remote.
 """
 
 from __future__ import annotations
@@ -22,14 +22,17 @@ from hintplan.runtime.storage.place import folder_of
 
 STATE = "state"
 _AT_ONCE = 64 << 20
-"""Bytes of files that are read together."""
+"""The bytes of the files that are read together."""
 
 Folders = Mapping[str, Sequence[str]]
-"""The names of the files in each folder that has any."""
+"""The names of the files in each nonempty folder."""
 
 
 def state_damages(files: CheckpointFiles, query: QueryRecord, *, began: int, ended: int) -> Iterator[Damage]:
-    """What lacks of the states of ``query``, whose last batch that began and that ended have these numbers."""
+    """Yield the missing and damaged files of the states of ``query``.
+
+    ``began`` and ``ended`` are the numbers of its last batches that began and that ended.
+    """
     above = f"{query.id}/{STATE}"
     folders = _folders(files, above)
     begun = [state.operator for state in query.states if state.begun]
@@ -43,7 +46,7 @@ def state_damages(files: CheckpointFiles, query: QueryRecord, *, began: int, end
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """A state, which is in ``root``, and what there is of files."""
+    """A state, its directory ``root``, and the existing files."""
 
     files: CheckpointFiles
     root: str
@@ -55,12 +58,12 @@ class _State:
 
 
 def _folders(files: CheckpointFiles, above: str) -> Folders:
-    found: dict[str, list[str]] = defaultdict(list)
+    names_in: dict[str, list[str]] = defaultdict(list)
     for path in files.sizes:
         if path.startswith(f"{above}/"):
             folder, _, name = path.rpartition("/")
-            found[folder].append(name)
-    return found
+            names_in[folder].append(name)
+    return names_in
 
 
 def _of_state(state: _State, query: QueryRecord, began: int, ended: int) -> Iterator[Damage]:
@@ -95,7 +98,10 @@ def _batch(path: str) -> int:
 
 
 def _scale(state: _State, query: QueryRecord, ended: int) -> int | None:
-    """The scale whose manifests are in force: the last one that has any, and none but the last one if that began."""
+    """Return the scale whose manifests are in force: the last one that has manifests.
+
+    If the state has begun in the last scale, only that scale counts.
+    """
     last = len(query.scales) - 1
     for scale in range(last, -1, -1):
         partitions, first = query.scales[scale]
@@ -108,43 +114,43 @@ def _scale(state: _State, query: QueryRecord, ended: int) -> int | None:
 
 
 def _in_force(state: _State, scale: int, partition: int, first: int, ended: int) -> str | None:
-    """The manifest that is or was there, for a mark of it still is."""
+    """Return the path of the manifest in force. It may be missing: the mark that records it also counts."""
     folder = f"{state.root}/{folder_of(scale, partition)}"
     names = (
         f"{name.removesuffix(WRITTEN)}{MANIFEST}" if name.endswith(f".{WRITTEN}") else name
         for name in state.folders.get(folder, ())
     )
-    found = newest(names, before=ended + 1, since=first)
-    return None if found is None else f"{folder}/{found}"
+    manifest = newest(names, before=ended + 1, since=first)
+    return None if manifest is None else f"{folder}/{manifest}"
 
 
 def _lost(state: _State, scale: int, partition: int) -> str:
-    """The folder of a partition, or that above it if there is nothing in it at all."""
+    """Return the folder of a partition, or the nearest folder above it if that is empty."""
     for folder in (state.root, f"{state.root}/{scale}"):
-        if not any(each.startswith(f"{folder}/") for each in state.folders):
+        if not any(known_folder.startswith(f"{folder}/") for known_folder in state.folders):
             return folder
     return f"{state.root}/{folder_of(scale, partition)}"
 
 
 def _of_manifests(state: _State, manifests: Mapping[str, int], partitions: int) -> Iterator[Damage]:
-    """What is wrong with ``manifests``, each of the partition with that number, and with what they name."""
+    """Yield damages of ``manifests``, each mapped to its partition, and of the segment files that they name."""
     needed: dict[str, set[SegmentRef]] = defaultdict(set)
     for path, content in _contents(state.files, manifests):
         try:
-            found = decode(content, path)
+            manifest = decode(content, path)
         except DamagedFile as error:
             yield state.damage(path, error.what)
             continue
-        if wrong := _taken_for_another(found, path, state.record, manifests[path], partitions):
+        if wrong := _taken_for_another(manifest, path, state.record, manifests[path], partitions):
             yield state.damage(path, wrong)
             continue
-        for ref in found.segments.values():
+        for ref in manifest.segments.values():
             needed[f"{state.root}/{ref.file}"].add(ref)
     yield from _of_segments(state, needed)
 
 
 def _taken_for_another(found: Manifest, path: str, record: StateRecord, partition: int, partitions: int) -> str:
-    """What a whole manifest is of, if not of what its place says."""
+    """Return the real origin of an intact manifest if it does not belong at ``path``, otherwise an empty text."""
     if found.lineage is not None and found.lineage != record.stored:
         return f"is of another state, that of {found.operator}"
     if (found.partition, found.partitions) != (partition, partitions):
@@ -155,7 +161,7 @@ def _taken_for_another(found: Manifest, path: str, record: StateRecord, partitio
 
 
 def _of_segments(state: _State, needed: Mapping[str, Iterable[SegmentRef]]) -> Iterator[Damage]:
-    """What is wrong with the files ``needed`` for segments; of large ones, and of those elsewhere, only lengths."""
+    """Yield damages of the ``needed`` segment files; large and remote files are checked only for their length."""
     files, read = state.files, []
     for path, refs in sorted(needed.items()):
         if path not in files.sizes:
@@ -178,7 +184,7 @@ def _of_segments(state: _State, needed: Mapping[str, Iterable[SegmentRef]]) -> I
 
 
 def _contents(files: CheckpointFiles, paths: Iterable[str]) -> Iterator[tuple[str, bytes]]:
-    """What is in files, of which so many are in memory at a time as are small together."""
+    """Yield the contents of files, in groups that fit into memory together."""
     group: list[str] = []
     size = 0
     for path in paths:

@@ -1,1 +1,1 @@
-"""What a checkpoint holds, without running anything: counted per state table, rows to look at, copied, compacted."""
+"""Inspects a checkpoint without a run: counts its state, prints rows, copies it, and compacts it."""

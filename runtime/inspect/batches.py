@@ -1,4 +1,4 @@
-"""What a checkpoint says before its state is read: what ran on it, and the last committed batch of each query."""
+"""Reads the record of a checkpoint and the last committed batch of each query, before any state is read."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ RECORD = "hintplan"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """The last committed batch of a query; ``started`` is when, in ms, which is also its operators' ``now``."""
+    """The last committed batch of a query. ``started`` is its start in ms, which is also ``now`` for its operators."""
 
     number: int
     started: int
 
 
 def record_at(checkpoint: str, files: Files) -> CheckpointRecord | None:
-    """The record of ``checkpoint``, whose files are ``files``, None if it has none.
+    """Return the record of ``checkpoint``, whose files are ``files``, or None if it has none.
 
-    RunError if it cannot be read; of a checkpoint on this machine, on which no run goes on, also if what the last batch
-    has left is damaged. What a run writes to changes all the time; it has looked when it began.
+    RunError if it cannot be read. For a checkpoint on this machine without an active run, also if the files of the last
+    batch are damaged. An active run changes its files all the time, and has checked them when it started.
     """
     if not is_local_path(checkpoint):
         return parsed_record(record_files(files), checkpoint)
@@ -46,70 +46,74 @@ def record_at(checkpoint: str, files: Files) -> CheckpointRecord | None:
 
 
 def record_files(files: Files) -> dict[str, bytes]:
-    """What is in the files that are the record of a checkpoint, by their paths."""
+    """Return the contents of the record files of a checkpoint, by path."""
     with reaching(files.root):
         names = sorted(name for name in files.names(RECORD) if not name.startswith(("_", ".")))
-    found = {}
+    contents = {}
     for path in (f"{RECORD}/{name}" for name in names):
-        files.distrust(path)  # lines may have been added to it
-        found[path] = bytes(files.read(path))
-    return found
+        files.distrust(path)  # a run may have appended lines
+        contents[path] = bytes(files.read(path))
+    return contents
 
 
 def parsed_record(texts: Mapping[str, bytes], checkpoint: str) -> CheckpointRecord | None:
-    """The record that :func:`record_files` found, None if there is none; RunError if it cannot be read."""
+    """Parse the result of :func:`record_files`; None if there is no record. RunError if it cannot be read."""
     return parse_record(
         [line for text in texts.values() for line in _decoded(text, checkpoint).splitlines()], checkpoint
     )
 
 
 def entries_kept(there: CheckpointFiles, record: CheckpointRecord | None) -> int:
-    """How many entries Spark has kept in its logs: a setting of the run's, which nothing but these logs tells here."""
-    found = KEPT_BATCHES
+    """Return the number of entries that Spark keeps in its logs, estimated from the logs.
+
+    It is a setting of the run, which is unknown here.
+    """
+    kept = KEPT_BATCHES
     for query in record.queries if record else ():
         offsets, commits = (there.numbers(f"{query.logs}/{log}") for log in ("offsets", "commits"))
         if offsets and commits and min(offsets[0], commits[0]) > 0:
-            found = min(found, max(1, commits[-1] - max(offsets[0], commits[0]) + 1))
-    return found
+            kept = min(kept, max(1, commits[-1] - max(offsets[0], commits[0]) + 1))
+    return kept
 
 
 def last_numbers(files: Files, queries: Iterable[QueryRecord]) -> dict[str, int | None]:
-    """The number of the last committed batch of each of ``queries``, None for one that has committed none."""
-    found = {
+    """Return the number of the last committed batch of each of ``queries``, or None for a query without one."""
+    commits = {
         query.id: [int(name) for name in files.names(f"{query.logs}/commits") if name.isdecimal()] for query in queries
     }
-    return {query: max(numbers, default=None) for query, numbers in found.items()}
+    return {query: max(numbers, default=None) for query, numbers in commits.items()}
 
 
 def committed_batches(
     files: Files, queries: Iterable[QueryRecord], numbers: Mapping[str, int | None]
 ) -> dict[str, Batch | None]:
-    """The batch of each query that has one of ``numbers``; FileNotFoundError if nothing is said of it any more."""
+    """Return the batch of each query in ``numbers``; FileNotFoundError if the log no longer has it."""
     return {
         query.id: None if (number := numbers[query.id]) is None else batch_of(files, query, number) for query in queries
     }
 
 
 def batch_of(files: Files, query: QueryRecord, number: int) -> Batch:
-    """A batch that ``query`` has begun; FileNotFoundError if nothing is said of it."""
+    """Return a batch that ``query`` has begun; FileNotFoundError if the log does not have it."""
     path = f"{query.logs}/offsets/{number}"
     return Batch(number=number, started=_started(bytes(files.read(path)), f"{files.root}/{path}"))
 
 
 def state_in_force(files: Files, query: QueryRecord, state: Files, number: int) -> InForce | None:
-    """The manifests of a ``state`` of ``query`` after its batch ``number``, None if it has none; ``files`` are all.
+    """Return the manifests of a ``state`` of ``query`` after its batch ``number``, or None if it has none.
 
-    DamagedFile or FileNotFoundError if some are gone, as is so when a newer batch has been committed meanwhile.
+    ``files`` are all files of the checkpoint. DamagedFile or FileNotFoundError if some manifests are missing, which
+    happens when a newer batch has been committed in the meantime.
     """
-    scales = tuple(Scale(*each) for each in query.scales)
-    found = manifests_in_force(state, scales, number)
-    if (found is None or found.scale + 1 < len(scales)) and last_numbers(files, [query])[query.id] != number:
+    scales = tuple(Scale(*scale) for scale in query.scales)
+    in_force = manifests_in_force(state, scales, number)
+    if (in_force is None or in_force.scale + 1 < len(scales)) and last_numbers(files, [query])[query.id] != number:
         raise DamagedFile(state.root, f"has gone on since batch {number}")
-    return found
+    return in_force
 
 
 def _started(text: bytes, path: str) -> int:
-    """The time in a file of Spark's offset log: a line with its version, one of JSON, and the offsets."""
+    """Return the start time in a file of Spark's offset log, whose second line is JSON with the time."""
     try:
         return int(json.loads(text.decode().splitlines()[1])["batchTimestampMs"])
     except (ValueError, KeyError, IndexError) as error:

@@ -1,4 +1,4 @@
-"""``hintplan check``: what a run of a plan on a checkpoint would do with each state, before anything starts."""
+"""``hintplan check``: reports what a run on a checkpoint would do with each state, before anything starts."""
 
 from __future__ import annotations
 
@@ -34,31 +34,31 @@ def check_command(
     allow_fact_edits: bool,
     as_json: bool,
 ) -> int:
-    """Tell what a run on a checkpoint would do with each state: carry it over, start empty, or be refused.
+    """Report what a run on a checkpoint would do with each state: carry it over, start empty, or be refused.
 
     \b
     Exits with
-      0   the run goes on, with all state; without --exit-code also if it drops some
-      1   the run would be refused, whatever it is told
-      2   with --exit-code: it goes on only without some state, and with --allow-state-drop
+      0   the run continues, with all state; without --exit-code also if it drops some
+      1   the run would be refused, with any options
+      2   with --exit-code: it continues only without some state, and with --allow-state-drop
     """
     plan = read_plan(path, allow_fact_edits=allow_fact_edits)
     if plan.mode == "batch":
         raise click.UsageError(f"{plan.name} is a batch plan: it keeps no state, so it has no checkpoint")
     if is_local_path(checkpoint) and spark.remote is None:
-        found = checked_here(plan, checkpoint, spark.conf, keep=keep_state)
+        result = checked_here(plan, checkpoint, spark.conf, keep=keep_state)
     else:
         with opened_session(spark, plan, checkpoint) as session:
-            found = checked_by_spark(plan, checkpoint, session, keep=keep_state)
+            result = checked_by_spark(plan, checkpoint, session, keep=keep_state)
     if as_json:
-        show_json(found.json())
+        show_json(result.json())
     elif wants_colour():
-        show(found.text(paint=_painted), styled=True)
+        show(result.text(paint=_painted), styled=True)
     else:
-        show(found.text())
-    if found.verdict == "refused":
+        show(result.text())
+    if result.verdict == "refused":
         return 1
-    return 2 if exit_code and found.verdict == "drops" else 0
+    return 2 if exit_code and result.verdict == "drops" else 0
 
 
 def _painted(text: str, part: str) -> str:

@@ -1,7 +1,7 @@
-"""What a run of a plan on a checkpoint would do with each state, decided without starting one.
+"""Decides what a run of a plan on a checkpoint would do with each state, without starting the run.
 
-The record of a local checkpoint is a small text file, read here, and PySpark is not loaded for it. Of a checkpoint
-behind a URL Spark reads it.
+The record of a local checkpoint is a small text file, which is read here without PySpark. Spark reads the record of a
+checkpoint behind a URL.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class CheckResult(Printed):
-    """What would become of ``checkpoint`` under ``plan``. ``record`` says what ran on it, None if it is new.
+    """The effect of ``plan`` on the states of ``checkpoint``. ``record`` is its record, or None if it is new.
 
-    ``spark`` is the version that would continue it; ``missing`` says that there is no such directory. ``expiring`` has
-    the rows that shorter TTLs hide, by the path of each; of a checkpoint on this machine only.
+    ``spark`` is the Spark version that would continue it. ``missing`` is a note if the directory does not exist.
+    ``expiring`` has the rows that shorter TTLs hide, by the path of each TTL; only for a checkpoint on this machine.
     """
 
     plan: Plan
@@ -51,7 +51,7 @@ class CheckResult(Printed):
         return verdict_of(self.continuation, self.record)
 
     def text(self, *, paint: Paint = lambda text, part: text) -> str:
-        """What ``hintplan check`` prints; ``paint`` may colour a text and must not change its width."""
+        """Return the output of ``hintplan check``; ``paint`` may colour a text and must not change its width."""
         return check_text(
             self.continuation,
             self.record,
@@ -63,7 +63,7 @@ class CheckResult(Printed):
         )
 
     def json(self) -> dict[str, Any]:
-        """What ``hintplan check --json`` prints, as JSON values."""
+        """Return the output of ``hintplan check --json`` as JSON values."""
         return check_json(
             self.continuation,
             self.record,
@@ -82,11 +82,11 @@ def check(
     *,
     keep_state: Collection[str] = (),
 ) -> CheckResult:
-    """Tell what a run of ``plan`` on ``checkpoint`` would do with each state: carry it over, start empty, be refused.
+    """Return what a run of ``plan`` on ``checkpoint`` would do with each state: carry it over, start empty, be refused.
 
-    ``keep_state`` are the operators that go on, by consent, with state whose rows another query made.
-    A directory of this machine is read without Spark, unless ``spark`` is given; behind a URL it is read by ``spark``,
-    or the active session, or a new local one. RunError if the plan keeps no state, the checkpoint is damaged, or an
+    ``keep_state`` names operators that keep their stored rows, although another query has produced them. A directory of
+    this machine is read without Spark, unless ``spark`` is given. A checkpoint behind a URL is read by ``spark``, the
+    active session, or a new local session. RunError if the plan keeps no state, the checkpoint is damaged, or an
     operator cannot keep its state.
     """
     plan, checkpoint = plan_of(plan), os.fspath(checkpoint)
@@ -111,27 +111,29 @@ def checked_here(
     at: int | None = None,
     keep: Collection[str] = (),
 ) -> CheckResult:
-    """Of a checkpoint on this machine, which Spark, configured by ``conf``, would continue at the time ``at`` (ms)."""
+    """Check a checkpoint on this machine, which Spark with ``conf`` would continue at the time ``at`` (ms)."""
     record = undamaged_record(absolute(checkpoint), conf or {})
-    found = _result(plan, checkpoint, record, spark=_installed_spark(), share=True, keep=keep)
-    kept = {state.operator for one in found.continuation.verdicts for state in one.states if state.outcome == _KEPT}
-    changes = [change for change in found.continuation.changes if change.operator in kept]
-    if found.verdict == "refused" or not any(change.effect is SHORTER_TTL for change in changes):
-        return found
+    result = _result(plan, checkpoint, record, spark=_installed_spark(), share=True, keep=keep)
+    kept = {
+        state.operator for verdict in result.continuation.verdicts for state in verdict.states if state.outcome == _KEPT
+    }
+    changes = [change for change in result.continuation.changes if change.operator in kept]
+    if result.verdict == "refused" or not any(change.effect is SHORTER_TTL for change in changes):
+        return result
     try:
         require("state")
-    except NotInstalled:  # the report says how to count them
-        return found
+    except NotInstalled:  # the report explains how to count them
+        return result
     from hintplan.runtime.inspect.expiring import count_expiring
 
-    return replace(found, expiring=count_expiring(plan, absolute(checkpoint), changes, at=at))
+    return replace(result, expiring=count_expiring(plan, absolute(checkpoint), changes, at=at))
 
 
 _KEPT = "carries over"
 
 
 def checked_by_spark(plan: Plan, checkpoint: str, spark: SparkSession, *, keep: Collection[str] = ()) -> CheckResult:
-    """Of a checkpoint that ``spark`` reads."""
+    """Check a checkpoint that ``spark`` reads."""
     from hintplan.runtime.checkpoint.record import read_undamaged
     from hintplan.runtime.spark.session import is_remote
 
@@ -148,20 +150,20 @@ def _result(
     share: bool,
     keep: Collection[str],
 ) -> CheckResult:
-    found = continuation(record, plan, share=share, keep=keep)
+    continued = continuation(record, plan, share=share, keep=keep)
     missing = _missing(checkpoint)
     return CheckResult(
-        plan=plan, checkpoint=checkpoint, continuation=found, record=record, spark=spark, missing=missing
+        plan=plan, checkpoint=checkpoint, continuation=continued, record=record, spark=spark, missing=missing
     )
 
 
 def _missing(checkpoint: str) -> str:
-    """That there is no directory ``checkpoint``, and which checkpoint beside it may be meant."""
+    """Return a note if the directory ``checkpoint`` does not exist, with the most similar checkpoint near it."""
     if "://" in checkpoint or os.path.isdir(path := absolute(checkpoint)):
         return ""
     above, name = os.path.split(path.rstrip("/"))
-    found = glob.glob(os.path.join(glob.escape(above), "*", "hintplan"))
-    close = nearest(name, [os.path.basename(os.path.dirname(one)) for one in found])
+    records = glob.glob(os.path.join(glob.escape(above), "*", "hintplan"))
+    close = nearest(name, [os.path.basename(os.path.dirname(record)) for record in records])
     meant = f"; did you mean {os.path.join(os.path.dirname(checkpoint.rstrip('/')), close)}?" if close else ""
     return f"there is no directory {checkpoint} yet: a run would make it{meant}"
 

@@ -1,4 +1,4 @@
-"""``hintplan state``: options around reading (:mod:`hintplan.runtime.inspect.read`), copying and compacting state."""
+"""``hintplan state``: a command to read (:mod:`hintplan.runtime.inspect.read`), copy and compact state."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 def state_command(**given: Any) -> None:
     """Show what a checkpoint holds, per state: rows, keys, bytes, last writes, what expires. Or copy or compact it.
 
-    Without --checkpoint, the argument is a checkpoint, and the plan is the one that last ran on it.
+    Without --checkpoint, the argument is a checkpoint, and the plan is the plan that last ran on it.
 
     \b
     hintplan state DIR
@@ -58,8 +58,8 @@ def state_command(**given: Any) -> None:
         from hintplan.runtime.inspect.snapshot import take_snapshot
         from hintplan.runtime.inspect.upkeep_report import snapshot_json, snapshot_text
 
-        found = take_snapshot(_alone(options, "--snapshot DIR"), options.snapshot)
-        _print(options, snapshot_json(found), snapshot_text(found))
+        snapshot = take_snapshot(_alone(options, "--snapshot DIR"), options.snapshot)
+        _print(options, snapshot_json(snapshot), snapshot_text(snapshot))
     elif options.compact:
         from hintplan.runtime.inspect.compact import compact_state
         from hintplan.runtime.inspect.upkeep_report import compaction_json, compaction_text
@@ -87,10 +87,10 @@ class StateOptions:
 
 
 def _alone(options: StateOptions, wanted: str) -> str:
-    """The checkpoint, of which no plan is asked."""
+    """Return the checkpoint of a command that takes no plan; a usage error if there are other options."""
     if options.checkpoint is not None or (is_local_path(options.path) and _local(options.path).is_file()):
-        where = options.checkpoint or "CHECKPOINT"
-        raise click.UsageError(f"{wanted} goes by the checkpoint alone: hintplan state {where} {wanted}")
+        checkpoint = options.checkpoint or "CHECKPOINT"
+        raise click.UsageError(f"{wanted} goes by the checkpoint alone: hintplan state {checkpoint} {wanted}")
     shows = options.entries or options.edits or options.shown or options.allow_fact_edits
     if shows or (options.at is not None and not options.compact):
         raise click.UsageError(f"{wanted} is of all that is in a checkpoint: it takes no such option, only --json")
@@ -111,8 +111,8 @@ def _local(path: str) -> Path:
 
 def _refuse_missing(checkpoint: str) -> None:
     if is_local_path(checkpoint) and not _local(checkpoint).is_dir():
-        what = link_to_nowhere(_local(checkpoint)) or f"there is no directory {checkpoint}"
-        raise RunError(what, hint="give the checkpoint directory of a run")
+        problem = link_to_nowhere(_local(checkpoint)) or f"there is no directory {checkpoint}"
+        raise RunError(problem, hint="give the checkpoint directory of a run")
 
 
 def _plan_and_checkpoint(options: StateOptions) -> tuple[Plan, str]:
@@ -135,14 +135,14 @@ def _show_state(options: StateOptions) -> None:
     plan, checkpoint = _plan_and_checkpoint(options)
     edited = _edited(plan, options.edits)
     now = _time(options.at, plan.config.get(TIME_ZONE, "UTC"))
-    found = read_state(plan, absolute(checkpoint), at=now, edited=edited, entries=options.entries, show=options.shown)
+    state = read_state(plan, absolute(checkpoint), at=now, edited=edited, entries=options.entries, show=options.shown)
     if options.as_json:
-        show_json(state_json(found))
+        show_json(state_json(state))
     elif wants_colour():
-        show(state_text(found, paint=_painted), styled=True)
+        show(state_text(state, paint=_painted), styled=True)
     else:
-        show(state_text(found))
-    if options.edits and not any(e.edited for query in found.queries for o in query.operators for e in o.entries):
+        show(state_text(state))
+    if options.edits and not any(e.edited for query in state.queries for o in query.operators for e in o.entries):
         say("--if changes no TTL of what is shown")
 
 
@@ -170,7 +170,7 @@ def _time(text: str | None, time_zone: str) -> int | None:
         return None
     zone = ZoneInfo(time_zone)
     try:
-        found = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text)
     except ValueError as error:
         raise click.BadParameter(f"{error}; write a time such as 2026-11-20T12:00:00Z") from error
-    return int((found if found.tzinfo else found.replace(tzinfo=zone)).timestamp() * 1000)
+    return int((moment if moment.tzinfo else moment.replace(tzinfo=zone)).timestamp() * 1000)

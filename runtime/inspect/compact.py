@@ -1,11 +1,11 @@
-"""Rewrites the state in a checkpoint so that what nobody will see again leaves the disk, without Spark, between runs.
+"""Rewrites the state in a checkpoint between runs, without Spark, to remove invisible rows from the disk.
 
     found = compact_state("/data/checkpoints/revenue")
     found.total.before.bytes - found.total.after.bytes
 
-Rows go that are deleted, replaced, or expired under the TTL of the plan that last ran. It holds the checkpoint as a run
-does (:mod:`hintplan.runtime.checkpoint.run_lock`). What it publishes is of the last committed batch
-(:mod:`hintplan.runtime.storage.rewritten`); nothing that Spark has written changes.
+It removes rows that are deleted, replaced, or expired under the TTL of the plan that last ran. It locks the checkpoint
+as a run does (:mod:`hintplan.runtime.checkpoint.run_lock`). It publishes new files for the last committed batch
+(:mod:`hintplan.runtime.storage.rewritten`), and changes no file of Spark.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from hintplan.runtime.storage.rewritten import Rewrite, Written, remove_the_rest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
-    """Stored ``rows``, without their older versions, in so many ``bytes`` of so many ``files``."""
+    """The number of stored ``rows``, without older versions, and the ``bytes`` and ``files`` that they take."""
 
     rows: int = 0
     bytes: int = 0
@@ -57,7 +57,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactedState:
-    """The state of ``operator`` in ``query``; ``kept`` says why its rows are as they were, if no row was looked at."""
+    """The state of ``operator`` in ``query``. ``kept`` is the reason why its rows were not rewritten, if so."""
 
     query: str
     operator: str
@@ -68,7 +68,7 @@ class CompactedState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compaction:
-    """What has become of the states of ``checkpoint``, last run by ``plan``, judged at ``at`` (ms)."""
+    """The compacted states of ``checkpoint``, which ``plan`` last ran on; expiry is judged at ``at`` (ms)."""
 
     checkpoint: str
     plan: str
@@ -78,7 +78,7 @@ class Compaction:
 
     @property
     def total(self) -> CompactedState:
-        """All states added up."""
+        """The sum of all states."""
         return CompactedState(
             query="",
             operator="total",
@@ -88,10 +88,10 @@ class Compaction:
 
 
 def compact_state(checkpoint: str | os.PathLike[str], *, at: int | None = None) -> Compaction:
-    """Rewrite the state in ``checkpoint``, a path or a URL, without rows that have expired at ``at`` (ms; or now).
+    """Rewrite the state in ``checkpoint``, a path or a URL, without rows that have expired at ``at`` (ms; default now).
 
-    A batch that has begun and will run again sees the rows that it saw: its time counts, if that is earlier.
-    RunError if a run goes on, if ``at`` is to come, or if the checkpoint is damaged or cannot be read.
+    If a batch has begun and will run again, its earlier time applies, so that it sees the same rows as before. RunError
+    if a run is active, if ``at`` is in the future, or if the checkpoint is damaged or unreadable.
     """
     checkpoint, clock = os.fspath(checkpoint), int(time.time() * 1000)
     if at is not None and at > clock:
@@ -137,13 +137,13 @@ def _compacted(
         if last is None:
             continue
         for path in (f"{query.logs}/{log}{name}" for log in ("offsets", "commits") for name in (f"/{last}", "")):
-            files.settle(path)  # what counts without the batches before must have happened for good
+            files.settle(path)  # before older manifests are removed, the last batch must be durable
         now = min(at, _begun(before, files, query, last, at))
         for state in query.states:
             if state.place:
                 lock.require()
-                known = () if query.parked else entries.get(state.operator, ())
-                states.append(_state(files, query, state, last, _How(entries=known, now=now, clock=clock)))
+                entry_list = () if query.parked else entries.get(state.operator, ())
+                states.append(_state(files, query, state, last, _How(entries=entry_list, now=now, clock=clock)))
     after = stored_files(files.root)
     return Compaction(
         checkpoint=checkpoint,
@@ -155,14 +155,14 @@ def _compacted(
 
 
 def _begun(there: CheckpointFiles, files: Files, query: QueryRecord, last: int, at: int) -> int:
-    """The time of the batch that runs again, or ``at`` if none does."""
+    """Return the time of the batch that will run again, or ``at`` if there is none."""
     began = max(there.numbers(f"{query.logs}/offsets"), default=last)
     return batch_of(files, query, began).started if began > last else at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _How:
-    """What is known of the tables of a state, none if nothing is, and which of its rows have expired: at ``now``."""
+    """The entries of a state, if they are known, and the time ``now`` at which expiry is judged."""
 
     entries: Sequence[Entry]
     now: int
@@ -175,14 +175,14 @@ class _How:
 
 def _state(files: Files, query: QueryRecord, state: StateRecord, last: int, how: _How) -> CompactedState:
     here = files_at(f"{files.root}/{query.id}/state/{state.place}")
-    scales = tuple(Scale(*each) for each in query.scales)
+    scales = tuple(Scale(*scale_record) for scale_record in query.scales)
     for number, scale in enumerate(scales):
         for partition in range(scale.partitions):
-            here.refresh(folder_of(number, partition))  # workers on other machines have written there
-    told = CompactedState(query=query.id, operator=state.operator)
-    found = manifests_in_force(here, scales, last)
-    if found is None:
-        return replace(told, kept="no batch has written any yet")
+            here.refresh(folder_of(number, partition))  # workers on other machines may have written there
+    unchanged = CompactedState(query=query.id, operator=state.operator)
+    in_force = manifests_in_force(here, scales, last)
+    if in_force is None:
+        return replace(unchanged, kept="no batch has written any yet")
     place = Place(
         root=here.root,
         operator=state.operator,
@@ -190,16 +190,16 @@ def _state(files: Files, query: QueryRecord, state: StateRecord, last: int, how:
         run=_run_after(here, scales, how.clock),
         scales=scales,
     )
-    before = [read_manifest_file(here, path) for path in found.paths]
+    before = [read_manifest_file(here, path) for path in in_force.paths]
     kept = _kept(before, how)
     rewrite = _as_it_is if kept else _rewriting(how)
-    after = [rewrite_partition(here, place, found, partition, rewrite) for partition in range(len(found.paths))]
-    remove_the_rest(here, scales, found.scale, after)
-    return replace(told, before=Size(rows=_rows(before)), after=Size(rows=_rows(after)), kept=kept)
+    after = [rewrite_partition(here, place, in_force, partition, rewrite) for partition in range(len(in_force.paths))]
+    remove_the_rest(here, scales, in_force.scale, after)
+    return replace(unchanged, before=Size(rows=_rows(before)), after=Size(rows=_rows(after)), kept=kept)
 
 
 def _kept(manifests: Sequence[Manifest], how: _How) -> str:
-    """Why rows stay as they are, if they do."""
+    """Return the reason why rows must not be rewritten, or an empty text."""
     if not how.entries:
         return "the plan that last ran does not read it"
     if not how.layouts:
@@ -215,7 +215,7 @@ def _as_it_is(store: PartitionStore, path: str) -> Written:
 def _rewriting(how: _How) -> Rewrite:
     def rewrite(store: PartitionStore, path: str) -> Written:
         written = compacted(store, store.tables, partial(store.is_stored_with_others, but=path))
-        if store.is_changed(*written[:2]):  # then what its manifest has goes to the new one
+        if store.is_changed(*written[:2]):  # then move segments that its manifest contains to the new one
             written = compacted(store, written[0], store.is_stored_with_others)
         return written
 
@@ -228,8 +228,10 @@ def _rewriting(how: _How) -> Rewrite:
 
 
 def _run_after(files: Files, scales: Sequence[Scale], clock: int) -> int:
-    """A number for what is written now, higher than that of any run that has written to the state."""
-    folders = (folder_of(number, each) for number, scale in enumerate(scales) for each in range(scale.partitions))
+    """Return a run number higher than the number of any run that has written to the state."""
+    folders = (
+        folder_of(number, partition) for number, scale in enumerate(scales) for partition in range(scale.partitions)
+    )
     names = (parsed(name) for folder in folders for name in files.names(folder))
     return max([clock, *(name.run + 1 for name in names if name is not None)])
 
@@ -241,11 +243,15 @@ def _rows(manifests: Sequence[Manifest]) -> int:
 def _measured(
     state: CompactedState, record: CheckpointRecord, before: CheckpointFiles, after: CheckpointFiles
 ) -> CompactedState:
-    places = {(query.id, each.operator): each.place for query in record.queries for each in query.states}
+    places = {
+        (query.id, state_record.operator): state_record.place
+        for query in record.queries
+        for state_record in query.states
+    }
     above = f"{state.query}/state/{places[state.query, state.operator]}/"
 
     def measured(size: Size, sizes: Mapping[str, int]) -> Size:
-        found = [length for path, length in sizes.items() if path.startswith(above)]
-        return replace(size, bytes=sum(found), files=len(found))
+        lengths = [length for path, length in sizes.items() if path.startswith(above)]
+        return replace(size, bytes=sum(lengths), files=len(lengths))
 
     return replace(state, before=measured(state.before, before.sizes), after=measured(state.after, after.sizes))

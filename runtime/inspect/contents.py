@@ -1,4 +1,4 @@
-"""What was found in a checkpoint, as data: queries, their operators, the state entries of each, and what these hold.
+"""The contents of a checkpoint as data: queries, their operators, and the state entries of each operator.
 
 >>> Amount(rows=1, bytes=10, expired=2) + Amount(rows=2, bytes=5, expired=0)
 Amount(rows=3, keys=None, bytes=15, oldest=None, newest=None, expired=2, soon=None)
@@ -16,18 +16,21 @@ from hintplan.plans.lazy import load
 from hintplan.plans.text.printed import Printed
 
 Status = Literal["read", "orphan", "other-meaning", "other-layout"]
-"""``read`` is the state of an operator of the plan. The others are told from the manifests alone: an ``orphan``, for
-which the plan has no operator; that of an operator whose state has an ``other-meaning`` in the plan, so that a run
-would start it empty; and one that another version of hintplan stored in an ``other-layout``."""
+"""``read`` is the state of an operator of the plan. For the other values, only the manifests are read:
+
+- ``orphan``: the plan has no such operator.
+- ``other-meaning``: the operator's state has a different meaning in the plan, so a run would start it empty.
+- ``other-layout``: another version of hintplan has stored the state.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amount:
-    """How much is kept. ``rows`` are visible under the TTL that runs, except where ``expired`` is None: there nobody
-    knows the TTL, and ``rows`` are all that is stored.
+    """The amount of stored state. ``rows`` are visible under the TTL in force.
 
-    ``expired`` rows are stored but invisible, ``soon`` of the visible ones expire within an hour, ``oldest`` and
-    ``newest`` are their last writes (ms). ``bytes`` are those of all segments, superseded versions included.
+    ``expired`` is None if the TTL is unknown; then ``rows`` are all stored rows. ``expired`` rows are stored but
+    invisible, ``soon`` of the visible rows expire within an hour. ``oldest`` and ``newest`` are the last writes of rows
+    (ms). ``bytes`` is the size of all segments, including replaced versions.
     """
 
     rows: int = 0
@@ -58,7 +61,7 @@ def _joined(how: Callable[[int, int], int], one: int | None, other: int | None) 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnderEdit:
-    """What another TTL would leave of a state at the same moment."""
+    """The rows of a state that another TTL would leave at the same time."""
 
     ttl: str
     rows: int
@@ -68,10 +71,10 @@ class UnderEdit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryState:
-    """A state entry of the plan, such as ``leftState``; of an operator that is not in it, a stored table.
+    """A state entry of the plan, such as ``leftState``; for an operator that is not in the plan, a stored table.
 
-    ``tables`` are its parts by name if it has several. ``shown`` are rows of each part, the last written first, as
-    stored: identity, payload, ``__count`` and ``__write``; ``keys`` names the columns they are found by.
+    ``tables`` are its parts by name, if it has several. ``shown`` are rows of each part, the last written first, in the
+    stored format: identity, payload, ``__count`` and ``__write``. ``keys`` are the columns of their lookup key.
     """
 
     name: str
@@ -86,8 +89,9 @@ class EntryState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorState:
-    """The state of one operator in one query; ``was`` is the id it was stored under, if the operator has another one
-    now.
+    """The state of one operator in one query.
+
+    ``was`` is the id of the operator that stored it, if the id has changed.
     """
 
     id: str
@@ -98,7 +102,7 @@ class OperatorState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryState:
-    """A query of the checkpoint as its last committed batch left it, which began at ``started`` (ms)."""
+    """A query of the checkpoint after its last committed batch, which began at ``started`` (ms)."""
 
     id: str
     sinks: tuple[str, ...]
@@ -109,9 +113,9 @@ class QueryState:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class CheckpointState(Printed):
-    """What ``checkpoint`` holds, judged at ``at`` (ms), printed as ``hintplan state`` does.
+    """The contents of ``checkpoint`` at ``at`` (ms), printed as by ``hintplan state``.
 
-    ``written_by`` is the plan that made it.
+    ``written_by`` is the plan that wrote it.
     """
 
     plan: str
@@ -123,12 +127,12 @@ class CheckpointState(Printed):
     queries: tuple[QueryState, ...]
 
     def text(self) -> str:
-        """The table that ``hintplan state`` prints."""
+        """Return the table that ``hintplan state`` prints."""
         return str(load("hintplan.runtime.inspect.report:state_text")(self))
 
     @property
     def total(self) -> Amount:
-        """All entries added up; without keys and times, which do not add up."""
-        found = [entry.amount for query in self.queries for operator in query.operators for entry in operator.entries]
-        added = sum(found, Amount(expired=0, soon=0))
+        """The sum of all entries, without keys and times, which cannot be added."""
+        amounts = [entry.amount for query in self.queries for operator in query.operators for entry in operator.entries]
+        added = sum(amounts, Amount(expired=0, soon=0))
         return Amount(rows=added.rows, bytes=added.bytes, expired=added.expired, soon=added.soon)

@@ -1,7 +1,7 @@
-"""How much a state table holds, and what a TTL leaves of it: pure, over the table's segments.
+"""Counts the rows of a state table and the rows that a TTL leaves: pure functions over the table's segments.
 
-A row counts once, in its newest version; one that was deleted not at all. Segments are sorted by hash, so they are
-merged range by range: memory is bounded by the range, not by the table.
+Only the newest version of a row counts, and a deleted row does not count. Segments are sorted by hash and merged in
+ranges of hashes, so the memory depends on the range and not on the table.
 
 >>> rows = pa.table({"__hash": [1, 2], "k": [7, 8], "__count": [1, 1], "__write": [1_000, 5_000]})
 >>> layout = StateLayout(name="t", identity=pa.schema([("k", pa.int64())]), payload=pa.schema([]))
@@ -29,8 +29,10 @@ _RANGE_BYTES = 128 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Under:
-    """What a TTL makes of the rows: visible ``rows``, those ``expired`` but still stored, and of the visible ones how
-    many expire ``soon``, within an hour."""
+    """The rows under a TTL: ``rows`` are visible, ``expired`` rows are stored but invisible.
+
+    ``soon`` of the visible rows expire within an hour.
+    """
 
     rows: int = 0
     expired: int = 0
@@ -42,10 +44,10 @@ class Under:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counted:
-    """One table in one partition, or several added up. ``under`` has an item per TTL that was asked about.
+    """The counts of one table in one partition, or of several. ``under`` has an item for each TTL of the request.
 
-    ``keys``, ``oldest`` and ``newest`` (last writes in ms, None without rows) are of the rows that the first of those
-    TTLs leaves visible. ``shown`` are the rows written last, expired ones too, newest first.
+    ``keys``, ``oldest`` and ``newest`` (last writes in ms, None without rows) count the visible rows under the first
+    TTL. ``shown`` are the rows that were written last, newest first, including expired rows.
     """
 
     under: tuple[Under, ...]
@@ -58,9 +60,9 @@ class Counted:
 def count_rows(
     layout: StateLayout, tables: Sequence[pa.Table], *, ttls: Sequence[int], now: int, show: int = 0
 ) -> Counted:
-    """Count the table whose segments, from oldest to newest, are ``tables``, judged by each of ``ttls`` at ``now``.
+    """Count the table with the segments ``tables``, from oldest to newest, under each of ``ttls`` at ``now``.
 
-    All in ms; TTL 0 never expires. At most ``show`` rows are returned.
+    All times are in ms; TTL 0 never expires. The result has at most ``show`` rows.
     """
     under = [Under() for _ in ttls]
     keys = 0
@@ -83,10 +85,10 @@ def count_rows(
 
 
 def present_rows(layout: StateLayout, tables: Sequence[pa.Table]) -> Iterator[tuple[pa.Table, Int64s]]:
-    """Rows of ``tables``, a range of hashes after the other, and the places of those that are there, by hash.
+    """Yield the rows of ``tables`` in ranges of hashes, each with the positions of its present rows, ordered by hash.
 
-    ``tables`` are the segments from oldest to newest. What is there is the newest version of a row that was not deleted
-    since, expired or not.
+    ``tables`` are the segments from oldest to newest. The newest version of a row is present unless it is deleted,
+    whether expired or not.
     """
     for slices in hash_ranges(tables, rows=_RANGE_ROWS, size=_RANGE_BYTES):
         rows, order = newest_versions(layout, slices)
@@ -94,13 +96,13 @@ def present_rows(layout: StateLayout, tables: Sequence[pa.Table]) -> Iterator[tu
 
 
 def is_visible(writes: Int64s, ttl: int, now: int) -> Mask:
-    """Whether a row that was last written at each of ``writes`` has not expired."""
+    """Return a mask of the rows that have not expired, given the last write of each in ``writes``."""
     result: Mask = writes + ttl > now if ttl else np.ones(len(writes), np.bool_)
     return result
 
 
 def count_parked(key: Sequence[str], tables: Sequence[pa.Table], *, show: int = 0) -> Counted:
-    """Count rows that wait for a deferred lookup, with the time of their last look as ``__write``."""
+    """Count rows that wait for a deferred lookup; their last lookup is in ``__write``."""
     rows = pa.concat_tables(tables).combine_chunks()
     writes = int64s(rows, WRITE)
     keys = len(encode_groups([without_chunks(rows[name]) for name in key])[1]) if key else 1
@@ -110,7 +112,7 @@ def count_parked(key: Sequence[str], tables: Sequence[pa.Table], *, show: int = 
 
 
 def newest_first(tables: Sequence[pa.Table], limit: int) -> pa.Table:
-    """The ``limit`` rows that were written last, newest first; equal ones as they stand."""
+    """Return the ``limit`` rows that were written last, newest first, in a stable order."""
     rows = pa.concat_tables(tables)
     return rows.take(np.argsort(-int64s(rows, WRITE), kind="stable")[:limit])
 
@@ -123,28 +125,28 @@ def _judged(writes: Int64s, ttl: int, now: int) -> Under:
 
 
 def _latest(writes: Int64s, limit: int) -> Int64s:
-    """The places of the ``limit`` last writes, the last one first, equal ones as they stand."""
-    places = np.arange(len(writes))
-    if len(writes) > limit:  # most are sorted out without being put in order
+    """Return the positions of the ``limit`` last writes, newest first, in a stable order."""
+    positions = np.arange(len(writes))
+    if len(writes) > limit:  # drop most of them without sorting
         least = np.partition(writes, len(writes) - limit)[len(writes) - limit]
         after = np.flatnonzero(writes > least)
-        places = np.concatenate((after, np.flatnonzero(writes == least)[: limit - len(after)]))
-    return places[np.argsort(-writes[places], kind="stable")]
+        positions = np.concatenate((after, np.flatnonzero(writes == least)[: limit - len(after)]))
+    return positions[np.argsort(-writes[positions], kind="stable")]
 
 
 def _keys(layout: StateLayout, rows: pa.Table, places: Int64s) -> int:
-    """How many keys the rows at ``places`` have, which are in order of hash."""
+    """Return the number of distinct keys of the rows at ``places``, which are ordered by hash."""
     if not layout.key:
-        return len(places)  # a row's identity is its key
+        return len(places)  # the identity of a row is its key
     hashes = int64s(rows, HASH)[places] & ~SUFFIX_MASK
     names = list(dict.fromkeys(layout.key))
     keys = pa.table([without_chunks(rows[name]).take(pa.array(places)) for name in names], names=names)
     alike = hashes[1:] == hashes[:-1]
-    others = alike & ~equal_columns(keys.slice(1), keys.slice(0, len(places) - 1))
-    if not others.any():
+    collisions = alike & ~equal_columns(keys.slice(1), keys.slice(0, len(places) - 1))
+    if not collisions.any():
         return len(places) - int(alike.sum())
-    # Keys that share a hash may be mixed: these are told apart by value.
+    # Different keys with the same hash may alternate, so compare these by value.
     groups = np.cumsum(np.concatenate(([False], ~alike)))
-    mixed = np.flatnonzero(np.isin(groups, groups[1:][others]))
+    mixed = np.flatnonzero(np.isin(groups, groups[1:][collisions]))
     distinct = len(distinct_rows(keys.take(pa.array(mixed)), hashes[mixed])[1])
     return int(groups[-1]) + 1 - len(np.unique(groups[mixed])) + distinct

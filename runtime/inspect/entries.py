@@ -1,7 +1,7 @@
-"""The state entries of a plan's operators and the stored tables each consists of, and which of them are asked for.
+"""The state entries of a plan's operators, the stored tables of each, and the selection of entries by path.
 
-A single entry has all tables of its operator, as ``groupAggregateState`` has the groups and the values that DISTINCT
-remembers; several have one each. The rows that a deferred lookup parks are an entry too, without a TTL.
+A single entry has all tables of its operator: ``groupAggregateState`` has the groups and the values for DISTINCT.
+Several entries have one table each. The rows that a deferred lookup parks are also an entry, without a TTL.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from hintplan.runtime.storage.manifest import Manifest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A state entry, its TTLs as the plan and as an edit of it has them (None if equal), and its tables.
+    """A state entry with its tables, its TTL in the plan, and its TTL in an edited plan, or None if that is equal.
 
-    ``keys`` are the columns that its rows are found by.
+    ``keys`` are the columns of the lookup key of its rows.
     """
 
     name: str
@@ -43,29 +43,29 @@ class Entry:
 
 
 def entries_of(plan: Plan, edited: Plan | None) -> dict[str, tuple[Entry, ...]]:
-    """The entries of each operator that keeps state; ``edited`` is the same plan with other TTLs."""
+    """Return the entries of each operator that keeps state; ``edited`` is the same plan with other TTLs."""
     columns, kinds = output_columns(plan), output_kinds(plan)
-    found: dict[str, tuple[Entry, ...]] = {}
+    entries: dict[str, tuple[Entry, ...]] = {}
     for operator in plan.operators:
         if parks_rows(operator):
             lookup: Any = operator
-            found[operator.id] = (Entry(name=PARKED, keys=tuple(key.left or "" for key in lookup.keys)),)
+            entries[operator.id] = (Entry(name=PARKED, keys=tuple(key.left or "" for key in lookup.keys)),)
         elif state_of(operator):
             inputs = tuple(columns[name] for name in operator.inputs)
             changelog = tuple(kinds[name] != ("+I",) for name in operator.inputs)
             layouts = layouts_of(cast(Stateful, operator), inputs, changelog, plan.functions)
-            ttls = {} if edited is None else {each.name: each.ttl for each in state_of(edited.operator(operator.id))}
-            found[operator.id] = _entries(operator, layouts, ttls)
-    return found
+            ttls = {} if edited is None else {state.name: state.ttl for state in state_of(edited.operator(operator.id))}
+            entries[operator.id] = _entries(operator, layouts, ttls)
+    return entries
 
 
 def _entries(operator: Operator, layouts: Sequence[StateLayout], ttls: Mapping[str, str]) -> tuple[Entry, ...]:
     states = sorted(state_of(operator), key=lambda state: state.index)
     parts = [tuple(layouts)] if len(states) == 1 else [(layout,) for layout in layouts]
-    found = []
+    entries = []
     for state, tables in zip(states, parts, strict=True):
         other = ttls.get(state.name, state.ttl)
-        found.append(
+        entries.append(
             Entry(
                 name=state.name,
                 input=state.input,
@@ -75,30 +75,30 @@ def _entries(operator: Operator, layouts: Sequence[StateLayout], ttls: Mapping[s
                 keys=tuple(dict.fromkeys(tables[0].key)) or tuple(tables[0].identity.names),
             )
         )
-    return tuple(found)
+    return tuple(entries)
 
 
 def choice(
     kept: Mapping[str, Sequence[Entry]], stored: Collection[str], asked: Sequence[str]
 ) -> Callable[[str, str], bool]:
-    """Whether an operator and an entry of it are among the paths ``asked`` for; all are if there are none.
+    """Return a predicate that selects an operator and an entry by the paths ``asked``; without paths, it selects all.
 
-    A path is an operator, of the plan or one that has ``stored`` something, or a state as ``hintplan set`` takes it.
-    PlanError for any other.
+    A path is an operator of the plan, an operator with ``stored`` state, or a state in the notation of ``hintplan
+    set``. PlanError for any other path.
     """
     states = {f"{operator}.{entry.name}" for operator, entries in kept.items() for entry in entries}
-    known = sorted(states | kept.keys() | set(stored))
-    names = set()
+    valid = sorted(states | kept.keys() | set(stored))
+    selected = set()
     for text in asked:
         name = text.removeprefix("operators.").removesuffix(".ttl").replace(".state.", ".")
-        if name not in known:
-            raise PlanError(f"there is no state '{text}'", path=text, hint=did_you_mean(name, known, what="states"))
-        names.add(name)
-    return lambda operator, entry: not names or operator in names or f"{operator}.{entry}" in names
+        if name not in valid:
+            raise PlanError(f"there is no state '{text}'", path=text, hint=did_you_mean(name, valid, what="states"))
+        selected.add(name)
+    return lambda operator, entry: not selected or operator in selected or f"{operator}.{entry}" in selected
 
 
 def fits(entries: Sequence[Entry], partitions: Iterable[Manifest]) -> bool:
-    """Whether what is stored has the columns that the plan's operator keeps."""
+    """Return whether the stored tables have the columns of the plan's operator."""
     layouts = {layout.name: layout.fingerprint for entry in entries for layout in entry.layouts}
     for partition in partitions:
         if partition.tables is not None:
@@ -113,11 +113,14 @@ def fits(entries: Sequence[Entry], partitions: Iterable[Manifest]) -> bool:
 
 
 def stored_amounts(manifest: bytes) -> dict[str, Amount]:
-    """What a manifest tells of each table; RunError if its format is not known."""
+    """Return the amount of each table according to a manifest; RunError if its format is unknown."""
     if is_parked(manifest):
         _, _, parked = read_parked(manifest)
-        times = [each.at for each in parked]
-        rows, size = sum(each.rows for each in parked), sum(each.size for each in parked)
+        times = [parked_segment.at for parked_segment in parked]
+        rows, size = (
+            sum(parked_segment.rows for parked_segment in parked),
+            sum(parked_segment.size for parked_segment in parked),
+        )
         return {PARKED: Amount(rows=rows, bytes=size, oldest=min(times), newest=max(times))}
     return {
         name: Amount(

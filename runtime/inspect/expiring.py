@@ -1,4 +1,4 @@
-"""The rows of a checkpoint that shorter TTLs of a plan take away."""
+"""Counts the rows of a checkpoint that shorter TTLs of a plan hide."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from hintplan.runtime.inspect.read import read_state
 def count_expiring(
     plan: Plan, checkpoint: str, changes: Sequence[Change], *, at: int | None = None
 ) -> Mapping[str, Expiring]:
-    """Count, for each of ``changes`` that shortens a TTL in ``plan``, by its path, what that hides at ``at`` (ms).
+    """Count the rows that each of ``changes`` hides at ``at`` (ms) by shortening a TTL in ``plan``.
 
-    Only the states concerned are read. RunError if they cannot be.
+    The result maps the path of the TTL to the count. Only the affected states are read. RunError if they cannot be
+    read.
     """
     shorter = {change.path: change for change in changes if change.effect is SHORTER_TTL}
     if not shorter:
@@ -31,9 +32,9 @@ def count_expiring(
         )
         for operator in plan.operators
     )
-    found = read_state(plan, checkpoint, at=at, edited=replace(plan, operators=operators), entries=tuple(before))
+    state = read_state(plan, checkpoint, at=at, edited=replace(plan, operators=operators), entries=tuple(before))
     counted: dict[str, Expiring] = {}
-    for query in found.queries:
+    for query in state.queries:
         for operator in query.operators:
             for entry in operator.entries:
                 if entry.edited is not None:

@@ -1,9 +1,9 @@
-"""A checkpoint opened to look at the state of a plan in it, and what holds while a run goes on there.
+"""Opens a checkpoint to read the state of a plan in it, also while a run is active there.
 
     found = open_checkpoint(plan, "/data/checkpoints/revenue")
     at_last_batches(found, lambda batches: [stored(found, state, batches) for state in found.states])
 
-A run sweeps what older batches have left. So what fails is done again at a newer batch.
+A run removes files of older batches. So a failed read is repeated at a newer batch.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from hintplan.runtime.storage.read import read_manifest_file
 _ATTEMPTS = 5
 
 Batches = Mapping[str, Batch | None]
-"""The last committed batch of each query, None for one that has committed none."""
+"""The last committed batch of each query, or None for a query without one."""
 
 _Read = TypeVar("_Read")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenCheckpoint:
-    """The ``files`` of a checkpoint at ``root``, its record, and the states that it names, as a plan owns them."""
+    """An open checkpoint at ``root``: its ``files``, its record, and its states, assigned to operators of a plan."""
 
     root: str
     files: Files
@@ -50,14 +50,14 @@ class OpenCheckpoint:
     states: tuple[OwnedState, ...]
 
     def query(self, state: OwnedState) -> QueryRecord:
-        """The query that keeps ``state``."""
+        """Return the query that keeps ``state``."""
         return next(query for query in self.record.queries if query.id == state.query)
 
 
 def open_checkpoint(plan: Plan, checkpoint: str) -> OpenCheckpoint:
-    """``checkpoint``, a path or a URL, as ``plan`` looks at it.
+    """Open ``checkpoint``, a path or a URL, for ``plan``.
 
-    PlanError if the plan is wrong; RunError if it keeps no state, or if there is no checkpoint that has to do with it.
+    PlanError if the plan is invalid; RunError if it keeps no state, or if there is no checkpoint that is related to it.
     """
     problems = validate(plan)
     if problems:
@@ -81,7 +81,7 @@ def open_checkpoint(plan: Plan, checkpoint: str) -> OpenCheckpoint:
 
 
 def last_plan(checkpoint: str) -> Plan:
-    """The plan that last ran on ``checkpoint``; RunError if there is none, or none that can be read here."""
+    """Return the plan that last ran on ``checkpoint``; RunError if there is none, or if it cannot be read here."""
     record = parsed_record(record_files(files_at(absolute(checkpoint).rstrip("/"))), checkpoint)
     if record is None:
         raise no_checkpoint(checkpoint)
@@ -95,14 +95,17 @@ def last_plan(checkpoint: str) -> Plan:
 
 
 def no_checkpoint(checkpoint: str) -> RunError:
-    """There is none where it should be."""
+    """Return the error for a missing checkpoint."""
     return RunError(
         f"there is no checkpoint in {checkpoint}", hint="give the directory that 'hintplan run --checkpoint' was given"
     )
 
 
 def stored(found: OpenCheckpoint, state: OwnedState, batches: Batches) -> tuple[Files, dict[int, Manifest]]:
-    """The files of ``state``, and the manifest of each partition as the last committed batch left it; none before."""
+    """Return the files of ``state``, and the manifest of each partition after the last committed batch.
+
+    There are no manifests before the first commit.
+    """
     files, batch = files_at(f"{found.root}/{state.place}"), batches[state.query]
     if batch is None:
         return files, {}
@@ -112,9 +115,9 @@ def stored(found: OpenCheckpoint, state: OwnedState, batches: Batches) -> tuple[
 
 
 def at_last_batches(found: OpenCheckpoint, read: Callable[[Batches], _Read]) -> _Read:
-    """What ``read`` makes of the last committed batches; again, of newer ones, if that fails while a run goes on.
+    """Return the result of ``read`` on the last committed batches; retry at newer ones if a run is active and it fails.
 
-    RunError if a part of the checkpoint cannot be read, or if the run is too fast for ``read``.
+    RunError if a part of the checkpoint cannot be read, or if the run commits faster than ``read`` finishes.
     """
     queries = found.record.queries
     failure: RunError | OSError | None = None
@@ -125,7 +128,7 @@ def at_last_batches(found: OpenCheckpoint, read: Callable[[Batches], _Read]) -> 
             return read(committed_batches(found.files, queries, numbers))
         except (RunError, OSError) as error:
             failure, before, failed_at = error, failed_at, numbers
-            # Once may be a compaction, which puts other files in the place of those of the same batch.
+            # A single failure may be due to a compaction, which replaces files of the same batch.
             if before == numbers == last_numbers(found.files, queries):
                 break
     else:

@@ -1,4 +1,4 @@
-"""Counts the state of one operator in one partition, over its segments where they are: files in place, not copies."""
+"""Counts the state of one operator in one partition from its segments, which are read in place and not copied."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from hintplan.runtime.storage.opened import Opened
 from hintplan.runtime.storage.read import read_segment
 
 PARKED = "parked"
-"""What the rows that wait for a deferred lookup are called, as a table and as a state entry."""
+"""The name of the rows that wait for a deferred lookup, as a table and as a state entry."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """A state table to count, and the TTLs in ms to judge it by: first the one that runs, then that of an edit."""
+    """A state table to count, and the TTLs in ms to count it under: first the TTL in force, then the edited TTL."""
 
     layout: StateLayout
     ttls: tuple[int, ...]
@@ -33,44 +33,44 @@ class Kept:
 def count_tables(
     files: Files, manifest: Manifest, tables: Sequence[Kept], *, now: int, show: int
 ) -> Iterator[tuple[str, Counted]]:
-    """The count of each of ``tables`` by its name; RunError, naming the file, if a segment is missing or damaged."""
+    """Yield the count of each of ``tables`` with its name; RunError with the file if a segment is damaged."""
     for kept in tables:
         runs = stored_runs(files, manifest, kept.layout.name)
         yield kept.layout.name, count_rows(kept.layout, runs, ttls=kept.ttls, now=now, show=show)
 
 
 def count_parked_rows(files: Files, manifest: Manifest, keys: Sequence[str], *, show: int) -> Counted | None:
-    """The count of rows that wait to be looked up by ``keys``, None if there are none; RunError as above."""
+    """Count the rows that wait for a lookup by ``keys``; None if there are none. RunError as :func:`count_tables`."""
     tables = parked_rows(files, manifest)
     if not tables:
         return None
-    # A key that had to be converted, or is a constant, is stored under a name of its own.
-    names = tables[0].column_names
+    # A converted or constant key is stored under a name of its own.
+    columns = tables[0].column_names
     own = (f"__key{index}" for index in range(len(keys)))
     return count_parked(
-        [name if name in names else left for name, left in zip(own, keys, strict=True)], tables, show=show
+        [name if name in columns else left for name, left in zip(own, keys, strict=True)], tables, show=show
     )
 
 
 def stored_runs(files: Files, manifest: Manifest, table: str) -> list[pa.Table]:
-    """The segments of a state table from old to new, each in one piece; a large one is several, by ascending hashes."""
+    """Return the segments of a state table from old to new. A large segment is several tables, in order of hash."""
     stored = read_tables(manifest.tables)[table].segments if manifest.tables is not None else ()
     segments = _read(files, manifest, (entry.id for entry in stored))
     return [pa.Table.from_batches([batch]) for segment in segments for batch in segment.to_batches()]
 
 
 def parked_rows(files: Files, manifest: Manifest) -> list[pa.Table]:
-    """The segments of parked rows, with the time of their last look as ``__write``."""
+    """Return the segments of parked rows, with the time of their last lookup as ``__write``."""
     waiting = read_parked(manifest.tables)[2] if manifest.tables is not None else []
-    tables = _read(files, manifest, (each.id for each in waiting))
+    tables = _read(files, manifest, (segment.id for segment in waiting))
     return [
-        table.append_column(WRITE, pa.array(np.full(table.num_rows, each.at)))
-        for table, each in zip(tables, waiting, strict=True)
+        table.append_column(WRITE, pa.array(np.full(table.num_rows, segment.at)))
+        for table, segment in zip(tables, waiting, strict=True)
     ]
 
 
 def _read(files: Files, manifest: Manifest, segments: Iterable[str]) -> list[pa.Table]:
     opened = Opened()
     tables = [read_segment(files, manifest.segments[segment], opened) for segment in segments]
-    let_pages_go()  # checksums were taken of all of them, counting needs some of their columns
+    let_pages_go()  # the checksums read all pages, but counting needs only some columns
     return tables

@@ -1,10 +1,10 @@
-"""Reads the state in a checkpoint: per operator and state entry how much there is, and what a TTL makes of it.
+"""Reads the state in a checkpoint: the amount per operator and state entry, and the effect of other TTLs.
 
     found = read_state(hintplan.load("plan.json"), "/data/checkpoints/revenue", edited=plan_with_other_ttls)
     found.total.rows
 
-It reads the last committed batch of each query, also while the plan runs there, and changes nothing. Knows no command
-line and no Spark.
+It reads the last committed batch of each query, also while the plan runs there, and changes nothing. This module knows
+neither the command line nor Spark.
 """
 
 from __future__ import annotations
@@ -51,13 +51,12 @@ def read_state(
     entries: Sequence[str] = (),
     show: int = 0,
 ) -> CheckpointState:
-    """What ``checkpoint`` holds of the state of ``plan`` at the time ``at`` (ms since 1970; now, if None).
+    """Return the state of ``plan`` in ``checkpoint``, a path or a URL, at the time ``at`` (ms since 1970; default now).
 
-    ``checkpoint`` is a path or a URL. ``edited`` is the same plan with other TTLs: of each that differs, what it would
-    leave is counted too. ``entries`` limits the answer to operators, ``join_o_c``, or states of them,
-    ``join_o_c.leftState``. Of each state at most ``show`` rows are returned, those written last.
-    PlanError if the plan is wrong or ``entries`` names what is not there; RunError if the checkpoint belongs to a plan
-    that has nothing to do with this one, or cannot be read.
+    ``edited`` is the same plan with other TTLs; the rows that each different TTL would leave are also counted.
+    ``entries`` selects operators, ``join_o_c``, or single states, ``join_o_c.leftState``. For each state, at most
+    ``show`` rows are returned, the last written first. PlanError if the plan is invalid or ``entries`` has an unknown
+    name; RunError if the checkpoint belongs to an unrelated plan, or cannot be read.
     """
     plan, checkpoint = plan_of(plan), os.fspath(checkpoint)
     opened = open_checkpoint(plan, checkpoint)
@@ -78,7 +77,7 @@ def read_state(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked:
-    """What is to be told: the state entries of a plan's operators that are ``wanted``, judged at ``now``."""
+    """A request: the state entries of a plan's operators that are ``wanted``, with expiry judged at ``now``."""
 
     plan: Plan
     kept: Mapping[str, Sequence[Entry]]
@@ -104,30 +103,30 @@ def _query_states(opened: OpenCheckpoint, batches: Batches, asked: _Asked) -> It
 
 
 def _queries(plan: Plan, record: CheckpointRecord) -> list[Query]:
-    """The queries as which the plan would continue the checkpoint, then those that it has not."""
-    found = {query.id: query for query in continued(plan, record.queries, recorded_plan(record))}
+    """Return the queries with which the plan would continue the checkpoint, then the other queries of the record."""
+    queries = {query.id: query for query in continued(plan, record.queries, recorded_plan(record))}
     for query in record.queries:
-        found.setdefault(query.id, Query(id=query.id, sinks=query.sinks, names=query.names))
-    return list(found.values())
+        queries.setdefault(query.id, Query(id=query.id, sinks=query.sinks, names=query.names))
+    return list(queries.values())
 
 
 def _operator_states(
     opened: OpenCheckpoint, query: Query, states: Sequence[OwnedState], batches: Batches, asked: _Asked
 ) -> Iterator[OperatorState]:
-    """The states of a query that are asked for, in the order of the plan; those that it does not have follow."""
-    told: dict[str, list[OperatorState]] = {}
+    """Yield the requested states of a query, in the order of the plan; states that are not in the plan come last."""
+    states_of: dict[str, list[OperatorState]] = {}
     for state in states:
         files, partitions = stored(opened, state, batches)
         if partitions:
-            found = _operator_state(state, files, partitions, asked)
-            told.setdefault(state.operator, []).append(found)
+            operator_state = _operator_state(state, files, partitions, asked)
+            states_of.setdefault(state.operator, []).append(operator_state)
     in_plan = operators_of(asked.plan.by_id, query)
     for name in in_plan:
-        if name not in told and name in asked.kept:
+        if name not in states_of and name in asked.kept:
             entries = tuple(_nothing_stored(entry) for entry in asked.entries(name))
-            told[name] = [OperatorState(id=name, status="read", entries=entries)]
-    for name in [*in_plan, *sorted(told.keys() - set(in_plan))]:
-        yield from (state for state in told.get(name, ()) if state.entries)
+            states_of[name] = [OperatorState(id=name, status="read", entries=entries)]
+    for name in [*in_plan, *sorted(states_of.keys() - set(in_plan))]:
+        yield from (state for state in states_of.get(name, ()) if state.entries)
 
 
 def _operator_state(
@@ -140,33 +139,33 @@ def _operator_state(
     if status == "read":
         entries = asked.entries(state.operator)
         counts = _counted(entries, files, partitions, asked)
-        told = [_entry_state(entry, counts, sizes, asked.show) for entry in entries]
-    else:  # what the manifests alone tell
+        entry_states = [_entry_state(entry, counts, sizes, asked.show) for entry in entries]
+    else:  # only the amounts in the manifests are known
         tables = ((name, amount) for name, amount in sizes.items() if asked.wanted(state.operator, name))
-        told = [EntryState(name=name, amount=amount) for name, amount in tables]
-    return OperatorState(id=state.operator, status=status, entries=tuple(told), was=state.was)
+        entry_states = [EntryState(name=name, amount=amount) for name, amount in tables]
+    return OperatorState(id=state.operator, status=status, entries=tuple(entry_states), was=state.was)
 
 
 def _counted(
     entries: Sequence[Entry], files: Files, partitions: Mapping[int, Manifest], asked: _Asked
 ) -> dict[str, list[Counted]]:
-    """The counts of the tables of ``entries``, of each partition."""
+    """Return the counts of the tables of ``entries`` in each partition."""
     tables = [
         Kept(layout=layout, ttls=tuple(parse_duration(ttl) for ttl in (entry.ttl, entry.edited) if ttl is not None))
         for entry in entries
         for layout in entry.layouts
     ]
-    found: dict[str, list[Counted]] = {}
+    counts: dict[str, list[Counted]] = {}
     for partition in partitions.values():
         for name, counted in count_tables(files, partition, tables, now=asked.now, show=asked.show):
-            found.setdefault(name, []).append(counted)
+            counts.setdefault(name, []).append(counted)
         for entry in entries:
             parked = None
             if not entry.layouts:
                 parked = count_parked_rows(files, partition, entry.keys, show=asked.show)
             if parked is not None:
-                found.setdefault(PARKED, []).append(parked)
-    return found
+                counts.setdefault(PARKED, []).append(parked)
+    return counts
 
 
 def _nothing(entry: Entry) -> Amount:
@@ -203,7 +202,7 @@ def _entry_state(
         name=entry.name,
         input=entry.input,
         ttl=entry.ttl,
-        # The first table has all keys: values are remembered for the groups that are there.
+        # The first table has all keys: DISTINCT values are stored only for existing groups.
         amount=replace(total, keys=amounts[0].keys or 0),
         edited=None
         if entry.edited is None
@@ -215,9 +214,9 @@ def _entry_state(
 
 
 def _stored_tables(partitions: Mapping[int, Manifest]) -> dict[str, Amount]:
-    """What is stored of each table over all partitions, as far as manifests tell."""
-    found: dict[str, Amount] = {}
+    """Return the stored amount of each table over all partitions, according to the manifests."""
+    amounts: dict[str, Amount] = {}
     for partition in partitions.values():
         for name, amount in stored_amounts(partition.tables).items() if partition.tables is not None else ():
-            found[name] = found.get(name, Amount()) + amount
-    return found
+            amounts[name] = amounts.get(name, Amount()) + amount
+    return amounts

@@ -1,4 +1,4 @@
-"""The state of a checkpoint as a table for people and as JSON for scripts. Pure: data in, text out.
+"""Formats the state of a checkpoint as a table for people and as JSON for scripts. Pure: data in, text out.
 
 >>> age(3_900_000), age(59_999), age(100_000_000)
 ('1 h 5 min', '59 s', '1 d 3 h')
@@ -41,7 +41,7 @@ class _Line:
 
 
 def state_text(found: CheckpointState, *, paint: Paint = lambda text, part: text) -> str:
-    """The table, the largest states first; ``paint`` may colour the left of a line and must not change its width."""
+    """Return the table, largest states first; ``paint`` may colour the left of a line and must not change its width."""
     partitions = count(found.partitions, "partition")
     head = [found.plan, found.checkpoint, partitions, f"as of {instant(found.at, found.time_zone)} {found.time_zone}"]
     if found.written_by != found.plan:
@@ -88,7 +88,7 @@ def _least_of_query(query: QueryState) -> int:
 
 
 def _lines(query: QueryState, now: int, whole: int) -> Iterator[_Line]:
-    """The lines of a query, whose operators stand by their bytes; ``whole`` is how many bytes all queries have."""
+    """Yield the lines of a query, with its operators ordered by size; ``whole`` is the size of all queries in bytes."""
     for operator in sorted(query.operators, key=_bytes, reverse=True):
         yield _Line(part="operator", left=clean(_name(operator)))
         wide = max(len(entry.name) for entry in operator.entries)
@@ -114,7 +114,7 @@ def _lines(query: QueryState, now: int, whole: int) -> Iterator[_Line]:
 
 
 def bytes_left(amount: Amount, edit: UnderEdit) -> int:
-    """Estimate the bytes that another TTL leaves: the share of the rows that it leaves.
+    """Estimate the bytes that another TTL leaves, in proportion to the rows that it leaves.
 
     >>> bytes_left(Amount(rows=10, bytes=1000), UnderEdit(ttl="1 h", rows=2, expired=8, soon=0))
     200
@@ -138,7 +138,7 @@ def _name(operator: OperatorState) -> str:
 
 
 def _share(part: int, whole: int) -> str:
-    """A part of the whole in percent.
+    """Return a part of the whole in percent.
 
     >>> _share(1, 3), _share(1, 1000), _share(0, 10), _share(999, 1000), _share(0, 0)
     ('33 %', '< 1 %', '0 %', '> 99 %', '')
@@ -170,14 +170,14 @@ def _amount_cells(ttl: str, amount: Amount, now: int, whole: int, *, plain: bool
 
 
 def age(milliseconds: int) -> str:
-    """A span of time in its largest unit and the one below it, cut off."""
+    """Return a duration in its largest unit and the unit below it, rounded down."""
     if milliseconds < 0:
         return f"-{age(-milliseconds)}"
     for index, (unit, size) in enumerate(_UNITS):
         if milliseconds >= size:
-            whole, rest = divmod(milliseconds, size)
+            whole, remainder = divmod(milliseconds, size)
             below, smaller = _UNITS[index + 1] if index + 1 < len(_UNITS) else ("", 1)
-            return f"{whole} {unit}" + (f" {rest // smaller} {below}" if below and rest >= smaller else "")
+            return f"{whole} {unit}" + (f" {remainder // smaller} {below}" if below and remainder >= smaller else "")
     return "0 s"
 
 
@@ -215,7 +215,7 @@ def _aligned(cells: Cells) -> str:
 
 
 def state_json(found: CheckpointState) -> dict[str, Any]:
-    """The same as JSON values, with times in UTC."""
+    """Return the same contents as JSON values, with times in UTC."""
     total = found.total
     return {
         "plan": found.plan,

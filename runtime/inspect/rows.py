@@ -1,8 +1,8 @@
-"""Stored rows as people and scripts read them: keys first, what the engine keeps besides them last.
+"""Formats stored rows for people and scripts: keys first, the engine's own columns last.
 
-The hash that a segment is sorted by is left out. ``__count`` is how often a row is there, in a table of groups how many
-rows a group has; ``__partners`` how many rows of the other side match; ``__attempts`` how often a row was looked up
-again.
+The hash that orders a segment is left out. ``__count`` is the multiplicity of a row, or the number of rows of a group.
+``__partners`` is the number of matching rows of the other side. ``__attempts`` is the number of repeated lookups of a
+row.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ _WIDEST = 40
 
 
 def instant(milliseconds: int, zone: str) -> str:
-    """A time without its fraction of a second, in the zone."""
+    """Return a time in the zone, without fractions of a second."""
     return moment(datetime.fromtimestamp(milliseconds / 1000, ZoneInfo(zone)), 0)
 
 
 def utc(milliseconds: int) -> str:
-    """A time for scripts: ``2026-11-20T10:32:02.898Z``."""
+    """Return a time for scripts, such as ``2026-11-20T10:32:02.898Z``."""
     return moment(datetime.fromtimestamp(milliseconds / 1000, UTC), 3).replace(" ", "T") + "Z"
 
 
 def rows_text(rows: pa.Table, keys: Sequence[str], zone: str, expires: Callable[[int], str]) -> Cells:
-    """A line of headings and a line per row; ``expires`` says of a last write when the row expires."""
+    """Return a line of headings and a line per row; ``expires`` converts the last write of a row to its expiry."""
     names = _ordered(rows, keys)
     columns = [list(map(formatter(rows.schema.field(name).type), rows[name].to_pylist())) for name in names]
     writes = rows[WRITE].to_pylist()
@@ -45,13 +45,13 @@ def rows_text(rows: pa.Table, keys: Sequence[str], zone: str, expires: Callable[
 
 
 def rows_json(rows: pa.Table, keys: Sequence[str], ttl: int | None, now: int) -> list[dict[str, Any]]:
-    """An object per row, with its ``key``; ``expires`` is null for a row that never does."""
+    """Return an object per row, with its ``key``; ``expires`` is null for a row that never expires."""
     names = [name for name in rows.column_names if name not in (HASH, WRITE)]
     columns = {name: _json_values(rows[name]) for name in names}
-    found = []
+    objects = []
     for index, write in enumerate(rows[WRITE].to_pylist()):
         due = write + ttl if ttl else None
-        found.append(
+        objects.append(
             {
                 "key": {name: columns[name][index] for name in keys if name in columns},
                 "row": {name: values[index] for name, values in columns.items()},
@@ -60,13 +60,13 @@ def rows_json(rows: pa.Table, keys: Sequence[str], ttl: int | None, now: int) ->
                 "expired": due is not None and due <= now,
             }
         )
-    return found
+    return objects
 
 
 def _ordered(rows: pa.Table, keys: Sequence[str]) -> list[str]:
     first = [name for name in keys if name in rows.column_names]
-    rest = [name for name in rows.column_names if name not in (*first, HASH, WRITE)]
-    return [*first, *(name for name in rest if not name.startswith("__")), *(n for n in rest if n.startswith("__"))]
+    others = [name for name in rows.column_names if name not in (*first, HASH, WRITE)]
+    return [*first, *(name for name in others if not name.startswith("__")), *(n for n in others if n.startswith("__"))]
 
 
 def _json_values(column: pa.ChunkedArray) -> list[Any]:

@@ -1,10 +1,10 @@
-"""Makes a directory a whole copy of a checkpoint as of its last committed batches, also while a run goes on there.
+"""Copies a checkpoint as of its last committed batches to another directory, also while a run is active there.
 
     take_snapshot("/data/checkpoints/revenue", "/data/snapshots/revenue-1120").batches
 
-Which batch it is of each query is decided first. What goes meanwhile, for a run sweeps what it needs no more, is looked
-for again at newer batches. The record comes last, and a local directory is made beside its place and renamed: what was
-not finished is no checkpoint. What is copied is then looked at as before a run.
+The batch of each query is chosen first. A run may remove files during the copy, since it no longer needs them; then the
+copy continues with newer batches. The record is written last, and a local directory is created under a temporary name
+and renamed, so an incomplete copy is not a valid checkpoint. The copy is then checked as before a run.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from hintplan.runtime.storage.local_files import LocalFiles
 
 _ATTEMPTS = 10
 _REQUESTS = 16
-"""To an object store at a time."""
+"""The number of concurrent requests to an object store."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """What was copied from ``checkpoint``, last run by ``plan``, to ``directory``.
+    """The copy of ``checkpoint`` in ``directory``; ``plan`` last ran on the checkpoint.
 
-    ``batches`` are the last ones of its queries, None of one that has committed none; ``linked`` of the ``files`` are
-    the checkpoint's own, under another name.
+    ``batches`` are the last committed batches of its queries, None for a query without one. ``linked`` of the ``files``
+    are hard links to files of the checkpoint.
     """
 
     checkpoint: str
@@ -51,10 +51,10 @@ class Snapshot:
 
 
 def take_snapshot(checkpoint: str | os.PathLike[str], directory: str | os.PathLike[str]) -> Snapshot:
-    """Copy ``checkpoint`` as of its last committed batches to ``directory``, which is empty or not there yet.
+    """Copy ``checkpoint`` as of its last committed batches to ``directory``, which must be empty or not exist.
 
-    Both are paths or URLs. RunError if there is no checkpoint, if it is damaged, if its run is too fast, or if
-    ``directory`` cannot be written; it is then as it was.
+    Both are paths or URLs. RunError if there is no checkpoint, if it is damaged, if its run commits too fast, or if
+    ``directory`` cannot be written. After an error, ``directory`` is unchanged.
     """
     checkpoint, directory = os.fspath(checkpoint), os.fspath(directory)
     source = files_at(absolute(checkpoint).rstrip("/"))
@@ -84,11 +84,11 @@ def _copied(checkpoint: str, directory: str, source: Files, target: Files) -> Sn
             refuse_damaged(there, record, checkpoint, kept=kept)
         except (FileNotFoundError, RunError) as error:
             before, failed_at, failure = failed_at, numbers, error
-            # Once may be a compaction, which puts other files in the place of those of the same batch.
+            # A single failure may be due to a compaction, which replaces files of the same batch.
             if before == numbers == last_numbers(source, record.queries):
                 raise
             continue
-        # Of Spark's logs the oldest entries may just have gone; a run wants as many as Spark keeps.
+        # The oldest entries of Spark's logs may just have been removed, but a run needs as many as Spark keeps.
         short = kept < kept_before and last_numbers(source, record.queries) != numbers
         kept_before = kept
         if short or record_files(source) != lines:
@@ -112,7 +112,7 @@ def _copied(checkpoint: str, directory: str, source: Files, target: Files) -> Sn
 
 
 def _have(source: Files, target: Files, parts: list[Part]) -> dict[str, bool]:
-    """Copy or link ``parts``: whether each was linked."""
+    """Copy or link ``parts``, and return for each whether it was linked."""
 
     def one(part: Part) -> bool:
         if target.take(part.path, source, link=part.link):
@@ -121,25 +121,25 @@ def _have(source: Files, target: Files, parts: list[Part]) -> dict[str, bool]:
         with target.writing(part.path) as out:
             out.write(data)
         for files in (source, target):
-            files.distrust(part.path)  # nobody needs a copy of it here
+            files.distrust(part.path)  # discard the copy on this machine
         return False
 
     is_local = isinstance(source, LocalFiles) and isinstance(target, LocalFiles)
-    found: dict[str, bool] = {}
-    for some in ([part for part in parts if not part.link], [part for part in parts if part.link]):
+    linked: dict[str, bool] = {}
+    for group in ([part for part in parts if not part.link], [part for part in parts if part.link]):
         if is_local:
-            found |= {part.path: one(part) for part in some}
+            linked |= {part.path: one(part) for part in group}
         else:
             with ThreadPoolExecutor(_REQUESTS) as pool:
-                found |= dict(zip((part.path for part in some), pool.map(one, some), strict=True))
-    return found
+                linked |= dict(zip((part.path for part in group), pool.map(one, group), strict=True))
+    return linked
 
 
 @contextmanager
 def _empty(directory: str, source: Files) -> Iterator[Files]:
-    """Where the files of ``directory`` are put until it is whole; RunError if there are any, or if one cannot be put.
+    """Provide the files of an empty ``directory`` until it is complete; RunError if it has files, or cannot be written.
 
-    Nothing is left of them if the block fails.
+    If the block fails, remove all files.
     """
     try:
         if is_local_path(directory):
@@ -174,9 +174,9 @@ def _beside(place: Path, directory: str, source: Files) -> Iterator[Files]:
 
 
 def _settle(making: str, source: Files, place: Path) -> None:
-    """Give directories and copies the rights that they have in the checkpoint, and see that they stay on the disk.
+    """Give directories and copies the permissions that they have in the checkpoint, and sync them to the disk.
 
-    What is above all of them may be read by nobody who could not read the place before, nor the checkpoint.
+    The top directory is readable only for users who could read both the checkpoint and the previous directory.
     """
     for folder, _, names in os.walk(making, topdown=False):
         below = os.path.relpath(folder, making)

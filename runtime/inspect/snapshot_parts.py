@@ -1,11 +1,11 @@
-"""What belongs to a snapshot of a checkpoint: the files that a run needs to go on after the last committed batches.
+"""The parts of a snapshot of a checkpoint: the files that a run needs to continue after the last committed batches.
 
     metadata, offsets, commits, sources     of each query, up to its batch
-    marks                                   of its sinks, the last ones up to its batch
-    state                                   manifests in force after it, with their marks, and what they name
+    marks                                   of its sinks, the last marks up to its batch
+    state                                   manifests in force after it, with their marks, and the segments they name
 
-Nothing of a batch that was not committed, and not the lock. Files of state never change, so they may be linked; Spark's
-are copied. The record is left to whoever copies, for it comes last.
+Files of uncommitted batches and the lock are not included. State files never change, so they may be hard links; Spark's
+files are copied. The caller copies the record, because it must come last.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from hintplan.runtime.storage.read import read_manifest_file
 
 
 class Part(NamedTuple):
-    """A file by its path below the checkpoint, and whether it may be linked."""
+    """A file, by its path below the checkpoint; ``link`` is true if a hard link is allowed."""
 
     path: str
     link: bool = False
 
 
 def snapshot_parts(files: Files, record: CheckpointRecord, numbers: Mapping[str, int | None]) -> Iterator[Part]:
-    """The files of each query once the batch in ``numbers`` is committed; Spark's first.
+    """Yield the files of each query after the batch in ``numbers``, Spark's files first.
 
-    FileNotFoundError or RunError if they go while they are looked for.
+    FileNotFoundError or RunError if files disappear in the meantime.
     """
     for query in record.queries:
         yield from _of_spark(files, query, numbers[query.id])
@@ -57,17 +57,17 @@ def _of_spark(files: Files, query: QueryRecord, last: int | None) -> Iterator[Pa
     ends = [log_offset(line) for line in lines]
     folders = [name for name in files.names(f"{here}/sources") if not name.startswith(".")]
     furthest = max((end for end in ends if end is not None), default=None)
-    known = {number: ends[place] for place, (_, number) in enumerate(query.order)} if query.order else {}
+    recorded_ends = {number: ends[position] for position, (_, number) in enumerate(query.order)} if query.order else {}
     for name in folders:
-        # Where it is not known which line is whose, there may be more than sources.
-        own = name.isdecimal() and (int(name) in known or len(folders) == len(ends) > int(name))
-        end = known.get(int(name), ends[int(name)]) if own else furthest
+        # Without a recorded order, there may be more folders than sources, so the lines cannot be assigned.
+        own = name.isdecimal() and (int(name) in recorded_ends or len(folders) == len(ends) > int(name))
+        end = recorded_ends.get(int(name), ends[int(name)]) if own else furthest
         folder = f"{here}/sources/{name}"
         yield from _numbered(folder, files.names(folder), end)
 
 
 def _of_sinks(files: Files, query: QueryRecord, last: int) -> Iterator[Part]:
-    """The newest file of marks; its name may be another one's next time, so it is not linked."""
+    """Yield the newest file of marks. It is not linked, because another file may later have its name."""
     folder = f"{query.id}/{MARKS}"
     numbers = [int(name) for name in files.names(folder) if name.isdecimal() and int(name) <= last]
     if numbers:
@@ -75,7 +75,7 @@ def _of_sinks(files: Files, query: QueryRecord, last: int) -> Iterator[Part]:
 
 
 def _numbered(folder: str, names: Sequence[str], last: int | None) -> Iterator[Part]:
-    """The entries of a log up to ``last``, all if that is None, from old to new, for the oldest may go soon."""
+    """Yield the entries of a log up to ``last`` (None for all), oldest first, since these may soon be removed."""
 
     def number(name: str) -> int:
         plain = name.removesuffix(".compact")
@@ -97,9 +97,9 @@ def _of_states(files: Files, query: QueryRecord, last: int) -> Iterator[Part]:
     for state in query.states:
         above = f"{query.id}/{STATE}/{state.place}"
         here = files_at(f"{files.root}/{above}")
-        found = state_in_force(files, query, here, last) if state.place else None
+        in_force = state_in_force(files, query, here, last) if state.place else None
         wanted: dict[str, None] = {}
-        for path in () if found is None else found.paths:
+        for path in () if in_force is None else in_force.paths:
             folder, _, name = path.rpartition("/")
             mark = f"{name.removesuffix(MANIFEST)}{WRITTEN}"
             wanted[path] = None

@@ -1,7 +1,7 @@
-"""Whose the states of a checkpoint are: each that of which operator of a plan, or of none.
+"""Assigns the states of a checkpoint to the operators of a plan.
 
-State belongs to the operator whose state means the same, whatever its id; a run continues it as that operator's
-(:func:`hintplan.plans.compare.carryover.continued_states`).
+A state belongs to the operator whose state has the same meaning, even if the id differs. A run continues it as the
+state of that operator (:func:`hintplan.plans.compare.carryover.continued_states`).
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from hintplan.runtime.storage.place import Scale
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnedState:
-    """A state that ``query`` keeps at ``place``, a path below the checkpoint, at ``scales``.
+    """A state that ``query`` keeps at ``place``, a path below the checkpoint, with the partitions of ``scales``.
 
-    ``operator`` is its operator's id in the plan, or else that in the record; ``was`` is the recorded one if it
-    differs.
+    ``operator`` is the id of its operator in the plan, or in the record if the plan has none. ``was`` is the recorded
+    id if it differs.
     """
 
     query: str
@@ -34,10 +34,10 @@ class OwnedState:
 
 
 def owned_states(plan: Plan, record: CheckpointRecord) -> tuple[OwnedState, ...]:
-    """The states of a checkpoint with this ``record``, as ``plan`` would go on with them."""
+    """Return the states of a checkpoint with this ``record``, as ``plan`` would continue them."""
     recorded = record.queries
-    going = continued(plan, recorded, recorded_plan(record))
-    wanted = {query.id: query for query in query_records(plan, going)}
+    continuing = continued(plan, recorded, recorded_plan(record))
+    wanted = {query.id: query for query in query_records(plan, continuing)}
     return tuple(state for query in recorded for state in _of_query(query, wanted.get(query.id)))
 
 
@@ -51,7 +51,7 @@ def _of_query(old: QueryRecord, new: QueryRecord | None) -> Iterator[OwnedState]
         yield OwnedState(
             query=old.id,
             place=f"{old.id}/state/{state.place}",
-            scales=tuple(Scale(*each) for each in old.scales),
+            scales=tuple(Scale(*scale) for scale in old.scales),
             operator=name,
             status=status,
             was=None if name == state.operator else state.operator,

@@ -1,4 +1,4 @@
-"""What ``hintplan state --snapshot`` and ``--compact`` have done, as text for people and as JSON for scripts. Pure."""
+"""Formats the results of ``hintplan state --snapshot`` and ``--compact`` as text for people and as JSON. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _HEADINGS = ("", "rows", "", "bytes", "", "files", "")
 
 
 def snapshot_text(found: Snapshot) -> str:
-    """A line for each query, and what it took."""
+    """Return a line for each query, and the size of the snapshot."""
     lines = [f"{found.plan} · {found.checkpoint} · snapshot {found.directory}", ""]
     wide = max((len(query) for query in found.batches), default=0)
     for query, batch in found.batches.items():
@@ -29,7 +29,7 @@ def snapshot_text(found: Snapshot) -> str:
 
 
 def snapshot_json(found: Snapshot) -> dict[str, Any]:
-    """The same as JSON values."""
+    """Return the same result as JSON values."""
     return {
         "plan": found.plan,
         "checkpoint": found.checkpoint,
@@ -42,7 +42,7 @@ def snapshot_json(found: Snapshot) -> dict[str, Any]:
 
 
 def compaction_text(found: Compaction) -> str:
-    """A line for each state: rows, bytes and files before and after."""
+    """Return a line for each state, with rows, bytes and files before and after."""
     when = f"{instant(found.at, found.time_zone)} {found.time_zone}"
     several = len({state.query for state in found.states}) > 1
     table = [_HEADINGS, *(_cells(state, several) for state in (*found.states, found.total))]
@@ -77,7 +77,7 @@ def _name(state: CompactedState, several: bool) -> str:
 
 
 def compaction_json(found: Compaction) -> dict[str, Any]:
-    """The same as JSON values, the time in UTC."""
+    """Return the same result as JSON values, with the time in UTC."""
     return {
         "plan": found.plan,
         "checkpoint": found.checkpoint,

@@ -1,4 +1,4 @@
-"""The rows of a state as Arrow, for whatever reads Arrow: DuckDB, pandas, Polars.
+"""The visible rows of a state as Arrow data, for DuckDB, pandas or Polars.
 
 rows = state_rows(plan, "/data/checkpoints/revenue", "join_o_c.leftState")
 duckdb.sql("SELECT c_id, sum(__count) FROM rows GROUP BY c_id")
@@ -34,13 +34,14 @@ def state_rows(
     query: str | None = None,
     at: int | None = None,
 ) -> pa.RecordBatchReader:
-    """The rows of ``state``, such as ``join_o_c.leftState``, that ``plan`` sees at ``at`` (ms since 1970, or now).
+    """Return the rows of ``state``, such as ``join_o_c.leftState``, that ``plan`` sees at the time ``at``.
 
-    Each is there once, in its newest version, with its identity, its payload, ``__count`` and ``__write``, the time of
-    its last write in ms; those that have expired under the plan's TTL are left out. They are made as they are read, a
-    range of hashes after the other. ``table`` chooses among those that the state of an aggregate consists of, of which
-    the groups come first; ``query`` is needed if several queries keep a state of the operator.
-    PlanError if the plan is wrong or has no such state; RunError as :func:`hintplan.runtime.inspect.read.read_state`.
+    ``at`` is in ms since 1970; the default is now. Each row is present once, in its newest version, with its identity,
+    its payload, ``__count`` and ``__write``, the time of its last write in ms. Rows that have expired under the plan's
+    TTL are left out. The reader computes the rows on demand, in ranges of hashes. ``table`` selects a table if an
+    aggregate has several; the default is the first, with the groups. ``query`` is required if several queries keep a
+    state of the operator. PlanError if the plan is invalid or has no such state; RunError as
+    :func:`hintplan.runtime.inspect.read.read_state`.
     """
     plan = plan_of(plan)
     opened = open_checkpoint(plan, os.fspath(checkpoint))
@@ -48,7 +49,7 @@ def state_rows(
     operator, entry = _entry(kept, state)
     layout = _layout(entry, state, table)
     owned = _owned(opened, operator, state, query)
-    # All of it is mapped before the first row is asked for: a run may remove the files meanwhile.
+    # Map all segments before the first row is read, because a run may remove the files in the meantime.
     partitions = at_last_batches(opened, lambda batches: _runs(opened, owned, batches, kept[operator], layout.name))
     now = int(time.time() * 1000) if at is None else at
     ttl = parse_duration(entry.ttl or "0 s")
@@ -58,13 +59,13 @@ def state_rows(
 
 def _entry(kept: Mapping[str, Sequence[Entry]], state: str) -> tuple[str, Entry]:
     wanted = choice(kept, (), [state])
-    found = [
+    matches = [
         (operator, entry) for operator, entries in kept.items() for entry in entries if wanted(operator, entry.name)
     ]
-    if len(found) > 1:
-        names = " or ".join(f"'{operator}.{entry.name}'" for operator, entry in found)
+    if len(matches) > 1:
+        names = " or ".join(f"'{operator}.{entry.name}'" for operator, entry in matches)
         raise PlanError(f"'{state}' has several states", path=state, hint=f"write {names}")
-    return found[0]
+    return matches[0]
 
 
 def _layout(entry: Entry, state: str, table: str | None) -> StateLayout:
@@ -74,24 +75,28 @@ def _layout(entry: Entry, state: str, table: str | None) -> StateLayout:
             path=state,
             hint="hintplan state --show prints them",
         )
-    found = {layout.name: layout for layout in entry.layouts}
+    layouts = {layout.name: layout for layout in entry.layouts}
     name = entry.layouts[0].name if table is None else table
-    if name not in found:
-        raise PlanError(f"'{state}' has no table '{name}'", path=state, hint=f"it has {', '.join(found)}")
-    return found[name]
+    if name not in layouts:
+        raise PlanError(f"'{state}' has no table '{name}'", path=state, hint=f"it has {', '.join(layouts)}")
+    return layouts[name]
 
 
 def _owned(opened: OpenCheckpoint, operator: str, state: str, query: str | None) -> OwnedState | None:
-    """The state in the checkpoint, None if it has none yet."""
-    known = sorted(each.id for each in opened.record.queries)
-    if query is not None and query not in known:
-        raise RunError(f"there is no query '{query}' in {opened.root}", hint=did_you_mean(query, known, what="queries"))
-    found = [each for each in opened.states if each.operator == operator and query in (None, each.query)]
-    read = [each for each in found if each.status == "read"]
+    """Return the state in the checkpoint, or None if there is none yet."""
+    query_ids = sorted(candidate.id for candidate in opened.record.queries)
+    if query is not None and query not in query_ids:
+        raise RunError(
+            f"there is no query '{query}' in {opened.root}", hint=did_you_mean(query, query_ids, what="queries")
+        )
+    owned = [
+        candidate for candidate in opened.states if candidate.operator == operator and query in (None, candidate.query)
+    ]
+    read = [candidate for candidate in owned if candidate.status == "read"]
     if len(read) > 1:
-        names = ", ".join(repr(each.query) for each in read)
+        names = ", ".join(repr(candidate.query) for candidate in read)
         raise RunError(f"several queries keep a state '{state}'", hint=f"choose one with query=: {names}")
-    if found and not read:
+    if owned and not read:
         raise RunError(
             f"the state of {operator} in {opened.root} is another one in the plan: a run would start it empty",
             hint="give the plan that it was written by",
@@ -102,7 +107,7 @@ def _owned(opened: OpenCheckpoint, operator: str, state: str, query: str | None)
 def _runs(
     opened: OpenCheckpoint, owned: OwnedState | None, batches: Batches, entries: Sequence[Entry], table: str
 ) -> list[list[pa.Table]]:
-    """The segments of the table in each partition."""
+    """Return the segments of the table in each partition."""
     if owned is None:
         return []
     files, partitions = stored(opened, owned, batches)

@@ -1,1 +1,1 @@
-"""Runs of plans: from the command to the last batch, with what is said on the way."""
+"""Runs plans: from the command to the last batch, including progress reports."""

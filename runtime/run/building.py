@@ -1,13 +1,13 @@
-"""The queries of a plan as streams: built for a checkpoint as it is before a run, and for no other.
+"""Builds the streaming queries of a plan for the current state of a checkpoint.
 
-What is read of the checkpoint decides how they are built: which states go on, in which folders, with which pins. So
-whoever starts them asks first, when nobody else can use the checkpoint any more, whether it is still the same.
+The checkpoint determines how queries are built: which states carry over, in which folders, and with which pins. Before
+a caller starts the queries, it locks the checkpoint and checks that nothing has changed.
 
     building = Building(plan=plan, spark=spark, before=before_run(plan, spark, where), location=where, lookups=lookups)
     found, writers = building.writers(None, {})
     there = building.unmoved_files()
 
-Refuses what it finds, and starts and writes nothing.
+This module refuses invalid checkpoints. It starts and writes nothing.
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ from hintplan.runtime.storage.pins import PinPlace
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Before:
-    """What is ``there`` of a checkpoint before a run, what was ``recorded`` of it, and how the plan continues it."""
+    """The state of a checkpoint before a run.
+
+    ``there`` are its files, ``recorded`` is its record, and ``found`` is how the plan continues it.
+    """
 
     recorded: CheckpointRecord | None
     there: CheckpointFiles
@@ -53,29 +56,34 @@ class Before:
     found: Continuation
 
     def batches(self, query: str, there: CheckpointFiles | None = None) -> tuple[int, int]:
-        """The last batches of ``query`` that began and ended, in what is ``there`` now or was."""
+        """Return the last batches of ``query`` that began and that ended, in ``there`` or before the run."""
         return last_batches(there or self.there, _logs(self.recorded, query))
 
 
 def _logs(recorded: CheckpointRecord | None, query: str) -> str:
-    """The folder with the logs of ``query``."""
-    return next((each.logs for each in (recorded.queries if recorded else ()) if each.id == query), query)
+    """Return the folder with the logs of ``query``."""
+    return next((record.logs for record in (recorded.queries if recorded else ()) if record.id == query), query)
 
 
 def before_run(plan: Plan, spark: SparkSession, checkpoint: str | None, keep: Collection[str] = ()) -> Before:
-    """What ``checkpoint`` is before a run of ``plan``, which may find it new; RunError if its record cannot be read."""
+    """Return the state of ``checkpoint`` before a run of ``plan``; RunError if its record cannot be read.
+
+    The checkpoint may be new.
+    """
     recorded = None if checkpoint is None else read_record(spark, checkpoint)
-    asked = int(plan.config[PARALLELISM]) if PARALLELISM in plan.config else None
-    partitions = asked or (recorded.partitions if recorded else default_partitions(spark))
+    configured = int(plan.config[PARALLELISM]) if PARALLELISM in plan.config else None
+    partitions = configured or (recorded.partitions if recorded else default_partitions(spark))
     there = NO_FILES if checkpoint is None else files_of(spark, checkpoint)
     reached = {query.id: last_batches(there, query.logs)[1] + 1 for query in recorded.queries} if recorded else {}
-    found = continuation(recorded, plan, share=not is_remote(spark), partitions=partitions, reached=reached, keep=keep)
-    return Before(recorded=recorded, there=there, partitions=partitions, found=found)
+    continued = continuation(
+        recorded, plan, share=not is_remote(spark), partitions=partitions, reached=reached, keep=keep
+    )
+    return Before(recorded=recorded, there=there, partitions=partitions, found=continued)
 
 
 @dataclass(slots=True, kw_only=True)
 class Building:
-    """Makes the queries of a plan into streams, for a checkpoint as it was ``before``."""
+    """Builds the queries of a plan as streams, for a checkpoint in the state ``before``."""
 
     plan: Plan
     spark: SparkSession
@@ -87,12 +95,12 @@ class Building:
     _marks: dict[str, SinkMarks] = field(default_factory=dict)
 
     def writers(self, results: str | None, counts: RowCounts) -> tuple[Continuation, dict[str, Any]]:
-        """Spark's writer of each query, and how the plan goes on with its sources as Spark has them."""
-        found, reached = self.before.found, reached_by_workers(self.spark, self.location)
+        """Return how the plan continues with the source order of Spark's queries, and Spark's writer of each query."""
+        continued, reached = self.before.found, reached_by_workers(self.spark, self.location)
         run = run_number(self.before.there, int(time.time() * 1000))
         making: dict[str, Callable[[str], Any]] = {}
-        for query in found.queries:
-            places = places_of(query, found, reached, run=run, batch_key=self._batch_key(query))
+        for query in continued.queries:
+            places = places_of(query, continued, reached, run=run, batch_key=self._batch_key(query))
             self._pins[query.id] = self._pins_of(query, self.before.there, run)
             pins = self._pins[query.id]
             edges = edges_of(self.plan, self.spark, places=places, lookups=self.lookups, pins=pins, given=self.given)
@@ -102,19 +110,19 @@ class Building:
             making[query.id] = partial(
                 query_writer, query, edges, rows, results=results, counts=counts, marks=self._marks.get(query.id)
             )
-        logs = {record.id: record.logs for record in found.records}
+        logs = {record.id: record.logs for record in continued.records}
         writers = {name: make(f"{self.location.rstrip('/')}/{logs[name]}") for name, make in making.items()}
         if is_remote(self.spark):
-            return found, writers
+            return continued, writers
         orders = {name: source_order(writer._df) for name, writer in writers.items()}
-        found = with_orders(found, self.before.recorded, orders)
-        for record in found.records:
+        continued = with_orders(continued, self.before.recorded, orders)
+        for record in continued.records:
             if record.id in making and record.logs != logs[record.id]:
                 writers[record.id] = making[record.id](f"{self.location.rstrip('/')}/{record.logs}")
-        return found, writers
+        return continued, writers
 
     def unmoved_files(self) -> CheckpointFiles:
-        """The files of the checkpoint now; RunError if another run has used it since the writers were made."""
+        """Return the current files of the checkpoint; RunError if another run has used it in the meantime."""
         before, there = self.before, files_of(self.spark, self.location)
         running = before.found.queries
         scaled = before.recorded is not None and before.recorded.partitions != before.partitions
@@ -132,7 +140,7 @@ class Building:
         return there
 
     def begin_marks(self, there: CheckpointFiles) -> None:
-        """Have sinks marked from what is ``there``, once nobody else uses the checkpoint and nothing is refused."""
+        """Load the sink marks from ``there``, once the checkpoint is locked and accepted."""
         for query, marks in self._marks.items():
             marks.begin(there, query, max(self.before.batches(query, there)))
 

@@ -1,7 +1,7 @@
-"""``hintplan run``: its options, and the Spark session in which :func:`hintplan.runtime.run.execute.execute` runs the
-plan.
+"""``hintplan run``: its options, and the Spark session in which the plan runs.
 
-Rows of print sinks are the only thing on stdout, unless ``--json`` asks for records there.
+:func:`hintplan.runtime.run.execute.execute` runs the plan. Only rows of print sinks go to stdout, unless ``--json``
+prints records there.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ from hintplan.runtime.supervision.restarts import NEVER, Strategy, configured
 from hintplan.runtime.supervision.stop import GRACE_SECONDS, STOPS_WHEN_STARTED, Stop
 
 _RESET_SECONDS = 600.0
-"""How long a run goes well before --max-restarts begins to count anew."""
+"""After this time without a failure, --max-restarts counts from zero again."""
 
 
 def _address(ctx: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, int] | None:
@@ -107,7 +107,7 @@ class RunOptions:
 
 
 def with_run_options(command: Callable[[RunOptions], Any]) -> Callable[..., Any]:
-    """``command`` with the argument and the options of ``hintplan run``, which it is handed as one record."""
+    """Add the argument and the options of ``hintplan run`` to ``command``, which receives them as one record."""
     options = (
         click.argument("path", metavar="PLAN"),
         click.option("--once", is_flag=True, help="Take what is there, then stop."),
@@ -209,7 +209,7 @@ SECTIONS = {
         example="hintplan run plan.json --checkpoint checkpoint --allow-state-drop",
     ),
 }
-"""The options of ``run``, as its help lists them."""
+"""The options of ``run``, in the sections of its help."""
 
 
 @click.command("run", cls=SectionedCommand, sections=SECTIONS)
@@ -233,7 +233,7 @@ def run_command(options: RunOptions) -> int:
 
 @contextmanager
 def _opened_metrics(destinations: tuple[str, ...]) -> Iterator[Any]:
-    """Metrics for all destinations, which are said."""
+    """Export metrics to all destinations, and print the destinations."""
     from hintplan.runtime.metrics.metrics import open_metrics
 
     with open_metrics(*destinations) as metrics:
@@ -294,7 +294,7 @@ def _run_on_spark(plan: Plan, options: RunOptions, health: Health, metrics: Any)
 
 
 def refuse_wrong_usage(options: RunOptions) -> None:
-    """Wrong usage of options that contradict each other, or would have no effect, whatever the plan is."""
+    """Raise a usage error for options that contradict each other, or that have no effect with any plan."""
     if options.once and options.trigger:
         raise click.UsageError("--once takes what is there and stops; it has no --trigger")
     try:
@@ -302,11 +302,11 @@ def refuse_wrong_usage(options: RunOptions) -> None:
     except RunError as error:
         (wrong,) = error.diagnostics
         raise click.UsageError(f"{wrong.message}; {wrong.hint}") from error
-    given = [f"--{name}" for name in ("wait", "lease") if getattr(options, name) is not None]
-    if given and options.checkpoint is None:
-        raise click.UsageError(f"{given[0]} is about a checkpoint that others may hold; give one with --checkpoint")
-    if given and options.spark.remote is not None:
-        raise click.UsageError(f"{given[0]} has no effect with --remote: there the server says whether a query runs")
+    flags = [f"--{name}" for name in ("wait", "lease") if getattr(options, name) is not None]
+    if flags and options.checkpoint is None:
+        raise click.UsageError(f"{flags[0]} is about a checkpoint that others may hold; give one with --checkpoint")
+    if flags and options.spark.remote is not None:
+        raise click.UsageError(f"{flags[0]} has no effect with --remote: there the server says whether a query runs")
     if options.max_restarts and options.checkpoint is None:
         raise click.UsageError("--max-restarts goes on from a checkpoint; give one with --checkpoint")
     if options.restart_delay is not None and not options.max_restarts:
@@ -316,7 +316,7 @@ def refuse_wrong_usage(options: RunOptions) -> None:
 
 
 def checked_plan(options: RunOptions) -> Plan:
-    """The plan that ``options`` name, and say what its digest is; refused if it and they are not for each other."""
+    """Read the plan of ``options`` and print its digest; raise an error if the plan and the options do not fit."""
     plan = read_plan(options.path, allow_fact_edits=options.allow_fact_edits)
     _tell_digest(plan, options.path, options.expect)
     if plan.mode == "batch":
@@ -327,7 +327,10 @@ def checked_plan(options: RunOptions) -> Plan:
 
 
 def _strategy(plan: Plan, options: RunOptions) -> Strategy:
-    """What the options say, else what the plan says, which means nothing without a checkpoint to go on from."""
+    """Return the restart strategy of the options, otherwise of the plan.
+
+    The plan's strategy has no effect without a checkpoint to continue from.
+    """
     if options.max_restarts is None:
         strategy = configured(plan.config)
         if strategy == NEVER or options.checkpoint is not None:
@@ -336,8 +339,8 @@ def _strategy(plan: Plan, options: RunOptions) -> Strategy:
         return NEVER
     if not options.max_restarts:
         return NEVER
-    given = _seconds(options.restart_delay)
-    first = NEVER.first if given is None else given
+    delay = _seconds(options.restart_delay)
+    first = NEVER.first if delay is None else delay
     return Strategy(attempts=options.max_restarts, first=first, longest=max(first, NEVER.longest), reset=_RESET_SECONDS)
 
 
@@ -355,7 +358,7 @@ def _behind_url(options: RunOptions) -> bool:
 
 
 def _refuse_checkpoint(plan: Plan, checkpoint: str, options: RunOptions, health: Health) -> None:
-    """Refuse now what would be refused when Spark is up."""
+    """Refuse a checkpoint before Spark starts, if the run would refuse it afterwards."""
     from hintplan.runtime.checkpoint.parts import undamaged_record
     from hintplan.runtime.checkpoint.run_lock import refuse_held
 
@@ -366,12 +369,14 @@ def _refuse_checkpoint(plan: Plan, checkpoint: str, options: RunOptions, health:
     waiting = Waiting(longest=_seconds(options.wait), tell=waits)
     refuse_held(checkpoint, take_over=options.take_over, waiting=waiting)
     if is_local_path(checkpoint):
-        found = continuation(undamaged_record(absolute(checkpoint), options.spark.conf), plan, keep=options.keep_state)
-        refuse(found, checkpoint, allow_drop=options.allow_state_drop)
+        continued = continuation(
+            undamaged_record(absolute(checkpoint), options.spark.conf), plan, keep=options.keep_state
+        )
+        refuse(continued, checkpoint, allow_drop=options.allow_state_drop)
 
 
 def _tell_digest(plan: Plan, path: str, expect: str | None) -> None:
-    """Say which plan runs; PlanError if it is not the expected one."""
+    """Print the digest of the plan; PlanError if it is not the expected one."""
     digest = fingerprint(plan)
     if expect is not None and expect != digest:
         raise PlanError(
@@ -383,7 +388,7 @@ def _tell_digest(plan: Plan, path: str, expect: str | None) -> None:
 
 
 def _refuse_streaming_options(plan: Plan, options: RunOptions) -> None:
-    """A batch plan always takes what is there and ends: --once says nothing new, the others cannot be meant."""
+    """Refuse streaming options for a batch plan, which reads its input once and ends. Only print a note for --once."""
     if options.trigger is not None:
         raise click.UsageError(f"{plan.name} is a batch plan: it runs once, so it has no --trigger")
     if options.checkpoint is not None:
@@ -396,13 +401,11 @@ def _refuse_streaming_options(plan: Plan, options: RunOptions) -> None:
 
 @contextmanager
 def opened_session(options: SparkOptions, plan: Plan | None = None, checkpoint: str | None = None) -> Iterator[Any]:
-    """A Spark session for the time of the block; what Spark says goes to a file that an error names.
+    """Provide a Spark session for the block; Spark's output goes to a log file, whose path is printed after an error.
 
-    If it starts here, it has what ``plan`` on ``checkpoint`` needs of Spark, and what it will fetch is said.
-    The application is called as the plan, unless whoever submits it has given it another name. A session that is there
-    already, as in a notebook, is used and left alone.
-
-    NotInstalled if there is no PySpark.
+    A new session is configured for ``plan`` on ``checkpoint``, and the packages that Spark will fetch are printed. The
+    application has the name of the plan, unless spark-submit has set another name. An existing session, as in a
+    notebook, is used and not stopped. NotInstalled if there is no PySpark.
     """
     require("spark")
     from py4j.protocol import Py4JError, Py4JNetworkError
@@ -443,7 +446,7 @@ def opened_session(options: SparkOptions, plan: Plan | None = None, checkpoint: 
                         options.master, needs.conf, remote=options.remote, needs=needs.session, name=name, jvm=jvm
                     )
             except RunError:
-                if received:  # by the JVM, too, which heeds it until it is up
+                if received:  # the JVM also gets the signal, and ends if it is still starting
                     raise Exit(128 + received[0]) from None
                 raise
             finally:
@@ -460,7 +463,7 @@ def opened_session(options: SparkOptions, plan: Plan | None = None, checkpoint: 
         except Exit:
             raise
         except Exception as error:
-            # Whatever fails when the JVM is gone fails because of that.
+            # If the JVM has ended, every error is a consequence of that.
             if not _is_gone(spark) and not isinstance(error, (Py4JNetworkError, ConnectionError)):
                 if isinstance(error, (Py4JError, PySparkException)):
                     raise failed("Spark failed", error) from error
@@ -471,7 +474,7 @@ def opened_session(options: SparkOptions, plan: Plan | None = None, checkpoint: 
                 "--conf spark.driver.memory=4g gives the JVM more memory",
             ) from error
         finally:
-            # It may be ending at this moment; and it is what a signal asks for.
+            # The JVM may be ending now, and ending is what a signal asks for.
             with _signals_kept("", None), suppress(Py4JNetworkError, ConnectionError):
                 if not _is_gone(spark) and not borrowed:
                     stop_session(spark)
@@ -488,7 +491,7 @@ def opened_session(options: SparkOptions, plan: Plan | None = None, checkpoint: 
 
 
 def _starting(options: SparkOptions) -> str:
-    """What is told of a Spark that starts, or is connected to."""
+    """Return the notice for a Spark session that starts, or that is connected to."""
     if options.remote is not None:
         return f"connecting to {options.remote}"
     import pyspark
@@ -496,24 +499,24 @@ def _starting(options: SparkOptions) -> str:
     version = ".".join(pyspark.__version__.split(".")[:2])
     java = java_version()
     facts = [f"Java {java}" if java else "", options.master or options.conf.get("spark.master", "")]
-    known = ", ".join(filter(None, facts))
-    return f"starting Spark {version}" + (f" ({known})" if known else "")
+    details = ", ".join(filter(None, facts))
+    return f"starting Spark {version}" + (f" ({details})" if details else "")
 
 
 def _load_what_runs() -> None:
-    """Import what a run needs, a second of work, while the JVM starts."""
+    """Import what a run needs, which takes a second, while the JVM starts."""
     import hintplan.runtime.run.execute  # noqa: F401
 
-    with suppress(ImportError):  # which PySpark asks for at the first literal, and pandas with it
+    with suppress(ImportError):  # PySpark imports it, and pandas with it, at the first literal
         import pyspark.testing.utils  # noqa: F401
 
 
 @contextmanager
 def _signals_kept(answer: str, log: SparkLog | None) -> Iterator[list[int]]:
-    """SIGINT and SIGTERM wait for the end of the block, which gives the numbers of those that came.
+    """Defer SIGINT and SIGTERM to the end of the block, and yield the list of signal numbers received.
 
-    An interrupted PySpark leaves the JVM that it was starting behind, for ever. ``answer`` is said at the first signal;
-    at the second this process ends, and the JVM with it.
+    An interrupt while the JVM starts would make PySpark leave it running forever. ``answer`` is printed at the first
+    signal. At the second signal, this process ends, and the JVM with it.
     """
     received: list[int] = []
 
@@ -526,7 +529,7 @@ def _signals_kept(answer: str, log: SparkLog | None) -> Iterator[list[int]]:
             os.write(terminal, f"{ERASED if os.isatty(terminal) else ''}{answer}\n".encode())
 
     if threading.current_thread() is not threading.main_thread():
-        yield received  # which gets no signals
+        yield received  # only the main thread gets signals
         return
     previous = {number: signal.signal(number, keep) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -537,7 +540,7 @@ def _signals_kept(answer: str, log: SparkLog | None) -> Iterator[list[int]]:
 
 
 def _is_gone(spark: Any) -> bool:
-    """Whether the JVM that this process has started for Spark has ended."""
+    """Return whether the JVM that this process has started for Spark has ended."""
     gateway = getattr(getattr(spark, "_sc", None), "_gateway", None)
     process = getattr(gateway, "proc", None)
     return process is not None and process.poll() is not None

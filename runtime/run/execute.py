@@ -1,12 +1,13 @@
-"""Runs a plan: its streaming queries (:mod:`hintplan.plans.analysis.streaming_queries`) on a session of their own,
-guarded by the checkpoint.
+"""Runs a plan on a session of its own, guarded by the checkpoint.
 
-A batch plan runs as a :class:`hintplan.runtime.batch.session.Session` of one job per sink.
+A streaming plan has one or more queries (:mod:`hintplan.plans.analysis.streaming_queries`). A batch plan runs as a
+:class:`hintplan.runtime.batch.session.Session` with one job per sink.
 
     execution = execute(hintplan.load("plan.json"), checkpoint="/data/checkpoints/revenue", once=True)
     execution.await_termination()
 
-Knows no command line. Everything that can be refused is refused before anything is started or written.
+This module does not know the command line. It refuses invalid plans and checkpoints before it starts or writes
+anything.
 """
 
 from __future__ import annotations
@@ -76,8 +77,9 @@ from hintplan.runtime.spark.shipping import ship_code
 from hintplan.runtime.storage.files import files_at
 
 DEFAULT_TRIGGER = "1 s"
-"""Time between the starts of two batches of a continuous run; without one, batches without data would follow each
-other all the time."""
+"""The time between the starts of two batches of a continuous run. Without a trigger, Spark would run empty batches
+without a pause.
+"""
 
 
 def execute(
@@ -100,27 +102,35 @@ def execute(
     waiting: Waiting | None = None,
     metrics: Metrics | None = None,
 ) -> Execution | BatchExecution:
-    """Start ``plan``, or the plan in a file, on ``spark``, the session of the DataFrames, the active one,
-    or a new local one.
+    """Start ``plan``, a plan or the path of a file, as streaming queries or batch jobs.
 
-    ``tables`` has a DataFrame for each table that the plan reads with the connector ``dataframe``, streaming ones for a
-    stream and others for a batch job; ``sinks`` a function for each that it writes, which is called with the rows of
-    each micro-batch and its number, and after a failure may be called again with the same number. ``checkpoint`` is a
-    directory, on a file system that all workers share, where the run keeps its state and finds it again; without one, a
-    local run uses a temporary one. ``once`` takes what is there and ends. ``trigger`` is the time between two batches,
-    such as ``'5 s'``. ``policy``, which may be a mapping, says what the plan may reach and load beyond what is always
-    open. A checkpoint with state that the plan does not continue (:mod:`hintplan.plans.checkpoint.continuation`) is
-    refused, unless ``allow_state_drop`` says to go on without it, or ``keep_state`` names the operators that go on with
-    the rows that are there, though other rows would come to them now; so is a sink that has lost batches which the
-    checkpoint has written, unless ``allow_older_sink`` is given. A batch whose source files are gone, or others, since
-    it noted them fails, unless ``allow_missing_files`` is given. With ``results``, a directory as for ``checkpoint``,
-    rows are kept there for :class:`hintplan.runtime.results.files.KeptRows` instead of written to the sink. A
-    checkpoint has one run at a time (:mod:`hintplan.runtime.checkpoint.run_lock`); ``take_over`` follows one on another
-    machine, of which nothing is known. Where other machines see the checkpoint it is held by a ``lease``, such as ``'60
-    s'``, and ``waiting`` says how to wait for that of another run; by default, as long as nothing says that it lives.
-    The run is measured by ``metrics`` (:func:`hintplan.runtime.metrics.metrics.open_metrics`). A batch plan takes what
-    is there and ends; it has neither a checkpoint nor a trigger, and its cached results go with its last job. PlanError
-    if the plan is wrong; RunError if it cannot run here.
+    It runs on ``spark``, the session of the DataFrames, the active session, or a new local session, in this order.
+
+    - ``tables`` has a DataFrame for each table that the plan reads with the connector ``dataframe``: streaming
+      DataFrames for a stream, others for a batch job.
+    - ``sinks`` has a function for each such table that the plan writes. It is called with the rows and the number of
+      each micro-batch. After a failure, it may be called again with the same number.
+    - ``checkpoint`` is the directory where the run keeps its state between runs, on a file system that all workers
+      share. Without it, a local run uses a temporary directory.
+    - ``once`` processes the available input and ends. ``trigger`` is the time between two batches, such as ``'5 s'``.
+    - ``policy``, which may be a mapping, allows the plan to reach and load more than is always allowed.
+    - ``allow_state_drop``: a run refuses a checkpoint with state that the plan does not continue
+      (:mod:`hintplan.plans.checkpoint.continuation`). With this flag, it drops that state.
+    - ``keep_state`` names operators that keep their stored rows, although the changed plan would store other rows.
+    - ``allow_older_sink`` accepts a sink that has lost batches which the checkpoint has written.
+    - ``allow_missing_files``: a batch fails if its source files were removed or changed since it recorded them, unless
+      this flag is set.
+    - ``results`` is a directory, with the same requirements as ``checkpoint``. The run keeps its rows there for
+      :class:`hintplan.runtime.results.files.KeptRows`, instead of writing them to the sink.
+    - ``take_over``: a checkpoint has one run at a time (:mod:`hintplan.runtime.checkpoint.run_lock`). With this flag,
+      the run takes the checkpoint from a run on another machine, whose state is unknown.
+    - ``lease`` is the duration of the lease on a shared checkpoint, such as ``'60 s'``. ``waiting`` configures the wait
+      for another run's lease. By default, the run waits until it sees that the other run is alive, or until the lease
+      expires.
+    - ``metrics`` measure the run (:func:`hintplan.runtime.metrics.metrics.open_metrics`).
+
+    A batch plan processes the available input and ends. It has neither a checkpoint nor a trigger, and its cached
+    results are dropped after its last job. PlanError if the plan is invalid; RunError if it cannot run here.
     """
     plan, checkpoint = plan_of(plan), None if checkpoint is None else os.fspath(checkpoint)
     problems = validate(plan)
@@ -133,10 +143,10 @@ def execute(
         refuse_reach(plan.tables, policy)
         spark = spark or SparkSession.getActiveSession() or started_for(plan, None)
         followed = None if metrics is None else metrics.begun(plan, {sink.id: (sink.id,) for sink in plan.sinks})
-        told = None if followed is None else followed.told
+        observer = None if followed is None else followed.told
         with given.with_views() as given:
             session = Session(spark, policy=policy, with_views=bool(given.views))
-            jobs = session.execute_and_close(plan, given=given, results=results, told=told)
+            jobs = session.execute_and_close(plan, given=given, results=results, told=observer)
         if followed is not None:
             followed.begin(jobs)
         return jobs
@@ -195,8 +205,8 @@ def execute(
         write_logs_by_renaming(own)
     counts: dict[tuple[str, int], int] = {}
     building = Building(plan=plan, spark=own, before=before, location=location, lookups=lookups, given=given)
-    found, writers = building.writers(results, counts)
-    running = found.queries
+    continued, writers = building.writers(results, counts)
+    running = continued.queries
     followed = None if metrics is None else metrics.begun(plan, {query.id: query.sinks for query in running})
     execution = Execution(
         queries={},
@@ -210,7 +220,7 @@ def execute(
         ),
         sinks={query.id: query.sinks for query in running},
         shared=frozenset(query.id for query in running if query.is_shared),
-        scans={record.id: record.readers for record in found.records},
+        scans={record.id: record.readers for record in continued.records},
         followed=followed,
         _counts=counts,
         _tables=connectors.failed_tables(own, plan.tables),
@@ -233,7 +243,7 @@ def execute(
             logs = [query.logs for query in before.recorded.queries]
             execution.notes += tuple(clock_notes(there, logs, int(time.time() * 1000)))
             building.begin_marks(there)
-        record = None if checkpoint is None else _recorded(plan, own, checkpoint, before, found, there)
+        record = None if checkpoint is None else _recorded(plan, own, checkpoint, before, continued, there)
         for name, writer in writers.items():
             if execution._lock is not None:
                 execution._lock.require()
@@ -257,14 +267,14 @@ def execute(
 def _recorded(
     plan: Plan, spark: SparkSession, checkpoint: str, before: Before, found: Continuation, there: CheckpointFiles
 ) -> CheckpointRecord | None:
-    """The record that is in force from now on, with logs of all generations that it names."""
+    """Write the new record and the logs of the generations that it names, and return the record."""
     recorded = before.recorded
     record = record_after(found, recorded, plan, partitions=before.partitions, spark=spark.version) or recorded
     if record is None or record is recorded:
         return record
-    known = {query.id: query for query in (recorded.queries if recorded else ())}
+    recorded_queries = {query.id: query for query in (recorded.queries if recorded else ())}
     for query in record.queries:
-        old = known.get(query.id)
+        old = recorded_queries.get(query.id)
         if old is not None and old.logs != query.logs:
             begin_generation(files_at(reached_by_workers(spark, checkpoint)), there, old, query)
     write_record(spark, checkpoint, record)
@@ -272,12 +282,12 @@ def _recorded(
 
 
 def _started(name: str, writer: Any, checkpoint: str) -> Any:
-    """Spark's handle of a query that begins now; RunError if Spark refuses it."""
+    """Start a query, and return Spark's handle; RunError if Spark refuses it."""
     try:
         return writer.start()
     except (Py4JError, PySparkException) as error:
-        said = str(error)
-        if "CONCURRENT_QUERY" in said or "another query with same id is already active" in said:
+        text = str(error)
+        if "CONCURRENT_QUERY" in text or "another query with same id is already active" in text:
             raise RunError(
                 f"the query of {name} with checkpoint {checkpoint} is already running on this Spark",
                 hint="a checkpoint has one run at a time: stop the other one. If whoever started it is gone, "
@@ -287,7 +297,7 @@ def _started(name: str, writer: Any, checkpoint: str) -> Any:
 
 
 def _is_active(execution: Execution) -> bool:
-    """Whether a run goes on that nobody may have waited for; not if its session was stopped, with its queries."""
+    """Return True while the run is active, and False once its session has stopped."""
     try:
         return execution.active
     except (Py4JError, OSError):
@@ -325,16 +335,16 @@ def _trigger(once: bool, trigger: str | None) -> dict[str, Any]:
 
 
 def _repeated(plan: Plan, running: Sequence[Query]) -> list[str]:
-    """What runs, and keeps its state, once in each of several queries."""
+    """Return notes on operators that run, and keep state, separately in several queries."""
     notes = []
     query_of = {sink: " and ".join(query.sinks) for query in running for sink in query.sinks}
     for name, sinks in shared_operators(plan).items():
-        found = tuple(dict.fromkeys(query_of[sink] for sink in sinks))
-        if len(found) == 1:
+        queries = tuple(dict.fromkeys(query_of[sink] for sink in sinks))
+        if len(queries) == 1:
             continue
-        stateful = any(state_of(plan.operator(each)) for each in plan.upstream(name))
+        stateful = any(state_of(plan.operator(ancestor)) for ancestor in plan.upstream(name))
         notes.append(
-            f"{name} runs once in the query of each of {len(found)} sinks ({', '.join(found)})"
+            f"{name} runs once in the query of each of {len(queries)} sinks ({', '.join(queries)})"
             + (", with state of its own in each" if stateful else "")
         )
     return notes

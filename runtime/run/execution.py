@@ -1,6 +1,6 @@
-"""A running plan: its streaming queries, how they get on, and how they are stopped.
+"""A running plan: its streaming queries, their progress, and how to stop them.
 
-Knows no plans and no command line; :func:`hintplan.runtime.run.execute.execute` starts one.
+This module knows neither plans nor the command line; :func:`hintplan.runtime.run.execute.execute` starts an execution.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from hintplan.runtime.spark.stopping import stop_query
 from hintplan.runtime.spark.unread_files import unread_files
 
 _AT_WORK = "Processing new data"
-"""What Spark says of a query while a batch with data is in progress."""
+"""Spark's status message of a query while a batch with data is in progress."""
 
 _POLL_SECONDS = 0.2
 
@@ -45,15 +45,18 @@ OFFERED = (
     "stop",
     "stop_between_batches",
 )
-"""What there is of a run for programs and notebooks."""
+"""The attributes of a run for programs and notebooks."""
 
 _MOST_UNREAD = 1_000
-"""Micro-batches that wait to be read; whoever reads none must not fill the memory."""
+"""The maximum number of unread micro-batches in memory, in case nobody reads them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AtWork:
-    """Whether a query works on a batch with data, and the last batch that ``ended``, None if none is known."""
+    """The status of a query: ``working`` while it processes a batch with data.
+
+    ``ended`` is the last batch that has ended, or None if none is known.
+    """
 
     working: bool
     ended: int | None
@@ -61,13 +64,13 @@ class AtWork:
 
 @dataclass(slots=True, kw_only=True, repr=False)
 class Execution:
-    """A running plan, printed as a table of its sinks; as a context manager, it is stopped at the end of the block.
+    """A running plan, printed as a table of its sinks. As a context manager, it stops at the end of the block.
 
-    ``queries`` has Spark's handle of each query by its id; ``checkpoint`` is where they keep state. A query has the id
-    of its sink; one with several ``sinks`` (:mod:`hintplan.plans.analysis.streaming_queries`) that of an operator that
-    they share. ``scans`` has the operators that read the sources of a query, in Spark's order, as far as that is known.
-    ``followed`` is told of each batch that has ended, by whichever thread finds it first, and of the end;
-    ``times_read`` is how often one has looked.
+    ``queries`` maps query ids to Spark's handles; ``checkpoint`` is the directory of their state. A query has the id of
+    its sink; a query with several ``sinks`` has the id of an operator that they share
+    (:mod:`hintplan.plans.analysis.streaming_queries`). ``scans`` has the operators that read the sources of a query, in
+    Spark's order, if known. ``followed`` is notified of each batch that has ended, by the thread that reads it first,
+    and of the end of the run. ``times_read`` counts the reads.
     """
 
     queries: dict[str, Any]
@@ -102,7 +105,7 @@ class Execution:
         self.stop()
 
     def __dir__(self) -> list[str]:
-        """Return what a prompt offers; the other names are for what follows a run."""
+        """Return the names that a prompt completes; the other names are internal."""
         return sorted([*(name for name in object.__dir__(self) if name.startswith("__")), *OFFERED])
 
     def __repr__(self) -> str:
@@ -110,42 +113,42 @@ class Execution:
 
     @property
     def active(self) -> bool:
-        """Whether any query runs."""
+        """True while any query runs."""
         return any(query.isActive for query in self.queries.values())
 
     @property
     def has_planned(self) -> bool:
-        """Whether all queries have planned a batch, or have seen that there is none to plan."""
+        """True once every query has planned a batch, or has found no input for one."""
         return all(query.lastProgress is not None or query.status["isDataAvailable"] for query in self.queries.values())
 
     def lease(self) -> dict[str, Any] | None:
-        """What there is to say of the lease on the checkpoint; None where a lock holds it, or nobody does any more."""
+        """Return the state of the lease on the checkpoint; None if it has a lock instead, or is no longer held."""
         beat = None if self._lock is None else self._lock.beat
         return None if beat is None else beat.lease.told()
 
     @property
     def progress(self) -> dict[str, BatchProgress]:
-        """The last finished micro-batch of each sink's query, as far as there is one."""
+        """The last finished micro-batch of each sink's query, if any."""
         self.read_batches()
         return dict(self._last)
 
     def new_batches(self) -> Iterator[BatchProgress]:
-        """The micro-batches that finished since the last call, in order for each sink; at most the last thousand.
+        """Yield the micro-batches that finished since the last call, in order for each sink; at most the last thousand.
 
-        Of a multi-sink query each has its own; what the query read and keeps is reported with the first one.
+        For a multi-sink query, each sink has a record. The first one includes the input and the state of the query.
         """
         self.read_batches()
         while self._unread:
             yield self._unread.popleft()
 
     def at_work(self, name: str) -> AtWork:
-        """How a query stands, as far as its batches have been read."""
+        """Return the status of a query, based on the batches read so far."""
         status = self.queries[name].status
         working = bool(status["isTriggerActive"]) and status["message"] == _AT_WORK
         return AtWork(working=working, ended=self._seen.get(name))
 
     def read_batches(self) -> None:
-        """Read which micro-batches have ended since the last time."""
+        """Read the micro-batches that have ended since the last call."""
         with self._reading:
             self.times_read += 1
             self._read_new_batches()
@@ -156,29 +159,29 @@ class Execution:
             if last is None or last.batchId <= self._seen.get(name, -1):
                 continue
             waiting = unread_files(query)
-            for found in query.recentProgress:
-                # A trigger that found nothing to do is reported too, under the number of the batch to come.
-                if found.batchId <= self._seen.get(name, -1) or "addBatch" not in found.durationMs:
+            for progress in query.recentProgress:
+                # Spark also reports triggers without input, under the number of the next batch.
+                if progress.batchId <= self._seen.get(name, -1) or "addBatch" not in progress.durationMs:
                     continue
-                first, *others = self.sinks.get(name, (name,))
+                first, *other_sinks = self.sinks.get(name, (name,))
                 lookups = self._lookups.get(name, {})
                 before, scans = self._operators.get(name, {}), self.scans.get(name, ())
-                batch = batch_progress(first, found, before, self.partitions, lookups, waiting, scans)
+                batch = batch_progress(first, progress, before, self.partitions, lookups, waiting, scans)
                 self._seen[name] = batch.batch
                 self._operators[name] = batch.operators
                 self._lookups[name] = batch.lookups
-                if name in self.shared:  # also if the others are gone from the plan
+                if name in self.shared:  # even if the plan no longer has the other sinks
                     batch = replace(batch, rows_out=self._counts.pop((first, batch.batch), 0))
-                for one in (batch, *(self._of_other_sink(sink, batch) for sink in others)):
-                    self._last[one.sink] = one
-                    self._unread.append(one)
+                for sink_batch in (batch, *(self._of_other_sink(sink, batch) for sink in other_sinks)):
+                    self._last[sink_batch.sink] = sink_batch
+                    self._unread.append(sink_batch)
                     if self.followed is not None:
-                        self.followed.told(one)
+                        self.followed.told(sink_batch)
             if self._lock is None or self._lock.in_force:
                 self._note(self._operators)
 
     def _of_other_sink(self, sink: str, batch: BatchProgress) -> BatchProgress:
-        """What a sink got in a batch that is reported with another sink of the same query."""
+        """Return the record of ``sink`` for a ``batch`` that is reported with another sink of the same query."""
         return BatchProgress(
             sink=sink,
             batch=batch.batch,
@@ -190,9 +193,9 @@ class Execution:
         )
 
     def await_termination(self, timeout: float | None = None) -> bool:
-        """Wait until all queries have ended, at most ``timeout`` seconds; whether they have.
+        """Wait until all queries have ended, at most ``timeout`` seconds, and return whether they have.
 
-        When a query fails, the others are stopped and RunError says why it failed.
+        If a query fails, stop the others and raise RunError with the reason.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
@@ -208,7 +211,7 @@ class Execution:
             self.wait(_POLL_SECONDS)
 
     def wait(self, seconds: float) -> None:
-        """Wait until a query ends, at most ``seconds``; says nothing of how it ended."""
+        """Wait until a query ends, at most ``seconds``; do not raise its failure."""
         from pyspark.errors import StreamingQueryException
 
         waiting = next((query for query in self.queries.values() if query.isActive), None)
@@ -221,7 +224,7 @@ class Execution:
     def raise_failure(self) -> None:
         """If a query has failed, stop the others and raise RunError with the root cause.
 
-        So it is if the checkpoint is not held any more, for then another run may go on there.
+        Do the same if the checkpoint is no longer held, because another run may continue it.
         """
         if self._lock is not None and self._lost is None:
             try:
@@ -239,9 +242,9 @@ class Execution:
                 raise failed(f"the query of {named} failed", error, self._tables) from error
 
     def stop_between_batches(self) -> bool:
-        """Stop every query that is not in the middle of a micro-batch, or has finished one since the first call.
+        """Stop each query that is between two micro-batches, or has finished one since the first call.
 
-        To be called until it returns True, which says that all queries have ended.
+        Call it until it returns True, when all queries have ended.
         """
         for sink, query in self.queries.items():
             last = query.lastProgress
@@ -255,17 +258,17 @@ class Execution:
         return True
 
     def stop(self) -> None:
-        """Stop all queries now; a batch in the middle is dropped and runs again after a restart."""
+        """Stop all queries now; a batch in progress is dropped and runs again after a restart."""
         for query in self.queries.values():
             stop_query(query)
         self._discard()
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: how the run stands, and the last micro-batch of each sink."""
+        """Return the table for a notebook: the status of the run, and the last micro-batch of each sink."""
         return as_html(self._table())
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """The same where there is no HTML."""
+        """Print the same table as text."""
         printer.text(as_text(self._table()))
 
     def _table(self) -> ProgressTable:
@@ -274,7 +277,7 @@ class Execution:
             failed_one = any(query.exception() is not None for query in self.queries.values())
             status = "failed" if failed_one else "running" if self.active else "ended"
         except (Py4JError, OSError):
-            status = "ended"  # with its Spark session
+            status = "ended"  # its Spark session has ended
         head = status if self.temporary else f"{status} · checkpoint {self.checkpoint}"
         sinks = [sink for name in self.queries for sink in self.sinks.get(name, (name,))]
         return stream_table(head, sinks, self._last)

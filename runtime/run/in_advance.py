@@ -1,7 +1,7 @@
-"""What a look at this machine tells before Spark starts: that a checkpoint cannot be written, or a source is not there.
+"""Checks, before Spark starts, that the checkpoint can be written and that local sources exist.
 
-A run would be refused for it all the same, half a minute later. What only Spark can tell is left to it: places on other
-file systems, and those of a Spark whose file system is not this machine's.
+Spark would report the same errors half a minute later. Paths on other file systems are left to Spark, and so are all
+paths if Spark's default file system is not on this machine.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from hintplan.plans.text.links import link_to_nowhere
 
 _DEFAULT_SYSTEM = "spark.hadoop.fs.defaultFS"
 _OTHERS = ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "PYSPARK_GATEWAY_PORT")
-"""Variables that say where Hadoop is configured, or that spark-submit has started this process."""
+"""Environment variables that point to a Hadoop configuration, or that show that spark-submit started this process."""
 
 
 def refuse_in_advance(plan: Plan, checkpoint: str | None, conf: Mapping[str, str]) -> None:
-    """RunError if a Spark of this machine, configured by ``conf``, could not read a source or write ``checkpoint``."""
+    """Raise RunError if a Spark of this machine with ``conf`` could not read a source or write ``checkpoint``."""
     if not _is_of_this_machine(conf):
         return
     if checkpoint is not None and is_local_path(checkpoint):
@@ -40,8 +40,11 @@ def refuse_in_advance(plan: Plan, checkpoint: str | None, conf: Mapping[str, str
 
 
 def _is_of_this_machine(conf: Mapping[str, str]) -> bool:
-    """Whether a plain path is one of this machine to a Spark that starts here with ``conf``, as far as can be seen."""
-    from hintplan.runtime.spark.packages import conf_folder, spark_defaults  # which loads PySpark
+    """Return whether a Spark with ``conf`` resolves paths without a scheme on this machine.
+
+    Only the configuration that is visible to this process is checked.
+    """
+    from hintplan.runtime.spark.packages import conf_folder, spark_defaults  # it loads PySpark
 
     if any(os.environ.get(name) for name in _OTHERS) or os.path.exists(f"{conf_folder()}/core-site.xml"):
         return False
@@ -50,7 +53,7 @@ def _is_of_this_machine(conf: Mapping[str, str]) -> bool:
 
 
 def _sources(plan: Plan) -> Iterator[tuple[str, FilePlace]]:
-    """The local places that scans read, with their tables."""
+    """Yield the local paths that scans read, with the names of their tables."""
     for _, name in tables_used(plan.operators, "reads"):
         for place in places(plan.tables[name]):
             if isinstance(place, FilePlace) and place.option == "path" and place.is_local and "%" not in place.path:
@@ -58,7 +61,7 @@ def _sources(plan: Plan) -> Iterator[tuple[str, FilePlace]]:
 
 
 def _refuse_unwritable(directory: str) -> None:
-    """RunError if neither ``directory`` nor, if it is not there yet, the one it would be made in can be written to."""
+    """Raise RunError if ``directory`` is not writable, or cannot be created in its nearest existing ancestor."""
     above = directory
     while not os.path.lexists(above) and os.path.dirname(above) != above:
         above = os.path.dirname(above)

@@ -24,7 +24,7 @@ from hintplan.runtime.storage.local_files import LocalFiles
 
 
 class MarkStore(Protocol):
-    """Where the marks of a query are, by the numbers of their batches; OSError for what the file system refuses."""
+    """The mark files of a query, by batch number; OSError if the file system refuses an operation."""
 
     def write(self, batch: int, data: bytes) -> None: ...
 
@@ -33,27 +33,27 @@ class MarkStore(Protocol):
 
 @dataclass(slots=True, kw_only=True)
 class SinkMarks:
-    """Writes the marks of a query; the last two files stay, for of the later one the batch may not have ended."""
+    """Writes the marks of a query. It keeps the last two files, because the batch of the newest may not have ended."""
 
     store: MarkStore
     _known: dict[str, SinkMark] = field(default_factory=dict)
     _batches: list[int] = field(default_factory=list)
 
     def begin(self, files: CheckpointFiles, query: str, began: int) -> None:
-        """Go on from what ``files``, those of the checkpoint, have of batches up to ``began``, the last to begin."""
+        """Load the marks of the checkpoint's ``files`` up to batch ``began``, the last one that began."""
         for number in files.numbers(f"{query}/{MARKS}"):
-            if number > began:  # of logs that are gone
+            if number > began:  # left by logs that no longer exist
                 self.store.remove(number)
             else:
                 self._batches.append(number)
         for path in (f"{query}/{MARKS}/{number}" for number in reversed(self._batches)):
             content = files.read([path])[path]
-            if mark_damage(path, content) is None:  # a run that was killed may have left half of one
+            if mark_damage(path, content) is None:  # a killed run may leave an incomplete file
                 self._known = parsed_marks(content)
                 return
 
     def of(self, sink: str, table: Table) -> Mark:
-        """Return what the writer of ``sink`` calls with the number of a batch and what ``table`` has since."""
+        """Return a function that records the version of ``table`` after a batch, for the writer of ``sink``."""
         return partial(self._note, sink, place_of(table))
 
     def _note(self, sink: str, place: str, batch: int, had: Mapping[str, Any]) -> None:
@@ -77,7 +77,7 @@ class _LocalStore:
 
     def write(self, batch: int, data: bytes) -> None:
         path = f"{MARKS}/{batch}"
-        if not self.files.publish(path, data):  # the batch runs again, or has another sink
+        if not self.files.publish(path, data):  # the batch is repeated, or an earlier sink has written the file
             self.files.remove(path)
             self.files.publish(path, data)
 
@@ -86,7 +86,7 @@ class _LocalStore:
 
 
 def sink_marks(spark: SparkSession, checkpoint: str, query: str) -> SinkMarks:
-    """Return what writes the marks of ``query`` to ``checkpoint``, which is not on Spark Connect."""
+    """Return the marks of ``query`` in ``checkpoint``; not for Spark Connect."""
     directory = local_directory(spark, checkpoint)
     if directory is not None:
         return SinkMarks(store=_LocalStore(files=LocalFiles(str(directory / query))))

@@ -1,10 +1,10 @@
-"""What Spark needs for the tables and the checkpoint of a plan beyond what every run needs: packages, access to S3.
+"""Additional requirements of a plan's tables and checkpoint for Spark: packages, and access to S3.
 
     needs = needs_of(plan, "s3a://lake/checkpoints/revenue", conf)
     start_session(None, needs.conf, needs=needs.session)
 
-S3 is said once, by the ``AWS_*`` variables of the environment (:mod:`hintplan.runtime.s3`). What Spark is configured to
-besides, and state would not go by, is refused.
+S3 is configured once, by the ``AWS_*`` environment variables (:mod:`hintplan.runtime.s3`). A different configuration of
+Spark is refused, because state would not follow it.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
 _S3A = "s3a"
 _HADOOP_PACKAGES = {_S3A: "org.apache.hadoop:hadoop-aws"}
-"""By the scheme of a file system: what Hadoop has it in, if not in what comes with Spark."""
+"""The Hadoop package of a file system, by scheme, if Spark does not include it."""
 _AWS = ".amazonaws.com"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
-    """``conf`` with packages, what is to be said of them, and what a ``session`` starts with."""
+    """``conf`` with packages, notes about them to print, and the settings to start a ``session`` with."""
 
     conf: Mapping[str, str]
     notes: tuple[str, ...] = ()
@@ -45,30 +45,31 @@ class Needs:
 
 
 def needs_of(plan: Plan, checkpoint: str | None, conf: Mapping[str, str]) -> Needs:
-    """What a Spark that starts with ``conf`` needs for ``plan`` on ``checkpoint``; RunError if it cannot be told."""
+    """Return the requirements of ``plan`` on ``checkpoint`` for a Spark with ``conf``; RunError if they are unknown."""
     schemes = {place.scheme for place in _reached(plan, checkpoint).values()}
     hadoop = [package for scheme, package in _HADOOP_PACKAGES.items() if scheme in schemes]
-    found, notes = with_packages(conf, spark_packages(plan.tables, {sink.table for sink in plan.sinks}), hadoop)
+    extended, notes = with_packages(conf, spark_packages(plan.tables, {sink.table for sink in plan.sinks}), hadoop)
     session = SessionNeeds(settings=s3.settings(os.environ), environment=s3.VARIABLES) if _S3A in schemes else NO_NEEDS
-    return Needs(conf=found, notes=tuple(notes), session=session)
+    return Needs(conf=extended, notes=tuple(notes), session=session)
 
 
 def refuse_lacking_here(plan: Plan, master: str | None) -> None:
-    """NotInstalled, before Spark starts, if a package lacks that tables of ``plan`` need, where ``master`` lets workers
-    run in this Python.
+    """Raise NotInstalled if tables of ``plan`` need a missing Python package, before Spark starts.
+
+    The check applies if workers run in this Python with ``master``.
     """
     if runs_here(master):
         refuse_lacking(extras_of(plan.tables.values()))
 
 
 def refuse_silent_server(needs: Needs) -> None:
-    """RunError if a session with these ``needs`` is to reach S3, and nothing listens there."""
+    """Raise RunError if a session with these ``needs`` has to reach S3 and no server answers."""
     if needs.session.settings and (why := silence(f"{_S3A}://")) is not None:
         raise RunError(f"S3 cannot be reached: {why}", hint=f"correct {s3.ENDPOINT}, or start the server")
 
 
 def started_for(plan: Plan, checkpoint: str | None) -> SparkSession:
-    """A session that starts now, as Spark is configured, for ``plan`` on ``checkpoint``."""
+    """Start a session for ``plan`` on ``checkpoint``, as Spark is configured."""
     refuse_lacking_here(plan, None)
     needs = needs_of(plan, checkpoint, {})
     refuse_silent_server(needs)
@@ -76,19 +77,20 @@ def started_for(plan: Plan, checkpoint: str | None) -> SparkSession:
 
 
 def _reached(plan: Plan, checkpoint: str | None) -> dict[str, FilePlace]:
-    """The places in file systems that a run reaches, by where they are said."""
-    found = {
+    """Return the paths in file systems that a run reaches, by the path in the plan that sets them."""
+    reached = {
         f"tables.{name}.options.{place.option}": place
         for name, table in plan.tables.items()
         for place in places(table)
         if isinstance(place, FilePlace)
     }
-    return found if checkpoint is None else {**found, "": file_place("", checkpoint)}
+    return reached if checkpoint is None else {**reached, "": file_place("", checkpoint)}
 
 
 def refuse_unreachable(spark: SparkSession, plan: Plan, checkpoint: str | None) -> None:
-    """RunError if ``spark`` has no file system for S3 and needs one, or reaches the bucket of the checkpoint otherwise
-    than the state in it would be reached. A server of Spark Connect is not asked.
+    """Raise RunError if ``spark`` lacks a file system for S3, or reaches the checkpoint in another way than state does.
+
+    A Spark Connect server is not checked.
     """
     if is_remote(spark):
         return
@@ -106,14 +108,14 @@ def _refuse_lacking(spark: SparkSession, path: str, place: FilePlace) -> None:
     try:
         jvm.org.apache.hadoop.fs.Path(place.path).getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
     except Py4JJavaError as error:
-        said = str(error.java_exception)
-        if f'No FileSystem for scheme "{place.scheme}"' in said:
+        text = str(error.java_exception)
+        if f'No FileSystem for scheme "{place.scheme}"' in text:
             raise RunError(
                 f"{place.path} cannot be reached: Spark has no file system for {place.scheme}://",
                 hint=f"Hadoop's file system for S3 is s3a: write {_S3A}{place.path[len(place.scheme) :]}",
                 path=path or None,
             ) from error
-        if "S3AFileSystem not found" in said:
+        if "S3AFileSystem not found" in text:
             package = f"{_HADOOP_PACKAGES[_S3A]}:{hadoop_version()}"
             raise RunError(
                 f"{place.path} cannot be reached: this Spark was started without {package}",
@@ -127,18 +129,21 @@ def _refuse_apart(spark: SparkSession, checkpoint: str) -> None:
     hadoop = spark.sparkContext._jsc.hadoopConfiguration()
     bucket = urlsplit(checkpoint).netloc
 
-    def said(name: str) -> tuple[str, str]:
-        """The setting that counts for the bucket, and its value."""
-        own = f"fs.s3a.bucket.{bucket}.{name}"
-        key = own if hadoop.get(own) else f"fs.s3a.{name}"
+    def setting(name: str) -> tuple[str, str]:
+        """Return the setting that is in effect for the bucket, and its value."""
+        bucket_key = f"fs.s3a.bucket.{bucket}.{name}"
+        key = bucket_key if hadoop.get(bucket_key) else f"fs.s3a.{name}"
         return key, hadoop.get(key) or ""
 
-    if (problem := next(_apart(said("endpoint"), said("access.key")), None)) is not None:
+    if (problem := next(_apart(setting("endpoint"), setting("access.key")), None)) is not None:
         raise problem
 
 
 def _apart(endpoint: tuple[str, str], access_key: tuple[str, str]) -> Iterator[RunError]:
-    """What is said to Spark otherwise than in the environment, by the settings that count and their values."""
+    """Yield errors for settings of Spark that contradict the environment.
+
+    ``endpoint`` and ``access_key`` are the effective keys and their values.
+    """
     ours, (key, theirs) = s3.endpoint(os.environ), endpoint
     if _host(theirs) != _host(ours or ""):
         where = f"{ours}, as {s3.ENDPOINT} says" if ours else f"AWS itself, for {s3.ENDPOINT} is not set"
@@ -155,6 +160,6 @@ def _apart(endpoint: tuple[str, str], access_key: tuple[str, str]) -> Iterator[R
 
 
 def _host(endpoint: str) -> str:
-    """The server of an endpoint, with or without a scheme; all of AWS's are one."""
+    """Return the server of an endpoint, with or without a scheme, or an empty text for any server of AWS."""
     host = urlsplit(endpoint if "://" in endpoint else f"//{endpoint}").netloc.lower()
     return "" if host.endswith(_AWS) else host

@@ -1,6 +1,6 @@
-"""Tells from files alone, before Spark lists them, if a run that takes what is there may find something new.
+"""Checks the files of local sources, before Spark lists them, for new input of a ``--once`` run.
 
-It only decides when Python workers start. If it is wrong, they start a second later, or for nothing.
+The result only decides when Python workers start. If it is wrong, they start a second later, or without need.
 """
 
 from __future__ import annotations
@@ -14,17 +14,20 @@ from hintplan.plans.connectors.table import places
 from hintplan.plans.model.plan import Plan
 
 _MOST = 10_000
-"""Files that are looked at; beyond them, something is taken to be new."""
+"""The maximum number of files to check. With more files, assume that there is new input."""
 
 
 def may_find_rows(plan: Plan, checkpoint: str | None) -> bool:
-    """False if all sources of ``plan`` are directories here, with no file that changed after the last batch ended."""
+    """Return False if all sources of ``plan`` are local directories without changes since the last batch ended."""
     if checkpoint is None or not is_local_path(checkpoint):
         return True
     read = [places(plan.tables[scan.table]) for scan in plan.scans]
-    if not all(found and all(isinstance(place, FilePlace) and place.is_local for place in found) for found in read):
+    if not all(
+        table_places and all(isinstance(place, FilePlace) and place.is_local for place in table_places)
+        for table_places in read
+    ):
         return True
-    folders = {place.local_path for found in read for place in found if isinstance(place, FilePlace)}
+    folders = {place.local_path for table_places in read for place in table_places if isinstance(place, FilePlace)}
     try:
         ended = _last_commit(absolute(checkpoint).removeprefix("file://"))
         files = [time for folder in folders for time in _times(folder)]
@@ -34,17 +37,17 @@ def may_find_rows(plan: Plan, checkpoint: str | None) -> bool:
 
 
 class _TooManyError(Exception):
-    """There are more files than are looked at."""
+    """There are more files than are checked."""
 
 
 def _last_commit(checkpoint: str) -> float | None:
-    """The time at which Spark noted the end of a batch last."""
+    """Return the time of Spark's last commit."""
     logs = [f"{entry.path}/commits" for entry in os.scandir(checkpoint) if entry.is_dir()]
     return max((time for folder in logs if os.path.isdir(folder) for time in _times(folder)), default=None)
 
 
 def _times(folder: str) -> Iterator[float]:
-    """When the files in and below ``folder`` were changed."""
+    """Yield the modification times of the files in and below ``folder``."""
     seen, folders = 0, [folder]
     while folders:
         for entry in os.scandir(folders.pop()):

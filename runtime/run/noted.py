@@ -1,4 +1,4 @@
-"""Notes in the record of a checkpoint which operators have written state, so that it is missed when it is gone.
+"""Records which operators have written state to a checkpoint, so that a later run detects lost state.
 
 note = noted(spark, "/data/checkpoints/revenue", record)
 note({"sink_r": {"join_o_c"}})
@@ -19,11 +19,14 @@ from hintplan.plans.errors import RunError
 from hintplan.runtime.checkpoint.record import write_record
 
 Note = Callable[[Mapping[str, Collection[str]]], None]
-"""Takes the operators of each query that have written state in all partitions, in a batch that has ended."""
+"""A function of the operators of each query that have written state in all partitions, in a batch that has ended."""
 
 
 def noted(spark: SparkSession, checkpoint: str, record: CheckpointRecord) -> Note:
-    """What writes to ``checkpoint``, which says ``record`` now. What cannot be written is written with the next."""
+    """Return a function that updates ``record``, the current record of ``checkpoint``.
+
+    The function retries a failed write at its next call.
+    """
 
     def note(operators: Mapping[str, Collection[str]]) -> None:
         nonlocal record

@@ -1,6 +1,6 @@
-"""When there is something to say of a batch that has not ended: that it is at work, and that it seems to be stuck.
+"""Decides when to report that a batch in progress takes long, or that it seems to be stuck.
 
-It is told what the time is, in seconds, and looks at nothing itself. What it is told of is one query.
+An instance watches one query. The caller passes in the time, in seconds, and the status.
 
 >>> patience = Patience(pace=10.0)
 >>> [patience.due(now, working=True, ended=3) for now in (0.0, 4.0, 5.0, 6.0, 15.0)]
@@ -16,21 +16,21 @@ from dataclasses import dataclass, field
 from statistics import median
 
 FIRST_SECONDS = 5.0
-"""A batch that takes less is not talked about before it has ended."""
+"""A batch that takes less time is reported only after it has ended."""
 
 _USUAL_BATCHES = 20
 _FEW = 3
-"""Batches that say nothing yet of what is usual."""
+"""With fewer batches, the usual duration is unknown."""
 
 _STUCK_SECONDS = 60.0
 _STUCK_TIMES = 10
 _STUCK_FIRST_SECONDS = 300.0
-"""A query's first batches take what is there, so their tasks may be long."""
+"""The first batches of a query process all available input, so their tasks may take long."""
 
 
 @dataclass(slots=True)
 class Patience:
-    """Of one query; ``pace`` is the time between two looks at the same batch."""
+    """Watches one query; ``pace`` is the time between two reports on the same batch."""
 
     pace: float
     _since: float | None = None
@@ -42,13 +42,14 @@ class Patience:
     _took: deque[int] = field(default_factory=lambda: deque(maxlen=_USUAL_BATCHES))
 
     def took(self, duration_ms: int) -> None:
-        """A batch has ended."""
+        """Record the duration of a batch that has ended."""
         self._took.append(duration_ms)
 
     def due(self, now: float, *, working: bool, ended: int) -> float | None:
-        """For how long the batch in progress has been ``working``, if that is to be looked at now.
+        """Return how long the batch in progress has been ``working``, if a report is due, otherwise None.
 
-        ``ended`` is the number of the last batch that has ended, so that the next one is not taken for the same.
+        ``ended`` is the number of the last batch that has ended, which distinguishes the next batch from the current
+        one.
         """
         if not working or self._since is None or ended != self._ended:
             self._since, self._ended = (now if working else None), ended
@@ -61,20 +62,20 @@ class Patience:
 
     @property
     def usual_ms(self) -> int | None:
-        """How long half of the last batches took at most; None if there were hardly any."""
+        """The median duration of the last batches; None if there were too few."""
         return None if len(self._took) < _FEW else int(median(self._took))
 
     def quiet(self, now: float, done: int | None) -> float | None:
-        """For how long no task has ended, of which ``done`` have so far; None if that is not known."""
+        """Return the time since the last task ended; ``done`` tasks have ended so far. None if that is unknown."""
         if done is None:
             return None
         if done != self._done:
-            # What was done when it was first looked at, ended at an unknown time before.
+            # Tasks that had ended before the first check ended at an unknown time.
             self._done, self._moved = done, self._moved if self._done is None and not done else now
         return now - self._moved
 
     def stuck(self, running: float, quiet: float | None) -> bool:
-        """Whether a batch seems to be stuck that is ``running`` for so long; once a batch."""
+        """Return whether a batch that has been ``running`` so long seems to be stuck; True only once per batch."""
         if self._told:
             return False
         usual = self.usual_ms

@@ -1,4 +1,4 @@
-"""Where the states of a query are, and what it pins, and what files of state are to be called in this run.
+"""The directories of a query's state and pins, and the run number in the names of their files.
 
 places = places_of(query, found, checkpoint, run=run_number(files_of(spark, checkpoint), clock()))
 """
@@ -22,18 +22,20 @@ from hintplan.runtime.storage.place import Place, Scale
 
 
 def run_number(files: CheckpointFiles, now: int) -> int:
-    """A number for a run that begins at ``now`` (ms), higher than those of all that have written to the checkpoint.
+    """Return a number for a run that begins at ``now`` (ms), higher than the numbers of all earlier runs.
 
-    Processes of a run before this one may be left, and their files must never count for ours.
+    Processes of an earlier run may still write to the checkpoint, and their files must never count for this run.
     """
-    found = (parsed(path.rpartition("/")[2]) for path in files.sizes if f"/{STATE}/" in path or f"/{PINS}/" in path)
-    return max([now, *(name.run + 1 for name in found if name is not None)])
+    file_names = (
+        parsed(path.rpartition("/")[2]) for path in files.sizes if f"/{STATE}/" in path or f"/{PINS}/" in path
+    )
+    return max([now, *(name.run + 1 for name in file_names if name is not None)])
 
 
 def places_of(query: Query, found: Continuation, location: str, *, run: int, batch_key: str = "") -> dict[str, Place]:
-    """The state of each operator of ``query`` that keeps any, by its id; ``location`` is the checkpoint to a worker.
+    """Return the place of each state of ``query`` by operator id; ``location`` is the checkpoint as workers reach it.
 
-    ``batch_key`` is under which name the query tells tasks its batch where Spark does not.
+    Where Spark does not pass the batch number to tasks, the query passes it under the name ``batch_key``.
     """
     (record,) = (record for record in found.records if record.id == query.id)
     return {
@@ -61,12 +63,12 @@ def pins_of(
     batches: tuple[int, int],
     batch_key: str = "",
 ) -> dict[str, PinPlace]:
-    """Where each operator of ``query`` pins its answers that must, by its id; ``files`` and ``location`` are those of
-    the checkpoint.
+    """Return the place of the pins of each operator of ``query`` that must pin its answers, by operator id.
 
-    Runs of the same ``division`` divide the rows of a batch alike; ``batches`` are the last ones that began and ended.
-    ``batch_key`` is as in :func:`places_of`. The place has the name of what is asked, and not that of the operator,
-    which another plan may call otherwise.
+    ``files`` and ``location`` belong to the checkpoint. Runs with the same ``division`` distribute the rows of a batch
+    in the same way. ``batches`` are the last batches that began and that ended. ``batch_key`` is as in
+    :func:`places_of`. The directory is named after the lineage of the operator and not after its id, which may change
+    with the plan.
     """
     wanted = pinned_operators(plan, query.sinks)
     if not wanted:
@@ -74,15 +76,15 @@ def pins_of(
     lineages = state_lineages(plan)
     began, ended = batches
     replayed = began if began > ended else -1
-    same: Counter[str] = Counter()
-    found = {}
+    seen: Counter[str] = Counter()
+    pin_places = {}
     for operator in plan.operators:
         if operator.id in wanted:
             lineage = lineages[operator.id]
-            number = f".{same[lineage]}" if same[lineage] else ""
-            same[lineage] += 1
+            number = f".{seen[lineage]}" if seen[lineage] else ""
+            seen[lineage] += 1
             folder = f"{lineage}{number}"
-            found[operator.id] = PinPlace(
+            pin_places[operator.id] = PinPlace(
                 root=f"{location.rstrip('/')}/{query.id}/{PINS}",
                 folder=folder,
                 operator=operator.id,
@@ -92,7 +94,7 @@ def pins_of(
                 batch_key=batch_key,
                 heeded=_heeded(files, f"{query.id}/{PINS}/{folder}", replayed),
             )
-    return found
+    return pin_places
 
 
 def _heeded(files: CheckpointFiles, folder: str, batch: int) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
-"""What ``hintplan run`` says while it runs: a line per batch or job, a table on a terminal, or JSON for scripts.
+"""The progress output of ``hintplan run``: a line per batch or job, a table on a terminal, or JSON for scripts.
 
-Rows of print sinks own stdout. Lines and table go to stderr; JSON goes to stdout, and then print sinks move to stderr.
+Rows of print sinks own stdout. Lines and table go to stderr. JSON goes to stdout, and then print sinks move to stderr.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from hintplan.runtime.storage.operations import OPERATIONS
 
 
 class Report(Protocol):
-    """Told of every batch of a stream, or every job of a batch plan, of batches that take long, and of the end.
+    """Receives each batch of a stream or job of a batch plan, long batches in progress, and the end of the run.
 
-    ``pace`` is how many seconds are between two reports of the same batch at work, ``status`` is finished, stopped or
-    failed.
+    ``pace`` is the time in seconds between two reports on the same batch in progress. ``status`` is finished, stopped
+    or failed.
     """
 
     pace: ClassVar[float]
@@ -58,9 +58,9 @@ class Report(Protocol):
 
 @contextmanager
 def open_report(*, as_json: bool, requests: bool = False, once: bool = False) -> Iterator[Report]:
-    """The report that fits where output goes, of a run that may take what is there ``once``.
+    """Provide the report that fits the output device, for a run that may process its input ``once``.
 
-    ``requests`` says that file operations of state are worth telling.
+    With ``requests``, the report includes the file operations of state.
     """
     if as_json:
         out = sys.stdout
@@ -74,25 +74,25 @@ def open_report(*, as_json: bool, requests: bool = False, once: bool = False) ->
 
 
 class _Idle:
-    """Tells batches in which nothing happened: no rows, lookups or calls, and as many rows in the state as before."""
+    """Detects batches without activity: no rows, lookups or calls, and an unchanged number of rows in state."""
 
     def __init__(self) -> None:
         self._states: dict[str, dict[str, int]] = {}
 
     def __call__(self, batch: BatchProgress) -> bool:
-        kept = {name: found.state_rows for name, found in batch.operators.items()}
+        kept = {name: progress.state_rows for name, progress in batch.operators.items()}
         same = self._states.get(batch.sink, kept) == kept
         self._states[batch.sink] = kept
-        asked = (found[name] for found in batch.lookups.values() for name in found if name not in GAUGES)
-        called = (found["calls"] for found in batch.functions.values())
-        return same and not any((batch.rows_in, batch.rows_out, *asked, *called))
+        lookups = (progress[name] for progress in batch.lookups.values() for name in progress if name not in GAUGES)
+        called = (progress["calls"] for progress in batch.functions.values())
+        return same and not any((batch.rows_in, batch.rows_out, *lookups, *called))
 
 
 class JsonReport:
-    """One JSON object a line: ``{"event": "batch", ...}`` or ``"job"``, and at the end ``{"event": "end", ...}``.
+    """One JSON object per line: ``{"event": "batch", ...}`` or ``"job"``, and at the end ``{"event": "end", ...}``.
 
-    A batch that takes long has ``"running"`` and ``"stuck"`` before, one in which nothing happened has no line; a run
-    that waits for another one, or is started again, says ``"waiting"`` and ``"restart"``.
+    A long batch has ``"running"`` and ``"stuck"`` events before it ends; a batch without activity has no line. A run
+    that waits for another run has a ``"waiting"`` event, and a restart has a ``"restart"`` event.
     """
 
     pace: ClassVar[float] = 10.0
@@ -130,7 +130,7 @@ class JsonReport:
 
 
 class LineReport:
-    """One line on stderr for each batch in which something happened."""
+    """One line on stderr for each batch with activity."""
 
     pace: ClassVar[float] = 10.0
 
@@ -143,13 +143,17 @@ class LineReport:
         if self._idle(batch):
             return
         states = [
-            " ".join([name, f"{rows_text(found.state_rows)} {human_bytes(found.state_bytes)}", *counts_text(found)])
-            for name, found in batch.operators.items()
+            " ".join(
+                [name, f"{rows_text(metrics.state_rows)} {human_bytes(metrics.state_bytes)}", *counts_text(metrics)]
+            )
+            for name, metrics in batch.operators.items()
         ]
         states += behind
         states += [requests_text(batch.operators.values())] if self._requests and batch.operators else []
-        states += [f"{name} {lookup_text(found)}" for name, found in batch.lookups.items() if any(found.values())]
-        states += [f"{name} {function_text(found)}" for name, found in batch.functions.items() if any(found.values())]
+        states += [f"{name} {lookup_text(metrics)}" for name, metrics in batch.lookups.items() if any(metrics.values())]
+        states += [
+            f"{name} {function_text(metrics)}" for name, metrics in batch.functions.items() if any(metrics.values())
+        ]
         flow = " · ".join(
             (rows_text(batch.rows_in, "in"), rows_text(batch.rows_out, "out"), human_duration(batch.duration_ms))
         )
@@ -164,9 +168,11 @@ class LineReport:
 
     def job(self, job: JobProgress) -> None:
         parts = [rows_text(job.rows_out, "out"), human_duration(job.duration_ms)]
-        parts += [f"{name} {lookup_text(found)}" for name, found in job.lookups.items() if any(found.values())]
-        parts += [f"{name} {function_text(found)}" for name, found in job.functions.items() if any(found.values())]
-        parts += [f"{name} {cached_text(found)}" for name, found in job.cached.items()]
+        parts += [f"{name} {lookup_text(metrics)}" for name, metrics in job.lookups.items() if any(metrics.values())]
+        parts += [
+            f"{name} {function_text(metrics)}" for name, metrics in job.functions.items() if any(metrics.values())
+        ]
+        parts += [f"{name} {cached_text(metrics)}" for name, metrics in job.cached.items()]
         say(f"{job.sink}: {' · '.join(parts)}")
 
     def waiting(self, waited: Waited) -> None:
@@ -181,9 +187,9 @@ class LineReport:
 
 
 class TableReport:
-    """A table on stderr that is redrawn in place: rows for sinks and stateful operators; the rest below.
+    """A table on stderr that is redrawn in place, with rows for sinks and stateful operators.
 
-    That is lookups and calls, what is behind, and batches at work.
+    Lookups and calls, sources that are behind, and batches in progress are listed below it.
     """
 
     pace: ClassVar[float] = 5.0
@@ -197,7 +203,7 @@ class TableReport:
         self._running: dict[str, str] = {}
         self._requests = requests
         self._behind, self._lags = Behind(once=once), dict[str, list[str]]()
-        # Rows of print sinks go above the table if they share its terminal, and stay out of it if they don't.
+        # If stdout is the same terminal, rows of print sinks appear above the table. Otherwise they bypass it.
         shared = sys.stdout.isatty()
         console = Console(file=sys.stderr)
         self._live = Live(console=console, auto_refresh=False, redirect_stdout=shared, redirect_stderr=False)
@@ -222,12 +228,15 @@ class TableReport:
         self._above(stuck_text(stuck))
 
     def _draw(self, table: Any) -> None:
-        """Show ``table`` in the place of the one before, from the first one on: what is refused has none."""
+        """Show ``table`` in place of the previous one.
+
+        The display starts with the first table, so a refused run shows none.
+        """
         self._live.start()
         self._live.update(table, refresh=True)
 
     def _above(self, lines: Iterable[str]) -> None:
-        """Lines above the table."""
+        """Print lines above the table."""
         from rich.text import Text
 
         for line in lines:
@@ -260,14 +269,18 @@ class TableReport:
         for batch in self._batches.values():
             cells = (str(batch.batch), f"{batch.rows_in:,}", f"{batch.rows_out:,}", human_duration(batch.duration_ms))
             table.add_row(Text(batch.sink, style="bold"), *cells)
-            for name, found in batch.operators.items():
-                flow = ("", f"{found.rows_in:,}", f"{found.rows_out:,}", "")
-                table.add_row(Text(f"  {name}"), *flow, f"{found.state_rows:,}", human_bytes(found.state_bytes))
+            for name, operator in batch.operators.items():
+                flow = ("", f"{operator.rows_in:,}", f"{operator.rows_out:,}", "")
+                table.add_row(Text(f"  {name}"), *flow, f"{operator.state_rows:,}", human_bytes(operator.state_bytes))
         batches = self._batches.values()
-        counted = [f"  {name}   {' '.join(counts_text(found))}" for name, found in _counting(batches)]
+        counted = [f"  {name}   {' '.join(counts_text(operator))}" for name, operator in _counting(batches)]
         counted += [f"  {lag}" for batch in batches for lag in self._lags[batch.sink]]
         if self._requests:
-            counted += [f"  {one.sink}   {requests_text(one.operators.values())}" for one in batches if one.operators]
+            counted += [
+                f"  {progress.sink}   {requests_text(progress.operators.values())}"
+                for progress in batches
+                if progress.operators
+            ]
         below = [Text(clean(line)) for line in (*counted, *_said(batches), *self._running.values())]
         return Group(table, *below) if batches else Group(*below)
 
@@ -282,19 +295,19 @@ class TableReport:
             table.add_column(heading, justify="right")
         table.add_column("cached results")
         for job in self._jobs:
-            cached = " · ".join(f"{name} {cached_text(found)}" for name, found in job.cached.items())
+            cached = " · ".join(f"{name} {cached_text(result)}" for name, result in job.cached.items())
             row = (f"{job.rows_out:,}", human_duration(job.duration_ms), Text(cached))
             table.add_row(Text(job.sink, style="bold"), *row)
         return Group(table, *map(Text, _said(self._jobs)))
 
 
 def counts_text(found: OperatorProgress) -> list[str]:
-    """What an operator counts besides, in words.
+    """Return the additional counts of an operator as text.
 
-    >>> counts_text(OperatorProgress(counts={"rows_passed_over": 1200, "rows_beyond": 0}))
-    ['1,200 rows passed over']
-    >>> counts_text(OperatorProgress(counts={"rows_passed_over": 1}))
-    ['1 row passed over']
+    >>> counts_text(OperatorProgress(counts={"rows_beyond": 1200, "rows_passed_over": 0}))
+    ['1,200 rows beyond']
+    >>> counts_text(OperatorProgress(counts={"rows_beyond": 1}))
+    ['1 row beyond']
     """
     named = {name: name.replace("_", " ") for name in found.counts}
     return [
@@ -305,7 +318,7 @@ def counts_text(found: OperatorProgress) -> list[str]:
 
 
 def requests_text(operators: Iterable[OperatorProgress]) -> str:
-    """What the state of operators asked of its file system.
+    """Return the file operations of the operators' state as text.
 
     >>> operations = {"reads": 3, "writes": 1_200, "lists": 0, "deletes": 1}
     >>> requests_text([OperatorProgress(file_operations=operations)])
@@ -314,34 +327,34 @@ def requests_text(operators: Iterable[OperatorProgress]) -> str:
     sums = Counter[str]()
     for operator in operators:
         sums.update(operator.file_operations)
-    said = [_counted(sums[name], name.removesuffix("s")) for name in OPERATIONS if sums[name]]
-    return f"state files: {', '.join(said) or 'not touched'}"
+    parts = [_counted(sums[name], name.removesuffix("s")) for name in OPERATIONS if sums[name]]
+    return f"state files: {', '.join(parts) or 'not touched'}"
 
 
 def _counting(batches: Iterable[BatchProgress]) -> list[tuple[str, OperatorProgress]]:
-    return [each for batch in batches for each in batch.operators.items() if counts_text(each[1])]
+    return [operator for batch in batches for operator in batch.operators.items() if counts_text(operator[1])]
 
 
 def _said(ended: Iterable[BatchProgress | JobProgress]) -> list[str]:
-    """A line for each operator that looks up or calls a function."""
+    """Return a line for each operator that performs lookups or calls a function."""
     return [
-        f"  {name}   {words(found)}"
-        for one in ended
-        for counted, words in ((one.lookups, lookup_text), (one.functions, function_text))
-        for name, found in counted.items()
+        f"  {name}   {words(metrics)}"
+        for progress in ended
+        for counted, words in ((progress.lookups, lookup_text), (progress.functions, function_text))
+        for name, metrics in counted.items()
     ]
 
 
 def _say_end(status: str, summary: Mapping[str, Any]) -> None:
     say(_closing(status, summary))
-    for what, words in (("lookups", lookup_text), ("functions", function_text)):
-        for sink, counted in summary.get(what, {}).items():
-            for name, found in counted.items():
-                say(f"{sink} {name}: {words(found)}")
+    for kind, words in (("lookups", lookup_text), ("functions", function_text)):
+        for sink, counted in summary.get(kind, {}).items():
+            for name, metrics in counted.items():
+                say(f"{sink} {name}: {words(metrics)}")
 
 
 def cached_text(found: CachedProgress) -> str:
-    """What a job had of a cached result.
+    """Return the use of a cached result by a job as text.
 
     >>> cached_text(CachedProgress(hit=False, rows=3, bytes=2048, storage_level="DISK_ONLY", hits=0))
     'cached 3 rows 2.0 KiB'
@@ -355,18 +368,18 @@ def cached_text(found: CachedProgress) -> str:
 
 
 def lookup_text(found: Mapping[str, int]) -> str:
-    """The metrics of a lookup in words, as far as there is something to say.
+    """Return the metrics of a lookup as text, without zeros.
 
     >>> names = ("hitCount", "missCount", "loadCount", "numLoadFailures", "retries", "timeouts", "inFlightMax")
     >>> lookup_text(dict.fromkeys(names, 0) | {"lookups": 10, "hitCount": 9, "missCount": 1, "loadCount": 1,
     ...     "latestLoadTime": 3, "numCachedRecords": 1, "numCachedBytes": 2048})
     '10 lookups · 90.0 % hits · 1 load · latest in 3 ms · 1 cached, 2.0 KiB'
     """
-    asked = found["hitCount"] + found["missCount"]
+    requests = found["hitCount"] + found["missCount"]
     cached = found["numCachedRecords"]
     parts = [_counted(found["lookups"], "lookup", always=True)]
-    if asked:
-        parts.append(f"{100 * found['hitCount'] / asked:.1f} % hits")
+    if requests:
+        parts.append(f"{100 * found['hitCount'] / requests:.1f} % hits")
     parts += [
         _counted(found["loadCount"], "load"),
         f"latest in {human_duration(found['latestLoadTime'])}" if found["loadCount"] else "",
@@ -380,7 +393,7 @@ def lookup_text(found: Mapping[str, int]) -> str:
 
 
 def function_text(found: Mapping[str, int]) -> str:
-    """The metrics of an operator that calls a function, in words.
+    """Return the metrics of an operator that calls a function as text.
 
     >>> function_text({"calls": 12, "retries": 2, "failures": 2, "inFlightMax": 10, "rowsOut": 30})
     '12 calls · 30 rows out · 2 failures · 2 retries · 10 at once'
@@ -396,7 +409,7 @@ def function_text(found: Mapping[str, int]) -> str:
 
 
 def rows_text(number: int, way: str = "") -> str:
-    """So many rows, and which way they went.
+    """Return a number of rows as text, with an optional direction.
 
     >>> rows_text(1, "in"), rows_text(1200)
     ('1 row in', '1,200 rows')
@@ -409,7 +422,7 @@ def _counted(number: int, one: str, many: str = "", *, always: bool = False) -> 
 
 
 def _closing(status: str, summary: Mapping[str, Any]) -> str:
-    """The last line of a run.
+    """Return the last line of a run.
 
     >>> counted = {"batches": 1, "rows_in": 3, "rows_out": 2, "duration_ms": 5_000}
     >>> _closing("finished", counted | {"spark_start_ms": 10_000})

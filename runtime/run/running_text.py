@@ -1,4 +1,4 @@
-"""What is said of a batch that has not ended, and of a run that waits or begins again, in words."""
+"""Texts and JSON events about batches in progress, and about runs that wait or restart."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hintplan.runtime.running import Restart, RunningBatch, RunningStage, StuckB
 
 
 def running_text(batch: RunningBatch) -> str:
-    """How far a batch is.
+    """Return the progress of a batch as text.
 
     >>> from hintplan.runtime.running import RunningStage
     >>> first = RunningStage(stage=3, operators=("correlate_a",), tasks=2, done=2, failed=0, rows_read=50, waiting=())
@@ -49,16 +49,16 @@ def _parts(batch: RunningBatch) -> Iterator[str]:
 
 
 def _by_operators(stages: Iterable[RunningStage]) -> dict[tuple[str, ...], list[RunningStage]]:
-    """The stages at work that run operators of the plan, those of the same operators together."""
-    found: dict[tuple[str, ...], list[RunningStage]] = {}
+    """Group the unfinished stages by the operators of the plan that they run, without stages of no operator."""
+    grouped: dict[tuple[str, ...], list[RunningStage]] = {}
     for stage in stages:
         if stage.operators and stage.done < stage.tasks:
-            found.setdefault(stage.operators, []).append(stage)
-    return found
+            grouped.setdefault(stage.operators, []).append(stage)
+    return grouped
 
 
 def stuck_text(stuck: StuckBatch) -> Iterable[str]:
-    """Why a batch seems to be stuck, where, and where to look; a line each."""
+    """Yield lines with the reason why a batch seems to be stuck, its unfinished stages, and where to look."""
     batch = stuck.batch
     usual = "" if stuck.usual_ms is None else f", batches before took {human_duration(stuck.usual_ms)}"
     yield f"{_named(batch)} seems to be stuck: at work for {human_duration(batch.running_ms)}{usual}"
@@ -76,32 +76,32 @@ def stuck_text(stuck: StuckBatch) -> Iterable[str]:
 
 
 def stage_text(stage: RunningStage) -> str:
-    """Which tasks of a stage are waited for.
+    """Return the unfinished tasks of a stage as text.
 
     >>> from hintplan.runtime.running import RunningTask
     >>> tasks = (RunningTask(host="worker-2", running_ms=90_000), RunningTask(host="worker-1", running_ms=80_000))
     >>> stage_text(RunningStage(stage=5, operators=("join_a",), tasks=4, done=1, failed=0, rows_read=0, waiting=tasks))
     'join_a waits: 3 of 4 tasks in stage 5, at work on worker-1 and worker-2, the oldest for 1 min 30 s'
     """
-    who = ", ".join(stage.operators) or "a step of Spark's own"
+    operators = ", ".join(stage.operators) or "a step of Spark's own"
     hosts = " and ".join(sorted({task.host for task in stage.waiting}))
     oldest = human_duration(max(task.running_ms for task in stage.waiting))
     left = f"{stage.tasks - stage.done:,} of {stage.tasks:,} tasks in stage {stage.stage}"
-    return f"{who} waits: {left}, at work on {hosts}, the oldest for {oldest}"
+    return f"{operators} waits: {left}, at work on {hosts}, the oldest for {oldest}"
 
 
 def failures_text(batch: RunningBatch) -> str:
-    """What failed, which Spark tries again without a word."""
+    """Return the failed attempts as text; Spark retries them silently."""
     attempts = "1 attempt" if batch.failed == 1 else f"{batch.failed:,} attempts"
     return f"{attempts} failed{'' if batch.last_failure is None else f': {batch.last_failure}'}"
 
 
 _WITHOUT_END = 2**31 - 1
-"""The number of attempts that Flink's users write for any."""
+"""Flink users write this number for unlimited attempts."""
 
 
 def restart_text(restart: Restart) -> Iterable[str]:
-    """Why a run has failed, and when it starts again; a line each.
+    """Yield lines with the reason why a run has failed, and the time of its restart.
 
     >>> restart = Restart(attempt=2, attempts=5, delay_ms=1500, error="the query of r failed: no answer")
     >>> list(restart_text(restart))
@@ -115,15 +115,15 @@ def restart_text(restart: Restart) -> Iterable[str]:
 
 
 def waiting_json(waited: Waited) -> dict[str, Any]:
-    """The fields of an event: whom a run waits for; null is what is not known, and the lease where there is none."""
-    who = waited.owner
-    owner = None if who is None else {"host": who.host, "pid": who.pid, "since": who.since}
+    """Return the fields of a waiting event. Unknown values are null, and so is the lease if there is none."""
+    holder = waited.owner
+    owner = None if holder is None else {"host": holder.host, "pid": holder.pid, "since": holder.since}
     lease_ms = None if waited.seconds is None else int(waited.seconds * 1000)
     return {"message": waited.text, "owner": owner, "epoch": waited.epoch, "lease_ms": lease_ms}
 
 
 def running_json(batch: RunningBatch) -> dict[str, Any]:
-    """The fields of an event; what Spark does not tell is null."""
+    """Return the fields of a running event. Values that Spark does not provide are null."""
     stages = batch.stages
     return {
         "sinks": list(batch.sinks),
@@ -139,7 +139,7 @@ def running_json(batch: RunningBatch) -> dict[str, Any]:
 
 
 def stuck_json(stuck: StuckBatch) -> dict[str, Any]:
-    """The same of a batch that seems to be stuck, and why."""
+    """Return the fields of a stuck event: the fields of a running event, and the reason."""
     page = {"page": stuck.batch.page}
     return {**running_json(stuck.batch), "usual_ms": stuck.usual_ms, "quiet_ms": stuck.quiet_ms, **page}
 

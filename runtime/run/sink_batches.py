@@ -1,9 +1,9 @@
-"""Which batches a sink has had, so that none is taken for one that another checkpoint wrote.
+"""Checks that the batches of a sink belong to the checkpoint of the run.
 
-Spark's file sink, and a jdbc sink without a key, skip a batch whose number they have had: it is one that runs again.
-That is so only of the checkpoint that wrote them. A new checkpoint, an older copy or a snapshot of one, begins with
-numbers that the sink has had, and the rows of its batches would be lost. Knows what a sink has had by its table, and
-starts nothing.
+Spark's file sink, and a jdbc sink without a key, skip a batch number that they have already written, because it is a
+replay. This is correct only for the checkpoint that wrote the batch. A new checkpoint, or an older copy or snapshot,
+starts with numbers that the sink has already written, and the rows of its batches would be lost. This module reads the
+batches of a sink from its table, and starts nothing.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ def refuse_other_batches(
     *,
     allow_older: bool = False,
 ) -> None:
-    """RunError if a sink has had batches that ``checkpoint``, which ``recorded`` is of, has not begun.
+    """Raise RunError if a sink has batches that ``checkpoint``, whose record is ``recorded``, has not begun.
 
-    Also if it has lost some that have ended, unless ``allow_older`` says to go on without them: by its own count, or by
-    the mark that the checkpoint has of it.
+    Also raise it if a sink has lost ended batches, according to its own count or to its mark in the checkpoint. With
+    ``allow_older``, the run continues without the lost batches.
     """
     written = recorded_plan(recorded) if recorded is not None else None
     before = {query.id: query for query in recorded.queries} if recorded is not None else {}
@@ -54,7 +54,7 @@ def refuse_other_batches(
         began, ended = last_batches(checkpoint, logs)
         marks = {} if allow_older else read_marks(checkpoint, query.id, ended)
         old = before.get(query.id)
-        was = {} if old is None else dict(zip(old.called, old.sinks, strict=True))
+        tables_before = {} if old is None else dict(zip(old.called, old.sinks, strict=True))
         for sink, name in zip(query.sinks, query.called, strict=True):
             table_name = tables[sink]
             table = plan.tables[table_name]
@@ -75,12 +75,17 @@ def refuse_other_batches(
                 had = batches_had(table, writer, partial(files_in, spark))
                 lacking = None if mark is None else lacks(spark, table, writer, mark.had)
             except RunError as error:
-                (found,) = error.diagnostics
+                (diagnostic,) = error.diagnostics
                 where, kind = f"tables.{table_name}", Unavailable if isinstance(error, Unavailable) else RunError
-                raise kind(f"table {table_name}: {found.message}", hint=found.hint, path=where) from error
-            agreed = allow_older and not writes_files(table)  # nobody could read a directory that lacks a batch
+                raise kind(f"table {table_name}: {diagnostic.message}", hint=diagnostic.hint, path=where) from error
+            agreed = allow_older and not writes_files(table)  # a directory with a missing batch is unreadable
             last = ended if mark is None else mark.batch
-            if had < ended and not agreed and counts_all(table) and _is_where_it_was(written, was.get(name), table):
+            if (
+                had < ended
+                and not agreed
+                and counts_all(table)
+                and _is_where_it_was(written, tables_before.get(name), table)
+            ):
                 last, lacking = ended, lacks_batches(had, ended)
             if lacking is not None:
                 raise RunError(
@@ -104,15 +109,15 @@ def refuse_other_batches(
 
 
 def _is_where_it_was(written: Plan | None, sink: str | None, table: Table) -> bool:
-    """Whether the plan that last ran on the checkpoint wrote its ``sink`` to the same place as now."""
+    """Return whether the last plan on the checkpoint wrote ``sink`` to the same place as now."""
     if written is None or sink is None:
         return False
-    tables = {each.id: written.tables[each.table] for each in written.sinks}
+    tables = {old_sink.id: written.tables[old_sink.table] for old_sink in written.sinks}
     return sink in tables and tables[sink].options == table.options
 
 
 def _go_on(stays: bool) -> str:
-    """What can be done; ``stays`` says that the query must go on in the directory that it has written to."""
+    """Return a hint for the user; ``stays`` is true if the query must keep writing to its directory."""
     if stays:
         return (
             "go on with the checkpoint that wrote there last, or with a newer snapshot of it; or put the directory "
@@ -125,16 +130,16 @@ def _go_on(stays: bool) -> str:
 
 
 def _is_written_to(before: QueryRecord | None, table: Table) -> bool:
-    """Whether the query has written to the table's place, so that its last batch may be there without its commit."""
+    """Return whether the query has written to the table's place, where its last batch may exist without a commit."""
     if not writes_files(table):
         return True
     return before is not None and sink_directory(table) in dict(before.files).values()
 
 
 def _writer(query: Query, sink: str, path: str, checkpoint: CheckpointFiles) -> str | None:
-    """What ``sink`` knows the query by that writes to it: by Spark's id, which it gets when its checkpoint is new."""
-    found = checkpoint.read([path]).get(path)
-    if found is None:
+    """Return the identity of the query for ``sink``, from Spark's query id; None if its checkpoint is new."""
+    metadata = checkpoint.read([path]).get(path)
+    if metadata is None:
         return None
     part = f"/{sink}" if query.is_shared else ""
-    return str(json.loads(found)["id"]) + part
+    return str(json.loads(metadata)["id"]) + part

@@ -1,6 +1,6 @@
-"""What a micro-batch has for a sink: rows of the query that Spark keeps, or a table that has come to the driver.
+"""The rows of a micro-batch for one sink: rows that Spark has cached, or a table that was collected to the driver.
 
-Both go through the calcs that are the sink's alone, and end with the same columns and types.
+Both pass through the calcs that only this sink has, and end with the same columns and types.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from hintplan.runtime.engine.shared import of_branch
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkRows:
-    """How the rows of ``sink`` are made of those of ``top``: of a branch of what the query keeps, by ``calcs``.
+    """A recipe for the rows of ``sink``: ``calcs`` applied to the rows of ``top``, in a branch of the cached rows.
 
-    Without a ``branch``, what is kept are the rows of ``top`` as Spark has them. ``schema`` is that of the rows that
-    the sink gets, ``in_arrow`` what makes them of a table if Arrow can.
+    Without a ``branch``, the cached rows are the rows of ``top``. ``schema`` is the schema of the sink's rows.
+    ``in_arrow`` computes them from a table, if Arrow can.
     """
 
     sink: str
@@ -42,23 +42,23 @@ class SinkRows:
     in_arrow: ArrowRows | None
 
     def of_kept(self, kept: DataFrame) -> MicroBatch:
-        """The rows of the batch that Spark has in ``kept``."""
+        """Return the rows of the batch that Spark has cached in ``kept``."""
         return self._of_rows(_made(kept, self.top, self.branch, self.calcs, self.edges))
 
     def of_table(self, table: pa.Table) -> MicroBatch:
-        """The rows of the batch of which those of the top are ``table``."""
+        """Return the rows of a batch whose rows of ``top`` are ``table``."""
         spark, made = self.edges.spark, self.in_arrow
         if made is None:
             schema = from_arrow_schema(table.schema, prefer_timestamp_ntz=True)
             frame = _in_one_task(spark.createDataFrame(table, schema=schema))
             return self._of_rows(apply_operators(self.calcs, Rows(lambda: frame), edges=self.edges))
-        found = reduce(lambda rows, step: step(rows), made.steps, table).cast(made.schema)
-        found = found.select(self.schema.fieldNames())
+        computed = reduce(lambda rows, step: step(rows), made.steps, table).cast(made.schema)
+        computed = computed.select(self.schema.fieldNames())
         return MicroBatch(
             spark=spark,
-            in_spark=lambda: _in_one_task(spark.createDataFrame(found, schema=self.schema)),
-            on_driver=lambda: found,
-            counted=lambda: int(found.num_rows),
+            in_spark=lambda: _in_one_task(spark.createDataFrame(computed, schema=self.schema)),
+            on_driver=lambda: computed,
+            counted=lambda: int(computed.num_rows),
             is_on_driver=True,
         )
 
@@ -74,7 +74,7 @@ class SinkRows:
 def sink_rows(
     stream: DataFrame, *, sink: str, top: str, branch: int | None, calcs: Sequence[Operator], edges: Edges
 ) -> SinkRows:
-    """The rows of ``sink`` in the batches of ``stream``; RunError if they cannot be made."""
+    """Return the rows of ``sink`` in the batches of ``stream``; RunError if they cannot be computed."""
     rows = _made(stream, top, branch, calcs, edges)
     return SinkRows(
         sink=sink, top=top, branch=branch, calcs=calcs, edges=edges, schema=_data(rows).schema, in_arrow=rows.in_arrow
@@ -82,27 +82,27 @@ def sink_rows(
 
 
 def _made(frame: DataFrame, top: str, branch: int | None, calcs: Sequence[Operator], edges: Edges) -> Rows:
-    """The rows of a sink in a micro-batch, or in the stream, of its query."""
+    """Return the rows of a sink in a micro-batch or in the stream of its query."""
     if branch is None:
         rows = Rows(lambda: frame)
     else:
-        found = of_branch(frame, branch, edges.schema(top))
-        rows = Rows(partial(found.in_spark, top), found)
+        arrow_rows = of_branch(frame, branch, edges.schema(top))
+        rows = Rows(partial(arrow_rows.in_spark, top), arrow_rows)
     return apply_operators(calcs, rows, edges=edges)
 
 
 def _in_one_task(few: DataFrame) -> DataFrame:
-    """Keep rows of the driver together: Spark would cut them into equal parts, and the changes of a key with them."""
+    """Keep rows of the driver in one task: Spark would split them, and separate the changes of a key."""
     return few.coalesce(1)
 
 
 def _data(rows: Rows) -> DataFrame:
-    """The rows as Spark has them, without what only orders them."""
+    """Return the rows as a DataFrame without the columns that only order them."""
     return rows.frame.drop(*ROW_ORDER.names)
 
 
 def _counted(rows: Rows, sink: str) -> int:
-    """How many rows there are; all are made, and dropped."""
+    """Return the number of rows; compute all of them, and drop them."""
     if rows.in_arrow is not None:
         (counted,) = rows.in_arrow.counted(sink).agg(F.sum(ROWS)).collect()
         return int(counted[0] or 0)

@@ -1,4 +1,4 @@
-"""Which Spark a command runs on, as its options say: one record for the commands that start Spark or connect to it."""
+"""The options of commands that start Spark or connect to it, collected in one record."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ class SparkOptions:
 
 
 def with_spark_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """``command`` with its parameter ``spark`` from the four options; wrong usage if they name two Sparks.
+    """Let ``command`` take a single parameter ``spark`` in place of the four options.
 
-    The options themselves are declared above it, in the order in which the command's help has them.
+    The caller declares the options themselves, in the order of the command's help. A usage error if they name two
+    Sparks.
     """
 
     @wraps(command)

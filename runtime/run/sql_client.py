@@ -1,7 +1,8 @@
-"""Spark behind a SQL client: one session, started when the first statement needs it, in which plans run.
+"""Spark behind a SQL client: one session for all plans, which starts with the first statement that needs it.
 
-A plan runs to the end of what is there, or in the background until it is stopped. Batch plans share cached results as
-long as the client is there. Knows plans, never SQL; what is shown of a query goes to whoever asked.
+A plan runs until its available input is read, or in the background until it is stopped. Batch plans share cached
+results while the client exists. This module knows plans, but not SQL. It passes the rows of a query to a function of
+the caller.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from hintplan.runtime.run.spark_options import SparkOptions
 from hintplan.runtime.supervision.stop import Stop
 
 Row = tuple[str | None, tuple[Any, ...]]
-"""The row kind, None in batch mode, and the values: as text, or as JSON has them."""
+"""The row kind, None in batch mode, and the values, as text or as JSON values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +53,7 @@ class Job:
 
 @dataclass(slots=True, kw_only=True)
 class Engine:
-    """Where plans run, and how, as the options of ``hintplan run`` have it; close it in the end."""
+    """Runs plans, with the options of ``hintplan run``; close it at the end."""
 
     master: str | None
     remote: str | None
@@ -71,11 +72,11 @@ class Engine:
     _batch: Any = None
 
     def insert(self, plan: Plan) -> int:
-        """Run ``plan`` to the end of what is there; 0, or the exit code of the signal that stopped it."""
+        """Run ``plan`` on the available input; return 0, or the exit code of the signal that stopped it."""
         require("spark")
         from hintplan.runtime.run.supervised import Supervision, run_plan
 
-        # Spark sets a handler of its own for Ctrl-C when it starts, which must not replace that of the run.
+        # Start Spark first: it sets a handler for Ctrl-C, which must not replace the handler of the run.
         self._session(plan)
         with _told_to_clients():
             requests = self.checkpoint is not None and plan.mode != "batch" and not is_local_path(self.checkpoint)
@@ -88,7 +89,7 @@ class Engine:
             )
 
     def start(self, plan: Plan) -> str:
-        """Run ``plan`` in the background, until it is stopped, and say under which name."""
+        """Run ``plan`` in the background until it is stopped, and return the name of its job."""
         require("spark")
         from hintplan.runtime.run.execute import execute
 
@@ -99,9 +100,9 @@ class Engine:
         return name
 
     def select(self, plan: Plan, show: Callable[[list[Row]], None]) -> int:
-        """Run a query to the end of what is there and ``show`` its rows as they come; 0, or a signal's exit code.
+        """Run a query on the available input, and ``show`` its rows as they arrive; return 0, or a signal's exit code.
 
-        RunError if this machine cannot see what workers keep for it.
+        RunError if this machine cannot read the files that workers write for the query.
         """
         require("spark")
         from hintplan.runtime.results.files import KeptRows
@@ -137,7 +138,7 @@ class Engine:
                 return 0 if status == "finished" else stop.exit_code
 
     def fill(self, plan: Plan) -> int:
-        """Compute the cached results that ``plan`` reads, whose rows nobody sees; 0, or a signal's exit code."""
+        """Compute the cached results that ``plan`` reads, and drop its rows; return 0, or a signal's exit code."""
         from hintplan.runtime.run.supervised import follow
 
         self._session(plan)
@@ -150,7 +151,7 @@ class Engine:
         return 0 if status == "finished" else stop.exit_code
 
     def stop(self, name: str) -> None:
-        """Stop what runs under ``name`` after its batch in progress; RunError if nothing does."""
+        """Stop the job ``name`` after its current batch; RunError if there is no such job."""
         if name not in self.jobs:
             hint = did_you_mean(name, self.jobs, what="jobs") if self.jobs else "nothing runs in the background"
             raise RunError(f"there is no job '{name}'", hint=hint)
@@ -160,12 +161,12 @@ class Engine:
             execution.wait(0.2)
 
     def drop_cached(self, plan: Plan) -> None:
-        """Drop the cached results that running ``plan`` would read."""
+        """Drop the cached results that ``plan`` would read."""
         if self._batch is not None:
             self._batch.drop_cached(plan)
 
     def wait(self) -> int:
-        """Wait for all jobs; 0, or the exit code of the signal that stopped them. RunError when one fails."""
+        """Wait for all jobs; return 0, or the exit code of the signal that stopped them. RunError if a job fails."""
         from hintplan.runtime.run.supervised import follow
 
         stop, status = Stop(), "finished"
@@ -190,7 +191,7 @@ class Engine:
         self._spark = None
 
     def _started(self, plan: Plan) -> Any:
-        """``plan`` at work, to the end of what is there."""
+        """Start ``plan`` on the available input, and return its execution."""
         from hintplan.runtime.run.execute import execute
 
         if plan.mode == "batch":
@@ -198,7 +199,7 @@ class Engine:
         return execute(plan, self._session(plan), **self._settings(plan, once=True))
 
     def _batch_session(self, plan: Plan) -> Any:
-        """The session of all batch plans of the client, which keeps what they cache."""
+        """Return the session of all batch plans of the client, which holds their cached results."""
         from hintplan.runtime.batch.session import Session
 
         if self._batch is None:
@@ -206,7 +207,7 @@ class Engine:
         return self._batch
 
     def _session(self, plan: Plan) -> Any:
-        """Spark, which starts with what the first plan needs of it."""
+        """Return the Spark session; start it with the requirements of the first plan."""
         if self._spark is None:
             options = SparkOptions(master=self.master, remote=self.remote, conf=self.conf, debug=self.debug)
             session = opened_session(options, plan, self.checkpoint)
@@ -214,9 +215,9 @@ class Engine:
         return self._spark
 
     def _settings(self, plan: Plan, *, once: bool) -> dict[str, Any]:
-        where = None if self.checkpoint is None else f"{absolute(self.checkpoint)}/{_folder(plan.name)}"
+        directory = None if self.checkpoint is None else f"{absolute(self.checkpoint)}/{_folder(plan.name)}"
         return {
-            "checkpoint": where,
+            "checkpoint": directory,
             "once": once,
             "allow_state_drop": self.allow_state_drop,
             "allow_older_sink": self.allow_older_sink,
@@ -250,13 +251,13 @@ class Engine:
 
 @contextmanager
 def _told_to_clients() -> Iterator[None]:
-    """Advice on input that never ends, for those who write SQL instead of options."""
+    """Replace the hint of errors about unbounded input by a hint for users who write SQL instead of options."""
     try:
         yield
     except RunError as error:
-        (problem, *others) = error.diagnostics
+        (problem, *other_problems) = error.diagnostics
         option = (problem.path or "").rpartition(".options.")[2]
-        if others or option not in bounding_options():
+        if other_problems or option not in bounding_options():
             raise
         hint = f"set '{option}'; an INSERT can go on in the background after SET 'table.dml-sync' = 'false'"
         raise RunError(diagnostics=(replace(problem, hint=hint),)) from error
@@ -267,5 +268,5 @@ def _stop(plan: Plan) -> Stop:
 
 
 def _folder(name: str) -> str:
-    """A plan's name as the name of a directory."""
+    """Convert a plan's name to the name of a directory."""
     return re.sub(r"[^\w.-]", "_", name).lstrip(".") or "plan"

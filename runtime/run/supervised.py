@@ -1,4 +1,4 @@
-"""Runs a plan to its end, tells of its batches, stops it when it is told to, and starts it again when it may."""
+"""Runs a plan to its end: reports its batches, stops it on request, and restarts it after failures that may pass."""
 
 from __future__ import annotations
 
@@ -35,8 +35,9 @@ _CLOCK = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Supervision:
-    """How a run is looked after: told to ``stop``, started again by ``strategy`` if that ``can_restart``, asked how it
-    is. With ``once`` it takes what is there.
+    """The control of a run: ``stop`` requests, the restart ``strategy``, and its ``health``.
+
+    A run restarts only while ``can_restart`` returns true. With ``once``, it processes the available input and ends.
     """
 
     stop: Stop
@@ -48,7 +49,7 @@ class Supervision:
 
 @dataclass(slots=True)
 class Totals:
-    """What has come of a run so far, if it has ``started``."""
+    """The totals of a run so far; ``started`` is true once the run has started."""
 
     counts: dict[str, int]
     lookups: dict[str, dict[str, LookupProgress]] = field(default_factory=dict)
@@ -56,13 +57,13 @@ class Totals:
     started: bool = False
 
     def add(self, ended: Any) -> None:
-        """A batch or a job has ended."""
+        """Add a batch or a job that has ended."""
         sums = self.lookups.setdefault(ended.sink, {}) if ended.lookups else {}
-        for name, found in ended.lookups.items():
-            sums[name] = total_lookups(sums.get(name, {}), found)
+        for name, metrics in ended.lookups.items():
+            sums[name] = total_lookups(sums.get(name, {}), metrics)
         called = self.functions.setdefault(ended.sink, {}) if ended.functions else {}
-        for name, found in ended.functions.items():
-            called[name] = total_functions(called.get(name, {}), found)
+        for name, metrics in ended.functions.items():
+            called[name] = total_functions(called.get(name, {}), metrics)
         self.counts["rows_out"] += ended.rows_out
         if isinstance(ended, JobProgress):
             self.counts["jobs"] += 1
@@ -80,16 +81,16 @@ def run_plan(
     requests: bool = False,
     spark_start_ms: int | None = None,
 ) -> int:
-    """Run ``plan``, as ``start`` starts it, to its end and tell of its batches; 0, or the code of a signal's exit.
+    """Run ``plan``, which ``start`` starts, to its end and report its batches; return 0, or the exit code of a signal.
 
-    ``requests`` says that file operations of state are worth telling, ``spark_start_ms`` how long the session took to
-    start for this run.
+    With ``requests``, the report includes the file operations of state. ``spark_start_ms`` is the time that the session
+    took to start for this run.
     """
     stop, health = supervision.stop, supervision.health
     totals = Totals({"jobs": 0, "rows_out": 0} if plan.mode == "batch" else {"batches": 0, "rows_in": 0, "rows_out": 0})
     began, status, failure = time.monotonic(), "failed", {}
-    listening, asked = stop.listening(), asked_before_the_jvm_ends(stop.asked_by_jvm)
-    with listening, asked, open_report(as_json=as_json, requests=requests, once=supervision.once) as report:
+    listening, hook = stop.listening(), asked_before_the_jvm_ends(stop.asked_by_jvm)
+    with listening, hook, open_report(as_json=as_json, requests=requests, once=supervision.once) as report:
         try:
             status = _run(plan, start, supervision, report, totals)
         except Stopped:
@@ -109,7 +110,7 @@ def run_plan(
 
 
 def _run(plan: Plan, start: Callable[[Waiting], Any], supervision: Supervision, report: Report, totals: Totals) -> str:
-    """Run ``plan`` once, and again after each failure that may be over then; ``finished`` or ``stopped``."""
+    """Run ``plan``, and restart it after each failure that may pass; return ``finished`` or ``stopped``."""
     stop, health, restarts = supervision.stop, supervision.health, Restarts(supervision.strategy)
     while True:
         try:
@@ -121,7 +122,7 @@ def _run(plan: Plan, start: Callable[[Waiting], Any], supervision: Supervision, 
             pause = restarts.delay(time.monotonic()) if may_heal else None
             if pause is None:
                 raise
-            known = error if isinstance(error, HintplanError) else failed("Spark failed", error)
+            reported = error if isinstance(error, HintplanError) else failed("Spark failed", error)
         health.restarts += 1
         health.enter(RESTARTING)
         report.restart(
@@ -129,7 +130,7 @@ def _run(plan: Plan, start: Callable[[Waiting], Any], supervision: Supervision, 
                 attempt=restarts.attempt,
                 attempts=restarts.strategy.attempts,
                 delay_ms=int(pause * 1000),
-                error=str(known),
+                error=str(reported),
             )
         )
         stop.sleep(pause)
@@ -172,13 +173,13 @@ def _run_once(
                 watch.ended(ended)
             if clock is not None:
                 clock.forget()
-        for one in watch.news(time.monotonic()) if watch is not None else ():
-            if isinstance(one, RunningBatch):
-                report.running(one)
-                health.running(one.sinks[0], one.done)
+        for news in watch.news(time.monotonic()) if watch is not None else ():
+            if isinstance(news, RunningBatch):
+                report.running(news)
+                health.running(news.sinks[0], news.done)
             else:
-                report.stuck(one)
-                health.stuck(one.batch.sinks[0], one.batch.running_ms, one.batch.done)
+                report.stuck(news)
+                health.stuck(news.batch.sinks[0], news.batch.running_ms, news.batch.done)
         if clock is not None:
             behind = clock.behind()
             if behind and not health.clock_behind:
@@ -199,7 +200,10 @@ def _run_once(
 
 
 def follow(execution: Any, stop: Stop, tell: Callable[[], None]) -> str:
-    """Wait for the end of a run, telling as it goes; ``finished`` or ``stopped``. RunError if it fails."""
+    """Wait for the end of a run, and call ``tell`` repeatedly; return ``finished`` or ``stopped``.
+
+    RunError if the run fails.
+    """
     while True:
         tell()
         execution.raise_failure()

@@ -1,4 +1,4 @@
-"""Looks after the batches in progress of a run: how far they are, and whether one seems to be stuck."""
+"""Watches the batches in progress of a run: reports their progress, and detects a batch that seems to be stuck."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ _LOOK_SECONDS = 1.0
 
 @dataclass(slots=True)
 class Watch:
-    """Of an :class:`hintplan.runtime.run.execution.Execution`; ``pace`` is the time between news of a batch, in
-    seconds.
+    """Watches an :class:`hintplan.runtime.run.execution.Execution`.
+
+    ``pace`` is the time between two reports on a batch, in seconds.
     """
 
     execution: Any
@@ -27,13 +28,13 @@ class Watch:
     _due: float = 0.0
 
     def ended(self, batch: BatchProgress) -> None:
-        """A batch has ended, of which nothing need be said any more."""
+        """Record the end of a batch."""
         for name in self.execution.queries:
             if self._sinks(name)[0] == batch.sink:
                 self._of(name).took(batch.duration_ms)
 
     def news(self, now: float) -> Iterator[RunningBatch | StuckBatch]:
-        """What there is to say at the time ``now``, in seconds: of a stuck batch first how far it is."""
+        """Yield the reports that are due at ``now``, in seconds. For a stuck batch, its progress comes first."""
         if now < self._due:
             return
         self._due = now + _LOOK_SECONDS
@@ -45,15 +46,15 @@ class Watch:
             if running is None:
                 continue
             if (name, ended) not in self._contents:
-                self._contents = {key: found for key, found in self._contents.items() if key[0] != name}
-            found = stages_of(query, ended, self._contents.setdefault((name, ended), {}))
+                self._contents = {key: stages for key, stages in self._contents.items() if key[0] != name}
+            stages = stages_of(query, ended, self._contents.setdefault((name, ended), {}))
             batch = RunningBatch(
                 sinks=self._sinks(name),
-                batch=_following(at_work.ended) if found is None or found.batch is None else found.batch,
+                batch=_following(at_work.ended) if stages is None or stages.batch is None else stages.batch,
                 running_ms=int(running * 1000),
-                stages=None if found is None else found.stages,
-                last_failure=None if found is None else found.last_failure,
-                page=None if found is None else found.page,
+                stages=None if stages is None else stages.stages,
+                last_failure=None if stages is None else stages.last_failure,
+                page=None if stages is None else stages.page,
             )
             yield batch
             quiet = patience.quiet(now, batch.done)

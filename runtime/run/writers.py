@@ -1,6 +1,4 @@
-"""What writes the rows of a streaming query: into its sink, or into each of several
-(:mod:`hintplan.runtime.run.multi_sink`).
-"""
+"""Spark's writers of streaming queries, for one sink or for several (:mod:`hintplan.runtime.run.multi_sink`)."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ from hintplan.runtime.run.sink_rows import sink_rows
 from hintplan.runtime.spark.names import shown_as
 
 _BYTES_ON_DRIVER = 16 << 20
-"""The most of a micro-batch that comes to the driver with it."""
+"""The maximum number of bytes of a micro-batch that are collected to the driver."""
 
 
 def query_writer(
@@ -42,11 +40,11 @@ def query_writer(
     counts: RowCounts,
     marks: SinkMarks | None,
 ) -> Any:
-    """Spark's writer of a query, configured but for its trigger, and not started; its logs are ``where``.
+    """Return Spark's writer of a query, configured except for its trigger, and not started; its logs are at ``where``.
 
-    Spark's pages show it, and all that it does, under the names of the plan and of the query. With ``results`` the rows
-    of a single sink are kept in that directory. How many rows each of several sinks got goes to ``counts``, what they
-    have since to ``marks``.
+    Spark's pages show the query and its jobs under the names of the plan and of the query. With ``results``, the rows
+    of a single sink are kept in that directory. A multi-sink query writes the row count of each sink to ``counts``.
+    ``marks`` records the versions of the sinks.
     """
     if query.is_shared:
         writer = _multi_sink_writer(query, edges, rows, where, counts, marks)
@@ -100,13 +98,16 @@ def _multi_sink_writer(
 
 
 def _counted(sink: Sink, path: Sequence[Operator], rows: Mapping[str, Rows], edges: Edges) -> tuple[Step, ...] | None:
-    """What makes the rows of a ``sink`` that drops them, of those of its top, if Arrow can."""
+    """Return the steps that compute the rows of ``sink`` from the rows of its top, if the sink drops them.
+
+    None if the sink does not drop its rows, or if Arrow cannot compute them.
+    """
     top, *calcs = *path, sink
-    found = rows[top.id]
-    if found.in_arrow is None or not drops_rows(edges.plan.tables[sink.table]):
+    top_rows = rows[top.id]
+    if top_rows.in_arrow is None or not drops_rows(edges.plan.tables[sink.table]):
         return None
-    made = apply_operators(calcs, found, edges=edges).in_arrow
-    return None if made is None else made.steps[len(found.in_arrow.steps) :]
+    made = apply_operators(calcs, top_rows, edges=edges).in_arrow
+    return None if made is None else made.steps[len(top_rows.in_arrow.steps) :]
 
 
 def _mark(marks: SinkMarks | None, query: Query, sink: Sink, edges: Edges) -> Mark | None:
@@ -123,15 +124,15 @@ def _single_sink_writer(
 ) -> Any:
     sink = edges.plan.operator(query.sinks[0])
     assert isinstance(sink, Sink)
-    table, found, mark = edges.plan.tables[sink.table], rows[sink.id], _mark(marks, query, sink, edges)
-    if results is None and found.in_arrow is not None and drops_rows(table):
-        counted = found.in_arrow.counted(sink.id).observe(sink.id, F.sum(ROWS).alias("rows_out"))
+    table, rows_in, mark = edges.plan.tables[sink.table], rows[sink.id], _mark(marks, query, sink, edges)
+    if results is None and rows_in.in_arrow is not None and drops_rows(table):
+        counted = rows_in.in_arrow.counted(sink.id).observe(sink.id, F.sum(ROWS).alias("rows_out"))
         return connectors.writer(counted, sink.table, table, changelog=False, checkpoint=where)
     in_arrow = connectors.arrow_writer(table, mark=mark)
-    if results is None and found.in_arrow is not None and in_arrow is not None:
-        made, writer = in_arrow(found.in_arrow, sink.table, table, checkpoint=where)
+    if results is None and rows_in.in_arrow is not None and in_arrow is not None:
+        made, writer = in_arrow(rows_in.in_arrow, sink.table, table, checkpoint=where)
         return writer(made.in_spark(sink.id).observe(sink.id, F.count(F.lit(1)).alias("rows_out")))
-    frame = found.frame.drop(*ROW_ORDER.names)
+    frame = rows_in.frame.drop(*ROW_ORDER.names)
     counted = frame.observe(sink.id, F.count(F.lit(1)).alias("rows_out"))
     if results is not None:
         return files.writer(counted, results, where)

@@ -1,1 +1,1 @@
-"""Spark itself: sessions, code for its workers, its log, and its errors in words."""
+"""The interface to Spark: sessions, code for its workers, its log, and explanations of its errors."""

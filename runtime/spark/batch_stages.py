@@ -1,7 +1,7 @@
-"""The stages of the batch that a streaming query works on, as Spark counts them for its own pages.
+"""The stages of a streaming query's current batch, from the status store of Spark's own pages.
 
-A query runs its jobs in the group of its run, and their description has the number of the batch. What is read of a
-stage takes some milliseconds, and changes nothing. On classic Spark only: a client of Spark Connect is not told.
+A query runs its jobs in the job group of its run, and their description contains the batch number. Reading a stage
+takes a few milliseconds and changes nothing. Only for classic Spark: a Spark Connect client has no access.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from hintplan.runtime.spark.stage_operators import StageContent, content_of
 _BATCH = re.compile(r"^batch = (\d+)$", re.MULTILINE)
 _MOST_TASKS = 8
 Contents = dict[int, StageContent]
-"""What was found out of stages by their numbers; it does not change, and takes long to find."""
+"""The content of stages by number, which is cached because it takes long to compute and never changes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchStages:
-    """Spark's view of a batch: its number, None before its first job; its stages, and the rest as in a RunningBatch."""
+    """Spark's view of a batch. ``batch`` is None before its first job; for the other fields, see RunningBatch."""
 
     batch: int | None
     stages: tuple[RunningStage, ...]
@@ -36,9 +36,9 @@ class BatchStages:
 
 
 def stages_of(query: Any, ended: int, contents: Contents) -> BatchStages | None:
-    """The batch after ``ended``, the last one of ``query`` that has; None if Spark does not tell.
+    """Return the batch after ``ended``, the last ended batch of ``query``; None if Spark provides no status.
 
-    ``contents`` keeps what is found out of its stages.
+    ``contents`` caches the content of its stages.
     """
     context = SparkContext._active_spark_context
     if context is None or not hasattr(query, "_jsq"):
@@ -46,14 +46,15 @@ def stages_of(query: Any, ended: int, contents: Contents) -> BatchStages | None:
     try:
         return _stages(context, query, ended, contents)
     except Py4JError:
-        # What Spark has forgotten meanwhile, or another version has otherwise, is no reason to fail.
+        # Spark may have removed the data in the meantime, or another version may store it differently. This is no
+        # reason to fail.
         return None
 
 
 def _stages(context: Any, query: Any, ended: int, contents: Contents) -> BatchStages:
     store = context._jsc.sc().statusStore()
     session = query._jsq.sparkSession()
-    found: dict[int, RunningStage] = {}
+    stages: dict[int, RunningStage] = {}
     made: set[str] = set()
     failure, number, at_work = None, None, None
     for job in reversed(_jobs(context, store, str(query.runId), ended)):
@@ -61,8 +62,8 @@ def _stages(context: Any, query: Any, ended: int, contents: Contents) -> BatchSt
         for stage in _sorted_ints(job.stageIds()):
             data = store.lastStageAttempt(stage)
             status, made_of = data.status().toString(), data.rddIds().mkString(",")
-            if status == "SKIPPED" or stage in found or (status == "PENDING" and made_of in made):
-                continue  # made by a job before
+            if status == "SKIPPED" or stage in stages or (status == "PENDING" and made_of in made):
+                continue  # an earlier job computed it
             if status == "COMPLETE":
                 made.add(made_of)
             if stage not in contents:
@@ -75,7 +76,7 @@ def _stages(context: Any, query: Any, ended: int, contents: Contents) -> BatchSt
             if status == "ACTIVE":
                 at_work = stage, attempt
                 waiting = _running(_tasks(context, store, stage, attempt, "RUNNING", _MOST_TASKS))
-            found[stage] = RunningStage(
+            stages[stage] = RunningStage(
                 stage=stage,
                 operators=content.operators,
                 tasks=data.numTasks(),
@@ -85,11 +86,11 @@ def _stages(context: Any, query: Any, ended: int, contents: Contents) -> BatchSt
                 waiting=waiting,
             )
     page = None if at_work is None or not context.uiWebUrl else _page(context.uiWebUrl, *at_work)
-    return BatchStages(batch=number, stages=tuple(found.values()), last_failure=failure, page=page)
+    return BatchStages(batch=number, stages=tuple(stages.values()), last_failure=failure, page=page)
 
 
 def _jobs(context: Any, store: Any, run: str, ended: int) -> list[Any]:
-    """The jobs of the newest batch, if it is not one that has ended; the last one comes first."""
+    """Return the jobs of the newest batch, unless the batch has ended; the newest job comes first."""
     jobs: list[Any] = []
     for number in sorted(context.statusTracker().getJobIdsForGroup(run), reverse=True):
         job = store.job(number)
@@ -101,12 +102,12 @@ def _jobs(context: Any, store: Any, run: str, ended: int) -> list[Any]:
 
 
 def _number(job: Any) -> int | None:
-    found = _BATCH.search(_optional(job.description()) or "")
-    return int(found[1]) if found else None
+    match = _BATCH.search(_optional(job.description()) or "")
+    return int(match[1]) if match else None
 
 
 def _tasks(context: Any, store: Any, stage: int, attempt: int, status: str, most: int) -> list[Any]:
-    """Tasks with a status, those first that began first."""
+    """Return the tasks with a status, in order of their start."""
     jvm = context._jvm
     statuses = jvm.java.util.ArrayList()
     statuses.add(getattr(jvm.org.apache.spark.status.api.v1.TaskStatus, status))
@@ -121,9 +122,9 @@ def _running(tasks: Iterable[Any]) -> tuple[RunningTask, ...]:
 
 def _failure(tasks: Iterable[Any]) -> str | None:
     for task in tasks:
-        said = _optional(task.errorMessage())
-        if said:
-            return f"{root_cause(RuntimeError(said)).splitlines()[0]} (on {task.host()})"
+        message = _optional(task.errorMessage())
+        if message:
+            return f"{root_cause(RuntimeError(message)).splitlines()[0]} (on {task.host()})"
     return None
 
 

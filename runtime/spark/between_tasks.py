@@ -1,12 +1,13 @@
-"""Spares a worker that Spark uses again what PySpark would have it do between any two tasks.
+"""Skips slow steps that PySpark performs between two tasks of a reused worker.
 
-PySpark forgets what Python knows of its import path before each task, since files may have been added; Python then
-reads the directory of every zip file on it, PySpark's own with thousands of names among them. That takes a task 20 ms
-of processor time, and most have nothing to import. A finder that is gone is made anew when something is imported, and
-knows the directory from before; whether modules were added to a file that a worker has already read, it does not ask.
+Before each task, PySpark invalidates Python's import caches, since files may have been added. Python then reads the
+directory of each zip file on its path, including PySpark's own with thousands of names. This takes 20 ms of CPU time
+per task, and most tasks import nothing. The solution is to remove the zip finders: Python creates a new finder at the
+next import, with the cached directory. It does not detect modules that were added to a zip file that the worker has
+already read.
 
-After each task it has Python look for garbage, in all that modules have brought along, too: 50 ms of processor time,
-for which the next task waits. What a worker has loaded stays loaded, so it need not be looked at again.
+After each task, PySpark collects garbage among all objects, including loaded modules. This takes 50 ms of CPU time, and
+the next task waits for it. Loaded modules stay loaded, so they are excluded from the collection.
 """
 
 from __future__ import annotations
@@ -21,23 +22,23 @@ from zipimport import zipimporter
 import pyarrow as pa
 
 _loaded = 0
-"""How many modules this process had when what they brought along was last set aside."""
+"""The number of loaded modules when their objects were last excluded from garbage collection."""
 
 
 def between_tasks() -> None:
-    """Leave nothing to read before the next task, and little to look at after this one; for each task to call."""
+    """Remove zip finders, and exclude loaded modules from garbage collection; call it at the start of each task."""
     global _loaded
     for path, finder in list(sys.path_importer_cache.items()):
         if isinstance(finder, zipimporter):
             sys.path_importer_cache.pop(path, None)
     if len(sys.modules) != _loaded:
         _loaded = len(sys.modules)
-        gc.collect()  # what is garbage now would stay for good
+        gc.collect()  # freezing would keep existing garbage forever
         gc.freeze()
 
 
 def as_task(run: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]) -> Any:
-    """``run`` as what a task is to call, under the same name."""
+    """Wrap ``run`` as the function of a task, under the same name."""
     task = partial(_run, run)
     task.__name__ = getattr(run, "__name__", type(run).__name__)  # type: ignore[attr-defined]
     return task

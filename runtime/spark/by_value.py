@@ -1,9 +1,10 @@
-"""What Spark unpickles in Python processes that have none of hintplan's code: classes that are pickled by value.
+"""Classes that Spark unpickles in Python processes without hintplan's code, because they are pickled by value.
 
-Code that is shipped (:mod:`hintplan.runtime.spark.shipping`) reaches tasks on executors. On Spark Connect (4.3) it
-reaches no process of a streaming query: neither that in which the server runs ``foreachBatch`` nor tasks, which look
-for a session's files where those of no session are. What is pickled for these is an instance of a class of this module,
-whose own code goes along. So code here uses nothing of hintplan's, and imports what it needs where it needs it.
+Shipped code (:mod:`hintplan.runtime.spark.shipping`) reaches tasks on executors. On Spark Connect (4.3), it reaches no
+process of a streaming query. This applies to the server process that runs ``foreachBatch`` and to tasks, which look for
+session files in the wrong directory. For these processes, an instance of a class of this module is pickled, together
+with the code of the class. Code in this module therefore uses nothing else of hintplan, and imports what it needs
+inside functions.
 
     frame.writeStream.foreachBatch(Carried(write, [archive]))
 """
@@ -23,10 +24,10 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-u
 
 
 class Carried:
-    """Stands for ``what`` and, when it is pickled, takes along ``zips`` of the modules that this needs.
+    """A wrapper for ``what`` that is pickled together with ``zips`` of the modules that it needs.
 
-    Where it is unpickled, the zips are put on the path first, and ``what`` itself comes out. A zip is called after the
-    module or package in it and a digest: modules that a process has from another zip of that name are loaded anew.
+    Unpickling puts the zips on the path, and then returns ``what`` itself. The name of a zip consists of its module or
+    package and a digest. Modules that a process has loaded from a zip with another digest are loaded again.
     """
 
     def __init__(self, what: Any, zips: Sequence[Path]) -> None:
@@ -43,24 +44,24 @@ class Carried:
 
 @cache
 def _squeezed(path: Path) -> bytes:
-    # Each Python step of a query has the code, and the server several copies of each: as one stream, it is a third
-    # smaller than file by file.
+    # Each Python step of a query contains the code, and the server stores several copies of each. Compressed as one
+    # stream, it is a third smaller than file by file.
     return zlib.compress(path.read_bytes(), 9)
 
 
 def _unpacked(zips: tuple[tuple[str, bytes], ...], closed: bytes) -> Any:
-    """What is ``closed``, opened with the code of the ``zips``."""
+    """Unpickle ``closed`` with the code of the ``zips``."""
     import os
     import pickle
     import sys
     import tempfile
     import zlib
 
-    # Spark's own directories go with the application.
+    # Spark removes its own directories when the application ends.
     local = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]
     for name, data in zips:
-        known = (entry for entry in sys.path if os.path.basename(entry) == name)
-        path = next(filter(os.path.exists, known), None)  # Spark names files that it has not put there
+        candidates = (entry for entry in sys.path if os.path.basename(entry) == name)
+        path = next(filter(os.path.exists, candidates), None)  # Spark also lists files that it has not stored there
         if path is None:
             path = os.path.join(local if os.path.isdir(local) else tempfile.mkdtemp(prefix="hintplan-"), name)
             if not os.path.exists(path):

@@ -1,7 +1,7 @@
-"""What a failed query means to the person who runs it: the file or sink at fault, and what mends it.
+"""Explains a failed query to the user who runs it: the file or sink at fault, and the remedy.
 
-Spark says what happened in nested exceptions of its own classes; here are those that people can do something about.
-Everything else keeps its root cause (:mod:`hintplan.runtime.spark.failure`).
+Spark reports errors as nested exceptions of its own classes. This module explains the errors that users can fix. For
+all others, it returns the root cause (:mod:`hintplan.runtime.spark.failure`).
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from hintplan.runtime.spark.failure import evidence, is_of_server, is_transient,
 from hintplan.runtime.spark.worker_faults import worker_fault
 
 Explanation = tuple[str, str]
-"""What is wrong, and what to do."""
+"""The cause, and the remedy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrongLine:
-    """The first line of a file of a ``format`` that cannot be read; ``column`` says in which column, if that is known.
+    """The first line of a file that cannot be parsed in its ``format``, and the ``column`` at fault, if known.
 
     >>> WrongLine(format="json", text='{"v": 300}', column="'v' is TINYINT, and has 300").format
     'json'
@@ -36,9 +36,10 @@ class WrongLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailedTables:
-    """What Spark does not tell of the tables of a plan that failed.
+    """Facts about the tables of a failed plan that Spark does not report.
 
-    ``wrong_line`` finds that of a file; ``brokers`` are the tables of topics, each with its servers, as people read it.
+    ``wrong_line`` finds the wrong line of a file. ``brokers`` are the tables of topics, each with its servers, as text
+    for users.
     """
 
     wrong_line: Callable[[str], WrongLine | None] = lambda file: None
@@ -63,36 +64,37 @@ _URL = r"(?:file:(?://)?)?"
 
 
 def failed(what: str, error: BaseException, tables: FailedTables = NO_TABLES, after: str = "") -> RunError:
-    """The error that a user gets for one of Spark's: ``what`` failed, of what, ``after`` it, and what mends it.
+    """Return the error that a user gets for a Spark ``error``.
 
-    It is Unavailable if another attempt may help.
+    The message contains ``what`` failed, the cause, and the text ``after`` it; the hint is the remedy. The result is
+    Unavailable if another attempt may succeed.
     """
     kind = Unavailable if is_transient(error) else RunError
-    if known := explained(error, tables) or worker_fault(evidence(error), connected=is_of_server(error)):
-        cause, hint = known
+    if explanation := explained(error, tables) or worker_fault(evidence(error), connected=is_of_server(error)):
+        cause, hint = explanation
         return kind(f"{what}: {cause}{after}", hint=hint)
     cause = root_cause(error)
-    own = re.match(r"ModuleNotFoundError: No module named '([^']+)'", cause)
-    return kind(f"{what}: {cause}{after}", hint=_OWN_MODULE.format(own[1]) if own else None)
+    missing_module = re.match(r"ModuleNotFoundError: No module named '([^']+)'", cause)
+    return kind(f"{what}: {cause}{after}", hint=_OWN_MODULE.format(missing_module[1]) if missing_module else None)
 
 
 def explained(error: BaseException, tables: FailedTables = NO_TABLES) -> Explanation | None:
-    """What ``error`` of a query that ended or did not start comes from; None if it is none of the known faults."""
+    """Return the cause of an ``error`` of a query that failed or did not start; None if it is not a known fault."""
     text = evidence(error)
     if broken := broken_constraint(text):
         return broken
     if "Traceback (most recent call last)" in text:
-        return None  # from Python code, whose own error says it best
-    found = _malformed_row(text, tables) or _no_room(text) or _no_broker(text, tables)
-    return found or next((found for explain in _FAULTS if (found := explain(text)) is not None), None)
+        return None  # the error of Python code needs no further explanation
+    explanation = _malformed_row(text, tables) or _no_room(text) or _no_broker(text, tables)
+    return explanation or next((explanation for explain in _FAULTS if (explanation := explain(text)) is not None), None)
 
 
 def _malformed_row(text: str, tables: FailedTables) -> Explanation | None:
-    """A line of a source that is not what its format and columns say."""
+    """Explain a line of a source that does not match the table's format and columns."""
     if "[MALFORMED_CSV_RECORD]" not in text and "[MALFORMED_RECORD_IN_PARSING" not in text:
         return None
-    found = re.search(r"while reading file (\S+?)\.(?=\s|$)", text)
-    file = _local(found[1]) if found else "a file"
+    match = re.search(r"while reading file (\S+?)\.(?=\s|$)", text)
+    file = _local(match[1]) if match else "a file"
     if limit := re.search(r"StreamConstraintsException: (.*?)(?: \(from|, from|\n|$)", text):
         return (
             f"{file} has a line that is too much for the parser of JSON: {limit[1]}",
@@ -110,7 +112,7 @@ def _malformed_row(text: str, tables: FailedTables) -> Explanation | None:
 
 
 def _no_room(text: str) -> Explanation | None:
-    """A full disk or a used-up quota, below the checkpoint or where Spark keeps its own files."""
+    """Explain a full disk or an exceeded quota, below the checkpoint or in Spark's local directory."""
     if not re.search(r"No space left on device|Disk quota exceeded|There is not enough space|DiskOutOfSpace", text):
         return None
     return (
@@ -120,27 +122,27 @@ def _no_room(text: str) -> Explanation | None:
 
 
 def _long_name(text: str) -> Explanation | None:
-    """A value of a partition, which a directory is named after, that is longer than names may be."""
-    found = re.search(r"Mkdirs failed to create \S*?/([^/\s=]+)=[^/\s]{240,}", text)
-    if found is None:
+    """Explain a partition value that is too long for the name of its directory."""
+    match = re.search(r"Mkdirs failed to create \S*?/([^/\s=]+)=[^/\s]{240,}", text)
+    if match is None:
         return None
     return (
-        f"a value of partition column {unquote(found[1])!r} is too long for the name of a directory",
+        f"a value of partition column {unquote(match[1])!r} is too long for the name of a directory",
         "leave such rows out, or take another column in PARTITIONED BY: names have at most 255 bytes, of which each "
         f"character beyond letters and digits may take several; {_RESUME}",
     )
 
 
 def _not_allowed(text: str) -> Explanation | None:
-    """Directories that the user of the run may not write to, or that are on a disk that nobody can."""
-    found = re.search(
+    """Explain a directory that the user of the run cannot write to, or that is on a read-only disk."""
+    match = re.search(
         r"Permission denied|AccessControlException|AccessDeniedException|Read-only file system|Mkdirs failed"
         r"|Operation not permitted|Not a directory",
         text,
     )
-    if found is None:
+    if match is None:
         return None
-    reason = {"Mkdirs failed": "a directory cannot be made"}.get(found[0], found[0])
+    reason = {"Mkdirs failed": "a directory cannot be made"}.get(match[0], match[0])
     return (
         f"a file cannot be used: {reason}{_named(text)}",
         f"give the user of the run the right to read and write there, {_RESUME}",
@@ -148,11 +150,11 @@ def _not_allowed(text: str) -> Explanation | None:
 
 
 def _damaged_log(text: str) -> Explanation | None:
-    """Offsets and commits, which are text files of Spark's."""
-    found = re.search(r"(MALFORMED_LOG_FILE|Incomplete log file|MISSING_METADATA_FILE)[^\n]*", text)
-    if found is None:
+    """Explain damaged offsets and commits, which are text files of Spark."""
+    match = re.search(r"(MALFORMED_LOG_FILE|Incomplete log file|MISSING_METADATA_FILE)[^\n]*", text)
+    if match is None:
         return None
-    return f"the log of batches in the checkpoint is damaged: {found[0]}", _RESTORE
+    return f"the log of batches in the checkpoint is damaged: {match[0]}", _RESTORE
 
 
 def _another_run(text: str) -> Explanation | None:
@@ -197,7 +199,7 @@ def _no_broker(text: str, tables: FailedTables) -> Explanation | None:
 
 
 def _another_protocol(text: str) -> Explanation | None:
-    # Kafka's client takes the first bytes of such an answer for its length, for which there is no memory.
+    # Kafka's client takes the first bytes of such a response for its length, and runs out of memory.
     if not re.search(
         r"AdminClient thread has exited|InvalidReceiveException|kafka-producer-network-thread.*OutOf", text
     ):
@@ -210,7 +212,7 @@ def _another_protocol(text: str) -> Explanation | None:
 
 
 def _of_s3(text: str) -> Explanation | None:
-    """What a server of S3 refuses for good; without keys, nobody is asked."""
+    """Explain permanent errors of S3; without keys, the client sends no request."""
     if re.search(r"NoAuthWithAWS|NoAwsCredentials|Unable to load credentials", text):
         return (
             f"there are no keys for S3{_named(text)}",
@@ -243,9 +245,9 @@ _FAULTS: tuple[Callable[[str], Explanation | None], ...] = (
 
 
 def _named(text: str) -> str:
-    """The first file that the text names beside what went wrong, in words, if it names one."""
-    found = re.search(rf"(?:Exception|Error|denied|failed)\b[^\n/]*?{_URL}((?:\w+:(?=//))?/[^\s:,()\]]+)", text)
-    return f" ({_local(found[1])})" if found else ""
+    """Return the first file that the text mentions after an error, in parentheses; empty if there is none."""
+    match = re.search(rf"(?:Exception|Error|denied|failed)\b[^\n/]*?{_URL}((?:\w+:(?=//))?/[^\s:,()\]]+)", text)
+    return f" ({_local(match[1])})" if match else ""
 
 
 def _local(url: str) -> str:

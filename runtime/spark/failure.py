@@ -1,12 +1,13 @@
-"""The root cause of a failed query, out of Spark's nested exceptions, for a person to read; and if it may pass.
+"""Finds the root cause of a failed query in Spark's nested exceptions, and decides if it may pass.
 
-What went wrong in a Python worker or deep in the JVM arrives as text: a Java stack trace with a Python traceback
-inside. The innermost Python traceback wins, else the last of Java's ``Caused by``. Sinks in Python that Spark calls for
-each micro-batch add a traceback around the whole, which says nothing.
+An error of a Python worker or deep in the JVM arrives as text: a Java stack trace that contains a Python traceback. The
+innermost Python traceback is the root cause, otherwise the last ``Caused by`` of Java. A Python sink that Spark calls
+for each micro-batch adds an outer traceback without information.
 
-``TRANSIENT`` is the one list of what may be over at the next attempt, by which a run is started again, or is not. What
-is not on it is for good: wrong data, a plan that cannot run here, a damaged checkpoint, a bug. Our own code says so
-with :class:`hintplan.plans.errors.Unavailable`; what Spark, Kafka, Hadoop and stores say is known by their words.
+``TRANSIENT`` is the only list of errors that may pass before the next attempt; it decides if a run restarts. Other
+errors are permanent: wrong data, a plan that cannot run here, a damaged checkpoint, a bug. Our own code marks transient
+errors with :class:`hintplan.plans.errors.Unavailable`. Errors of Spark, Kafka, Hadoop and object stores are recognised
+by their messages.
 
 >>> is_transient(OSError("org.apache.kafka.common.errors.TimeoutException: Expiring 3 record(s) for t-0"))
 True
@@ -22,12 +23,12 @@ from hintplan.plans.errors import Unavailable
 
 _TRACEBACK = "Traceback (most recent call last):"
 _CALLED_BACK = "An exception was raised by the Python Proxy. Return Message: "
-"""What stands before the error of a sink that Spark calls with each micro-batch."""
+"""The text before the error of a sink that Spark calls with each micro-batch."""
 _OF_SPARK = re.compile(
-    # Each line can match in one way only: tracebacks are long.
+    # Each line can match in only one way, because tracebacks are long and backtracking would be slow.
     rf"{re.escape(_TRACEBACK)}\n(?:[ ].*\n|\n)*(?=(?:py4j\.protocol|pyspark\.errors)\.)",
 )
-"""How Python came to an error of Spark's, which says more itself."""
+"""The Python traceback before a Spark error, which contains the details itself."""
 _ADDRESS = re.compile(r"^(?:[\w$]+\.)+([\w$]+(?:Exception|Error)): ")
 
 TRANSIENT = {
@@ -55,7 +56,7 @@ TRANSIENT = {
         r"|ConnectTimeoutException|Connection (?:refused|reset|timed out)|ClosedChannelException"
     ),
 }
-"""What may be over at the next attempt, and how it is told."""
+"""Errors that may pass before the next attempt, each with the pattern of its message."""
 
 _PERMANENT = re.compile(
     r"DamagedFile|is damaged|MALFORMED_|Incomplete log file|MISSING_METADATA_FILE|CONCURRENT_STREAM_LOG_UPDATE"
@@ -64,13 +65,16 @@ _PERMANENT = re.compile(
     r"|UnknownTopicOrPartitionException|KAFKA_DATA_LOSS|InvalidReceiveException|ModuleNotFoundError"
     r"|PYTHON_VERSION_MISMATCH|PACKAGE_NOT_INSTALLED|Cannot run program"
 )
-"""What is for good, whatever is also said."""
+"""Errors that are permanent, even if the text also has a transient error."""
 
 _TRANSIENT = re.compile("|".join(f"(?:{words})" for words in TRANSIENT.values()))
 
 
 def root_cause(error: BaseException) -> str:
-    """One message without stack: ``RunError: the state store has lost ...`` or ``SparkRuntimeException: [CAST...``."""
+    """Return one message without a stack trace, such as ``RunError: the state store has lost ...``.
+
+    An error of the JVM has the name of its class without the package: ``SparkRuntimeException: [CAST...``.
+    """
     texts = _texts(error)
     for text in reversed(texts):
         if _TRACEBACK in text:
@@ -82,11 +86,11 @@ def root_cause(error: BaseException) -> str:
 
 
 def evidence(error: BaseException) -> str:
-    """All that is said about ``error``: its text, and that of every cause, in Python and in the JVM."""
+    """Return all texts about ``error``: its message, and the messages of all causes in Python and in the JVM."""
     texts = _texts(error)
     cause: BaseException | None = error
     while cause is not None:
-        # What PySpark makes of a Java exception leaves out the causes of its cause.
+        # PySpark's conversion of a Java exception loses the causes of its cause.
         java = getattr(cause, "_origin", None) or getattr(cause, "java_exception", None)
         while java is not None:
             texts.append(_of_callback(str(java.toString())))
@@ -96,7 +100,7 @@ def evidence(error: BaseException) -> str:
 
 
 def is_of_server(error: BaseException | None) -> bool:
-    """True if ``error`` comes from a server of Spark Connect."""
+    """Return True if ``error`` comes from a Spark Connect server."""
     while error is not None:
         if type(error).__module__.startswith("pyspark.errors.exceptions.connect"):
             return True
@@ -105,7 +109,7 @@ def is_of_server(error: BaseException | None) -> bool:
 
 
 def is_transient(error: BaseException) -> bool:
-    """Whether what has failed with ``error`` may go well at the next attempt."""
+    """Return whether the operation that failed with ``error`` may succeed at the next attempt."""
     if isinstance(error, Unavailable):
         return True
     text = evidence(error)
@@ -122,7 +126,7 @@ def _texts(error: BaseException) -> list[str]:
 
 
 def _of_callback(text: str) -> str:
-    """``text``, or what it says of Spark's error if that came through a sink in Python."""
+    """Return ``text``, or only its Spark error if that came through a sink in Python."""
     return _OF_SPARK.sub("", text.partition(_CALLED_BACK)[2] or text)
 
 

@@ -1,4 +1,4 @@
-"""``DataFrame.mapInArrow`` without pandas, which PySpark's own asks for in the driver though it does not use it."""
+"""``DataFrame.mapInArrow`` without pandas, which PySpark's own method requires on the driver but does not use."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Run = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
 def map_in_arrow(frame: DataFrame, run: Run, schema: str | StructType) -> DataFrame:
-    """What ``run`` makes of the batches of each task of ``frame``: rows with ``schema``.
+    """Apply ``run`` to the record batches of each task of ``frame``; return rows with ``schema``.
 
-    A client of Spark Connect has pandas, without which PySpark does not let it connect.
+    A Spark Connect client always has pandas, since PySpark does not connect without it.
     """
     task = as_task(run)
     if is_remote(frame.sparkSession):

@@ -1,4 +1,4 @@
-"""Names of ours as Spark has them: columns in its SQL, plans and operators on its pages."""
+"""Names in Spark: columns in its SQL, and plans and operators on its pages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _DESCRIPTION = "spark.job.description"
 
 
 def quoted(name: str) -> str:
-    """``name`` as a Spark identifier.
+    """Return ``name`` as a Spark identifier.
 
     >>> quoted("a`b")
     '`a``b`'
@@ -20,7 +20,7 @@ def quoted(name: str) -> str:
 
 
 def shown_as(plan: str, operator: str) -> str:
-    """What Spark's pages call the work for an ``operator`` of a ``plan``, which a query may be named after.
+    """Return the name of an ``operator`` of a ``plan`` on Spark's pages, which is also used as a query name.
 
     >>> shown_as("paid", "sink_paid")
     'paid · sink_paid'
@@ -30,9 +30,9 @@ def shown_as(plan: str, operator: str) -> str:
 
 @contextmanager
 def described(spark: SparkSession, name: str) -> Iterator[None]:
-    """What Spark's pages call the jobs of this thread: ``name`` is the first line, the others stay as they are.
+    """Set the first line of the job description of this thread to ``name`` within the block; keep the other lines.
 
-    Those of a streaming query say which batch it is. On classic Spark only.
+    The other lines contain the batch of a streaming query. Only for classic Spark.
     """
     context = spark.sparkContext
     before = context.getLocalProperty(_DESCRIPTION)
@@ -40,5 +40,5 @@ def described(spark: SparkSession, name: str) -> Iterator[None]:
     try:
         yield
     finally:
-        # As if it had never been there, if there was none.
+        # None removes the property, if there was none before.
         context.setLocalProperty(_DESCRIPTION, before)  # type: ignore[arg-type]

@@ -1,8 +1,8 @@
-"""A stream source of ours with one row, which it has once in the life of a checkpoint.
+"""A stream source with one row, which it returns once in the life of a checkpoint.
 
-Its offset says whether the row has been put out, and Spark's log has the offset of each batch: a batch that is replayed
-has the row again, one after a restart has not. Its code goes where Spark runs it by value, as in
-:mod:`hintplan.runtime.spark.by_value`: it uses nothing of hintplan's when it is there.
+Its offset records whether the row was returned, and Spark logs the offset of each batch. A replayed batch returns the
+row again; a new batch after a restart does not. Spark receives the code by value, as in
+:mod:`hintplan.runtime.spark.by_value`, so it uses nothing of hintplan where Spark runs it.
 
     row = one_row(spark)
 """
@@ -26,29 +26,29 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-u
 
 
 _AFTERWARDS = {"row": 1}
-"""The offset once the row has been put out, which no other source of ours in Python has."""
+"""The offset after the row was returned. No other Python source of hintplan has this offset."""
 _ITS_CLASSES = "org.apache.spark.sql.execution.datasources.v2.python."
 
 
 def is_one_row(description: str, end_offset: str | None) -> bool:
-    """Whether a source that Spark's progress has under ``description`` is one of ours, whose row is nobody's data.
+    """Return whether a source in Spark's progress is a one-row source of hintplan, whose row is no user data.
 
-    PySpark 4.0 has an offset as Python writes it, newer ones as JSON.
+    PySpark 4.0 reports the offset in Python's notation, later versions as JSON.
     """
     offsets = (json.dumps(_AFTERWARDS), json.dumps(_AFTERWARDS, separators=(",", ":")), str(_AFTERWARDS))
     return description.startswith(_ITS_CLASSES) and end_offset in offsets
 
 
 def one_row(spark: SparkSession) -> DataFrame:
-    """A stream that has one row in its first batch, and none afterwards."""
-    # Sessions of one Spark find a source that another has registered in the way, yet cannot read from it.
+    """Return a stream with one row in its first batch, and none afterwards."""
+    # A unique name: a session finds the source that another session has registered, but cannot read from it.
     name = f"hintplan_once_{uuid.uuid4().hex}"
     spark.dataSource.register(type("Once", (Once,), {"registered_as": name}))
     return spark.readStream.format(name).load()
 
 
 class Once(DataSource):
-    """The source; each is registered under a name of its own."""
+    """The data source; each instance is registered under its own name."""
 
     registered_as: ClassVar[str]
 
@@ -64,10 +64,10 @@ class Once(DataSource):
 
 
 class OnceReader(DataSourceStreamReader, available_now()):  # type: ignore[misc]
-    """Its offset is the number of rows that there have been.
+    """A reader whose offset is the number of rows returned so far.
 
-    Spark 4.2 and later are told that it can be read until all is there; of a query with a source that cannot, they run
-    one micro-batch.
+    Spark 4.2 and later can read this source until its available input ends. For a query with a source that lacks this
+    feature, they run a single micro-batch.
     """
 
     def initialOffset(self) -> dict[str, int]:

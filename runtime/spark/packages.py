@@ -1,8 +1,8 @@
-"""What Spark needs besides what PySpark brings, by Maven coordinates: packages of Spark's, and of Hadoop's for schemes.
+"""The Maven packages that Spark needs in addition to PySpark: packages of Spark, and of Hadoop for file system schemes.
 
-Spark fetches them when it starts, and keeps them in ``~/.ivy2.5.2``. Whoever has them in ``spark.jars``, on the class
-path, or named in ``spark.jars.packages`` himself, also in ``spark-defaults.conf``, is not interfered with. A running
-JVM cannot be given any.
+Spark downloads them when it starts, and caches them in ``~/.ivy2.5.2``. Packages that the user has configured are left
+alone: in ``spark.jars``, on the class path, or in ``spark.jars.packages``, including ``spark-defaults.conf``. A running
+JVM cannot load more packages.
 """
 
 from __future__ import annotations
@@ -26,34 +26,35 @@ _JARS = ("spark.jars", "spark.driver.extraClassPath")
 def with_packages(
     conf: Mapping[str, str], packages: Sequence[str], hadoop: Sequence[str] = ()
 ) -> tuple[dict[str, str], list[str]]:
-    """``conf`` for a Spark that starts with ``packages`` of Spark's and of Hadoop's, and what is to be said of it.
+    """Return ``conf`` with ``packages`` of Spark and of Hadoop added, and notes to print.
 
-    Each is ``group:artefact``. RunError if one of Hadoop's is needed, and which Hadoop Spark has cannot be told.
+    Each package is ``group:artefact``. RunError if a Hadoop package is needed and the version of Spark's Hadoop is
+    unknown.
     """
-    found = dict(conf)
+    extended = dict(conf)
     if SparkContext._active_spark_context is not None or "PYSPARK_GATEWAY_PORT" in os.environ:
-        return found, []
+        return extended, []
     defaults = spark_defaults()
-    there = {**defaults, **conf}
-    version, own = package_version(pyspark.__version__)
-    instead = "" if own else f"; it is the newest up to Spark {pyspark.__version__}, which has none of its own"
-    wanted = [(f"{package}:{version}", instead) for package in packages if not _is_there(package, there)]
+    effective = {**defaults, **conf}
+    version, is_own = package_version(pyspark.__version__)
+    instead = "" if is_own else f"; it is the newest up to Spark {pyspark.__version__}, which has none of its own"
+    wanted = [(f"{package}:{version}", instead) for package in packages if not _is_there(package, effective)]
     for package in hadoop:
-        if not _is_there(package, there):
+        if not _is_there(package, effective):
             of_hadoop = hadoop_version()
             wanted.append((f"{package}:{of_hadoop}", f", for Spark's Hadoop is {of_hadoop}"))
     notes = []
     for coordinates, why in wanted:
-        found[PACKAGES] = ",".join(filter(None, (found.get(PACKAGES, defaults.get(PACKAGES)), coordinates)))
+        extended[PACKAGES] = ",".join(filter(None, (extended.get(PACKAGES, defaults.get(PACKAGES)), coordinates)))
         notes.append(f"Spark takes {coordinates} from Maven, or from where it has put it before{why}")
-    return found, notes
+    return extended, notes
 
 
 def hadoop_version() -> str:
-    """The version of the Hadoop that Spark has among its jars; RunError if it has none there."""
+    """Return the version of Hadoop among Spark's jars; RunError if there is none."""
     for jar in _own_jars("hadoop-client-api"):
-        if (found := re.search(r"-api-(\d[\w.-]*)\.jar$", jar)) is not None:
-            return found[1]
+        if (match := re.search(r"-api-(\d[\w.-]*)\.jar$", jar)) is not None:
+            return match[1]
     raise RunError(
         f"which Hadoop Spark has cannot be told: there is no hadoop-client-api among the jars of {_homes()[0]}",
         hint="give Spark the package of its Hadoop yourself: --conf "
@@ -62,13 +63,13 @@ def hadoop_version() -> str:
 
 
 def _is_there(package: str, conf: Mapping[str, str]) -> bool:
-    """Whether Spark is told of ``package``, or has it among its own jars."""
+    """Return whether ``package`` is configured, or is among Spark's own jars."""
     artefact = package.partition(":")[2]
-    said = [conf.get(PACKAGES, ""), os.environ.get("PYSPARK_SUBMIT_ARGS", "")]
+    texts = [conf.get(PACKAGES, ""), os.environ.get("PYSPARK_SUBMIT_ARGS", "")]
     for key in _JARS:
         for path in filter(None, conf.get(key, "").replace(":", ",").split(",")):
-            said += [path, *glob(path)]
-    return any(artefact in text for text in (*said, *_own_jars(artefact)))
+            texts += [path, *glob(path)]
+    return any(artefact in text for text in (*texts, *_own_jars(artefact)))
 
 
 def _own_jars(artefact: str) -> Iterator[str]:
@@ -81,12 +82,12 @@ def _homes() -> list[str]:
 
 
 def conf_folder() -> str:
-    """The folder in which Spark looks for its configuration, and for Hadoop's."""
+    """Return the directory of Spark's configuration, which may also contain Hadoop's."""
     return os.environ.get("SPARK_CONF_DIR") or f"{_homes()[0]}/conf"
 
 
 def spark_defaults() -> dict[str, str]:
-    """What ``spark-defaults.conf`` says, which what a run is told replaces."""
+    """Return the settings in ``spark-defaults.conf``, which the settings of a run override."""
     try:
         lines = Path(conf_folder(), "spark-defaults.conf").read_text(encoding="utf-8").splitlines()
     except OSError:

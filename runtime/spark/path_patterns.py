@@ -1,4 +1,4 @@
-"""Paths for readers of Spark's that take ``[``, ``*`` and the like for patterns."""
+"""Escapes paths for Spark readers that interpret characters such as ``[`` and ``*`` as patterns."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 
 def literally(path: str) -> str:
-    """``path`` as the pattern that only itself fits.
+    """Return a pattern that matches only ``path``.
 
     >>> literally("/data/run[1]")
     '/data/run\\\\[1\\\\]'

@@ -1,7 +1,7 @@
-"""Keeps Spark's own talk off the terminal: the JVM and its Python workers write to a log file instead of our stderr.
+"""Keeps Spark's output off the terminal: the JVM and its Python workers write to a log file instead of our stderr.
 
-The JVM inherits its stderr from this process when it is started, so that is the moment to point it elsewhere. The file
-is removed when the run went well, and named in the error when it did not.
+The JVM inherits stderr from this process when it starts, so stderr is redirected at that moment. The log is removed
+after a successful run; after a failure, its path is printed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ from typing import Any
 
 
 class SparkLog:
-    """Where the stderr of a JVM goes that is started within :meth:`captured`; users read ``terminal``, a descriptor."""
+    """The log file for the stderr of a JVM that starts within :meth:`captured`.
+
+    ``terminal`` is the file descriptor for output to users.
+    """
 
     def __init__(self) -> None:
         self.terminal = 2
@@ -27,10 +30,10 @@ class SparkLog:
 
     @contextmanager
     def captured(self) -> Iterator[None]:
-        """Point file descriptor 2 at the log for as long as the JVM starts."""
-        # PySpark repeats the errors of a query as JSON on stderr, ours says them in words.
+        """Redirect file descriptor 2 to the log while the JVM starts."""
+        # PySpark repeats the errors of a query on stderr as JSON; our errors already explain them.
         logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
-        # And py4j, if the JVM is gone, in tracebacks.
+        # If the JVM has ended, py4j prints tracebacks.
         logging.getLogger().addFilter(lambda record: record.msg != "Exception while sending command.")
         logging.getLogger("py4j").setLevel(logging.CRITICAL)
         sys.stderr.flush()
@@ -46,7 +49,7 @@ class SparkLog:
 
     @staticmethod
     def mute_loss(spark: Any) -> None:
-        """Let the server of accumulators say nothing when the JVM that it serves ends."""
+        """Suppress the errors of the accumulator server when the JVM that it serves ends."""
         server = getattr(getattr(spark, "sparkContext", None), "_accumulatorServer", None)
         if server is not None:
             server.handle_error = lambda request, address: None

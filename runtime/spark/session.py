@@ -1,8 +1,8 @@
-"""Spark sessions: the settings a run needs, and how to get a session that has them.
+"""Spark sessions: the settings that a run needs, and functions that provide a session with them.
 
-Settings that can be changed on a running session are set on a session of the run's own (``newSession``), so nobody
-else's change. Those that cannot are checked, and the error says what to write where the session is built. Knows no plan
-beyond the values it is given.
+Settings that can change on a running session are set on a session of the run's own (``newSession``), so that no other
+session changes. The other settings are checked, and the error shows how to build the session with them. This module
+does not know plans, only values from them.
 
     spark = start_session("local[2]", {})            # or any session of the caller's
     own = prepare_session(spark, time_zone="UTC", once=True)
@@ -38,25 +38,25 @@ from hintplan.runtime.spark.stopping import STOP_TIMEOUT
 from hintplan.runtime.spark.versions import facts, lacking_client, new_session, require_pandas, version_notes
 
 _FIXED = {"spark.sql.restrictedMode.enabled": "true"}
-"""Settings that only the start of a session can make. Restricted mode, where Spark has it, refuses the functions that
-call into the JVM.
+"""Settings that only the start of a session can make. Restricted mode, where Spark has it, refuses functions that call
+into the JVM.
 """
 
 _SETTINGS = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
-    # Each is a dozen calls into the JVM to look at, and a run looks at all of them after every batch.
+    # A run reads all of them after every batch, and each takes a dozen calls into the JVM.
     "spark.sql.streaming.numRecentProgressUpdates": "16",
     "spark.sql.runSQLOnFiles": "false",
-    # A second run of a query in the same application is refused; by default Spark would stop the first one.
+    # Refuse a second run of a query in the same application; by default, Spark would stop the first one.
     "spark.sql.streaming.stopActiveRunOnRestart": "false",
-    # What hintplan.runtime.spark.stopping asks for again.
+    # hintplan.runtime.spark.stopping repeats a stop after this time.
     STOP_TIMEOUT: "2s",
-    # What an expression means must not depend on where it runs. Flink tells upper from lower case in names.
+    # The meaning of an expression must not depend on the session. Names are case-sensitive in Flink.
     "spark.sql.ansi.enabled": "true",
     "spark.sql.caseSensitive": "true",
-    # Spark's default but for kafka: only what is written by the second interface tells how many rows there were.
+    # Spark's default without kafka: only sinks of the second interface report the number of rows written.
     "spark.sql.sources.useV1SourceList": "avro,csv,json,orc,parquet,text",
-    # Of a key that a MAP is given twice, the last value counts.
+    # For a duplicate key of a MAP, the last value counts.
     "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
 }
 
@@ -66,13 +66,13 @@ _REDACTION = {
     "spark.redaction.regex": _SECRET,
     "spark.sql.redaction.options.regex": f"{_SECRET}|url",
 }
-"""Which settings and options Spark's own pages and plans show no values of."""
+"""The settings and options whose values Spark hides on its pages and in its plans."""
 
 _SETTLED = r"spark\.(master$|submit\.|jars|files$|archives$|driver\.(memory|cores|extra|default|bindAddress|host|port))"
-"""Settings that a JVM which runs has read."""
+"""Settings that the JVM reads only when it starts."""
 
 _UNNAMED = ("pyspark-shell", "org.apache.spark.deploy.PythonRunner")
-"""What Spark is started for if nobody has given it a name, besides the program that spark-submit was given."""
+"""Spark's default application names; the name of the program that spark-submit runs is another default."""
 
 _MANAGED = {
     "spark.sql.shuffle.partitions": "SET 'parallelism.default' in the script, or edit it in the plan's config",
@@ -82,22 +82,24 @@ _MANAGED = {
 
 
 _ON_COMMAND_LINES = re.compile(r"spark\.hadoop\.fs\.s3a\.(bucket\..+\.)?(access\.key|secret\.key|session\.token)")
-"""Settings with secrets that have a better place."""
+"""Settings that contain secrets and must not be on a command line."""
 
 SAFE_PATH = "PYTHONSAFEPATH"
-"""The variable with which Python does not look for modules in the directory where it starts."""
+"""With this variable, Python does not import modules from the directory where it starts."""
 
 _WORKER_DAEMON = "hintplan.runtime.worker.daemon"
-"""What starts Python workers on the machine of the driver."""
+"""The module that starts Python workers on the driver's machine."""
 
 _BESIDE: WeakKeyDictionary[SparkSession, list[SparkSession]] = WeakKeyDictionary()
-"""The sessions on Spark Connect that were made beside another one: each has a connection of its own."""
+"""The Spark Connect sessions that runs have created from another session; each has its own connection."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionNeeds:
-    """What a session starts with for what it is to reach: ``settings``, unless Spark is configured otherwise, and the
-    names of variables of this ``environment`` that workers elsewhere must have too.
+    """The requirements of a session for the systems that it reaches.
+
+    ``settings`` apply unless Spark is configured otherwise. ``environment`` names the variables of this process that
+    workers on other machines also need.
     """
 
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -108,7 +110,7 @@ NO_NEEDS = SessionNeeds()
 
 
 def refuse_managed(conf: Mapping[str, str]) -> None:
-    """RunError if ``conf`` sets what a run sets by itself, for it would have no effect, or what it must not tell."""
+    """Raise RunError if ``conf`` has a setting that a run sets itself, or a secret that command lines would expose."""
     for key in conf:
         if _ON_COMMAND_LINES.fullmatch(key):
             raise RunError(
@@ -135,14 +137,12 @@ def start_session(
     name: str = "hintplan",
     jvm: Launch | None = None,
 ) -> SparkSession:
-    """Start a session, or connect to ``remote``; ``conf`` wins over our defaults, and over what Spark is configured to.
+    """Start a session, or connect to ``remote``; ``conf`` overrides our defaults and Spark's configuration.
 
-    A session that starts here has what it ``needs``; a server's is its own.
-
-    ``master`` None is whatever spark-submit or spark-defaults.conf says, else ``local[*]``. The application is called
-    ``name`` if neither gives it a name. ``jvm`` is what :func:`launch_jvm` has started for it.
-    RunError if Java is missing or too old, if the cluster cannot be reached, or if what is asked for here contradicts
-    what spark-submit has started.
+    A session that starts here gets what it ``needs``; a server has its own settings. Without ``master``, the setting of
+    spark-submit or spark-defaults.conf applies, or else ``local[*]``. The application has the name ``name``, unless
+    they set another name. ``jvm`` is the result of :func:`launch_jvm`. RunError if Java is missing or too old, if the
+    cluster cannot be reached, or if the arguments contradict the settings of spark-submit.
     """
     from py4j.protocol import Py4JError, Py4JJavaError
     from pyspark.errors import PySparkException
@@ -162,7 +162,7 @@ def start_session(
 
 
 def _without_packages(conf: Mapping[str, str]) -> str | None:
-    """What to do where packages cannot be fetched, after which a JVM that starts ends without a word."""
+    """Return a hint for packages that may not be downloadable; after a failed download, the JVM exits silently."""
     if not (packages := conf.get("spark.jars.packages")):
         return None
     return (
@@ -196,42 +196,42 @@ def _started(
     fixed = _fixed(pyspark.__version__)
     is_own = SparkContext._active_spark_context is None
     starts = is_own and starts_jvm()
-    given = _configured(master, conf, jvm)
+    configured = _configured(master, conf, jvm)
     classes = load_early(SparkContext._jvm) if starts else None
-    master = str(given.get("spark.master", "local[*]"))
-    refused = {key: given.get(key) for key, wanted in fixed.items() if given.get(key, wanted) != wanted}
+    master = str(configured.get("spark.master", "local[*]"))
+    refused = {key: configured.get(key) for key, wanted in fixed.items() if configured.get(key, wanted) != wanted}
     for key, value in refused.items():
         raise RunError(f"Spark is configured with {key}={value}", hint=f"hintplan needs {key}={fixed[key]}")
     defaults = {
         "spark.ui.enabled": "false" if _is_local(master) else "true",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
-        # PySpark notes the caller of each function, by four calls into the JVM, and no error of a run shows it.
+        # PySpark would record the caller of each function, with four calls into the JVM. No error of a run shows it.
         "spark.python.sql.dataFrameDebugging.enabled": "false",
         **_REDACTION,
         **needs.settings,
         **_worker_environment(master, needs),
     }
     if facts(pyspark.__version__).unix_sockets:
-        # By TCP, what a small task says to its worker waits for 40 ms to be acknowledged.
+        # Over TCP, a small task's message to its worker waits 40 ms for an acknowledgement.
         defaults["spark.python.unix.domain.socket.enabled"] = "true"
         if master == "yarn":
-            # A container's own temporary directory has a path that is too long for a socket.
+            # The path of a container's temporary directory is too long for a socket.
             defaults["spark.python.unix.domain.socket.dir"] = "/tmp"
-    if given.get("spark.app.name", None) in (None, *_UNNAMED, Path(sys.argv[0]).name):
-        given.set("spark.app.name", name)
+    if configured.get("spark.app.name", None) in (None, *_UNNAMED, Path(sys.argv[0]).name):
+        configured.set("spark.app.name", name)
     if _is_local(master):
         defaults["spark.python.daemon.module"] = _WORKER_DAEMON
-        # What is shuffled never leaves the machine, and is mostly numbers: compressing it only takes time.
+        # Shuffled data stays on this machine and is mostly numeric: compression would only take time.
         defaults["spark.shuffle.compress"] = "false"
-        # Local workers must run where hintplan, pyarrow and protobuf are; elsewhere the cluster decides.
+        # Local workers need this Python, which has hintplan, pyarrow and protobuf. On a cluster, the cluster decides.
         os.environ["PYSPARK_PYTHON"] = sys.executable
-    elif python := given.get("spark.pyspark.python", None):
-        # Only spark-submit reads this setting; a session started from Python goes by the variable.
+    elif python := configured.get("spark.pyspark.python", None):
+        # Only spark-submit reads this setting; a session that Python starts uses the variable.
         os.environ["PYSPARK_PYTHON"] = python
-    kept = dict(given.getAll())
+    kept = dict(configured.getAll())
     if "spark.ui.showConsoleProgress" not in conf and not _is_submitted():
-        # A JVM that Python starts is a shell to Spark, which shows progress there.
+        # Spark treats a JVM that Python starts as a shell, and would show a progress bar.
         kept["spark.ui.showConsoleProgress"] = "false"
     wanted = {**defaults, **kept, **fixed}
     SparkContext.getOrCreate(SparkConf().setAll(list(wanted.items())))
@@ -239,7 +239,8 @@ def _started(
         classes.join()
     session = _built(SparkSession.builder, wanted)
     if is_own:
-        # What lies beside a plan is not code of the run: no worker imports modules from where it starts.
+        # Files in the plan's directory are not code of the run: workers must not import modules from the current
+        # directory.
         session.sparkContext.environment[SAFE_PATH] = "1"
     if IN_BUNDLE or (_is_local(master) and "site-packages" not in HOME.parts and (HOME / PACKAGE).is_dir()):
         _tell_where_hintplan_is(session.sparkContext.environment)
@@ -247,18 +248,19 @@ def _started(
 
 
 def _tell_where_hintplan_is(environment: dict[str, str]) -> None:
-    """Let Python that Spark starts on this machine, for local tasks and for sources, find what is not installed.
+    """Let Python processes that Spark starts on this machine import hintplan from its folder.
 
-    It is said with each function. As spark.executorEnv.PYTHONPATH, it would take the place of YARN's own.
+    These processes run local tasks and sources. Spark passes this variable with each function. As
+    spark.executorEnv.PYTHONPATH, it would replace YARN's own value.
     """
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, (environment.get("PYTHONPATH"), str(HOME))))
 
 
 def _worker_environment(master: str, needs: SessionNeeds) -> dict[str, str]:
-    """The settings that give workers elsewhere what this process has in its environment.
+    """Return the settings that pass environment variables of this process to workers on other machines.
 
-    They are made when the JVM is up, so no command line has them, and Spark shows no values of those that are secret.
-    On Kubernetes they would stand in the description of each pod, which others may read.
+    They are set when the JVM is running, so no command line contains them, and Spark hides the values of secrets. On
+    Kubernetes, they would be in the description of each pod, which other users may read.
     """
     if _is_local(master) or master.startswith("k8s:"):
         return {}
@@ -266,17 +268,20 @@ def _worker_environment(master: str, needs: SessionNeeds) -> dict[str, str]:
 
 
 def _fixed(version: str) -> Mapping[str, str]:
-    """``_FIXED`` for a version of Spark: what it does not know, it would take without a word, and do nothing."""
+    """Return ``_FIXED`` if this version of Spark knows it; Spark silently ignores unknown settings."""
     return _FIXED if facts(version).restricted_mode else {}
 
 
 def starts_jvm() -> bool:
-    """True if a session without a server starts a JVM: this process has none, and spark-submit has not started it."""
+    """Return True if a local session starts a JVM: this process has none, and spark-submit has not started it."""
     return SparkContext._gateway is None and not _is_submitted()
 
 
 def runs_here(master: str | None) -> bool:
-    """True if a session that starts now has its workers on this machine, as far as that is known before it starts."""
+    """Return True if a session that starts now will have its workers on this machine.
+
+    Return False if that is unknown before it starts.
+    """
     if not starts_jvm() or SparkContext._active_spark_context is not None:
         return False
     if master is not None:
@@ -286,8 +291,8 @@ def runs_here(master: str | None) -> bool:
 
 
 def launch_jvm(master: str | None, conf: Mapping[str, str]) -> Launch:
-    """Start the JVM for :func:`start_session` with the same arguments, which waits for it; RunError without a Java."""
-    if class_archive.archive() is None:  # which only a Java that Spark runs on has made
+    """Start the JVM for :func:`start_session` with the same arguments, without waiting; RunError without Java."""
+    if class_archive.archive() is None:  # only a suitable Java can have created the archive
         require_java()
     return launch(_asked(master, conf))
 
@@ -297,47 +302,47 @@ def _asked(master: str | None, conf: Mapping[str, str]) -> dict[str, str]:
 
 
 def _configured(master: str | None, conf: Mapping[str, str], jvm: Launch | None) -> SparkConf:
-    """What Spark is to start with: ``master`` and ``conf`` over what spark-submit and spark-defaults.conf say.
+    """Return Spark's configuration: ``master`` and ``conf`` override spark-submit and spark-defaults.conf.
 
-    The second is known once a JVM runs: that of spark-submit, if it has started this process, else one that starts now.
-    RunError if spark-submit's has already settled what is asked for.
+    The defaults are known once a JVM runs: the JVM of spark-submit, if it has started this process, otherwise a new
+    one. RunError if spark-submit has already fixed a setting that ``conf`` changes.
     """
-    asked = _asked(master, conf)
+    requested = _asked(master, conf)
     active = SparkContext._active_spark_context
     if active is not None:
-        given = active.getConf()
+        configured = active.getConf()
     else:
         if starts_jvm():
             SparkContext._ensure_initialized(gateway=(jvm or launch_jvm(master, conf)).gateway())
             _outlive_sigterm(SparkContext._jvm)
         else:
             SparkContext._ensure_initialized()
-        given = SparkConf(_jvm=SparkContext._jvm)
+        configured = SparkConf(_jvm=SparkContext._jvm)
     if _is_submitted():
-        for key, value in asked.items():
-            if re.match(_SETTLED, key) and given.get(key, None) != value:
-                found = given.get(key, None)
+        for key, value in requested.items():
+            if re.match(_SETTLED, key) and configured.get(key, None) != value:
+                current = configured.get(key, None)
                 raise RunError(
                     f"{'--master' if key == 'spark.master' else key} {value} comes too late: spark-submit has started "
-                    f"Spark with {found or 'none'}",
+                    f"Spark with {current or 'none'}",
                     hint=f"say it to spark-submit: {_to_submit(key, value)}",
                 )
-    for key, value in asked.items():
-        given.set(key, value)
-    return given
+    for key, value in requested.items():
+        configured.set(key, value)
+    return configured
 
 
 def _outlive_sigterm(jvm: Any) -> None:
-    """Let a JVM that this process has started, and what that starts from now on, not end by SIGTERM.
+    """Let a JVM that this process has started ignore SIGTERM, together with its future child processes.
 
-    Whoever stops a service or a container sends it to all processes at once, and a batch needs the JVM to its end. It
-    ends with this process, whatever becomes of that, for its input is closed then.
+    A service manager or container runtime sends SIGTERM to all processes at once, and a batch needs the JVM until it
+    ends. The JVM always ends with this process, because its input is closed then.
     """
     jvm.sun.misc.Signal.handle(jvm.sun.misc.Signal("TERM"), jvm.sun.misc.SignalHandler.SIG_IGN)
 
 
 def _is_submitted() -> bool:
-    """Whether spark-submit has started this process, and the JVM before."""
+    """Return whether spark-submit has started this process after its JVM."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
@@ -353,17 +358,19 @@ def _built(builder: Any, conf: Mapping[str, str]) -> SparkSession:
 
 
 def without_effect(spark: SparkSession) -> list[str]:
-    """What Spark is configured to that a run sets by itself, each in a sentence; nothing is known of a server."""
+    """Return a sentence for each setting of Spark that a run overrides; none for a server, which is not checked."""
     if is_remote(spark):
         return []
-    given = dict(spark.sparkContext.getConf().getAll())
+    configured = dict(spark.sparkContext.getConf().getAll())
     managed = [
-        f"{key}={given[key]} has no effect on this run: {hint}" for key, hint in _MANAGED.items() if key in given
+        f"{key}={configured[key]} has no effect on this run: {hint}"
+        for key, hint in _MANAGED.items()
+        if key in configured
     ]
     fixed = [
-        f"{key}={given[key]} has no effect on this run, which needs {wanted}"
+        f"{key}={configured[key]} has no effect on this run, which needs {wanted}"
         for key, wanted in _SETTINGS.items()
-        if given.get(key, wanted) != wanted
+        if configured.get(key, wanted) != wanted
     ]
     return [*managed, *fixed]
 
@@ -377,13 +384,13 @@ def prepare_session(
     with_views: bool = False,
     unrestricted: bool = False,
 ) -> SparkSession:
-    """A session beside ``spark`` with the settings of a run; RunError for those that ``spark`` was started without, and
-    for what its version needs and this Python lacks.
+    """Return a new session of ``spark`` with the settings of a run.
 
-    ``once`` says that the run ends when the input is read: without it, batches go on without data, so that idle state
-    expires; with it, they would never end. With ``take_over``, queries that Spark still runs from the same checkpoint
-    are stopped. ``with_views`` says that DataFrames of ``spark`` will be read. ``unrestricted`` consents to a session
-    that was started without restricted mode.
+    RunError if ``spark`` was started without a required setting, or if this Python lacks a package that its version
+    needs. With ``once``, the run ends when its input is read. Without it, batches continue without data, so that idle
+    state expires; with it, such batches would never end. With ``take_over``, queries that Spark still runs from the
+    same checkpoint are stopped. ``with_views`` is needed if the run reads DataFrames of ``spark``. ``unrestricted``
+    accepts a session without restricted mode.
     """
     version = str(spark.version)
     fixed = _fixed(version)
@@ -414,18 +421,18 @@ def prepare_session(
 
 
 def _run_workers_here(context: SparkContext) -> None:
-    """Let local workers of a session that others have started run this Python, unless they have said which.
+    """Let local workers of a session that others have started run this Python, unless they have configured one.
 
-    PySpark takes python3 of the PATH, which in a notebook of a virtual environment is another one.
+    PySpark uses python3 of the PATH, which may not be the Python of a notebook in a virtual environment.
     """
     if "PYSPARK_PYTHON" not in os.environ and not context.getConf().contains("spark.pyspark.python"):
         context.pythonExec = sys.executable
 
 
 def give_variables(spark: SparkSession, names: Iterable[str]) -> None:
-    """Let workers on this machine have the environment variables ``names`` as they are here now.
+    """Pass the current values of the environment variables ``names`` to workers on this machine.
 
-    They have those of the JVM, which may have started before a cell of a notebook has set one.
+    Workers inherit the environment of the JVM, which may have started before a notebook cell set a variable.
     """
     if not shares_machine(spark):
         return
@@ -437,7 +444,7 @@ def give_variables(spark: SparkSession, names: Iterable[str]) -> None:
 
 
 def restriction_notes(spark: SparkSession) -> Iterator[str]:
-    """Return what a run does without on a session that nothing restricts, in a sentence."""
+    """Yield a sentence for each protection that a run lacks on a session without restricted mode."""
     yield from version_notes(str(spark.version))
     for key, wanted in _fixed(str(spark.version)).items():
         if spark.conf.get(key, None) != wanted:
@@ -448,19 +455,22 @@ def restriction_notes(spark: SparkSession) -> Iterator[str]:
 
 
 def takes_what_is_there(spark: SparkSession) -> bool:
-    """Whether :func:`prepare_session` has made ``spark`` for a run that ends when the input is read."""
+    """Return whether :func:`prepare_session` has prepared ``spark`` for a run that ends when its input is read."""
     return spark.conf.get("spark.sql.streaming.noDataMicroBatches.enabled", "true") == "false"
 
 
 def is_started_by_others() -> bool:
-    """Whether Spark runs in this process before a run begins, so that it is not the run's to stop."""
+    """Return whether Spark already runs in this process, so that a run must not stop it."""
     return SparkContext._active_spark_context is not None
 
 
 def stop_session(spark: SparkSession) -> None:
-    """End ``spark``, and what :func:`prepare_session` has made beside it, so that none asks for its server after it."""
+    """Stop ``spark`` and the sessions that :func:`prepare_session` has created from it.
+
+    The created sessions are closed first, so that none of them contacts a server that has ended.
+    """
     for own in _BESIDE.pop(spark, []):
-        client = own.client  # the stop() of a session would end a local server, under the others
+        client = own.client  # stop() would also end a local server, which the other sessions use
         client.release_session()
         client.close()
     if is_remote(spark):
@@ -476,20 +486,23 @@ def stop_session(spark: SparkSession) -> None:
 
 
 def _close_beside() -> None:
-    """Close the connections of sessions that nobody has stopped: PySpark would wait for ever when Python has ended."""
+    """Close the connections of sessions that were not stopped; otherwise PySpark would hang at Python's exit."""
     for own in [own for sessions in list(_BESIDE.values()) for own in sessions]:
         with suppress(Exception):
             own.client.close()
 
 
 def _end(server: Any) -> None:
-    """End PySpark's server of accumulators, which looks once a second whether it is to: nobody waits for that."""
+    """Stop PySpark's accumulator server.
+
+    It runs in a thread of its own, because the server checks only once a second for a shutdown.
+    """
     with suppress(FileNotFoundError):
         server.shutdown()
 
 
 def default_partitions(spark: SparkSession) -> int:
-    """How many tasks the cluster runs at once, as Spark sees it; works on Spark Connect too, at the cost of a job."""
+    """Return the number of tasks that the cluster runs at once; on Spark Connect, this takes a job."""
     if not is_remote(spark):
         return int(spark.sparkContext.defaultParallelism)
     counted = spark.range(1 << 16).select(F.spark_partition_id().alias("p")).agg(F.max("p")).collect()
@@ -497,12 +510,12 @@ def default_partitions(spark: SparkSession) -> int:
 
 
 def is_remote(spark: SparkSession) -> bool:
-    """Whether ``spark`` is a client of Spark Connect."""
+    """Return whether ``spark`` is a Spark Connect client."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
 def shares_machine(spark: SparkSession) -> bool:
-    """Whether the workers of ``spark`` run on this machine, in a JVM that this process has started."""
+    """Return whether the workers of ``spark`` run on this machine, in a JVM that this process has started."""
     return not is_remote(spark) and _is_local(spark.sparkContext.master)
 
 

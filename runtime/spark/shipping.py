@@ -1,8 +1,8 @@
-"""Brings code to workers that lack it: hintplan's package, and modules of the user's, as zips that Spark distributes.
+"""Ships code to workers that lack it: hintplan's package and the user's modules, as zips that Spark distributes.
 
-Local workers run where hintplan's code already is. On a cluster and on Spark Connect, Python functions of a run are
-pickled by reference, so the modules they come from must be importable there; pyarrow and numpy must be installed with
-PySpark. What does not reach by itself where it is needed is :mod:`hintplan.runtime.spark.by_value`'s.
+Local workers can import hintplan in place. On a cluster and on Spark Connect, Python functions of a run are pickled by
+reference, so workers must be able to import their modules. Workers need pyarrow and numpy installed with PySpark.
+:mod:`hintplan.runtime.spark.by_value` covers processes that shipped code does not reach.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _FOR_PEOPLE = tuple(
 """The folders that only commands use."""
 _SUFFIXES = (".py", ".json")
 _shipped: dict[str, list[Path]] = {}
-"""What was shipped to each session of Spark Connect, by its id."""
+"""The zips that were shipped to each Spark Connect session, by its id."""
 
 
 def ship_code(spark: SparkSession, modules: Sequence[str] = ()) -> None:
-    """Add hintplan's package to the Python path of the workers of ``spark``, unless they share this machine's.
+    """Add hintplan's package to the Python path of the workers of ``spark``, unless they run on this machine.
 
-    So is, in any case, the code of those ``modules`` that are the user's own (:func:`own_code`): workers do not look
-    for modules where the run starts.
+    In any case, also add the user's own code among ``modules`` (:func:`own_code`), because workers do not import
+    modules from the directory where the run starts.
     """
     if shares_machine(spark):
         lacking = [module for module in modules if not _is_on_path(module.partition(".")[0])]
@@ -50,39 +50,43 @@ def ship_code(spark: SparkSession, modules: Sequence[str] = ()) -> None:
 
 
 def _is_on_path(name: str) -> bool:
-    """True if a module lies in a directory of PYTHONPATH, which local workers have, too."""
+    """Return True if a module is in a directory of PYTHONPATH, which local workers share."""
     spec = importlib.util.find_spec(name)
     places = [] if spec is None else list(spec.submodule_search_locations or filter(None, [spec.origin]))
-    known = {os.path.abspath(entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry}
-    return bool(places) and all(os.path.dirname(os.path.abspath(place)) in known for place in places)
+    on_path = {os.path.abspath(entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry}
+    return bool(places) and all(os.path.dirname(os.path.abspath(place)) in on_path for place in places)
 
 
 def _put_onto_path(environment: dict[str, str], zips: Sequence[Path]) -> None:
-    """Let local workers find what is in ``zips``; files that a session has would not be found in streams (4.3)."""
-    known = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))
-    names = {_module(path) for path in zips}
-    others = [entry for entry in known if _module(Path(entry)) not in names]
+    """Add ``zips`` to the path of local workers; streams would not find files added to a session (4.3)."""
+    entries = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))
+    shipped = {_module(path) for path in zips}
+    kept = [entry for entry in entries if _module(Path(entry)) not in shipped]
     if zips:
-        environment["PYTHONPATH"] = os.pathsep.join([*map(str, zips), *others])
+        environment["PYTHONPATH"] = os.pathsep.join([*map(str, zips), *kept])
 
 
 def _module(path: Path) -> str:
-    """The module or package in a zip, by its name."""
+    """Return the module or package in a zip, from its file name."""
     return path.name.rpartition("-")[0] if path.suffix == ".zip" else str(path)
 
 
 def with_code(what: Any, df: DataFrame) -> Any:
-    """``what`` as Python processes of a query of ``df`` can unpickle it: with all code that was shipped, if need be."""
+    """Return ``what`` in a form that Python processes of a query of ``df`` can unpickle.
+
+    It includes all shipped code if they need it.
+    """
     if not df.isStreaming or not is_remote(df.sparkSession):
         return what
     return Carried(what, _shipped.get(_session_id(df.sparkSession), ()))
 
 
 def own_code(modules: Sequence[str], directory: Path) -> list[Path]:
-    """Zips in ``directory`` of the user's own among ``modules``: each file of code, or package, as a whole.
+    """Write the user's own code among ``modules`` to zips in ``directory``, each module or package as a whole.
 
-    Own are modules that are found outside of what is installed, such as on PYTHONPATH. What is installed may have
-    compiled parts, and belongs on the workers as pyarrow does. What is not found here may still be found there.
+    Own modules are outside of Python's installed packages, such as on PYTHONPATH. Installed packages may have compiled
+    parts, and must be installed on the workers, as pyarrow. Modules that are not found here may still exist on the
+    workers.
     """
     zips = []
     for name in sorted({module.partition(".")[0] for module in modules} - {PACKAGE}):
@@ -93,12 +97,12 @@ def own_code(modules: Sequence[str], directory: Path) -> list[Path]:
 
 
 def _session_id(spark: Any) -> str:
-    return str(spark.session_id)  # of Spark Connect only
+    return str(spark.session_id)  # only on Spark Connect
 
 
 @cache
 def _directory() -> Path:
-    # Executors fetch files from where they lie whenever they start, so they stay until this process ends.
+    # New executors fetch the files at any time, so they are kept until this process ends.
     directory = tempfile.mkdtemp(prefix="hintplan-")
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     return Path(directory)
@@ -110,7 +114,10 @@ def _kept_archive() -> Path:
 
 
 def archive(directory: Path) -> Path:
-    """Write what tasks need of hintplan to a zip in ``directory``; same code, same bytes, a name that says which."""
+    """Write the parts of hintplan that tasks need to a zip in ``directory``; its name contains a digest of the code.
+
+    The same code gives the same bytes.
+    """
     files = {
         path: data
         for path, data in own_package().items()
@@ -125,5 +132,5 @@ def _write_zip(directory: Path, name: str, files: Mapping[str, bytes]) -> Path:
         digest.update(f"{path}\0{len(data)}\0".encode() + data)
     target = directory / f"{name}-{digest.hexdigest()[:16]}.zip"
     if not target.exists():
-        write_zip(target, files, squeezed=False)  # who sends it squeezes it as a whole
+        write_zip(target, files, squeezed=False)  # the sender compresses the whole archive
     return target

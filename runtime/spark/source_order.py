@@ -1,8 +1,8 @@
-"""In which order Spark numbers the sources of a stream, and which of them it takes for one.
+"""The order in which Spark numbers the sources of a stream, and the sources that Spark merges.
 
-A stream's offsets have a line for each place where a source stands in the analysed query, from the top down, inputs
-from left to right; equal ones are one source, whose files have the number of its first place. So it is for a
-``MicroBatchExecution`` of Spark 4.0 to 4.3. A source is known by the operator that it was marked with.
+A stream's offsets have a line for each position of a source in the analysed query, from the top down, inputs from left
+to right. Equal relations are one source, whose files have the number of its first position. This holds for
+``MicroBatchExecution`` in Spark 4.0 to 4.3. A mark on each source contains its operator.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ _MARK = "hintplan source "
 
 
 def marked(frame: DataFrame, operator: str) -> DataFrame:
-    """``frame``, which reads a source, marked with the ``operator`` it is read for."""
+    """Mark ``frame``, which reads a source, with its ``operator``."""
     return frame.alias(f"{_MARK}{operator}")
 
 
 def source_order(frame: Any) -> Order:
-    """The sources of a streaming ``frame`` of classic Spark, all of them marked."""
-    found: list[Any] = []
+    """Return the sources of a streaming ``frame`` of classic Spark, all of which are marked."""
+    distinct: list[Any] = []
     order = []
     for operator, relation in _sources(frame._jdf.queryExecution().analyzed(), ""):
-        number = next((number for number, other in enumerate(found) if relation.equals(other)), len(found))
-        if number == len(found):
-            found.append(relation)
+        number = next((number for number, other in enumerate(distinct) if relation.equals(other)), len(distinct))
+        if number == len(distinct):
+            distinct.append(relation)
         order.append((operator, number))
     return tuple(order)
 
 
 def _sources(node: Any, operator: str) -> Iterator[tuple[str, Any]]:
-    """The relations at and below ``node`` that are streams, with the operator of the mark above each."""
+    """Yield the streaming relations at and below ``node``, with the operator of the mark above each."""
     children = node.children()
     count = children.size()
     if count == 0:

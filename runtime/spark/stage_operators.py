@@ -1,7 +1,7 @@
-"""Which operators of a plan run in a stage of Spark's: by the names that functions and metrics have in Spark's plan.
+"""Finds the operators of a plan that run in a Spark stage, by the names of functions and metrics in Spark's plan.
 
-Spark keeps what the plan of a query looks like, and of which steps a stage consists, but not which step of the plan is
-in which stage. A stage is a part of the plan between exchanges, and is found by the names of its steps.
+Spark stores the plan of a query and the steps of each stage, but not the mapping between them. A stage is a part of the
+plan between exchanges, and is identified by the names of its steps.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Any
 _OPERATOR = re.compile(r"\w*MapInArrow (for )?([^(]+)\(|CollectMetrics (?:read by )?([^,/]+)(/\d+)?")
 _EXCHANGE = re.compile(r"(?:\w*Exchange|AQEShuffleRead|\w*QueryStage|AdaptiveSparkPlan)$")
 _FILES_ONLY = "Scan binaryFile"
-"""Spark only lists such files: tasks read their rows."""
+"""Spark only lists the files of this scan; tasks read their rows."""
 _LAST = 20
-"""Executions to look at for that of a job: those that began last."""
+"""The number of most recent executions to search for a job."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """A node of Spark's plan, and the cluster that it was generated with, if any."""
+    """A node of Spark's plan, and its whole-stage codegen cluster, if any."""
 
     number: int
     name: str
@@ -31,9 +31,10 @@ class Step:
 
 
 def operators_of_stage(steps: Iterable[Step], edges: Iterable[tuple[int, int]], scopes: Iterable[str]) -> list[str]:
-    """The operators in the parts of a plan that a stage with the ``scopes`` may be; those of all if several fit.
+    """Return the operators in the part of a plan that best matches the ``scopes`` of a stage.
 
-    A stage in which no operator runs packs rows for one, which is then named.
+    If several parts match equally well, return the operators of all of them. If a stage runs no operator, return the
+    operator for which it packs rows.
 
     >>> steps = [Step(number=0, name="CollectMetrics", text="CollectMetrics sink_r, [count(1)]"),
     ...     Step(number=1, name="MapInArrow", text="MapInArrow join_a(x), [y]"),
@@ -46,15 +47,16 @@ def operators_of_stage(steps: Iterable[Step], edges: Iterable[tuple[int, int]], 
     ['join_a']
     """
     wanted = Counter(scope for scope in scopes if not _EXCHANGE.match(scope))
-    # Steps that are generated together have numbers, which Spark gives anew when it changes a plan on the way.
+    # Codegen clusters have numbers, and Spark renumbers them when it changes a plan during execution. So match the most
+    # similar part instead of an equal one.
     parts = [(_unlike(_scopes(part), wanted), part) for part in _parts({step.number: step for step in steps}, edges)]
     nearest = min((unlike for unlike, _ in parts), default=0)
     fitting = [part for unlike, part in parts if unlike == nearest < wanted.total()]
     steps = sorted((step for part in fitting for step in part), key=lambda step: -step.number)
-    found = [match.groups() for step in steps if (match := _OPERATOR.match(step.text))]
-    names = [(function or metrics, bool(packs or side)) for packs, function, metrics, side in found]
-    own = dict.fromkeys(name for name, is_packed_for in names if not is_packed_for)
-    return list(own or dict.fromkeys(name for name, _ in names))
+    groups = [match.groups() for step in steps if (match := _OPERATOR.match(step.text))]
+    operators = [(function or metrics, bool(packs or side)) for packs, function, metrics, side in groups]
+    own = dict.fromkeys(name for name, is_packed_for in operators if not is_packed_for)
+    return list(own or dict.fromkeys(name for name, _ in operators))
 
 
 def _unlike(one: Counter[str], other: Counter[str]) -> int:
@@ -62,7 +64,7 @@ def _unlike(one: Counter[str], other: Counter[str]) -> int:
 
 
 def _scopes(part: Iterable[Step]) -> Counter[str]:
-    """What the stage of a part of the plan would be made of."""
+    """Return the scopes of the stage that a part of the plan would form."""
     clusters = {step.cluster for step in part if step.cluster is not None}
     return Counter(clusters) + Counter(
         step.name for step in part if step.cluster is None and not _EXCHANGE.match(step.name)
@@ -70,7 +72,7 @@ def _scopes(part: Iterable[Step]) -> Counter[str]:
 
 
 def _parts(steps: Mapping[int, Step], edges: Iterable[tuple[int, int]]) -> Iterator[list[Step]]:
-    """The steps that hang together without an exchange between them."""
+    """Yield the groups of steps that are connected without an exchange."""
     part_of = {number: {number} for number in steps}
     for below, above in edges:
         exchanged = {_EXCHANGE.match(steps[end].name) is not None for end in (below, above) if end in steps}
@@ -82,26 +84,29 @@ def _parts(steps: Mapping[int, Step], edges: Iterable[tuple[int, int]]) -> Itera
     for number, part in part_of.items():
         if number not in seen:
             seen |= part
-            yield [steps[each] for each in part]
+            yield [steps[member] for member in part]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageContent:
-    """The ``operators`` in a stage; ``files_only`` says that the rows of its sources are not counted by Spark."""
+    """The ``operators`` in a stage. ``files_only`` is true if Spark does not count the rows of its sources."""
 
     operators: tuple[str, ...]
     files_only: bool
 
 
 def content_of(session: Any, store: Any, job: int, stage: int) -> StageContent:
-    """What is in a ``stage`` of a ``job``; ``session`` and ``store`` are the JVM's. No operators if it is not known."""
+    """Return the content of a ``stage`` of a ``job``, without operators if they are unknown.
+
+    ``session`` and ``store`` are objects of the JVM.
+    """
     clusters = _each(store.operationGraphForStage(stage).rootCluster().childClusters())
     scopes = [cluster.name() for cluster in clusters]
     plans = session.sharedState().statusStore()
     count = plans.executionsCount()
     last = plans.executionsList(max(0, count - _LAST), _LAST)
     executions = (last.apply(index) for index in reversed(range(last.size())))
-    execution = next((each for each in executions if each.jobs().contains(job)), None)
+    execution = next((candidate for candidate in executions if candidate.jobs().contains(job)), None)
     if execution is None:
         return StageContent(operators=(), files_only=_FILES_ONLY in scopes)
     graph = plans.planGraph(execution.executionId())

@@ -1,7 +1,7 @@
-"""Stops a streaming query, also one that does not hear it the first time.
+"""Stops a streaming query reliably, even if it misses the first interrupt.
 
-Spark interrupts the thread of the query once, and waits. What runs in the thread may take the interrupt for itself: a
-query that was stopped in its first second went on in one of four cases, to the end of its batch if that had one.
+Spark interrupts the thread of the query once, and waits. Code in that thread may consume the interrupt. In one of four
+cases, a query that was stopped in its first second continued, until the end of its batch if it had one.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 STOP_TIMEOUT = "spark.sql.streaming.stopTimeout"
-"""How long Spark waits for a query that it has interrupted."""
+"""The time that Spark waits for a query after it has interrupted it."""
 
 
 def stop_query(query: Any) -> None:
-    """Stop ``query`` now, in the middle of a batch, and wait until it has ended."""
+    """Stop ``query`` now, even within a batch, and wait until it has ended."""
     while not _has_ended(query):
         pass
 
 
 def _has_ended(query: Any) -> bool:
-    """Interrupt a query; whether it has ended in the time that it was given."""
+    """Interrupt a query, and return whether it has ended within the timeout."""
     try:
         query.stop()
     except (Py4JJavaError, PySparkException) as error:

@@ -1,7 +1,7 @@
-"""How many files the sources of a query have found and not yet read, which Spark keeps and does not report.
+"""Counts the files that the sources of a query have found and not yet read, which Spark does not report.
 
-It looks at the list that Spark's file source works off, batch by batch, before it looks for new files; the list is
-private, so where there is none, nothing is said. On classic Spark only.
+The count comes from the private list of Spark's file source, which it processes batch by batch before it lists new
+files. If the list does not exist, there is no count. Only for classic Spark.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ _SOURCE = "FileStreamSource"
 
 
 def unread_files(query: Any) -> dict[str, int]:
-    """The files that wait, by the description of their source; only of sources that are given some at a time."""
+    """Return the number of unread files by the description of their source, if the source limits files per batch."""
     if not hasattr(query, "_jsq"):
         return {}
     try:
         sources = query._jsq.streamingQuery().sources()
-        found = [sources.apply(index) for index in range(sources.size())]
-        waiting = {source.toString(): _list(source) for source in found if _is_of_files(source)}
+        all_sources = [sources.apply(index) for index in range(sources.size())]
+        waiting = {source.toString(): _list(source) for source in all_sources if _is_of_files(source)}
         return {name: files.size() for name, files in waiting.items() if files is not None}
     except Py4JError:
         return {}

@@ -1,7 +1,7 @@
-"""What differs between the versions of Spark that hintplan runs on: one table, which nobody else has a part of.
+"""The differences between the Spark versions that hintplan supports, in one table. No other module checks a version.
 
-A version is known by its first two numbers; on Spark Connect it is the server's. Names that are the same in all of them
-stand where they are used. Workers use nothing of this.
+A version is identified by its first two numbers; on Spark Connect, it is the server's version. Names that are the same
+in all versions are in the modules that use them. Workers do not use this module.
 
 >>> facts("4.0.5").restricted_mode
 False
@@ -32,22 +32,23 @@ _COMPRESSING_CLIENT = {**_CLIENT, "zstandard": "zstandard"}
 
 
 def _materialized(builder: Any) -> int:
-    """Counts each partition once, also if it was computed again."""
+    """Count each partition once, even if it was computed again."""
     return int(builder.materializedRowCount())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkFacts:
-    """What a run has to know of a version of Spark.
+    """The properties of a Spark version that matter to a run.
 
-    ``log_files`` is the class that writes a query's logs by renaming, ``file_sink`` that of Spark's sink of files.
-    ``unix_sockets`` says whether the JVM can talk to Python by sockets of the file system, which answer at once; and
-    ``restricted_mode`` whether Spark itself can refuse functions that call into the JVM; ``pandas``, the version
-    without which the driver's Python cannot run functions on Arrow, though none of ours uses it; ``client``, the
-    distributions that a client of Spark Connect needs, and a module of each. ``kept_rows`` counts what the builder of a
-    cached result has stored; ``of_rdd`` is what ``LogicalRDD.fromDataset`` wants after an RDD and the Dataset with the
-    same rows. ``published`` are the versions whose packages beside PySpark are in Maven's repositories, with all that
-    these need.
+    - ``log_files`` is the class that writes a query's logs with renames, and ``file_sink`` is Spark's file sink.
+    - ``unix_sockets``: the JVM can connect to Python by Unix domain sockets, which have no delay.
+    - ``restricted_mode``: Spark can refuse functions that call into the JVM.
+    - ``pandas`` is the version that the driver's Python needs for Arrow functions, although our functions do not use
+      it.
+    - ``client`` has the distributions that a Spark Connect client needs, each with one of its modules.
+    - ``kept_rows`` counts the rows that the builder of a cached result has stored.
+    - ``of_rdd`` are the arguments of ``LogicalRDD.fromDataset`` after an RDD and the Dataset with the same rows.
+    - ``published`` are the versions whose Maven packages, apart from PySpark, are published with all dependencies.
     """
 
     log_files: str = f"{_STREAMING}.checkpointing.FileSystemBasedCheckpointFileManager"
@@ -76,32 +77,32 @@ VERSIONS: Mapping[str, SparkFacts] = {
         restricted_mode=True, pandas=None, client=_COMPRESSING_CLIENT, kept_rows=_materialized, of_rdd=(False, True)
     ),
 }
-"""The versions that tests run on; pyproject.toml takes no others."""
+"""The versions that tests run on; pyproject.toml allows no others."""
 
 
 def facts(spark: str) -> SparkFacts:
-    """What is known of version ``spark``; RunError if hintplan does not run on it."""
-    known = VERSIONS.get(_minor(spark))
-    if known is None:
+    """Return the facts of version ``spark``; RunError if hintplan does not support it."""
+    version_facts = VERSIONS.get(_minor(spark))
+    if version_facts is None:
         first, *_, last = VERSIONS
         raise RunError(
             f"hintplan runs on Spark {first} to {last}, and this is Spark {spark}",
             hint=f"{sys.executable} -m pip install 'pyspark=={last}.*', or use a cluster of one of these versions",
         )
-    return known
+    return version_facts
 
 
 def require_pandas(spark: str) -> None:
-    """RunError unless the driver's Python has the pandas that version ``spark`` asks for."""
+    """Raise RunError unless the driver's Python has the pandas version that Spark ``spark`` needs."""
     wanted = facts(spark).pandas
     if wanted is None:
         return
     try:
-        found = version("pandas")
+        installed = version("pandas")
     except PackageNotFoundError:
-        found = ""
-    if _numbers(found) < _numbers(wanted):
-        has = f"which has {found}" if found else "which has none"
+        installed = ""
+    if _numbers(installed) < _numbers(wanted):
+        has = f"which has {installed}" if installed else "which has none"
         raise RunError(
             f"Spark {_minor(spark)} needs pandas {wanted} or newer in the driver's Python, {has}",
             hint=f"{sys.executable} -m pip install 'pandas>={wanted}'; Spark 4.3 needs none",
@@ -109,7 +110,7 @@ def require_pandas(spark: str) -> None:
 
 
 def version_notes(spark: str) -> Iterator[str]:
-    """What a run on version ``spark`` does without, each in a sentence."""
+    """Yield a sentence for each protection that version ``spark`` lacks."""
     if not facts(spark).restricted_mode:
         yield (
             f"Spark {_minor(spark)} has no restricted mode: what expressions may call is up to hintplan's list of "
@@ -118,15 +119,15 @@ def version_notes(spark: str) -> Iterator[str]:
 
 
 def lacking_client(spark: str) -> list[str]:
-    """The distributions that this Python lacks as a client of Spark Connect with a PySpark of version ``spark``."""
+    """Return the distributions that this Python lacks for a Spark Connect client of PySpark version ``spark``."""
     return [name for name, module in facts(spark).client.items() if not _has(module)]
 
 
 def new_session(spark: Any, *, with_views: bool = False) -> Any:
-    """A session beside ``spark`` with settings of its own; clients of Spark Connect cannot be asked before 4.3.
+    """Return a new session of ``spark`` with its own settings; Spark Connect clients have no such method before 4.3.
 
-    ``with_views`` asks for a session in which DataFrames of ``spark`` mean the same. On Spark Connect, where they are
-    names until they are computed, that is a copy of the session, which versions before 4.1 cannot make.
+    ``with_views`` requests a session in which DataFrames of ``spark`` stay valid. On Spark Connect, where DataFrames
+    are only names until they are computed, this is a copy of the session, which versions before 4.1 cannot create.
     """
     if with_views and can_be_copied(spark):
         return spark.cloneSession()
@@ -136,15 +137,18 @@ def new_session(spark: Any, *, with_views: bool = False) -> Any:
 
 
 def can_be_copied(spark: Any) -> bool:
-    """True if a client of Spark Connect can have a copy of its session made."""
+    """Return True if a Spark Connect client can copy its session."""
     return hasattr(type(spark), "cloneSession")
 
 
 def available_now() -> type[Any]:
-    """The base of stream readers that can plan what is there in several micro-batches; before Spark 4.2, any class."""
+    """Return the base class of stream readers that can plan the available input in several micro-batches.
+
+    Before Spark 4.2, it is ``object``.
+    """
     module = "pyspark.sql.streaming.datasource"
-    found: type[Any] = import_module(module).SupportsTriggerAvailableNow if _has(module) else object
-    return found
+    base: type[Any] = import_module(module).SupportsTriggerAvailableNow if _has(module) else object
+    return base
 
 
 def _minor(spark: str) -> str:
@@ -159,11 +163,13 @@ def _has(module: str) -> bool:
     try:
         return find_spec(module) is not None
     except ModuleNotFoundError:
-        return False  # nor the package that it would be in
+        return False  # its package does not exist either
 
 
 def package_version(spark: str) -> tuple[str, bool]:
-    """The version of the packages for Spark ``spark``: its own, or the newest before it; and whether it is its own.
+    """Return the version of the packages for Spark ``spark``, and whether it is the same version.
+
+    If that version is not published, it is the newest one before it.
 
     >>> package_version("4.1.1"), package_version("4.3.0")
     (('4.1.1', True), ('4.2.0', False))

@@ -1,7 +1,7 @@
-"""What Python workers lack, out of what Spark says of a query that failed: memory, a package, or the right Python.
+"""Detects in the error of a failed query what Python workers lack: memory, a package, or the right Python.
 
-Workers need no hintplan, which goes along, but a Python of the driver's minor version with a few packages. Knows no
-Spark; the text comes from :mod:`hintplan.runtime.spark.failure`.
+Workers do not need hintplan, which is shipped, but they need the driver's minor version of Python with a few packages.
+This module does not know Spark; the text comes from :mod:`hintplan.runtime.spark.failure`.
 
 >>> cause, hint = worker_fault("ModuleNotFoundError: No module named 'pyarrow'")
 >>> cause
@@ -30,7 +30,7 @@ _DISTRIBUTIONS = {
     "pyspark": "pyspark",
     "zstandard": "zstandard",
 }
-"""The distribution that has a module; the import of each is Spark's or ours, never only the user's."""
+"""The distribution of each module. Spark or hintplan imports these modules; they are never only the user's."""
 
 _WHICH = (
     "PYSPARK_PYTHON, or --conf spark.pyspark.python=PATH, says which Python the workers of a cluster run; "
@@ -44,14 +44,14 @@ _MORE_MEMORY = (
 
 
 def worker_fault(text: str, *, connected: bool = False) -> tuple[str, str] | None:
-    """What is wrong with the workers' Python, and what to do; None if ``text`` tells of something else.
+    """Return the fault of the workers' Python and its remedy; None if ``text`` has a different error.
 
-    ``connected`` says that a server of Spark Connect has told it.
+    ``connected`` is true if a Spark Connect server reported the error.
     """
-    said = r"PYTHON_VERSION_MISMATCH\].*?version: ([\d.]+) than that in driver: ([\d.]+)"
-    versions = re.search(said, text, re.DOTALL)
+    mismatch = r"PYTHON_VERSION_MISMATCH\].*?version: ([\d.]+) than that in driver: ([\d.]+)"
+    versions = re.search(mismatch, text, re.DOTALL)
     if versions:
-        theirs, ours = (found.rstrip(".") for found in versions.groups())
+        theirs, ours = (version.rstrip(".") for version in versions.groups())
         return (
             f"the Python of the workers is {theirs}, that of the driver {ours}",
             f"both must be of one minor version: install Python {ours} on every worker. {_WHICH}",
@@ -86,10 +86,10 @@ def worker_fault(text: str, *, connected: bool = False) -> tuple[str, str] | Non
 
 
 def _package(text: str) -> str | None:
-    """The distribution that is missing, by what Python or PySpark say when they look for it."""
-    said = re.search(r"(?:PACKAGE_NOT_INSTALLED|UNSUPPORTED_PACKAGE_VERSION)\] (\S+) >= \S+ must be installed", text)
-    if said:
-        return said[1].lower()
+    """Return the missing distribution, from the error messages of Python and PySpark."""
+    missing = re.search(r"(?:PACKAGE_NOT_INSTALLED|UNSUPPORTED_PACKAGE_VERSION)\] (\S+) >= \S+ must be installed", text)
+    if missing:
+        return missing[1].lower()
     if re.search(r"cannot import name '\w+' from 'google\.protobuf'", text):
         return "protobuf"
     module = re.search(r"ModuleNotFoundError: No module named '([^']+)'", text)

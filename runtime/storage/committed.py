@@ -1,10 +1,10 @@
-"""A whole state as a committed batch left it: the manifest of each of its partitions that is then in force.
+"""A state after a committed batch: the manifest in force of each of its partitions.
 
     found = manifests_in_force(files_at("/data/checkpoints/revenue/sink_r/state/join_o_c.1"), (Scale(4),), batch=12)
     found.paths[0]
 
-It may be read while a run goes on there, which sweeps what older batches have left: what fails is to be asked again
-for a newer batch.
+It can be read while a run is active. The run removes files of older batches, so a caller retries a failed read with a
+newer batch.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from hintplan.runtime.storage.place import Scale, folder_of
 
 @dataclass(frozen=True, slots=True)
 class InForce:
-    """The ``paths`` of the manifests that are in force, a partition after the other, which are of ``scale``.
+    """The ``paths`` of the manifests in force, one for each partition of ``scale``.
 
-    Only those of the batches up to ``last`` count there.
+    Only manifests of batches up to ``last`` are valid for that scale.
     """
 
     scale: int
@@ -31,11 +31,11 @@ class InForce:
 
 
 def manifests_in_force(files: Files, scales: Sequence[Scale], batch: int) -> InForce | None:
-    """The manifests that count once ``batch`` is committed; None if no batch has written any.
+    """Return the manifests in force after ``batch`` is committed; None if no batch has written any.
 
-    ``files`` are those of the state, ``scales`` the numbers of partitions that it had. The first batch in which an
-    operator runs writes to each of its partitions. DamagedFile if one is lost; FileNotFoundError if it goes while it is
-    read.
+    ``files`` are the files of the state, and ``scales`` are its partition counts over time. The first batch of an
+    operator writes a manifest in each partition. DamagedFile if one is lost; FileNotFoundError if one is removed during
+    the read.
     """
     end = batch + 1
     for number in reversed(range(len(scales))):
@@ -53,15 +53,15 @@ def manifests_in_force(files: Files, scales: Sequence[Scale], batch: int) -> InF
 
 
 def newest_manifest(files: Files, folder: str, *, since: int, before: int) -> str | None:
-    """The name of the manifest in force in the folder of a partition, None if there is none yet.
+    """Return the name of the manifest in force in the folder of a partition, or None if there is none yet.
 
-    RunError if a newer one was written and is lost, as far as the file system has markers that tell.
+    RunError if a newer manifest was written and is lost, on file systems where markers record that.
     """
     names = files.names(folder)
-    found = newest(names, since=since, before=before)
+    name = newest(names, since=since, before=before)
     marker = newest(names, since=since, before=before, kind=WRITTEN)
-    if marker is not None and (said := parsed(marker)) is not None:
-        there = None if found is None else parsed(found)
-        if there is None or there[:2] < said[:2]:
-            raise DamagedFile(f"{files.root}/{folder}", f"has lost the manifest of batch {said.batch}")
-    return found
+    if marker is not None and (written := parsed(marker)) is not None:
+        current = None if name is None else parsed(name)
+        if current is None or current[:2] < written[:2]:
+            raise DamagedFile(f"{files.root}/{folder}", f"has lost the manifest of batch {written.batch}")
+    return name

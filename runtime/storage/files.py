@@ -1,4 +1,4 @@
-"""The files below a directory, on whatever file system: listed, read, published whole or not at all, removed.
+"""Files below a directory on any file system: list, read, publish atomically, remove.
 
 files = files_at("/data/checkpoints/revenue")
 files.publish("state/1.1.manifest", b"...")
@@ -18,40 +18,40 @@ from hintplan.runtime.storage.operations import FileOperations
 
 
 class Sink(Protocol):
-    """Where the bytes of a file go."""
+    """A destination for the bytes of a file."""
 
     def write(self, data: bytes | memoryview) -> int: ...
 
 
 class Files(Protocol):
-    """Paths are relative to a root. A file that is published never changes; the first of its name stays."""
+    """Files with paths relative to a root. A published file never changes, and the first file of a name stays."""
 
     @property
     def root(self) -> str: ...
 
     @property
     def operations(self) -> FileOperations:
-        """What was asked of the file system by this object."""
+        """The file system operations of this object."""
         ...
 
     def names(self, folder: str) -> list[str]:
-        """The names in ``folder``, none if it is not there."""
+        """Return the names in ``folder``; none if it does not exist."""
         ...
 
     def read(self, path: str) -> pa.Buffer:
-        """What is in a file; FileNotFoundError if it is not there."""
+        """Return the content of a file; FileNotFoundError if it does not exist."""
         ...
 
     def writing(self, path: str) -> AbstractContextManager[Sink]:
-        """A file to write to, published under ``path`` when the block has ended, and gone if that fails."""
+        """Provide a file to write to, and publish it under ``path`` after the block; discard it after an error."""
         ...
 
     def publish(self, path: str, data: bytes) -> bool:
-        """Write a file as a whole, unless one of that name is there: whether it was not."""
+        """Write a whole file unless a file of that name exists; return whether it was written."""
         ...
 
     def mark(self, path: str) -> None:
-        """Make an empty file, where that costs next to nothing."""
+        """Create an empty file if that costs next to nothing."""
         ...
 
     def remove(self, path: str) -> None:
@@ -59,28 +59,28 @@ class Files(Protocol):
         ...
 
     def take(self, path: str, source: Files, *, link: bool) -> bool:
-        """Have a file of ``source`` under the same path, without its bytes coming through here, if that can be; if not.
+        """Copy a file of ``source`` to the same path without transferring its bytes here; return False if not possible.
 
-        Only with ``link`` may it be the same file under two names, which must then never change.
+        With ``link``, it may be a hard link; then the file must never change.
         """
         ...
 
     def refresh(self, folder: str) -> None:
-        """See to it that what any machine has published in ``folder`` so far is listed from now on, and can be read."""
+        """Ensure that later calls list and read everything that any machine has published in ``folder`` so far."""
         ...
 
     def settle(self, path: str) -> None:
-        """See that a file, or the names in a folder, outlive a loss of power."""
+        """Ensure that a file, or the names in a folder, survive a power failure."""
         ...
 
     def distrust(self, path: str) -> bool:
-        """What was read of ``path`` is damaged: whether reading it again may find better."""
+        """Handle damaged content of ``path``, and return whether reading it again may succeed."""
         ...
 
 
 @cache
 def files_at(root: str) -> Files:
-    """The files below ``root``, a path or a URL; one object a process. RunError for an unknown scheme."""
+    """Return the files below ``root``, a path or a URL; one object per process. RunError for an unknown scheme."""
     if "://" in root and not root.startswith("file://"):
         from hintplan.runtime.storage.remote_files import remote_files
 

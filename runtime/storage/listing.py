@@ -1,4 +1,4 @@
-"""The names in a directory, by whoever reaches it without Spark: this process, or a task where the directory is."""
+"""Lists a directory without Spark: in this process, or in a task that reaches the directory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NAMES = pa.schema([("name", pa.string())])
 
 
 def names_in(directory: str) -> tuple[str, ...]:
-    """The names of what is in ``directory``, a path or a URL; none if it is not there."""
+    """Return the names of the entries of ``directory``, a path or a URL; none if it does not exist."""
     if "://" in directory and not directory.startswith("file://"):
         from hintplan.runtime.storage.remote_files import remote_files
 
@@ -24,6 +24,6 @@ def names_in(directory: str) -> tuple[str, ...]:
 
 
 def names_by_task(batches: Iterable[pa.RecordBatch], *, directory: str) -> Iterator[pa.RecordBatch]:
-    """The same as rows of ``NAMES``, by the task that has a row."""
+    """Yield the same names as rows of ``NAMES``, in the task that has an input row."""
     if any(batch.num_rows for batch in list(batches)):
         yield pa.record_batch([pa.array(names_in(directory), pa.string())], schema=NAMES)

@@ -1,4 +1,4 @@
-"""Files of a directory that is mounted here: read in place, as mapped memory.
+"""Files in a directory that is mounted on this machine, read in place as mapped memory.
 
 >>> LocalFiles("/nowhere").names("state")
 []
@@ -21,17 +21,17 @@ import pyarrow as pa
 from hintplan.runtime.storage.operations import FileOperations
 
 NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EINVAL)
-"""What file systems say that have no second name for a file."""
+"""The errors of file systems without hard links."""
 
 _mapped: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
-"""Files that this process has in memory."""
+"""The files that this process has mapped."""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalFiles:
-    """The files below the directory ``root``; ``sync`` brings each to the disk before it has its name.
+    """The files below the directory ``root``. With ``sync``, a file is on the disk before it gets its name.
 
-    ``shared`` says that other machines write there, too.
+    ``shared`` is true if other machines also write to the directory.
     """
 
     root: str
@@ -39,7 +39,7 @@ class LocalFiles:
     operations: FileOperations = field(default_factory=FileOperations, compare=False)
     shared: bool = False
     _made: set[str] = field(default_factory=set, compare=False)
-    """Folders that are not made again: whoever writes to one that has gone without having looked, misses it."""
+    """Folders that are known to exist. A write fails if one of them was removed and not listed since."""
 
     def names(self, folder: str) -> list[str]:
         path = os.path.join(self.root, folder)
@@ -77,7 +77,10 @@ class LocalFiles:
 
     @contextmanager
     def _drafted(self, path: str) -> Iterator[str]:
-        """A name for a file until it is whole: attempts of one task may write the same file at once."""
+        """Provide a temporary name for a file until it is complete.
+
+        Several attempts of a task may write the same file at the same time.
+        """
         self.operations.writes += 1
         folder, name = os.path.split(os.path.join(self.root, path))
         draft = os.path.join(folder, f".{name}.{uuid.uuid4().hex}.tmp")
@@ -114,19 +117,20 @@ class LocalFiles:
         return True
 
     def refresh(self, folder: str) -> None:
-        """A mounted file system may answer a listing, or that a name is not there, with what it was half a minute ago.
+        """Invalidate the cached listing of a mounted file system, which may be half a minute old.
 
-        NFS forgets what it remembers of a directory when this machine changes it and finds that others have, too. So a
-        file is made and removed there; on a disk of this machine nothing is needed.
+        NFS clients cache directory contents, including missing names. They drop the cache when this machine changes the
+        directory and detects changes by others. So create and remove a file there. On a disk of this machine, do
+        nothing.
         """
         if self.shared and not self._touched(folder):
             above = folder
             while above and not self._touched(above):
                 above = os.path.dirname(above)
-            self._touched(folder)  # it may have been made since, elsewhere
+            self._touched(folder)  # another machine may have created it in the meantime
 
     def _touched(self, folder: str) -> bool:
-        """Whether the folder is there, and was changed."""
+        """Change the folder, and return whether it exists."""
         probe = os.path.join(self.root, folder, f".refresh-{uuid.uuid4().hex}")
         try:
             open(probe, "xb").close()
@@ -147,7 +151,7 @@ class LocalFiles:
 
 
 def mapped(source: BinaryIO) -> pa.Buffer:
-    """A file as mapped memory."""
+    """Map a file into memory."""
     try:
         pages = mmap.mmap(source.fileno(), 0, access=mmap.ACCESS_READ)
     except ValueError:  # an empty file cannot be mapped
@@ -157,7 +161,7 @@ def mapped(source: BinaryIO) -> pa.Buffer:
 
 
 def named(draft: str, target: str) -> bool:
-    """Give a file its name, unless another has it; whether none had."""
+    """Give a file its final name unless that name exists; return whether it did not exist."""
     try:
         os.link(draft, target)
     except FileExistsError:
@@ -172,7 +176,7 @@ def named(draft: str, target: str) -> bool:
 
 
 def let_pages_go() -> None:
-    """Take the pages of mapped files out of this process; what is read again comes back from the system's cache."""
-    if hasattr(mmap, "MADV_DONTNEED"):  # elsewhere than on Unix, the system takes them when it needs them
+    """Release the pages of mapped files from this process; later reads use the cache of the system."""
+    if hasattr(mmap, "MADV_DONTNEED"):  # other systems release them when they need memory
         for pages in list(_mapped):
             pages.madvise(mmap.MADV_DONTNEED)

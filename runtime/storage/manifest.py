@@ -1,7 +1,8 @@
-"""The manifest of a partition: what the state of an operator is there after a batch, and where its segments are.
+"""The manifest of a partition: the state of an operator after a batch, and the locations of its segments.
 
-A file of one line that says how long the header is, the header in JSON, and small segments behind it, so that a small
-batch is one file. It carries the version of this format; what cannot be read is refused, never taken for empty.
+The file consists of a line with the length of the header, the header in JSON, and small segments, so that a small batch
+needs only one file. It contains the version of this format. An unreadable manifest is refused and never treated as
+empty.
 
 >>> found = decode(encode(Manifest(operator="join_o_c", batch=3, run=7), []), "3.7.manifest")
 >>> found.operator, found.segments
@@ -28,12 +29,12 @@ RESTORE = (
 )
 _FIRST_LINE = 40
 _ALIGNED = 64
-"""Arrow reads in place what begins at such an address."""
+"""The alignment that Arrow needs to read data in place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileFormat:
-    """How files begin: with ``magic`` and ``version``; messages call a file ``one``, and its format that ``of``."""
+    """A file format: ``magic`` and ``version`` at the start. Messages call a file ``one``, and the format ``of``."""
 
     magic: str
     version: int
@@ -45,7 +46,7 @@ _MANIFESTS = FileFormat(magic="hintplan-state", version=FORMAT, one="a manifest"
 
 
 class DamagedFile(RunError):
-    """The file ``path`` of a checkpoint is not what was written there: ``what`` is wrong."""
+    """The file ``path`` of a checkpoint differs from the written file: ``what`` is wrong."""
 
     def __init__(self, path: str, what: str) -> None:
         super().__init__(f"{path} {what}", hint=RESTORE)
@@ -54,10 +55,10 @@ class DamagedFile(RunError):
 
 @dataclass(frozen=True, slots=True)
 class SegmentRef:
-    """Where a segment is: ``length`` bytes of ``file``, a path below the state, with a checksum.
+    """The location of a segment: ``length`` bytes of ``file``, a path below the state, with a checksum.
 
-    In a manifest, ``offset`` counts from the end of the header. ``low`` and ``high`` limit it to the hashes from one to
-    before the other, as those of a partition that was split.
+    In a manifest, ``offset`` counts from the end of the header. ``low`` and ``high`` limit the segment to hashes from
+    ``low`` to before ``high``, after its partition was split.
     """
 
     file: str
@@ -70,9 +71,10 @@ class SegmentRef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """The state of ``operator`` with ``lineage`` in a partition after ``batch``, as the run ``run`` wrote it.
+    """The state of ``operator`` with ``lineage`` in a partition after ``batch``, written by ``run``.
 
-    ``tables`` is the operator's own manifest, None if it keeps nothing; ``segments`` are where those that it names are.
+    ``tables`` is the operator's own manifest, or None if it has no state. ``segments`` are the locations of the
+    segments that it names.
     """
 
     operator: str
@@ -88,15 +90,17 @@ class Manifest:
 
 
 def encode(manifest: Manifest, inline: Sequence[bytes | pa.Buffer]) -> bytes:
-    """The file of ``manifest``, with the ``inline`` segments, at offsets as :func:`offsets` gives them, behind it."""
-    header: dict[str, Any] = {each.name: getattr(manifest, each.name) for each in fields(manifest)}
+    """Return the file of ``manifest``, followed by the ``inline`` segments at their :func:`offsets`."""
+    header: dict[str, Any] = {
+        manifest_field.name: getattr(manifest, manifest_field.name) for manifest_field in fields(manifest)
+    }
     header["tables"] = None if manifest.tables is None else manifest.tables.decode()
     header["segments"] = {name: _listed(ref) for name, ref in manifest.segments.items()}
     return framed(_MANIFESTS, header, inline)
 
 
 def framed(files: FileFormat, header: Mapping[str, Any], pieces: Iterable[bytes | pa.Buffer]) -> bytes:
-    """A file of that format, with the ``header``, and ``pieces`` at :func:`offsets` behind it."""
+    """Return a file of this format, with the ``header``, followed by ``pieces`` at their :func:`offsets`."""
     text = json.dumps(header, separators=(",", ":")).encode()
     first = f"{files.magic} {files.version} {len(text)} {zlib.crc32(text):08x}"
     parts: list[bytes | pa.Buffer] = [first.ljust(_FIRST_LINE - 1).encode(), b"\n", text, b"\n"]
@@ -107,34 +111,34 @@ def framed(files: FileFormat, header: Mapping[str, Any], pieces: Iterable[bytes 
 
 
 def offsets(lengths: Iterable[int]) -> list[int]:
-    """Where inline segments of these ``lengths`` begin."""
-    found, at = [], 0
+    """Return the offsets of inline segments with these ``lengths``."""
+    starts, at = [], 0
     for length in lengths:
-        found.append(at)
+        starts.append(at)
         at += length + -length % _ALIGNED
-    return found
+    return starts
 
 
 def decode(data: bytes | pa.Buffer, path: str) -> Manifest:
-    """What :func:`encode` wrote; DamagedFile if it is damaged, RunError, naming ``path`` too, for another format."""
-    found, _ = unframed(_MANIFESTS, data, path)
-    tables = found.pop("tables")
-    segments = {name: SegmentRef(*ref) for name, ref in found.pop("segments").items()}
-    return Manifest(**found, tables=None if tables is None else tables.encode(), segments=segments)
+    """Parse the result of :func:`encode`; DamagedFile if it is damaged, RunError with ``path`` for another format."""
+    header, _ = unframed(_MANIFESTS, data, path)
+    tables = header.pop("tables")
+    segments = {name: SegmentRef(*ref) for name, ref in header.pop("segments").items()}
+    return Manifest(**header, tables=None if tables is None else tables.encode(), segments=segments)
 
 
 def body_start(data: bytes | pa.Buffer, path: str) -> int:
-    """Where the inline segments of a manifest begin; RunError as :func:`decode`."""
+    """Return the start of the inline segments in a manifest; RunError as :func:`decode`."""
     return _body(_header_end(_MANIFESTS, data, path))
 
 
 def _listed(ref: SegmentRef) -> list[Any]:
-    found = [ref.file, ref.offset, ref.length, ref.crc]
-    return found if ref.low is None else [*found, ref.low, ref.high]
+    values = [ref.file, ref.offset, ref.length, ref.crc]
+    return values if ref.low is None else [*values, ref.low, ref.high]
 
 
 def unframed(files: FileFormat, data: bytes | pa.Buffer, path: str) -> tuple[dict[str, Any], int]:
-    """The header that :func:`framed` wrote, and where the pieces begin; errors as of :func:`decode`."""
+    """Return the header in a result of :func:`framed`, and the start of the pieces; errors as :func:`decode`."""
     end = _header_end(files, data, path)
     return json.loads(bytes(memoryview(data)[_FIRST_LINE:end])), _body(end)
 

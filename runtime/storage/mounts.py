@@ -1,4 +1,4 @@
-"""Which file systems other machines may see, too: those that are mounted from somewhere.
+"""Detects file systems that other machines may share, such as network mounts.
 
 >>> is_shared("/proc/self")
 True
@@ -13,16 +13,16 @@ _OF_ONE_MACHINE = frozenset(("apfs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "h
 
 
 def is_shared(path: Path | str) -> bool:
-    """Whether other machines may see ``path``, or it is not known that none do."""
+    """Return whether other machines may share ``path``; True if that is unknown."""
     try:
         lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
         return True
-    where = os.path.realpath(path)
+    real_path = os.path.realpath(path)
     longest, kind = "", ""
     for line in lines:
-        mounted, _, rest = line.partition(" - ")
+        mounted, _, details = line.partition(" - ")
         point = mounted.split()[4].encode().decode("unicode_escape")
-        if len(point) >= len(longest) and (where + "/").startswith(point.rstrip("/") + "/"):
-            longest, kind = point, rest.split()[0]
+        if len(point) >= len(longest) and (real_path + "/").startswith(point.rstrip("/") + "/"):
+            longest, kind = point, details.split()[0]
     return kind not in _OF_ONE_MACHINE

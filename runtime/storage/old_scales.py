@@ -1,7 +1,7 @@
-"""What is left of the partitions that a state was divided into before, until nothing in force names it any more.
+"""Removes files of earlier scales of a state, once no manifest in force names them.
 
-The segments of earlier scales stay where they are as long as manifests of the present one name them, which merges bring
-to an end. One partition looks after them.
+Segments of earlier scales stay in place while manifests of the current scale name them, until merges have replaced
+them. One partition is responsible for the removal.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from hintplan.runtime.storage.read import read_manifest_file
 
 
 def sweep_old_scales(files: Files, place: Place, kept_batches: int, batch: int) -> None:
-    """Remove the files of earlier scales that no manifest of the present one names, once all partitions have one.
+    """Remove files of earlier scales that no manifest of the current one names, once all partitions have a manifest.
 
-    Manifests only ever drop what they name of an earlier scale, so those that are being written name no more.
+    New manifests never add references to files of an earlier scale, so manifests that are being written need no check.
     """
     if batch <= place.scales[-1].first + kept_batches:
-        return  # whoever reads may still read the batches before
+        return  # readers may still use the earlier batches
     old = (folder_of(number, p) for number, scale in enumerate(place.scales[:-1]) for p in range(scale.partitions))
-    there = {folder: names for folder in old if (names := files.names(folder))}
-    if not there:
+    old_files = {folder: names for folder in old if (names := files.names(folder))}
+    if not old_files:
         return
     named: set[str] = set()
     for partition in range(place.partitions):
         folder = folder_of(place.scale, partition)
-        manifests = [name for name in files.names(folder) if (found := parsed(name)) and found.kind == MANIFEST]
+        manifests = [name for name in files.names(folder) if (file_name := parsed(name)) and file_name.kind == MANIFEST]
         if not manifests:
             return
         for name in manifests:
             named |= {ref.file for ref in read_manifest_file(files, f"{folder}/{name}").segments.values()}
-    for folder, names in there.items():
+    for folder, names in old_files.items():
         for name in names:
             if f"{folder}/{name}" not in named and parsed(name) is not None:
                 files.remove(f"{folder}/{name}")

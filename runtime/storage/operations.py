@@ -1,4 +1,4 @@
-"""How often files were read, written, listed and removed: on an object store each of these is a request that is paid.
+"""Counts file operations: reads, writes, lists and deletes. On an object store, each is a paid request.
 
 >>> operations = FileOperations()
 >>> before = operations.counts()
@@ -14,14 +14,14 @@ from dataclasses import dataclass
 OPERATIONS = ("reads", "writes", "lists", "deletes")
 
 Counts = tuple[int, int, int, int]
-"""As many of each of :data:`OPERATIONS`."""
+"""The number of each of :data:`OPERATIONS`."""
 
 
 @dataclass(slots=True)
 class FileOperations:
-    """What was asked of a file system; reading a copy on this machine is not, asking whether a file is there is a read.
+    """The operations on a file system. Reading a local copy does not count; an existence check counts as a read.
 
-    A large file counts as one, in however many parts it goes to an object store.
+    A large file counts once, even if it is uploaded to an object store in several parts.
     """
 
     reads: int = 0
@@ -30,10 +30,10 @@ class FileOperations:
     deletes: int = 0
 
     def counts(self) -> Counts:
-        """What was counted so far."""
+        """Return the counts so far."""
         return self.reads, self.writes, self.lists, self.deletes
 
     def since(self, before: Counts) -> Counts:
-        """What was counted since there was ``before``."""
+        """Return the counts since ``before``."""
         reads, writes, lists, deletes = (now - then for now, then in zip(self.counts(), before, strict=True))
         return reads, writes, lists, deletes

@@ -1,9 +1,9 @@
-"""One partition of a state during one batch: found as the batch before left it, changed, and published.
+"""One partition of a state during one batch: opened in the state after the previous batch, changed, and published.
 
-A batch is a function: batch n reads the newest manifest before n and writes that of n. An attempt that runs twice
-publishes an equal manifest, and the first one stays. What an older run has left, or still writes, never counts beside
-what a newer one wrote of the same batch, and the first batch of a run writes in any case. Nothing goes that a manifest
-of the last batches names, nor what a batch may just be writing. Knows no operator.
+A batch is a function: batch n reads the newest manifest before n and writes the manifest of n. If two attempts run,
+both publish equal manifests, and the first one stays. Files of an older run never override files of a newer run for the
+same batch, because the first batch of each run always writes. The sweep removes neither files that a manifest of the
+last batches names, nor files that a batch may be writing. This module does not know operators.
 
     store = open_partition(files_at(place.root), place, partition=0, batch=12)
     result = operator.process(deltas, store.tables, store, now)
@@ -30,22 +30,22 @@ from hintplan.runtime.storage.place import Place, bounds, folder_of
 from hintplan.runtime.storage.read import key_of, read_manifest_file, read_segment
 
 INLINE_BYTES = 256 << 10
-"""A segment of that size stands in its manifest: files are requests to an object store."""
+"""Segments up to this size are stored in the manifest, because each file is a request to an object store."""
 KEPT_BATCHES = 10
-"""Batches whose manifests stay: for whoever reads them, and for attempts that take long to end."""
+"""The number of batches whose manifests are kept, for readers and for slow attempts."""
 SWEEP_EVERY = 10
 
 Token = Callable[[], str]
 
 
 def new_token() -> str:
-    """What tells a segment from all others of its batch and run."""
+    """Return a random token that distinguishes a segment from others of its batch and run."""
     return uuid.uuid4().hex[:16]
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The manifest that was in force after ``batch``; ``read_in`` is the batch in which one was last read from disk."""
+    """The manifest in force after ``batch``. ``read_in`` is the batch in which it was last read from disk."""
 
     batch: int
     manifest: Manifest | None
@@ -54,7 +54,7 @@ class Known:
 
 @dataclass(slots=True)
 class Remembered:
-    """What this process knows of partitions that it has run a batch of."""
+    """The cache of this process for partitions of which it has run a batch."""
 
     manifests: dict[tuple[str, int, int], Known] = field(default_factory=dict)
     opened: Opened = field(default_factory=Opened)
@@ -68,12 +68,12 @@ def open_partition(
     remembered: Remembered | None = None,
     token: Token = new_token,
 ) -> PartitionStore:
-    """The state of ``partition`` as it was before ``batch``; RunError if it is damaged, or another operator's."""
+    """Open the state of ``partition`` before ``batch``; RunError if it is damaged, or belongs to another operator."""
     remembered = Remembered() if remembered is None else remembered
-    known = remembered.manifests.get((place.root, place.scale, partition))
+    cached = remembered.manifests.get((place.root, place.scale, partition))
     inherited: Sequence[Manifest] = ()
-    if known is not None and _is_in_force(known, place, batch):
-        base, read_in = known.manifest, known.read_in
+    if cached is not None and _is_in_force(cached, place, batch):
+        base, read_in = cached.manifest, cached.read_in
     else:
         base, read_in = find_manifest(files, place, partition, batch), batch
         if base is None:
@@ -82,20 +82,22 @@ def open_partition(
 
 
 def _is_in_force(known: Known, place: Place, batch: int) -> bool:
-    """Whether what is remembered is as good as what is on disk.
+    """Return whether the cached manifest is equivalent to the one on disk.
 
-    Where the second file of a name replaces the first, another attempt's manifest may be there instead. It is equal,
-    but this process's own segments may be named by none then. They stay for ``KEPT_BATCHES``: it is read in time.
+    On file systems where a second file replaces the first, the manifest of another attempt may be there instead. It is
+    equal, but may not name this process's segments. These are kept for ``KEPT_BATCHES`` batches, and the manifest is
+    read again before that.
     """
     of_this_run = known.manifest is None or known.manifest.run == place.run
     return of_this_run and known.batch == batch - 1 and batch - known.read_in < KEPT_BATCHES
 
 
 def find_manifest(files: Files, place: Place, partition: int, batch: int) -> Manifest | None:
-    """The newest manifest of a partition before ``batch``, None if it has none yet; DamagedFile if it is lost.
+    """Return the newest manifest of a partition before ``batch``, or None if there is none yet.
 
-    Another machine may have published it just now, and an older one would be a state that never was: hence the refresh.
-    It is needed in the first batch of a run, and when a partition comes to another worker, but not in each batch.
+    DamagedFile if it is lost. The folder is refreshed first, because another machine may just have published the newest
+    manifest, and an older one would be a wrong state. This is needed in the first batch of a run, and when a partition
+    moves to another worker, but not in each batch.
     """
     folder = folder_of(place.scale, partition)
     files.refresh(folder)
@@ -104,29 +106,29 @@ def find_manifest(files: Files, place: Place, partition: int, batch: int) -> Man
         raise DamagedFile(f"{files.root}/{folder}", "has no manifest any more")
     if name is None:
         return None
-    found = read_manifest_file(files, f"{folder}/{name}")
-    if found.lineage != place.lineage:
-        raise DamagedFile(f"{files.root}/{folder}/{name}", f"is of another state, that of {found.operator}")
-    return found
+    manifest = read_manifest_file(files, f"{folder}/{name}")
+    if manifest.lineage != place.lineage:
+        raise DamagedFile(f"{files.root}/{folder}/{name}", f"is of another state, that of {manifest.operator}")
+    return manifest
 
 
 def find_inherited(files: Files, place: Place, partition: int) -> list[Manifest]:
-    """The last manifests of those partitions of an earlier scale that had hashes of a partition which has none yet."""
+    """Return the last manifests of the partitions of earlier scales whose hashes a new partition takes over."""
     if not place.scale:
         return []
     before = replace(place, scales=place.scales[:-1])
     low, high = bounds(partition, place.partitions)
-    found = []
+    manifests = []
     for old in range(before.partitions):
         old_low, old_high = bounds(old, before.partitions)
         if old_low < high and low < old_high:
             manifest = find_manifest(files, before, old, place.scales[-1].first)
-            found += find_inherited(files, before, old) if manifest is None else [manifest]
-    return found
+            manifests += find_inherited(files, before, old) if manifest is None else [manifest]
+    return manifests
 
 
 class PartitionStore:
-    """A SegmentStore over the files of a partition, and the manifest that names them."""
+    """A SegmentStore for the files of a partition and the manifest that names them."""
 
     def __init__(
         self,
@@ -160,7 +162,7 @@ class PartitionStore:
 
     @property
     def manifests(self) -> tuple[bytes, ...]:
-        """The operator's manifests of the partitions that had this one's hashes before."""
+        """The operator's manifests of the partitions that had the hashes of this one before."""
         return tuple(manifest.tables for manifest in self.inherited if manifest.tables is not None)
 
     @property
@@ -169,7 +171,10 @@ class PartitionStore:
         return bounds(self._partition, self._place.partitions)
 
     def is_stored_with_others(self, segment: str, *, but: str = "") -> bool:
-        """Whether the file of a segment has others too, ``but`` may have them: it stays as long as one is needed."""
+        """Return whether a segment shares its file with others; False if the file is ``but``.
+
+        A shared file is kept as long as one of its segments is needed.
+        """
         ref = self._refs.get(segment)
         return ref is not None and (ref.low is not None or ref.file.endswith(MANIFEST)) and ref.file != but
 
@@ -211,10 +216,10 @@ class PartitionStore:
 
     def delete(self, segment: str) -> None:
         if self._pending.pop(segment, None) is None:
-            self._refs.pop(segment)  # the file goes when no manifest names it
+            self._refs.pop(segment)  # the sweep removes the file when no manifest names it
 
     def is_changed(self, tables: bytes | None, state_rows: int) -> bool:
-        """Whether there is anything to write."""
+        """Return whether there is anything to write."""
         if self._pending or self.before is None or self.before.segments != self._refs:
             return True
         return (self.before.tables, self.before.state_rows) != (tables, state_rows)
@@ -222,10 +227,10 @@ class PartitionStore:
     def publish(
         self, tables: bytes | None, state_rows: int, state_bytes: int, *, sweeping: bool = True
     ) -> Manifest | None:
-        """Write the manifest of the batch, with what was written since, unless nothing has changed; what is in force.
+        """Write the manifest of the batch unless nothing has changed, and return the manifest in force.
 
-        Another attempt may have been first: its manifest is equal, but for the names of segments. With ``sweeping``,
-        what no batch needs any more is removed from time to time.
+        If another attempt was first, its manifest is equal, except for the names of segments. With ``sweeping``, files
+        that no batch needs any more are removed periodically.
         """
         after: Manifest | None
         if self.is_changed(tables, state_rows) or self._is_first_of_run:
@@ -236,23 +241,26 @@ class PartitionStore:
         if first:
             self._remembered.manifests[key] = Known(self._batch, after, self._read_in)
         else:
-            self._remembered.manifests.pop(key, None)  # another attempt was first, whose segments have other names
+            self._remembered.manifests.pop(key, None)  # another attempt was first, with other segment names
         if sweeping and after is not self.before and self._sweeps:
-            there = sweep(self._files, self._folder, self._batch)
+            kept = sweep(self._files, self._folder, self._batch)
             beyond = f"{self._files.root}/{self._folder}"
-            self._remembered.opened.forget_unless(beyond, lambda key: key[0].rpartition("/")[2] in there)
+            self._remembered.opened.forget_unless(beyond, lambda key: key[0].rpartition("/")[2] in kept)
             if self._place.scale and not self._partition:
                 sweep_old_scales(self._files, self._place, KEPT_BATCHES, self._batch)
         return after
 
     @property
     def _is_first_of_run(self) -> bool:
-        """Whether no batch of this run has written: what an older run began with this batch must not count."""
+        """True if this run has not written a batch yet.
+
+        Its first batch must write, to override the files that an older run has begun for this batch.
+        """
         return self.before is None or self.before.run != self._place.run
 
     @property
     def _sweeps(self) -> bool:
-        """Whether it is time again since the manifest before, which need not be of the batch before."""
+        """True if a sweep is due since the previous manifest, which need not belong to the previous batch."""
         before = self._batch if self.before is None else self.before.batch
         return (before + self._partition) // SWEEP_EVERY < (self._batch + self._partition) // SWEEP_EVERY
 
@@ -264,8 +272,8 @@ class PartitionStore:
                 inline[segment] = _arrow_file(table)
             else:
                 self._refs[segment], _ = self._laid([table])
-        places = offsets(len(data) for data in inline.values())
-        for (segment, data), offset in zip(inline.items(), places, strict=True):
+        starts = offsets(len(data) for data in inline.values())
+        for (segment, data), offset in zip(inline.items(), starts, strict=True):
             self._refs[segment] = SegmentRef(f"{self._folder}/{name}", offset, len(data), zlib.crc32(data))
         manifest = Manifest(
             operator=self._place.operator,
@@ -294,7 +302,7 @@ class PartitionStore:
             raise RunError(f"segment {segment!r} of state is written twice; segments are immutable")
 
     def _laid(self, pieces: Iterable[pa.Table]) -> tuple[SegmentRef, int]:
-        """Write a file of ``pieces``; where it is, and the size of the pieces in bytes."""
+        """Write a file of ``pieces``, and return its location and the size of the pieces in bytes."""
         path = f"{self._folder}/{named(self._batch, self._place.run, SEGMENT, self._token())}"
         pieces = iter(pieces)
         piece = next(pieces)
@@ -310,10 +318,11 @@ class PartitionStore:
 
 
 def sweep(files: Files, folder: str, batch: int) -> set[str]:
-    """Remove what no attempt needs any more when ``batch`` runs, for the batches before it are over; what stays.
+    """Remove files that no attempt needs any more once ``batch`` runs, and return the names of the others.
 
-    The manifests of the last batches stay, and the one before them, which is in force until the first of these. Of
-    segments and drafts, those that none of them names and no attempt may still publish go.
+    All earlier batches have ended by then. The manifests of the last batches are kept, with the manifest before them,
+    which is in force until the first of these. Segments and drafts are removed unless a kept manifest names them or an
+    attempt may still publish them.
     """
     names = files.names(folder)
     oldest = batch - KEPT_BATCHES
@@ -330,9 +339,9 @@ def sweep(files: Files, folder: str, batch: int) -> set[str]:
 
 
 def _is_of(name: str, oldest: int) -> bool:
-    """Whether a file is of the batch ``oldest`` or a later one."""
-    found = parsed(name)
-    return found is not None and found.batch >= oldest
+    """Return whether a file belongs to the batch ``oldest`` or a later one."""
+    file_name = parsed(name)
+    return file_name is not None and file_name.batch >= oldest
 
 
 def _arrow_file(table: pa.Table) -> pa.Buffer:
@@ -343,7 +352,7 @@ def _arrow_file(table: pa.Table) -> pa.Buffer:
 
 
 class _Summed:
-    """A file that keeps the length and the checksum of what is written to it."""
+    """A file wrapper that computes the length and the checksum of the written data."""
 
     def __init__(self, file: Sink) -> None:
         self._file = file

@@ -1,14 +1,15 @@
-"""Answers from outside that a batch has gone by, pinned, so that the batch goes by the same when it is computed again.
+"""Pinned answers: the external answers that a batch has used, stored so that a repeated batch uses the same answers.
 
-    <pins>/<lineage>/<batch>.<run>.<token>.pin     what an operator was answered for the rows of a task
+    <pins>/<lineage>/<batch>.<run>.<token>.pin     the answers of an operator for the rows of a task
 
-Whoever has got answers publishes them before any row that depends on them leaves it, and goes by what is there: within
-a run the first file of a name stays. ``token`` stands for the rows of a task, so another attempt at them finds it.
+A task publishes its answers before any dependent row leaves it, and then uses the published file: within a run, the
+first file of a name stays. ``token`` identifies the rows of a task, so another attempt with the same rows finds the
+file.
 
-In the batch that runs before it have begun, a run heeds the pins that were there when it began, also where rows are
-divided otherwise, and says in its own which those are. So what processes of a dead run still write counts no more
-than what any run after it has heeded. Knows neither lookups nor functions: a question is a digest of it, an answer
-some rows.
+If earlier runs have begun the current batch, a run uses the pins that existed when it started, even if rows are divided
+in another way. Its own pins list the names of these pins (``heeded``). So pins that processes of a dead run still write
+have no effect, unless a later run has already used them. This module knows neither lookups nor functions: a question is
+a digest, and an answer consists of rows.
 """
 
 from __future__ import annotations
@@ -38,16 +39,16 @@ _FILES = FileFormat(magic="hintplan-pin", version=FORMAT, one="a pin", of="pin")
 _QUESTION_BYTES = 16
 
 Question = bytes
-"""A digest of what was asked."""
+"""A digest of a question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PinPlace:
-    """Where the pins of ``operator`` are: in the ``folder`` below ``root``, a path or a URL that all workers reach.
+    """The location of the pins of ``operator``: the ``folder`` below ``root``, a path or a URL that all workers reach.
 
-    ``run`` is a number higher than that of any run before. ``replayed`` is the batch that these may have begun, -1 for
-    none, and ``heeded`` the names of its pins that count. Runs of the same ``division`` divide rows among tasks alike.
-    ``batch_key`` is as in :class:`~hintplan.runtime.storage.place.Place`.
+    ``run`` is higher than the number of any earlier run. ``replayed`` is the batch that earlier runs may have begun, or
+    -1 for none, and ``heeded`` are the names of its pins that this run uses. Runs with the same ``division`` distribute
+    rows to tasks in the same way. ``batch_key`` is as in :class:`~hintplan.runtime.storage.place.Place`.
     """
 
     root: str
@@ -62,10 +63,11 @@ class PinPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pin:
-    """The answers to ``questions``: of each ``count`` of the ``rows``, one after the other.
+    """The answers to ``questions``: each has ``count`` rows in ``rows``, one answer after the other.
 
-    ``marks`` says of each whatever else the operator must know of its answer, ``label`` when they were asked, ``at`` in
-    which part of which task, as a run of that ``division`` has them.
+    ``marks`` has an additional flag for each answer, with a meaning that the operator defines. ``label`` describes the
+    request, such as the time of a lookup or the partitions of a scan. ``at`` is the part of the task that asked, in a
+    run with that ``division``.
     """
 
     label: str
@@ -79,7 +81,7 @@ class Pin:
 
 @dataclass(slots=True)
 class RememberedPins:
-    """What this process knows of pins: when it last swept in a folder, and those that a run heeds."""
+    """The cache of this process: the last sweep of each folder, and the earlier pins that a run uses."""
 
     swept: dict[tuple[str, str], int] = field(default_factory=dict)
     heeded: dict[PinPlace, dict[str, Pin]] = field(default_factory=dict)
@@ -95,7 +97,7 @@ class BatchPins:
         self._remembered = remembered
 
     def find(self, token: str) -> Pin | None:
-        """What this run has published under ``token``; None if nothing. RunError if it is damaged."""
+        """Return the pin that this run has published under ``token``, or None; RunError if it is damaged."""
         with self._told():
             try:
                 return self._read(self._path(token))
@@ -103,18 +105,18 @@ class BatchPins:
                 return None
 
     def heeded(self) -> dict[str, Pin]:
-        """The pins of earlier runs that count in this batch, by their tokens; RunError if one is lost or damaged."""
+        """Return the pins of earlier runs that this batch uses, by token; RunError if one is lost or damaged."""
         place = self.place
         if self.batch != place.replayed or not place.heeded:
             return {}
-        found = self._remembered.heeded.get(place)
-        if found is None:
+        pins = self._remembered.heeded.get(place)
+        if pins is None:
             with self._told():
-                # Of two runs with the same rows, the later one has gone by what the earlier one had.
+                # If two runs have pins for the same rows, the later run has used the answers of the earlier one.
                 names = sorted(place.heeded, key=_run_of)
-                found = {_token_of(name): self._heeded(name) for name in names}
-            self._remembered.heeded = {place: found}
-        return found
+                pins = {_token_of(name): self._heeded(name) for name in names}
+            self._remembered.heeded = {place: pins}
+        return pins
 
     def _heeded(self, name: str) -> Pin:
         try:
@@ -136,7 +138,7 @@ class BatchPins:
             return decode(self._files.read(path), full)[0]
 
     def publish(self, token: str, pin: Pin) -> Pin:
-        """Keep ``pin``, and return what is kept under ``token``: another one, if that was there first."""
+        """Store ``pin`` under ``token``, and return the stored pin: another one, if that was published first."""
         with self._told():
             path = self._path(token)
             heeded = self.place.heeded if self.batch == self.place.replayed else ()
@@ -145,16 +147,16 @@ class BatchPins:
             self._sweep()
         if first:
             return pin
-        there = self.find(token)
-        if there is None:
+        stored = self.find(token)
+        if stored is None:
             raise RunError(f"{self._files.root}/{self._path(token)} is missing, which was there", hint=RESTORE)
-        return there
+        return stored
 
     def _path(self, token: str) -> str:
         return f"{self.place.folder}/{self.batch}.{self.place.run}.{token}.{PIN}"
 
     def _sweep(self) -> None:
-        """Remove, from time to time, the pins of batches that nobody computes any more, whoever wrote them."""
+        """Remove the pins of batches that can no longer run, periodically, regardless of which run wrote them."""
         key = (self.place.root, self.place.folder)
         if self.batch - self._remembered.swept.get(key, -1) < partition.SWEEP_EVERY:
             return
@@ -166,7 +168,7 @@ class BatchPins:
 
     @contextmanager
     def _told(self) -> Iterator[None]:
-        """RunError, naming operator and file, for what fails here."""
+        """Raise RunError with the operator and the file for errors in the block."""
         try:
             yield
         except DamagedFile as error:
@@ -184,13 +186,14 @@ class BatchPins:
 
 
 def heeded_pins(names: Iterable[str], batch: int, read: Callable[[str], bytes | pa.Buffer]) -> tuple[str, ...]:
-    """The pins of ``batch`` that a run heeds which begins when there are files of these ``names``.
+    """Return the pins of ``batch`` that a new run uses, given the existing file ``names``.
 
-    They are those of the last run that has any, and those which that run has heeded. ``read`` has the content of one.
+    They are the pins of the last run that has any, and the earlier pins that the last run used. ``read`` returns the
+    content of a file.
     """
-    there = [name for name in names if not name.startswith(".") and batch_of(name) == batch]
-    last = max(map(_run_of, there), default=0)
-    own = sorted(name for name in there if _run_of(name) == last)
+    candidates = [name for name in names if not name.startswith(".") and batch_of(name) == batch]
+    last = max(map(_run_of, candidates), default=0)
+    own = sorted(name for name in candidates if _run_of(name) == last)
     return (*own, *decode(read(own[0]), own[0])[1]) if own else ()
 
 
@@ -203,23 +206,23 @@ def _token_of(name: str) -> str:
 
 
 def encode(pin: Pin, operator: str, name: str, heeded: Sequence[str] = ()) -> bytes:
-    """The file ``name`` of ``pin``: a header, a table of the questions, and one of the answers."""
+    """Return the file ``name`` for ``pin``: a header, a table of the questions, and a table of the answers."""
     ids = pa.FixedSizeBinaryArray.from_buffers(
         pa.binary(_QUESTION_BYTES), len(pin.questions), [None, pa.py_buffer(b"".join(pin.questions))]
     )
     questions = pa.table({"question": ids, "rows": pin.count, "mark": pin.marks})
     pieces = [_stream(questions), _stream(pin.rows)]
-    places = zip(offsets(map(len, pieces)), pieces, strict=True)
-    listed = [[offset, len(piece), zlib.crc32(piece)] for offset, piece in places]
+    located = zip(offsets(map(len, pieces)), pieces, strict=True)
+    listed = [[offset, len(piece), zlib.crc32(piece)] for offset, piece in located]
     header = {"operator": operator, "name": name, "heeded": list(heeded), "pieces": listed}
     header |= {"label": pin.label, "at": pin.at, "division": pin.division}
     return framed(_FILES, header, pieces)
 
 
 def decode(data: bytes | pa.Buffer, path: str) -> tuple[Pin, tuple[str, ...]]:
-    """The pin that :func:`encode` wrote, and the names of those that its run heeds.
+    """Parse the result of :func:`encode`, and return the pin and the names of the earlier pins that its run used.
 
-    DamagedFile if it is damaged, RunError, naming ``path`` too, for another format.
+    DamagedFile if it is damaged, RunError with ``path`` for another format.
     """
     header, begin = unframed(_FILES, data, path)
     if header["name"] != path.rpartition("/")[2]:
@@ -248,12 +251,12 @@ def decode(data: bytes | pa.Buffer, path: str) -> tuple[Pin, tuple[str, ...]]:
 
 
 def token_of(*parts: object) -> str:
-    """What stands for the rows of a task that ask, which ``parts`` tell from all others of the batch."""
+    """Return a token for the rows of a task, which ``parts`` distinguish from all other rows of the batch."""
     return hashlib.blake2b(repr(parts).encode(), digest_size=_QUESTION_BYTES).hexdigest()
 
 
 def question_of(value: object) -> Question:
-    """The digest of a question that Python's values make up, the same in each process."""
+    """Return the digest of a question, a Python value; it is the same in each process."""
     return hashlib.blake2b(repr(value).encode(), digest_size=_QUESTION_BYTES).digest()
 
 

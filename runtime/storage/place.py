@@ -1,4 +1,4 @@
-"""Where the state of an operator is, how it is divided, and which run writes it.
+"""The location of an operator's state, its division into partitions, and the run that writes it.
 
 >>> bounds(0, 2) == (-(1 << 63), 0), bounds(1, 2) == (0, 1 << 63)
 (True, True)
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     Int64s = npt.NDArray[np.int64]
 
 _PREFIX = 40
-"""Bits of a hash that decide on its partition: those that are the same in all hashes of a key's rows."""
+"""The number of leading bits of a hash that determine its partition. They are equal in all hashes of a key's rows."""
 _REST = 64 - _PREFIX
 END = 1 << 63
-"""Beyond all hashes."""
+"""The end of the range of hashes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """From the batch ``first`` on, the state has so many ``partitions``."""
+    """The number of ``partitions`` of the state from the batch ``first`` on."""
 
     partitions: int
     first: int = 0
@@ -34,9 +34,9 @@ class Scale:
 class Place:
     """The state of ``operator`` with ``lineage``, below ``root``, a path or a URL that all workers reach.
 
-    ``run`` is a number higher than that of any run before; ``scales`` are the numbers of partitions that there were,
-    the last one is in force. ``begun`` says that each partition had a manifest there before the run,
-    ``batch_key`` under which name the query tells tasks its batch where Spark does not.
+    ``run`` is higher than the number of any earlier run. ``scales`` are the partition counts over time; the last one is
+    in force. ``begun`` is true if each partition had a manifest before the run. Where Spark does not pass the batch
+    number to tasks, the query passes it under the name ``batch_key``.
     """
 
     root: str
@@ -57,21 +57,21 @@ class Place:
 
 
 def folder_of(scale: int, partition: int) -> str:
-    """The folder of a partition, below the root."""
+    """Return the folder of a partition, relative to the root."""
     return f"{scale}/{partition}"
 
 
 def partitions_of(hashes: Int64s, partitions: int) -> Int64s:
-    """The partition of each hash: each partition owns a range of them, so that a segment's part of it is a slice."""
-    import numpy as np  # here, for who checks a checkpoint has no use for it
+    """Return the partition of each hash. Each partition owns a range of hashes, so its part of a segment is a slice."""
+    import numpy as np  # imported here, because a check of a checkpoint does not need it
 
     prefixes = (hashes.view(np.uint64) ^ np.uint64(END)) >> np.uint64(_REST)
-    found: Int64s = (prefixes * np.uint64(partitions) >> np.uint64(_PREFIX)).view(np.int64)
-    return found
+    indexes: Int64s = (prefixes * np.uint64(partitions) >> np.uint64(_PREFIX)).view(np.int64)
+    return indexes
 
 
 def bounds(partition: int, partitions: int) -> tuple[int, int]:
-    """The hashes of a partition: from the first to before the second."""
+    """Return the hashes of a partition: from the first to before the second."""
 
     def begin(number: int) -> int:
         return (-(-(number << _PREFIX) // partitions) << _REST) - END

@@ -1,4 +1,4 @@
-"""Reading manifests and segments: whole and right, or refused with the file that is not."""
+"""Reads manifests and segments, and refuses a file that is incomplete or damaged."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from hintplan.runtime.storage.place import END
 
 _READ_BYTES = 1 << 20
 _HASH = 0
-"""The column of a segment that its rows are sorted by."""
+"""The position of the hash column, by which the rows of a segment are sorted."""
 
 
 def read_manifest_file(files: Files, path: str) -> Manifest:
-    """The manifest at ``path``; DamagedFile or RunError as :func:`decode`, FileNotFoundError if it is gone."""
+    """Return the manifest at ``path``; errors as :func:`decode`, and FileNotFoundError if it was removed."""
     return decode(files.read(path), f"{files.root}/{path}")
 
 
 def read_segment(files: Files, ref: SegmentRef, opened: Opened) -> pa.Table:
-    """The rows that ``ref`` stands for; DamagedFile if the file is not there, or is not what was written."""
+    """Return the rows of the segment ``ref``; DamagedFile if the file is missing or damaged."""
     key = key_of(files, ref)
     table = opened.find(key)
     if table is None:
@@ -34,20 +34,20 @@ def read_segment(files: Files, ref: SegmentRef, opened: Opened) -> pa.Table:
 
 
 def key_of(files: Files, ref: SegmentRef) -> Key:
-    """What an opened segment is known by."""
+    """Return the key of an open segment."""
     return f"{files.root}/{ref.file}", ref.offset
 
 
 def _read(files: Files, ref: SegmentRef) -> pa.Table:
     try:
-        found = _part(files, ref)
-        if not _is_right(found, ref) and files.distrust(ref.file):
-            found = _part(files, ref)
+        content = _part(files, ref)
+        if not _is_right(content, ref) and files.distrust(ref.file):
+            content = _part(files, ref)
     except FileNotFoundError as error:
         raise DamagedFile(f"{files.root}/{ref.file}", "is missing") from error
-    if not _is_right(found, ref):
+    if not _is_right(content, ref):
         raise DamagedFile(f"{files.root}/{ref.file}", f"has not the {ref.length} bytes that were written")
-    return pa.ipc.open_file(found).read_all()
+    return pa.ipc.open_file(content).read_all()
 
 
 def _part(files: Files, ref: SegmentRef) -> pa.Buffer:
@@ -67,7 +67,7 @@ def _is_right(found: pa.Buffer, ref: SegmentRef) -> bool:
 
 
 def _between(table: pa.Table, low: int, high: int) -> pa.Table:
-    """The rows with hashes from ``low`` to before ``high``, without a copy."""
+    """Return the rows with hashes from ``low`` to before ``high``, without a copy."""
     pieces = []
     for batch in table.to_batches():
         hashes = batch.column(_HASH).to_numpy()

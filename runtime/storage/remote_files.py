@@ -1,9 +1,9 @@
-"""Files behind a URL, through pyarrow: each is read from a whole copy on this machine.
+"""Files behind a URL, accessed through pyarrow. Each file is read from a complete copy on this machine.
 
-A copy is called after the file, whose name is never used twice, so it is never stale; one that is damaged is fetched
-anew. An object store publishes a file when its last byte is there; elsewhere it is renamed. Credentials are those that
-the machine has for the store, in the environment or by its role, never in a plan. Which URLs there are says
-:mod:`hintplan.runtime.stores`.
+A copy has the name of the file. Names are never reused, so a copy is never stale; a damaged copy is fetched again. An
+object store publishes a file after its last byte; on other file systems, a complete file is renamed. Credentials come
+from the environment or the role of the machine, never from a plan. :mod:`hintplan.runtime.stores` lists the supported
+URLs.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from hintplan.runtime.stores import move_onto, opened
 _OBJECT_STORES = ("s3", "gcs", "abfs")
 _COPIED_BYTES = 8 << 20
 _PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0, 8.0, 8.0)
-"""In seconds, before the reading of a file is tried again."""
+"""The pauses in seconds before a failed read is repeated."""
 
 _Got = TypeVar("_Got")
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteFiles:
-    """The files below ``base`` of ``system``, which ``root`` is the URL of, with copies in the directory ``copies``."""
+    """The files below ``base`` of ``system``, at the URL ``root``, with local copies in the directory ``copies``."""
 
     root: str
     system: pafs.FileSystem
@@ -50,16 +50,16 @@ class RemoteFiles:
 
     def names(self, folder: str) -> list[str]:
         self.operations.lists += 1
-        found = [info.base_name for info in self._listed(pafs.FileSelector(f"{self.base}/{folder}"))]
+        listed = [info.base_name for info in self._listed(pafs.FileSelector(f"{self.base}/{folder}"))]
         here = os.path.join(self.copies, folder)
         with suppress(FileNotFoundError):
-            for name in set(os.listdir(here)) - set(found):
+            for name in set(os.listdir(here)) - set(listed):
                 if not name.startswith("."):
                     self._forget(f"{folder}/{name}")
-        return found
+        return listed
 
     def sizes(self) -> dict[str, int]:
-        """The sizes of all files by their paths, but of those whose names begin with a dot."""
+        """Return the sizes of all files by path, except files whose names begin with a dot."""
         return {
             info.path.removeprefix(f"{self.base}/"): info.size
             for info in self._listed(pafs.FileSelector(self.base, recursive=True))
@@ -67,7 +67,7 @@ class RemoteFiles:
         }
 
     def fetched(self, path: str) -> bytes:
-        """What is in a file, without a copy here; FileNotFoundError if it is not there."""
+        """Return the content of a file without a local copy; FileNotFoundError if it does not exist."""
 
         def fetch() -> bytes:
             with self.system.open_input_stream(f"{self.base}/{path}") as source:
@@ -110,11 +110,11 @@ class RemoteFiles:
             with self._published(path) as out:
                 out.write(data)
         except FileExistsError:
-            return False  # another attempt was first, where a rename tells
+            return False  # another attempt was first, which only a rename detects
         return True
 
     def replace(self, path: str, data: bytes) -> None:
-        """Write a file as a whole, in the place of one of that name; it is to be read with :meth:`fetched` only."""
+        """Write a whole file, and replace an existing one. Read such a file only with :meth:`fetched`."""
         with self._published(path, onto=True) as out:
             out.write(data)
 
@@ -131,7 +131,7 @@ class RemoteFiles:
         if not isinstance(source, RemoteFiles) or not self.system.equals(source.system):
             return False
         if self.system.type_name not in _OBJECT_STORES:
-            return False  # HDFS copies nothing by itself
+            return False  # HDFS has no server-side copy
         self.operations.writes += 1
         target = f"{self.base}/{path}"
         try:
@@ -139,21 +139,24 @@ class RemoteFiles:
         except FileNotFoundError:
             raise
         except (OSError, NotImplementedError):
-            return False  # no store copies everything: S3 no object of more than 5 GiB in one request
+            return False  # a store may refuse a copy: S3 refuses objects of more than 5 GiB in one request
         return True
 
     def refresh(self, folder: str) -> None:
-        pass  # stores list what is there
+        pass  # listings of stores are always current
 
     def settle(self, path: str) -> None:
         pass
 
     def distrust(self, path: str) -> bool:
-        """Whether there was a copy, which is gone now."""
+        """Remove the local copy, and return whether there was one."""
         return self._forget(path)
 
     def _listed(self, selector: pafs.FileSelector) -> list[pafs.FileInfo]:
-        """What is in a folder if it is there. Arrow's ``allow_not_found`` fails if it is made at that moment."""
+        """Return the entries of a folder, or none if it does not exist.
+
+        Arrow's ``allow_not_found`` fails if the folder is created at that moment.
+        """
         try:
             return list(self.system.get_file_info(selector))
         except FileNotFoundError:
@@ -176,7 +179,7 @@ class RemoteFiles:
 
     @contextmanager
     def _drafted(self, path: str) -> Iterator[str]:
-        """A name for a copy until it is whole."""
+        """Provide a temporary name for a copy until it is complete."""
         folder, name = os.path.split(os.path.join(self.copies, path))
         draft = os.path.join(folder, f".{name}.{uuid.uuid4().hex}.tmp")
         os.makedirs(folder, exist_ok=True)
@@ -208,10 +211,10 @@ class RemoteFiles:
 
 
 def _patiently(ask: Callable[[], _Got]) -> _Got:
-    """What ``ask`` gives. It is asked again where S3 has answered the reading of a file with an error.
+    """Return the result of ``ask``, and repeat it if S3 answers the read of a file with an error.
 
-    Arrow makes other requests again itself. Of this one it says only that the answer does not fit, which was to have as
-    many bytes as the file.
+    Arrow itself repeats other requests. For this request, it only reports that the length of the answer differs from
+    the length of the file.
     """
     for pause in _PAUSES:
         try:
@@ -226,7 +229,7 @@ def _patiently(ask: Callable[[], _Got]) -> _Got:
 
 
 def remote_files(root: str) -> RemoteFiles:
-    """The files below a URL; RunError if nothing here can open its scheme."""
+    """Return the files below a URL; RunError if its scheme is not supported here."""
     try:
         system, base = opened(root)
     except ImportError as error:
@@ -246,7 +249,10 @@ def remote_files(root: str) -> RemoteFiles:
 
 @cache
 def _scratch() -> str:
-    """Where copies are: below the executor's own directory, which goes with it, or one that goes with this process."""
+    """Return the directory for copies: below the executor's own directory, or a temporary one of this process.
+
+    Both are removed when their owner ends.
+    """
     local = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]
     if local:
         return os.path.join(local, "hintplan-state")

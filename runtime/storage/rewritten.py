@@ -1,10 +1,11 @@
-"""State that is rewritten while no run goes on: a manifest more of the last committed batch, and then nothing else.
+"""Rewrites state while no run is active: publishes a new manifest of the last committed batch, and cleans up.
 
-A batch reads the newest manifest before it, of one batch that of the highest run. So what is published here, of the
-last batch that counts and with a run higher than any before, is what the next run finds; that runs with a higher one
-yet. Until it is there, in every partition by itself, what was in force stays; then all goes that no manifest in force
-names. Whatever moment it ends at, the state is whole. Processes of a dead run may still be at the batch after the last
-one: what they write does not count, and what they sweep is older than what is written here.
+A batch reads the newest manifest before it, and for one batch, the manifest of the highest run. The rewritten manifest
+belongs to the last valid batch, and its run number is higher than all earlier ones. So the next run finds it, and uses
+a higher number itself. In each partition, the old manifest stays in force until the new one is published. Then all
+files that no manifest in force names are removed. The state is complete at every moment, even after a crash. Processes
+of a dead run may still be working on the following batch. Their files are ignored, and they only remove files that are
+older than the rewritten ones.
 
     found = manifests_in_force(files, place.scales, batch=12)
     after = [rewrite_partition(files, place, found, partition, rewrite) for partition in range(place.partitions)]
@@ -27,15 +28,16 @@ from hintplan.runtime.storage.read import read_manifest_file
 Written = tuple[bytes | None, int, int]
 """The operator's manifest, and the rows and bytes of its state."""
 Rewrite = Callable[[PartitionStore, str], Written]
-"""Reads a partition from the store, and writes to it what is to be there instead; given the path of its manifest."""
+"""A function that reads a partition from the store and writes its replacement; it also gets the path of the manifest.
+"""
 
 
 def rewrite_partition(
     files: Files, place: Place, found: InForce, partition: int, rewrite: Rewrite, token: Token = new_token
 ) -> Manifest:
-    """Let ``rewrite`` change a partition of ``place``, whose run is a new one; the manifest that is then in force.
+    """Let ``rewrite`` change a partition of ``place``, which has a new run number; return the manifest in force.
 
-    Nothing is published if nothing changes. RunError if a file of it is damaged.
+    Nothing is published if nothing changes. RunError if a file of the partition is damaged.
     """
     base = read_manifest_file(files, found.paths[partition])
     place = replace(place, scales=place.scales[: found.scale + 1])
@@ -47,15 +49,18 @@ def rewrite_partition(
 
 
 def remove_the_rest(files: Files, scales: Sequence[Scale], scale: int, manifests: Sequence[Manifest]) -> None:
-    """Remove all files of a state but ``manifests``, one of each partition of ``scale``, and what they name."""
+    """Remove all files of a state except ``manifests`` and the files that they name.
+
+    ``manifests`` has one manifest of each partition of ``scale``.
+    """
     kept = set()
     for partition, manifest in enumerate(manifests):
         folder = folder_of(scale, partition)
-        files.settle(folder)  # before anything goes that is in force without it
+        files.settle(folder)  # sync it before removing files that are in force without it
         kept |= {f"{folder}/{named(manifest.batch, manifest.run, kind)}" for kind in (MANIFEST, WRITTEN)}
         kept |= {ref.file for ref in manifest.segments.values()}
-    for number, each in enumerate(scales):
-        for folder in (folder_of(number, partition) for partition in range(each.partitions)):
+    for number, scale_record in enumerate(scales):
+        for folder in (folder_of(number, partition) for partition in range(scale_record.partitions)):
             for name in files.names(folder):
                 if f"{folder}/{name}" not in kept and parsed(name) is not None:
                     files.remove(f"{folder}/{name}")

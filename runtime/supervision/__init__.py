@@ -1,1 +1,1 @@
-"""What a run needs that nobody looks after: how it is stopped, when it is started again, and whether it is well."""
+"""The operation of an unattended run: stop signals, restarts after failures, and health checks."""

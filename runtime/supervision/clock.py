@@ -1,4 +1,4 @@
-"""Tells when the clock of this machine is put back, upon which Spark starts no batch until it is where it was.
+"""Detects that the clock of this machine was set back. Spark then starts no batch until the old time is reached.
 
 >>> wall, steady = iter([100.0, 101.0, 41.0]), iter([0.0, 1.0, 2.0])
 >>> clock = Clock(wall=lambda: next(wall), steady=lambda: next(steady))
@@ -13,12 +13,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 TOLERANCE_SECONDS = 10.0
-"""What a clock may be put back by, as those are that are kept right, without a word."""
+"""Smaller corrections are ignored, because time synchronization makes them regularly."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Clock:
-    """Compares the clock with one that only goes on."""
+    """Compares the wall clock with a monotonic clock."""
 
     wall: Callable[[], float] = time.time
     steady: Callable[[], float] = time.monotonic
@@ -28,12 +28,12 @@ class Clock:
         self.forget()
 
     def behind(self) -> float:
-        """The seconds by which the clock is behind what it would be; 0 if they are fewer than are tolerated."""
+        """Return the seconds by which the clock was set back; 0 within the tolerance."""
         ahead = self.wall() - self.steady()
         self._ahead = max(self._ahead, ahead)
-        found = self._ahead - ahead
-        return found if found > TOLERANCE_SECONDS else 0.0
+        behind = self._ahead - ahead
+        return behind if behind > TOLERANCE_SECONDS else 0.0
 
     def forget(self) -> None:
-        """Take the clock for right from now on: a batch has begun since, and the next follows it."""
+        """Accept the current time as correct: a batch has begun, and the next batches follow it."""
         self._ahead = self.wall() - self.steady()

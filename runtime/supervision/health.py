@@ -1,9 +1,10 @@
-"""Whether a run is well, for whoever looks after its process: two pages of JSON on a port of this machine.
+"""The health of a run, for the supervisor of its process: two pages of JSON on a port of this machine.
 
-    GET /healthz    200 while the run goes on, 503 if it has failed, seems to be stuck, or does not answer any more
+    GET /healthz    200 while the run is active, 503 if it has failed, seems to be stuck, or no longer responds
     GET /readyz     200 while it has its checkpoint, and its queries have planned their first batch; else 503
 
-Knows no Spark: whoever runs a plan says what there is to know. Times are in ms, ages by a monotonic clock.
+This module does not know Spark: the code that runs a plan reports to it. Durations are in ms, measured with a monotonic
+clock.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from hintplan.plans.errors import RunError
 STARTING, WAITING, RUNNING, RESTARTING, STOPPING = "starting", "waiting", "running", "restarting", "stopping"
 LOOPBACK = "127.0.0.1"
 SILENT_SECONDS = 60.0
-"""A run looks after its queries several times a second; for how long it may not, before it is taken for hung."""
+"""A run checks its queries several times a second. Without a check for this time, it counts as hung."""
 _REQUEST_SECONDS = 5.0
 
 Lease = Callable[[], dict[str, Any] | None]
@@ -31,10 +32,11 @@ Lease = Callable[[], dict[str, Any] | None]
 
 @dataclass(slots=True, kw_only=True)
 class Health:
-    """What is known of the run of ``plan``; written by the thread that looks after it, read by those that answer.
+    """The state of the run of ``plan``.
 
-    ``clock_behind`` are the seconds by which the clock was put back, for which Spark starts no batch. ``lease`` says
-    what there is to say of the lease on its checkpoint, None where a lock holds it.
+    The thread that supervises the run writes it, and the threads that serve the pages read it. ``clock_behind`` is the
+    number of seconds by which the clock was set back, during which Spark starts no batch. ``lease`` returns the state
+    of the lease on its checkpoint, or None if a lock holds it.
     """
 
     plan: str
@@ -55,32 +57,32 @@ class Health:
         self._began = self._seen = self.clock()
 
     def enter(self, phase: str) -> None:
-        """The run does something else from now on."""
+        """Record that the run enters ``phase``."""
         self.phase, self.planned = phase, self.planned and phase in (RUNNING, STOPPING)
         self._stuck.clear()
         self.clock_behind = 0.0
         self.seen()
 
     def seen(self) -> None:
-        """Who runs the plan has looked after it."""
+        """Record that the run has checked its queries."""
         self._seen = self.clock()
 
     def batch(self, sink: str, number: int) -> None:
-        """A batch has ended."""
+        """Record that a batch has ended."""
         self._batches[sink] = (number, self.clock())
         self._stuck.pop(sink, None)
 
     def running(self, sink: str, done: int | None) -> None:
-        """So many tasks of the batch at work have ended; with a further one it is not stuck any more."""
+        """Record the number of ended tasks of the current batch; a new one shows that it is no longer stuck."""
         if sink in self._stuck and self._stuck[sink][1] != done:
             del self._stuck[sink]
 
     def stuck(self, sink: str, running_ms: int, done: int | None) -> None:
-        """A batch seems to be stuck, of which so many tasks have ended."""
+        """Record that a batch seems to be stuck, with ``done`` tasks ended."""
         self._stuck[sink] = running_ms, done
 
     def healthz(self) -> tuple[int, dict[str, Any]]:
-        """The status and the body of the page that says whether the process is to be ended."""
+        """Return the status and the body of the liveness page, which decides if the process is to be killed."""
         silent = self.clock() - self._seen
         hung = self.phase == RUNNING and silent >= SILENT_SECONDS
         stuck = self._stuck or self.clock_behind
@@ -88,7 +90,7 @@ class Health:
         return (200 if word == "ok" else 503), self._body(word) | {"seen_ms_ago": int(silent * 1000)}
 
     def readyz(self) -> tuple[int, dict[str, Any]]:
-        """The status and the body of the page that says whether the run is at work."""
+        """Return the status and the body of the readiness page."""
         lease = self.lease()
         lost = lease is not None and not lease["in_force"]
         ready = self.phase == RUNNING and self.planned and not lost and self.failure is None
@@ -116,7 +118,7 @@ class Health:
 
 
 def address(text: str) -> tuple[str, int]:
-    """The host and the port of ``[HOST:]PORT``; ValueError with what is wrong.
+    """Return the host and the port in ``[HOST:]PORT``; ValueError with the problem.
 
     >>> address("8080"), address("0.0.0.0:8080"), address("[::1]:80")
     (('127.0.0.1', 8080), ('0.0.0.0', 8080), ('::1', 80))
@@ -130,7 +132,7 @@ def address(text: str) -> tuple[str, int]:
 
 @contextmanager
 def served(health: Health, where: tuple[str, int]) -> Iterator[str]:
-    """Answer at ``where`` during the block, which is given the URL; RunError if that is not possible."""
+    """Serve the pages at ``where`` during the block, and yield the URL; RunError if that is not possible."""
 
     class Server(ThreadingHTTPServer):
         address_family = socket.AF_INET6 if ":" in where[0] else socket.AF_INET

@@ -1,8 +1,8 @@
-"""Lets a run end after its batch where the JVM is told to end first, which spark-submit has started before Python.
+"""Lets a run end after its batch if its JVM gets the stop signal, because spark-submit started it before Python.
 
-SIGTERM of Kubernetes, of a standalone worker and of whoever stops spark-submit comes to the JVM alone, and Spark would
-stop at once. Hadoop's shutdown hooks run in the order of their priorities: one that stands before Spark's own asks the
-run to end, and waits until it has. Whoever has sent the signal says how long that may take, and kills afterwards.
+SIGTERM from Kubernetes, a standalone worker or a user of spark-submit reaches only the JVM, and Spark would stop at
+once. Hadoop runs its shutdown hooks in order of priority. A hook with a higher priority than Spark's own requests the
+end of the run, and waits for it. The sender of the signal limits the wait, and kills the process afterwards.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 _BEFORE_SPARK = 100
-"""A priority above that of Spark's hook, 40."""
+"""A priority above the priority of Spark's hook, 40."""
 _PATIENCE_SECONDS = 600
 
 
@@ -35,9 +35,9 @@ class _Hook:
 
 @contextmanager
 def asked_before_the_jvm_ends(ask: Callable[[], None]) -> Iterator[None]:
-    """For the time of the block, a JVM that ends calls ``ask`` before, and ends when the block does.
+    """During the block, let a JVM that shuts down call ``ask`` first, and wait for the end of the block.
 
-    Where Python has started the JVM, as without spark-submit, signals come to Python, and there is nothing to do.
+    If Python has started the JVM, as without spark-submit, signals reach Python, and nothing is done.
     """
     gateway = _submitters_gateway()
     if gateway is None:
@@ -48,19 +48,19 @@ def asked_before_the_jvm_ends(ask: Callable[[], None]) -> Iterator[None]:
 
     ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
     ended = threading.Event()
-    hook = gateway.jvm.java.lang.Thread(_Hook(ask, ended))  # an object of Java's, which can be taken out again
+    hook = gateway.jvm.java.lang.Thread(_Hook(ask, ended))  # a Java object, which can be removed again
     hooks = gateway.jvm.org.apache.hadoop.util.ShutdownHookManager.get()
     hooks.addShutdownHook(hook, _BEFORE_SPARK, _PATIENCE_SECONDS, gateway.jvm.java.util.concurrent.TimeUnit.SECONDS)
     try:
         yield
     finally:
         ended.set()
-        with suppress(Py4JError, ConnectionError):  # it is ending already
+        with suppress(Py4JError, ConnectionError):  # the JVM is already shutting down
             hooks.removeShutdownHook(hook)
 
 
 def _submitters_gateway() -> Any:
-    """The way to the JVM that spark-submit has started; None if there is none."""
+    """Return the gateway to the JVM that spark-submit has started, or None if there is none."""
     if "PYSPARK_GATEWAY_PORT" not in os.environ:
         return None
     from pyspark import SparkContext

@@ -1,9 +1,9 @@
-"""When a run that has failed is started again: how often, and after which pause.
+"""Decides if and when a failed run is restarted.
 
-The strategies are Flink's, with its names and defaults (``restart-strategy.*``, Flink 2.3). An exponential delay grows
-with each failure, by chance a little more or less, so that many jobs do not come back at once; after some time without
-a failure it begins anew, and so does the count of attempts. A fixed delay counts for ever; a failure rate looks at the
-failures of an interval.
+The strategies have the names and defaults of Flink (``restart-strategy.*``, Flink 2.3). An exponential delay grows with
+each failure, with a random jitter, so that many jobs do not restart at the same time. After some time without a
+failure, the delay and the number of attempts are reset. A fixed delay counts all attempts. A failure rate counts the
+failures within an interval.
 
 >>> restarts = Restarts(Strategy(attempts=2, jitter=0.0), chance=lambda: 0.5)
 >>> [restarts.delay(now) for now in (0.0, 5.0, 9.0)]
@@ -25,11 +25,11 @@ from hintplan.plans.settings.restarting import EXPONENTIAL, FIXED, RATE, restart
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strategy:
-    """At most ``attempts`` restarts in a row, None for any number; times in seconds.
+    """A restart strategy with at most ``attempts`` restarts in a row, or None for any number; times in seconds.
 
-    The pause is ``first``, ``factor`` times as long after each further failure, and at most ``longest``; it is longer
-    or shorter by up to ``jitter`` of it. A run that goes well for ``reset`` and its last pause has not failed before.
-    With ``failures``, it is not started again after one that has so many before it in the last ``within``.
+    The pause is ``first``, multiplied by ``factor`` after each further failure, up to ``longest``, and varies by up to
+    ``jitter`` of it. The failures are forgotten after ``reset`` and the last pause without a new one. With
+    ``failures``, a run is not restarted after more than this number of failures ``within`` this time.
     """
 
     attempts: int | None = 0
@@ -46,7 +46,7 @@ NEVER = Strategy()
 
 
 def configured(config: Mapping[str, str]) -> Strategy:
-    """The strategy that the config of a plan asks for."""
+    """Return the strategy in the config of a plan."""
     strategy, values = restarting(config)
 
     def seconds(name: str) -> float:
@@ -76,7 +76,10 @@ def _constant(delay: float) -> Strategy:
 
 @dataclass(slots=True)
 class Restarts:
-    """The failures of a run so far; ``chance`` gives numbers from 0 to 1, and ``attempt`` counts restarts in a row."""
+    """The failures of a run so far.
+
+    ``chance`` returns random numbers from 0 to 1. ``attempt`` counts restarts in a row.
+    """
 
     strategy: Strategy
     chance: Callable[[], float] = random.random
@@ -86,19 +89,19 @@ class Restarts:
     _failures: list[float] = field(default_factory=list)
 
     def delay(self, now: float) -> float | None:
-        """The seconds to wait after a failure at ``now``, in seconds, before the next start; None for no other."""
-        how = self.strategy
-        if self._failed is None or now - self._failed >= how.reset + self._pause:
-            self.attempt, self._pause = 0, how.first
+        """Return the pause before the next start after a failure at ``now``, in seconds; None for no restart."""
+        strategy = self.strategy
+        if self._failed is None or now - self._failed >= strategy.reset + self._pause:
+            self.attempt, self._pause = 0, strategy.first
         else:
-            self._pause = min(self._pause * how.factor, how.longest)
+            self._pause = min(self._pause * strategy.factor, strategy.longest)
         self._failed = now
-        if how.attempts is not None and self.attempt >= how.attempts:
+        if strategy.attempts is not None and self.attempt >= strategy.attempts:
             return None
-        if how.failures is not None:
-            self._failures = [*self._failures[-how.failures :], now]
-            if len(self._failures) > how.failures and now - self._failures[0] <= how.within:
+        if strategy.failures is not None:
+            self._failures = [*self._failures[-strategy.failures :], now]
+            if len(self._failures) > strategy.failures and now - self._failures[0] <= strategy.within:
                 return None
         self.attempt += 1
-        spread = self._pause * how.jitter * (2 * self.chance() - 1)
-        return min(max(self._pause + spread, how.first), how.longest)
+        spread = self._pause * strategy.jitter * (2 * self.chance() - 1)
+        return min(max(self._pause + spread, strategy.first), strategy.longest)

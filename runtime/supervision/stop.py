@@ -1,9 +1,9 @@
-"""How a run is told to stop: signals, and how long the batch in progress may still take.
+"""Stops a run after signals, and limits the time for the current batch.
 
-The first SIGINT or SIGTERM ends a run after its batch, the second one at once. After SIGTERM the batch has a grace
-time, for whoever sends it kills the process in the end. A batch plan ends at the first, since an unfinished job leaves
-nothing behind. Spark does not hear that it is to stop while it plans a query, so the third signal kills the process.
-The exit codes are the shell's, 130 and 143.
+The first SIGINT or SIGTERM ends a run after its batch, the second one at once. After SIGTERM, the batch has a grace
+period, because the sender will finally kill the process. A batch plan ends at the first signal, since an unfinished job
+leaves nothing behind. Spark cannot be stopped while it plans a query, so the third signal kills the process. The exit
+codes are the shell's, 130 and 143.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ STOPS_NOW = "stopping now"
 OR_KILLS = "; once more to kill the process"
 STOPS_WHEN_STARTED = "stopping as soon as Spark has started; once more to stop now"
 GRACE_SECONDS = 20.0
-"""Kubernetes kills what has not ended 30 s after SIGTERM, and Spark needs a few of them to end."""
+"""Kubernetes kills a process 30 s after SIGTERM, and Spark needs a few seconds to end."""
 _SLICE_SECONDS = 0.2
 
 
 class Stopped(Exception):
-    """A signal came while nothing was at work."""
+    """A signal arrived while no batch was in progress."""
 
 
 @dataclass(slots=True)
 class Stop:
-    """Signals received so far; ``grace`` is how many seconds the batch may take after SIGTERM, None for any time.
+    """The signals received so far. ``grace`` is the limit in seconds for the batch after SIGTERM, or None for no limit.
 
-    With ``now``, the first signal is to stop at once. ``kill`` ends the process with an exit code, without Spark.
+    With ``now``, the first signal stops the run at once. ``kill`` ends the process with an exit code, without Spark.
     """
 
     grace: float | None = GRACE_SECONDS
@@ -48,7 +48,7 @@ class Stop:
     _is_foreseen: bool = False
 
     def asked_by_jvm(self) -> None:
-        """The JVM has got a SIGTERM; one that comes here as well is the same."""
+        """Handle a SIGTERM of the JVM. If Python receives the same signal, that one is ignored."""
         if not self.received:
             self(signal.SIGTERM, None)
             self._is_foreseen = True
@@ -70,7 +70,7 @@ class Stop:
             say(STOPS_NOW if self.now else STOPS_AFTER_BATCH)
 
     def _heed_another(self) -> None:
-        """Kill the process at the third signal; the second says so."""
+        """Kill the process at the third signal; print that at the second one."""
         if self.kill is not None and self.received > 2:
             self.kill(self.exit_code)
         elif self.kill is not None:
@@ -78,16 +78,16 @@ class Stop:
 
     @property
     def is_overdue(self) -> bool:
-        """Whether the batch has used up its grace time."""
+        """True if the batch has exceeded its grace period."""
         return self._until is not None and self.clock() >= self._until
 
     @property
     def exit_code(self) -> int:
-        """What the process ends with that was stopped."""
+        """The exit code of a process that was stopped."""
         return 128 + self.number
 
     def sleep(self, seconds: float) -> None:
-        """Do nothing for so long; Stopped as soon as a signal has come."""
+        """Wait for this time; raise Stopped as soon as a signal arrives."""
         end = self.clock() + seconds
         while (left := end - self.clock()) > 0:
             self.require()
@@ -95,13 +95,13 @@ class Stop:
         self.require()
 
     def require(self) -> None:
-        """Stopped if a signal has come."""
+        """Raise Stopped if a signal has arrived."""
         if self.received:
             raise Stopped
 
     @contextmanager
     def listening(self, *numbers: int) -> Iterator[Stop]:
-        """Receive the signals ``numbers``, SIGINT and SIGTERM if none are given, during the block."""
+        """Handle the signals ``numbers``, by default SIGINT and SIGTERM, during the block."""
         previous = {number: signal.signal(number, self) for number in numbers or (signal.SIGINT, signal.SIGTERM)}
         try:
             yield self
