@@ -34,8 +34,8 @@ class JoinedRows:
     ``output`` fields come from (side, column) pairs in ``origins``. ``conditions`` apply to pairs of an input row and a
     returned row, before padding.
 
-    If ``gathered`` is set, each input row makes one output row. It has a last column of that name with a list of all
-    returned rows, and the reader of the list decides which rows to pad.
+    If ``gathered`` is set, each input row makes one output row. A last column of that name has a list of all returned
+    rows; the reader of the list decides which rows to pad.
     """
 
     padded: bool

@@ -83,7 +83,7 @@ class Occurrences:
     ends: Int64s
 
     def numbers(self, there: Mask) -> Int64s:
-        """Return the number of each occurrence ``there``, from 1 per key; any other has the number of its predecessor."""
+        """Return the number of each occurrence ``there``, from 1 per key; the others get their predecessor's number."""
         total = np.cumsum(there)
         begins = np.concatenate(([True], self.keys[1:] != self.keys[:-1]))[: len(self.keys)]
         numbers: Int64s = total - (total - there)[begins][np.cumsum(begins) - 1]

@@ -3,8 +3,8 @@
 One state table serves all calls with the same argument, filter and DISTINCT that ignore NULL, and another one the calls
 that do not. An entry maps a value to its places in the group, oldest first; a group numbers its rows as they arrive.
 
-As in Flink, a retraction removes the oldest of equal values, a retraction without such a value is dropped, and an entry
-expires by its own last write. With DISTINCT, a value has one place, from its arrival until its last copy is gone.
+As in Flink, a retraction removes the oldest of equal values, or is dropped if there is none. An entry expires by its
+own last write. With DISTINCT, a value has one place, from its arrival until its last copy is gone.
 """
 
 from __future__ import annotations

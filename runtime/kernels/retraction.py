@@ -1,8 +1,8 @@
 """Retractions without a row to retract.
 
-A count never falls below zero. A -U or -D for a row that was never inserted, or whose state has expired, is dropped,
-and the rows after it count from zero again. Flink's group aggregate does the same record by record; this module is
-vectorised over a micro-batch.
+A count never falls below zero. A -U or -D is dropped if its row was never inserted, or if its state has expired. The
+rows after it count from zero again. Flink's group aggregate does the same record by record; this module is vectorised
+over a micro-batch.
 
 >>> import numpy as np
 >>> overdrawn(np.array([0, 0, 1]), np.array([-1, 1, -1]), np.array([0, 1])).tolist()
@@ -76,11 +76,11 @@ def pieces(groups: Int64s, weights: Int64s) -> Int64s:
     """Assign numbers to the rows of each group; rows with the same number can be summed up, whatever the group held
     before.
 
-    Numbers ascend with the rows. A retraction that takes the count below all earlier levels has a number of its own,
-    because it may empty the group, or find nothing to retract. The rows after it have two numbers:
+    Numbers ascend with the rows. A retraction that takes the count below all earlier levels has a number of its own: it
+    may empty the group, or find nothing to retract. The rows after it have two numbers:
 
-    - The first is for the rows up to the last one that brings the count back to that level. If the group was empty before
-      them, it is empty after them.
+    - The first is for the rows up to the last one that brings the count back to that level. If the group was empty
+      before them, it is empty after them.
     - The second is for the later rows. If the group was empty before them, they are all its rows.
 
     >>> pieces(np.zeros(7, np.int64), np.array([1, -1, -1, 1, -1, 1, 1])).tolist()

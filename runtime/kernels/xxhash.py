@@ -233,7 +233,7 @@ def _decimal_words(column: pa.Array) -> UInt64s:
 
 
 def _decimal_bytes(column: pa.Array) -> tuple[npt.NDArray[np.uint8], Int64s, Int64s]:
-    """Return all numbers as big-endian bytes, with start and length of each; bytes that repeat the sign are left out."""
+    """Return all numbers as big-endian bytes, with start and length of each, without bytes that repeat the sign."""
     digits = np.ascontiguousarray(_decimal_words(column).view(np.uint8)[:, ::-1])
     signs = np.where(digits[:, :1] >> 7, np.uint8(0xFF), np.uint8(0))
     repeats = (digits == signs)[:, :15] & (((digits[:, 1:] ^ digits[:, :-1]) >> 7) == 0)

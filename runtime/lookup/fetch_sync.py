@@ -1,7 +1,7 @@
 """Fetch keys from a synchronous source: in bulk if it can, else key by key, while the caller waits.
 
-The fetch repeats after a failure, and on a miss if the plan has a retry. All keys without rows wait for their retry
-together, so a batch is delayed as long as one row would be, no matter how many rows missed.
+The fetch repeats after a failure, and on a miss if the plan has a retry. All missed keys wait for their retries
+together. So a batch is delayed as long as one row would be, no matter how many rows missed.
 """
 
 from __future__ import annotations

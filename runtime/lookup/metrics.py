@@ -1,9 +1,8 @@
-"""The counters of a lookup, under the names of FLIP-221, and the way in which a batch totals them over tasks and
-workers.
+"""The counters of a lookup, under the names of FLIP-221, and their aggregation over tasks and workers.
 
-Every row that is looked up is a hit or a miss. It is a miss if it is the first row of its batch with a key that neither
-the cache nor a load of another task could answer; so ``missCount`` is the number of loads for missing keys. Without a
-cache there are no hits and no misses. This module knows no Spark.
+Every row that is looked up is a hit or a miss. It is a miss if no earlier row of its batch has the same key, and
+neither the cache nor a load of another task has an answer. So ``missCount`` is the number of loads for missing keys.
+Without a cache there are no hits and no misses. This module knows no Spark.
 
 >>> totals = LookupCounters(lookups=10, hitCount=9, missCount=1, loadCount=1)
 >>> totals.values()[:4]

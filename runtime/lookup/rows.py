@@ -58,8 +58,8 @@ def fitted_rows(
     """Return the rows that a user-defined class ``found`` for each key as tuples in the types of the ``declared``
     columns.
 
-    RunError, with the key, the row and the declared type, for a row of another shape, and for a value that its type
-    cannot hold unchanged (:mod:`hintplan.runtime.worker.values`).
+    Raise RunError for a row of another shape, and for a value that its type cannot hold unchanged
+    (:mod:`hintplan.runtime.worker.values`). The error has the key, the row and the declared type.
     """
     kinds = _kinds(declared)
     fitted: dict[Key, list[Row]] = {}

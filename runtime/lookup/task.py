@@ -1,8 +1,8 @@
 """The lookups of one task: Arrow batches in, Arrow tables and counters out.
 
-With an asynchronous source, the task continues to read batches while earlier ones wait for answers, as long as the
-source has room for more calls. Ordered output follows the order of the input. Unordered output follows the order of
-completion; rows without a call come first.
+With an asynchronous source, the task reads further batches while earlier ones wait for answers, as long as the source
+has room for calls. Ordered output follows the order of the input. Unordered output follows the order of completion;
+rows without a call come first.
 
 Answers that must be the same when the batch runs again are pinned before their rows leave the task. Each pin is a file,
 so one pin holds the answers of many rows. Output is then in order, because later operators may depend on the order.

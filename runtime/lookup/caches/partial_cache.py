@@ -72,7 +72,7 @@ class DefaultLookupCache(LookupCache):
     # --- as the engine uses it ----------------------------------------------------------------------------------------
 
     def probe(self, keys: Sequence[Key]) -> KeyedRows:
-        """Return the cached rows of each of the distinct ``keys``; the count of absent or expired ones is ``ABSENT``."""
+        """Return the cached rows of each of the distinct ``keys``; the count of a missing or expired key is ``ABSENT``."""
         with self._lock:
             now = self._clock.elapsed()
             slots = np.fromiter(map(self._index.get, keys, repeat(-1)), np.int64, len(keys))
