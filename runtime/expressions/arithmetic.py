@@ -73,9 +73,7 @@ _Node = _Text | _Operation
 
 
 def spark_expression(frame: DataFrame, text: str) -> Column:
-    """Return the checked expression ``text`` over the columns of ``frame``, with Flink's arithmetic and bounded
-    results.
-    """
+    """Return the checked expression ``text`` over ``frame``, with Flink's arithmetic and bounded results."""
     return F.expr(spark_text(frame, text))
 
 
@@ -91,8 +89,7 @@ def spark_text(frame: DataFrame, text: str) -> str:
 
 
 def wrapping(text: str, types: Callable[[Sequence[str]], Sequence[str]]) -> str:
-    """Return ``text`` with integer arithmetic that wraps around; ``types`` returns Spark's types of several
-    expressions.
+    """Return ``text`` with Flink's arithmetic; ``types`` returns Spark's types of several expressions at once.
 
     RunError for arithmetic that is too deeply nested to be written.
     """
@@ -263,8 +260,9 @@ class _Writer:
         )
 
     def quotient(self, node: _Operation) -> str:
-        """Write a quotient of DECIMALs that is NULL with too many digits; ``try_divide`` alone is NULL for division by
-        zero too.
+        """Write a quotient of DECIMALs that is NULL with too many digits, and fails for division by zero.
+
+        ``try_divide`` alone would also be NULL for division by zero.
         """
         left, right = map(self.text, node.operands)
         return f"CASE WHEN {right} = 0 THEN {left} / {right} ELSE try_divide({left}, {right}) END"
@@ -303,9 +301,7 @@ class _Writer:
         return f"{_TRY[inner.name]}({', '.join(map(self.tried, inner.operands))})"
 
     def exact(self, node: _Node) -> str:
-        """Write a BIGINT that computes each step in DECIMAL, which holds the product of any two, and wraps it to 64
-        bits.
-        """
+        """Write a BIGINT that computes each step in DECIMAL, which holds any product, and wraps it to 64 bits."""
         inner = self.ring(node)
         if inner is None:
             return self.text(node)

@@ -13,9 +13,7 @@ from hintplan.runtime.spark.names import quoted
 
 
 def comparable(frame: DataFrame, name: str) -> Column:
-    """Return the column ``name`` of ``frame``, with each MAP in it replaced with the array of its entries, sorted by
-    key.
-    """
+    """Return the column ``name`` of ``frame``, with an array of its entries, sorted by key, for each MAP in it."""
     kind = frame.schema[name].dataType
     column = F.col(quoted(name))
     return _in_order(column, kind) if _has_map(kind) else column

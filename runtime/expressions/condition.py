@@ -79,8 +79,9 @@ _PATTERN = re.compile(r"(?:[^\\]|\\[\\%_])*", re.DOTALL)
 
 
 class _Compiler:
-    """A compiler of expressions; ``sides`` has the columns under each prefix. Columns without one are of the right
-    side.
+    """A compiler of expressions; ``sides`` has the columns under each prefix.
+
+    Columns without a prefix belong to the right side.
     """
 
     def __init__(self, path: str, sides: dict[str, pa.Schema]) -> None:
@@ -167,8 +168,9 @@ class _Compiler:
         return tuple(self._as(value, kind, node) for value in values)
 
     def _meeting(self, left: exp.Expr, right: exp.Expr) -> tuple[Node, Node]:
-        """Compile two operands; an integer paired with a DECIMAL becomes a DECIMAL, a literal with only the digits it
-        has.
+        """Compile two operands; an integer paired with a DECIMAL becomes a DECIMAL.
+
+        The DECIMAL of an integer literal has only the digits of the literal.
         """
         left_operand, right_operand = self.compile(left), self.compile(right)
         return self._beside(left_operand, left, right_operand), self._beside(right_operand, right, left_operand)
@@ -253,8 +255,9 @@ class _Compiler:
         return self._apply(node, partial(field_of, place=place), (whole,), kind.field(place).type)
 
     def _bracket(self, node: exp.Bracket) -> Node:
-        """Compile ``m['k']`` with a literal key; ``a[0]`` of an array is refused, because in Spark it differs from
-        ``get``.
+        """Compile ``m['k']`` with a literal key.
+
+        An array's ``a[0]`` is refused, because Spark evaluates it differently from ``get``.
         """
         whole = self.compile(node.this)
         if len(node.expressions) != 1 or not pa.types.is_map(whole.kind) or isinstance(whole, Constant):
@@ -282,8 +285,9 @@ class _Compiler:
         return self._apply(node, element_of, (whole, position), whole.kind.value_type)
 
     def _of_json(self, node: exp.Anonymous, name: str) -> Node:
-        """Compile a call of hintplan's own functions on a text and constants; not marked slow, because Spark calls
-        Python too.
+        """Compile a call of one of hintplan's own functions on a text and constants.
+
+        The call is not marked as slow, because Spark would call the same Python function.
         """
         written = [part.name if isinstance(part, exp.Literal) and part.is_string else None for part in node.expressions]
         if call_fault(name, written):
@@ -460,8 +464,9 @@ class _Compiler:
         return Constant(value=constant)
 
     def _trycast(self, node: exp.TryCast) -> Node:
-        """Compile CAST, which sqlglot's Spark dialect parses as a cast that may fail; TRY_CAST is the one marked as
-        safe.
+        """Compile CAST, which sqlglot's Spark dialect parses as a cast that may fail.
+
+        TRY_CAST is such a cast with ``safe`` set.
         """
         text = node.this.name if isinstance(node.this, exp.Literal) and node.this.is_string else None
         constant = None if text is None else text_constant(node.args["to"], text)

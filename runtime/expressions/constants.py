@@ -64,8 +64,9 @@ def number_constant(text: str) -> pa.Scalar | None:
 
 
 def text_constant(kind: exp.DataType, text: str) -> pa.Scalar | None:
-    """Return the value of ``DATE 'text'``, ``TIMESTAMP_NTZ 'text'`` or ``CAST('text' AS DOUBLE)``; None for partial
-    values.
+    """Return the value of ``DATE 'text'``, ``TIMESTAMP_NTZ 'text'`` or ``CAST('text' AS DOUBLE)``.
+
+    Return None unless the whole text is such a value.
     """
     try:
         if kind.this == exp.DType.DATE and len(text) == 10:

@@ -64,9 +64,7 @@ def is_exact(expression: str, columns: pa.Schema) -> bool:
 
 
 def exact_value(expression: str, columns: pa.Schema, kind: pa.DataType, *, path: str) -> JoinCondition | None:
-    """Compile ``expression`` for values of ``kind`` if Arrow computes it exactly (see :func:`is_exact`), else return
-    None.
-    """
+    """Compile ``expression`` for values of ``kind``; None unless Arrow computes it exactly (see :func:`is_exact`)."""
     tree = _parsed(expression)
     if tree is None or not _is_small(tree):
         return None
@@ -78,8 +76,9 @@ def exact_value(expression: str, columns: pa.Schema, kind: pa.DataType, *, path:
 
 
 def exact_below(condition: str, output: Sequence[JoinColumn], left: pa.Schema, right: pa.Schema) -> str | None:
-    """Return the part of a condition on an inner join's ``output`` that the join can check, over the columns of its
-    sides.
+    """Return the part of a condition on an inner join's ``output`` that the join itself can check.
+
+    The result refers to the columns of the two sides.
     """
     sides = {column.name: column for column in output}
     parts = []

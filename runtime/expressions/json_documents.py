@@ -35,7 +35,7 @@ def is_json(text: str | None, kind: str) -> bool:
 
 
 def json_exists(text: str | None, path: str, on_error: bool | None = False) -> bool | None:
-    """Return True if ``path`` leads to a value that is not null."""
+    """Return True if ``path`` leads to a value that is not null; None for NULL."""
     if text is None:
         return None
     outcome, _ = _followed(text, path)

@@ -91,7 +91,7 @@ def _room() -> Iterator[None]:
 
 
 def is_too_deep(text: str, opening: str = "[{") -> bool:
-    """Return True if ``text`` is nested too deeply for Jackson to read, or with ``[`` as ``opening``, to write."""
+    """Return True if ``text`` is nested too deeply for Jackson; with ``[`` as ``opening``, for Jackson's writer."""
     return text.count("[") + text.count("{") > _DEEPEST and _depth(text, opening) > _DEEPEST
 
 

@@ -37,8 +37,9 @@ def written(value: Any) -> str:
 
 
 def quickly_written(value: Any) -> str:
-    """Return the same text faster; ``value`` comes from a text without four-digit escapes, so it has no lone
-    surrogates.
+    """Return the same text faster, for a ``value`` without lone surrogates.
+
+    A value read from a text without four-digit escapes has none.
     """
     text = deeply(_ENCODER.encode, value)
     if _MARK in text:

@@ -49,9 +49,7 @@ class UserAggregate:
         return "merge" in self.called.methods
 
     def folded(self, rows: GivenRows, old: pa.Array, live: Mask) -> pa.Array:
-        """Return the accumulators of all groups after ``rows``; the ``old`` ones are valid for groups that are
-        ``live``.
-        """
+        """Return the accumulators of all groups after ``rows``; ``old`` ones are valid for groups that are ``live``."""
         arguments = rows.tuples()
         place = 0
         with self._function(lambda: call_text(self.called.policy, arguments[place])) as opened:

@@ -78,8 +78,9 @@ def function_tables(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Piece:
-    """Rows of a task; ``arguments`` are for the rows that still need a call, ``before`` has pinned results of the
-    others.
+    """Rows of a task, with the ``arguments`` of the rows that still need a call.
+
+    ``before`` has the pinned results of the other rows.
     """
 
     table: pa.Table

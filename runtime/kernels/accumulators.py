@@ -245,8 +245,8 @@ def folded_anew(accumulator: Accumulator, rows: pa.Table, groups: Int64s) -> pa.
     """Return the accumulators of a user-defined function for new groups, whose rows are inserts only."""
     assert accumulator.user is not None
     live = np.zeros(int(groups.max(initial=-1)) + 1, np.bool_)
-    given = given_rows(accumulator, rows, groups, None)
-    return accumulator.user.folded(given, pa.nulls(len(live), accumulator.type), live)
+    user_rows = given_rows(accumulator, rows, groups, None)
+    return accumulator.user.folded(user_rows, pa.nulls(len(live), accumulator.type), live)
 
 
 def contribution(accumulator: Accumulator, rows: pa.Table, weights: Int64s | None) -> pa.Array:
@@ -348,9 +348,9 @@ def _summed(groups: Int64s, accumulator: Accumulator, part: pa.Array, size: int)
 
 def _at_an_end(groups: Int64s, values: pa.Array, size: int, *, first: bool) -> pa.Array:
     """Return the first or the last value of each of ``size`` groups that is not NULL, of any type."""
-    there = np.flatnonzero(np.asarray(values.is_valid()))
+    valid_rows = np.flatnonzero(np.asarray(values.is_valid()))
     place = np.full(size, -1, np.int64)
-    in_order = there[::-1] if first else there
+    in_order = valid_rows[::-1] if first else valid_rows
     place[groups[in_order]] = in_order  # numpy keeps the last of several values for one place
     return values.take(pa.array(place, mask=place < 0))
 
@@ -376,8 +376,8 @@ def _fitting(numbers: pa.Array, kind: pa.DataType) -> pa.Array:
 
 def _joined(groups: Int64s, texts: pa.Array, size: int, accumulator: Accumulator) -> pa.Array:
     """Return the joined texts of each of ``size`` groups, in their order; NULL for a group without texts."""
-    there = np.flatnonzero(np.asarray(pc.is_valid(texts)))
-    table = pa.table([pa.array(groups[there]), texts.take(there)], ["group", "text"])
+    valid_rows = np.flatnonzero(np.asarray(pc.is_valid(texts)))
+    table = pa.table([pa.array(groups[valid_rows]), texts.take(valid_rows)], ["group", "text"])
     lists = table.group_by("group", use_threads=False).aggregate([("text", "list")])
     place = np.full(size, -1, np.int64)
     place[lists["group"].to_numpy()] = np.arange(lists.num_rows)
@@ -467,9 +467,7 @@ def result(
 
 
 def _variance(less: int, root: bool, found: pa.Array, *others: pa.Array) -> pa.Array:
-    """Return a variance, or its root; NaN for a group with values that are not finite, of which ``others`` are the
-    counts.
-    """
+    """Return a variance, or its root; NaN for a group with values that are not finite, counted in ``others``."""
     value = moments.variance(found, less)
     if root:
         value = pc.sqrt(value)

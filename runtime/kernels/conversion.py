@@ -73,8 +73,9 @@ def by_row(source: pa.DataType, to: pa.DataType) -> bool:
 
 
 def convert(values: Value, *, to: pa.DataType, safe: bool = False) -> Value:
-    """Convert ``values`` to ``to`` (see :func:`converts`); ArithmeticError for values that do not fit, NULL if
-    ``safe``.
+    """Convert ``values`` to ``to``, if :func:`converts` allows it.
+
+    A value that does not fit raises ArithmeticError, or becomes NULL if ``safe``.
     """
     source = values.type
     if source == to:

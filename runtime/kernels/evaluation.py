@@ -24,7 +24,7 @@ from hintplan.runtime.state.layout import Int64s
 
 
 class Rows:
-    """Columns by name, each of which is fetched on its first use."""
+    """Columns by name; each is fetched on its first use."""
 
     def __init__(self, column: Callable[[str], pa.Array], size: int) -> None:
         self._column = column

@@ -17,9 +17,7 @@ import pyarrow.compute as pc
 
 
 def normal_floats(rows: pa.Table) -> pa.Table:
-    """Replace -0.0 with 0.0 and every NaN with a single one, in FLOAT and DOUBLE columns; nested values stay as they
-    are.
-    """
+    """Replace -0.0 with 0.0 and every NaN with a single one, in FLOAT and DOUBLE columns, except in nested values."""
     for index, field in enumerate(rows.schema):
         if pa.types.is_floating(field.type):
             column = pc.add(rows.column(index), pa.scalar(0, pa.int8()).cast(field.type))  # -0.0 + 0.0 is 0.0

@@ -30,7 +30,9 @@ _EXACT = Context(prec=2 * _DIGITS)
 _DOUBTFUL = 0.999 * 10.0**_DIGITS
 """Less than the limit of 38 digits, because amounts are added up as DOUBLE, which has 15 digits."""
 _LARGE = {True: 1e32, False: 1e300}
-"""The amount from which rows are not summed up before the shuffle; for DECIMAL (True) in units of the last digit."""
+"""A group whose amounts add up to this is not summed up before the shuffle; for DECIMAL (True) in units of its last
+digit.
+"""
 
 
 def has_range(accumulator: Accumulator) -> bool:

@@ -1,5 +1,4 @@
-"""ROW_NUMBER per key before and after a batch, and the changes of the batch at the wanted numbers (top N,
-deduplication).
+"""ROW_NUMBER per key before and after a batch, and the changes at the wanted numbers: top N, deduplication.
 
 Among rows that are equal in the order, the first to arrive comes first, or the last.
 """
@@ -27,12 +26,11 @@ Rows = Callable[[Int64s], pa.Table]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numbering:
-    """The order by which rows are numbered, the wanted numbers from ``start`` to ``end``, and the row kinds of the
-    output.
+    """The order by which rows are numbered, the numbers that are wanted, and the row kinds of the output.
 
-    If ``latest``, the last row to arrive comes first among rows that are equal in the order. An ``end`` that is a
-    string is the name of an integer column with the same value in all rows of a key; NULL stands for no rows.
-    ``number`` is the output column with the number, or None.
+    Wanted are the numbers from ``start`` to ``end``. An ``end`` that is a string is the name of an integer column with
+    the same value in all rows of a key; with NULL, the key has no output. If ``latest``, the last row to arrive comes
+    first among rows that are equal in the order. ``number`` is the output column with the number, or None.
     """
 
     order: tuple[SortKey, ...]
@@ -90,8 +88,9 @@ class Occurrences:
         return numbers
 
     def up_to_end(self) -> Mask:
-        """Mark the occurrences whose number after the batch is at most the last wanted one, in their order before
-        sorting.
+        """Return a mask, in the order before sorting, of occurrences with a number up to the last wanted one.
+
+        It refers to the numbers after the batch.
         """
         is_wanted = np.zeros(len(self.given), np.bool_)
         is_wanted[self.given] = self.is_ & (self.numbers(self.is_) <= self.ends)
@@ -160,9 +159,7 @@ def _at_each_number(numbering: Numbering, found: Occurrences, rows: Rows) -> pa.
     is_, number = _shown(numbering, found, found.is_)
     span = max(int(was_number.max(initial=0)), int(number.max(initial=0))) + 1
     was_slot, slot = (found.keys * span + was_number)[was], (found.keys * span + number)[is_]
-    slots = np.sort(
-        np.concatenate((was_slot, slot)), kind="stable"
-    )  # a stable sort is fast here, as both inputs are sorted
+    slots = np.sort(np.concatenate((was_slot, slot)), kind="stable")  # fast: two sorted runs
     slots = slots[np.concatenate(([True], slots[1:] != slots[:-1]))[: len(slots)]]
     before, after = np.full(len(slots), -1, np.int64), np.full(len(slots), -1, np.int64)
     before[np.searchsorted(slots, was_slot)] = found.which[was]

@@ -122,8 +122,9 @@ def _rank(groups: Int64s, counted: Mask) -> Int64s:
 def oldest_out(
     before: Int64s, was: Int64s, entries: Int64s, numbers: Int64s, weights: Int64s
 ) -> tuple[Int64s, Int64s, Mask]:
-    """Return entry and place of all values, old and new, and a mask of the values left after each retraction took the
-    oldest.
+    """Return entry and place of all values, old and new, and a mask of the values that remain.
+
+    Each retraction removes the oldest value of its entry.
     """
     plus = weights > 0
     entry = np.concatenate((before, entries[plus]))

@@ -1,4 +1,4 @@
-"""The residual condition of a join, evaluated over candidate pairs: a mask over two equally long tables."""
+"""The residual condition of a join, evaluated over candidate pairs: a mask over two tables of equal length."""
 
 from __future__ import annotations
 

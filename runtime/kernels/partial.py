@@ -3,8 +3,8 @@
 A partial row has the keys, the contribution of its rows to each accumulator, their weight (inserts minus retractions)
 and their number.
 
-Rows may be summed up only if the result does not depend on how many rows the group had before. A retraction that takes
-the count below all earlier levels in its piece of the batch does depend on it: only the state has the facts whether
+Rows may be summed up only if the result does not depend on how many rows the group had before. It does depend on this
+for a retraction that takes the count below all earlier levels in its piece of the batch. Only the state shows whether
 there is a row to retract, and whether the group is empty afterwards. Such rows stay single. The rows between two of
 them become a row of weight 0 and a row with the others (:func:`~hintplan.runtime.kernels.retraction.pieces`). So a
 group becomes three rows, no matter how often it is updated.

@@ -73,8 +73,7 @@ def last_emptied(groups: Int64s, weights: Int64s, start: Int64s) -> Int64s:
 
 
 def pieces(groups: Int64s, weights: Int64s) -> Int64s:
-    """Assign numbers to the rows of each group; rows with the same number can be summed up, whatever the group held
-    before.
+    """Assign numbers to the rows of each group; rows with one number can be summed up for any previous count.
 
     Numbers ascend with the rows. A retraction that takes the count below all earlier levels has a number of its own: it
     may empty the group, or find nothing to retract. The rows after it have two numbers:

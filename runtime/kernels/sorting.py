@@ -25,8 +25,9 @@ _NOT_SIGN = np.int64(np.iinfo(np.int64).max)
 
 
 def sorted_rows(rows: pa.Table, groups: Int64s, order: Sequence[SortKey], ties: Int64s) -> Int64s:
-    """Return the places of ``rows`` sorted by ``groups``, then by ``order``, most significant key first, then by
-    ``ties``.
+    """Return the places of ``rows`` sorted by ``groups``, then ``order``, then ``ties``.
+
+    The first key of ``order`` is the most significant one.
     """
     keys = [groups]
     for key in order:

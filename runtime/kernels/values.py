@@ -23,8 +23,9 @@ VALUE = "__value"
 
 
 def values_layout(arguments: str, filter_: str | None, keys: pa.Schema, kinds: Sequence[pa.DataType]) -> StateLayout:
-    """Return the layout of the state table of values of ``arguments``, of types ``kinds``, where ``filter_``, by group
-    key.
+    """Return the layout of the state table of values of ``arguments`` where ``filter_``, by group key.
+
+    ``kinds`` are the types of the arguments.
     """
     name = f"values({arguments})" + (f" where {filter_}" if filter_ else "")
     identity = pa.schema(
@@ -67,9 +68,9 @@ def update_values(state: KeyedState, batch: GroupedRows, given: RowValues, now: 
 def update_value_rows(
     state: KeyedState, batch: GroupedRows, given: Sequence[pa.Array], is_used: Mask, given_hashes: Int64s, now: int
 ) -> ValueChange:
-    """Apply tuples of values, in several columns, to ``state`` and return the change; only for rows with ``is_used``.
+    """Apply the tuples of values of the rows that are used to ``state``; return the change.
 
-    In contrast to :func:`update_values`, NULL is a value like any other.
+    The tuples are in several columns. In contrast to :func:`update_values`, NULL is a value like any other.
     """
     used = np.flatnonzero(is_used)
     groups, value_hashes = batch.groups[used], given_hashes[used]

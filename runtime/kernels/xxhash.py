@@ -105,7 +105,7 @@ def _with_all(columns: Sequence[pa.Array], seeds: UInt64s) -> UInt64s:
 
 
 def _hash_lists(column: pa.Array, seeds: UInt64s) -> UInt64s:
-    """Hash the elements one after the other, at each place for all rows that have such an element."""
+    """Hash the elements one after the other; each step hashes the elements at one place of all rows that have one."""
     column = column.take(pa.array(np.arange(len(column))))
     offsets = np.asarray(column.offsets).astype(np.int64)
     elements, lengths, hashes = column.flatten(), np.diff(offsets), seeds.copy()
@@ -251,8 +251,9 @@ def _bytes_of(column: pa.Array) -> tuple[npt.NDArray[np.uint8], Int64s, Int64s]:
 
 
 def _hash_bytes(content: npt.NDArray[np.uint8], starts: Int64s, lengths: Int64s, seeds: UInt64s) -> UInt64s:
-    """Return the XXH64 of ``lengths[i]`` bytes from ``starts[i]`` on; each loop continues with the rows that have bytes
-    left.
+    """Return the XXH64 of ``lengths[i]`` bytes from ``starts[i]`` on.
+
+    Each step of a loop hashes the next bytes of all rows that have any left.
     """
     begin = int(starts[0])
     content = np.concatenate((content[begin : int(starts[-1] + lengths[-1])], np.zeros(8, np.uint8)))
@@ -285,9 +286,7 @@ def _hash_bytes(content: npt.NDArray[np.uint8], starts: Int64s, lengths: Int64s,
 def _stripes(
     content: npt.NDArray[np.uint8], words: UInt64s, starts: Int64s, lengths: Int64s, seeds: UInt64s
 ) -> tuple[UInt64s, Int64s]:
-    """Hash the whole 32-byte stripes of texts of at least 32 bytes; return the hashes and the start of the remaining
-    bytes.
-    """
+    """Hash the whole 32-byte stripes of texts of at least 32 bytes; return the hashes and the ends of the stripes."""
     lanes = [seeds + _P1 + _P2, seeds + _P2, seeds.copy(), seeds - _P1]
     place = starts.copy()
     last = starts + lengths - 32

@@ -91,11 +91,11 @@ class LookupFunction(ABC):
 
 
 class AsyncLookupFunction(ABC):
-    """An asynchronous source: it fetches many keys at once, on an event loop of the engine that lives as long as the
-    worker.
+    """An asynchronous source, which fetches many keys at once.
 
-    All coroutines run on that loop, also ``open`` and ``close``. At most ``capacity`` calls of a task are in flight;
-    the engine cancels a call that exceeds the timeout. Failures are handled as for :class:`LookupFunction`.
+    All coroutines, also ``open`` and ``close``, run on one event loop of the engine, which lives as long as the worker.
+    At most ``capacity`` calls of a task are in flight; the engine cancels a call that exceeds the timeout. Failures are
+    handled as for :class:`LookupFunction`.
     """
 
     bulk: ClassVar[bool] = False
@@ -201,16 +201,17 @@ class ReloadContext(ABC):
 
     @abstractmethod
     def call_after(self, milliseconds: int, action: Callable[[], None]) -> Callable[[], None]:
-        """Call ``action`` once after ``milliseconds``, even if the clock is set meanwhile; return a function that
-        cancels it.
+        """Call ``action`` once after ``milliseconds``; return a function that cancels the call.
+
+        The delay does not change when somebody sets the clock.
         """
 
 
 class CacheReloadTrigger(ABC):
-    """The schedule by which a full cache is loaded again. The engine itself performs the first load, before the first
-    row.
+    """The schedule by which a full cache is loaded again.
 
-    The engine creates a user-defined trigger with a single argument, a mapping of the table's options.
+    The engine itself performs the first load, before the first row. It creates a user-defined trigger with a single
+    argument, a mapping of the table's options.
     """
 
     @abstractmethod

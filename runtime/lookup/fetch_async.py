@@ -66,9 +66,7 @@ class AsyncFetcher:
             await self._changed.wait()
 
     async def fetch(self, keys: Sequence[Key]) -> Answers:
-        """Fetch the final answer for each of the distinct ``keys``; RunError if the source keeps failing or is too
-        slow.
-        """
+        """Fetch the final answer for each of the distinct ``keys``; RunError if the source fails or is too slow."""
         self._unanswered += len(keys)
         fetched = Answers()
         remaining = chunks(self._function, keys)

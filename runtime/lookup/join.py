@@ -23,9 +23,7 @@ NOT_ASKED = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedRows:
-    """A batch with its distinct keys; ``codes`` has the place of each row's key, or ``NOT_ASKED`` if it is not looked
-    up.
-    """
+    """A batch with its distinct keys; ``codes`` has the place of each row's key, or ``NOT_ASKED`` without a lookup."""
 
     table: pa.Table
     keys: list[Key]
@@ -37,9 +35,7 @@ class AskedRows:
         return int(np.count_nonzero(self.codes != NOT_ASKED))
 
     def split(self, known: KeyedRows) -> tuple[AskedRows, AskedRows]:
-        """Split off the rows that need no fetch, because their key is ``known`` or they are not looked up; return both
-        parts.
-        """
+        """Return the rows that need no fetch, because their key is ``known`` or they have none, and the other rows."""
         ready = np.append(known.count, np.int64(0))[self.codes] != ABSENT
         parts = (
             AskedRows(table=self.table.filter(pa.array(rows)), keys=self.keys, codes=self.codes[rows])

@@ -1,8 +1,13 @@
 """The counters of a lookup, under the names of FLIP-221, and their aggregation over tasks and workers.
 
-Every row that is looked up is a hit or a miss. It is a miss if no earlier row of its batch has the same key, and
-neither the cache nor a load of another task has an answer. So ``missCount`` is the number of loads for missing keys.
-Without a cache there are no hits and no misses. This module knows no Spark.
+Every row that is looked up is a hit or a miss:
+
+- With a partial cache, the first row of a batch with a key is a miss if neither the cache nor a load of another task
+  has an answer. So ``missCount`` is the number of loads for missing keys.
+- With a full cache, every row without a match is a miss.
+- Without a cache there are no hits and no misses.
+
+This module knows no Spark.
 
 >>> totals = LookupCounters(lookups=10, hitCount=9, missCount=1, loadCount=1)
 >>> totals.values()[:4]
@@ -54,7 +59,7 @@ GAUGES = frozenset({"inFlightMax", "latestLoadTime", "numCachedRecords", "numCac
 LOOKUP_METRICS: tuple[tuple[str, Literal["sum", "max"]], ...] = tuple(
     (field.name, "max" if field.name in GAUGES else "sum") for field in fields(LookupCounters)
 )
-"""The metrics in order, each with its aggregation over tasks. Gauges take the maximum, because workers share no cache.
+"""The metrics in order, each with its aggregation over tasks: the maximum for gauges, because workers share no cache.
 """
 
 _REGISTERED = ("numCachedRecords", "numCachedBytes")

@@ -28,10 +28,10 @@ from hintplan.runtime.storage.pins import BatchPins, Pin, PinPlace, Question, Re
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pinned:
-    """The pinned answers to ``questions``, each with the mark of its pin; the count of a question without one is
-    ``ABSENT``.
+    """The pinned answers to ``questions``, each with the mark of its pin.
 
-    ``whole`` is True if these very rows have been pinned under ``token``, so that nothing is left to publish.
+    The count of a question without an answer is ``ABSENT``. ``whole`` is True if these very rows have been pinned under
+    ``token``, so that nothing is left to publish.
     """
 
     token: str
@@ -104,9 +104,7 @@ class TaskPins:
         return self._gathered(list(candidates), nothing_known, free=unseen)
 
     def settled(self, known: Pinned, found: KeyedRows, marks: Mask) -> Pinned:
-        """Pin the answers ``found``, and return the answers that hold: if another attempt pinned its own first, then
-        those.
-        """
+        """Pin the answers ``found``; return them, or the answers that another attempt at these rows pinned first."""
         rows = found.table.take(pa.array(ranges(found.start, found.count))).combine_chunks()
         pin = Pin(
             label=known.label,
@@ -124,8 +122,9 @@ class TaskPins:
         return self._gathered([kept], replace(known, found=nothing, whole=True))
 
     def _gathered(self, pins: Sequence[Pin], known: Pinned, *, free: bool = False) -> Pinned:
-        """Return ``known`` with the answers in ``pins``. Where two differ, raise RunError, or take neither if rows are
-        ``free``.
+        """Return ``known`` with the answers in ``pins``.
+
+        Where two answers differ, raise RunError, or take neither of them if rows are ``free``.
         """
         if not pins:
             return known
@@ -154,8 +153,8 @@ class TaskPins:
             tables.append(pin.rows)
             offset += pin.rows.num_rows
         count[differing], marks[differing] = ABSENT, False
-        found = KeyedRows(table=pa.concat_tables(tables), start=start, count=count)
-        return replace(known, found=found, marks=marks)
+        gathered = KeyedRows(table=pa.concat_tables(tables), start=start, count=count)
+        return replace(known, found=gathered, marks=marks)
 
     def _ambiguous(self) -> RunError:
         place = self._pins.place

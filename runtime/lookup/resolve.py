@@ -85,9 +85,7 @@ class Resolution:
 
     @contextmanager
     def claimed(self) -> Iterator[list[Key]]:
-        """Claim the missing keys, and yield those for this batch to fetch; ``theirs`` has the keys that others are
-        fetching.
-        """
+        """Claim the missing keys; yield the keys that this batch fetches, and keep in ``theirs`` the keys of others."""
         if self._cache is None:
             mine, self.missing = self.missing, []
             self._counters.loadCount += len(mine)
@@ -123,9 +121,7 @@ class Resolution:
             self._found = answers.rows
 
     def take(self, landed: Mapping[Key, Mapping[Key, Sequence[Row]]]) -> None:
-        """Take the answers that others fetched, unless they have expired since; keys that the others gave up stay
-        missing.
-        """
+        """Take the answers that others fetched, unless they have expired since; keys without one stay missing."""
         if not landed or self._cache is None:
             self.missing = []
             return
@@ -166,13 +162,15 @@ class Resolution:
         start, count = np.zeros(len(self._keys), np.int64), np.zeros(len(self._keys), np.int64)
         offset = 0
         for keys, rows in self._parts:
-            known = np.flatnonzero(rows.count != ABSENT)
+            answered = np.flatnonzero(rows.count != ABSENT)
             if keys is self._keys:
-                places = known
+                places = answered
             else:
-                places = np.fromiter((self._places[keys[index]] for index in known.tolist()), np.int64, len(known))
-            start[places] = rows.start[known] + offset
-            count[places] = rows.count[known]
+                places = np.fromiter(
+                    (self._places[keys[index]] for index in answered.tolist()), np.int64, len(answered)
+                )
+            start[places] = rows.start[answered] + offset
+            count[places] = rows.count[answered]
             offset += rows.table.num_rows
         tables = [rows.table for _, rows in self._parts] or [self._schema.empty_table()]
         return KeyedRows(table=pa.concat_tables(tables), start=start, count=count)

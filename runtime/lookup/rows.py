@@ -35,8 +35,9 @@ ABSENT = -1
 
 
 def distinct_keys(columns: Sequence[pa.Array]) -> tuple[Int64s, list[Key]]:
-    """Return the place of each row's key among the distinct keys, and these keys by first appearance; no column has
-    nulls.
+    """Return the place of each row's key among the distinct keys, and these keys by first appearance.
+
+    The columns must not have nulls.
     """
     codes, first = encode_groups(columns)
     places = pa.array(first)
@@ -55,8 +56,7 @@ def _values(column: pa.Array) -> list[object]:
 def fitted_rows(
     found: Mapping[Key, Iterable[Any]], declared: tuple[Column, ...], *, where: str
 ) -> dict[Key, list[Row]]:
-    """Return the rows that a user-defined class ``found`` for each key as tuples in the types of the ``declared``
-    columns.
+    """Return the rows that a user-defined class ``found``, converted to the types of the ``declared`` columns.
 
     Raise RunError for a row of another shape, and for a value that its type cannot hold unchanged
     (:mod:`hintplan.runtime.worker.values`). The error has the key, the row and the declared type.
@@ -74,8 +74,8 @@ def fitted_rows(
                 try:
                     values.append(None if value is None and kind.nullable else convert(value))
                 except MISFITS as error:
-                    said = _said(where, key, row)
-                    raise RunError(f"{said}, whose {column.name!r} is no {kind}: {error}") from error
+                    row_text = _said(where, key, row)
+                    raise RunError(f"{row_text}, whose {column.name!r} is no {kind}: {error}") from error
             fitted[key].append(tuple(values))
     return fitted
 

@@ -1,7 +1,7 @@
-"""The interface between connectors and lookups: a connector supplies a :class:`LookupSource`; the engine knows no
-connector.
+"""The interface between connectors and lookups: each connector supplies a :class:`LookupSource`.
 
-A source's module, and the driver package that it needs, are imported only when a plan uses the source.
+The engine of lookups knows no connector. A source's module, and the driver package that it needs, are imported only
+when a plan uses the source.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ def _nothing_to_check(mode: LookupMode, context: LookupContext) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookupSource:
-    """A function that opens a source in each of its ``modes``. It travels with the task; functions are pickled by name.
+    """A source of lookups: its modes, and a function that opens it in each of them.
 
-    ``connector`` is its name in errors. ``check`` raises RunError on the driver for errors that would otherwise appear
-    only in a worker: a class that is not allowed, or keys that make no address. It leaves out checks that depend on the
-    worker's environment. ``extra`` is the pip extra that installs ``packages``.
+    The object travels with the task, and its functions are pickled by name. ``connector`` is the name in errors.
+    ``check`` raises RunError on the driver for errors that would otherwise appear only in a worker: a class that is not
+    allowed, or keys that make no address. It leaves out checks that depend on the worker's environment. ``extra`` is
+    the pip extra that installs ``packages``.
     """
 
     connector: str

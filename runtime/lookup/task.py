@@ -87,8 +87,9 @@ def _portions(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
 def looked_up(
     batches: Iterable[AskedRows], lookup: OpenLookup, counters: LookupCounters, pinning: Pinning | None = None
 ) -> Iterator[Answered]:
-    """Yield the answers for ``batches``, in order if answers are pinned; else rows may be divided otherwise than the
-    input.
+    """Yield the answers for ``batches``.
+
+    Pinned answers come in the order and division of the input; other answers may be divided otherwise.
     """
     known = (_known(asked, lookup, pinning, counters) for asked in batches)
     if lookup.full is not None:
@@ -137,12 +138,12 @@ def _known(asked: AskedRows, lookup: OpenLookup, pinning: Pinning | None, counte
 def _cached(batches: Iterable[_Known], cache: FullCache, counters: LookupCounters) -> Iterator[Answered]:
     for known in batches:
         asked = known.left
-        found = cache.probe(asked.keys)
-        missed = len(asked.missed(found))
+        rows = cache.probe(asked.keys)
+        missed = len(asked.missed(rows))
         counters.lookups += asked.asking
         counters.hitCount += asked.asking - missed
         counters.missCount += missed
-        yield known.answered(found, np.zeros(len(asked.keys), np.bool_))
+        yield known.answered(rows, np.zeros(len(asked.keys), np.bool_))
 
 
 def _synchronous(

@@ -25,8 +25,8 @@ def one_each(values: pa.Array, used: Mask) -> pa.ListArray:
 
 def concatenated(groups: Int64s, lists: pa.ListArray, size: int) -> pa.ListArray:
     """Concatenate the ``lists`` of each of ``size`` groups, in their order; NULL for a group without lists."""
-    there = np.flatnonzero(np.asarray(lists.is_valid()))
-    by_group = there[np.argsort(groups[there], kind="stable")]
+    valid_rows = np.flatnonzero(np.asarray(lists.is_valid()))
+    by_group = valid_rows[np.argsort(groups[valid_rows], kind="stable")]
     in_order = lists.take(pa.array(by_group))
     lengths, has_list = np.zeros(size, np.int64), np.zeros(size, np.bool_)
     np.add.at(lengths, groups[by_group], np.asarray(pc.list_value_length(in_order)))

@@ -82,8 +82,9 @@ def combined(old: pa.StructArray, change: pa.StructArray) -> pa.StructArray:
 
 
 def variance(column: pa.StructArray, less: int) -> pa.Array:
-    """Return squares / (count - ``less``), with ``less`` 0 for a population and 1 for a sample; NULL for too few
-    numbers.
+    """Return squares / (count - ``less``); NULL unless the count is larger than ``less``.
+
+    ``less`` is 0 for a population and 1 for a sample.
     """
     parts = _Moments.of(column)
     divisor = parts.counts - less

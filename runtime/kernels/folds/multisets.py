@@ -20,15 +20,15 @@ from hintplan.runtime.state.layout import Int64s
 
 def counted_each(values: pa.Array, counts: Int64s, kind: pa.MapType) -> pa.MapArray:
     """Return a map of ``kind`` for each of ``values``, with the value as its only key and its count; NULL for NULL."""
-    there = np.asarray(values.is_valid())
-    kept = values if there.all() else values.take(pa.array(np.flatnonzero(there)))
-    return _maps(there.astype(np.int64), kept, counts[there], kind, ~there)
+    is_valid = np.asarray(values.is_valid())
+    kept = values if is_valid.all() else values.take(pa.array(np.flatnonzero(is_valid)))
+    return _maps(is_valid.astype(np.int64), kept, counts[is_valid], kind, ~is_valid)
 
 
 def added(groups: Int64s, maps: pa.MapArray, size: int) -> pa.MapArray:
     """Add up the counts of ``maps`` for each of ``size`` groups; NULL for a group without maps."""
-    there = np.flatnonzero(np.asarray(maps.is_valid()))
-    by_group = there[np.argsort(groups[there], kind="stable")]
+    valid_rows = np.flatnonzero(np.asarray(maps.is_valid()))
+    by_group = valid_rows[np.argsort(groups[valid_rows], kind="stable")]
     in_order = maps.take(pa.array(by_group))
     offsets: Int64s = np.asarray(in_order.offsets).astype(np.int64)
     owners = np.repeat(groups[by_group], offsets[1:] - offsets[:-1])

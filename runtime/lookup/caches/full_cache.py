@@ -49,8 +49,8 @@ class _Contents:
 class FullCache:
     """The rows of ``load()`` in ``schema``, indexed by its columns ``keys``; ``where`` names the lookup in errors.
 
-    An exception in ``retry_on`` fails the load; any other fails the query. After such a failure, the first load is
-    repeated at most ``max_failures`` times.
+    An exception in ``retry_on`` fails only the load; any other fails the query. The first load is repeated up to
+    ``max_failures`` times after an exception in ``retry_on``.
     """
 
     def __init__(
@@ -160,9 +160,7 @@ def _contents(batches: Iterable[Scanned], schema: pa.Schema, keys: tuple[str, ..
 
 
 def _tables(batches: Iterable[Scanned] | None, schema: pa.Schema, where: str) -> Iterator[pa.Table]:
-    """Yield the results of a scan as tables, tuples gathered into larger ones; RunError for neither tuples nor Arrow
-    data.
-    """
+    """Yield the results of a scan as tables, with its tuples gathered into larger ones; RunError for anything else."""
     if not isinstance(batches, Iterable):
         shown = "None" if batches is None else f"a {type(batches).__name__}"
         raise RunError(f"{where}: the scan returned {shown}, expected rows", hint="yield tuples, or tables of Arrow")

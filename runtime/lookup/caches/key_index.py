@@ -27,9 +27,7 @@ _first = itemgetter(0)
 
 
 def key_index(keys: Sequence[Key]) -> Callable[[Sequence[Key]], Int64s]:
-    """Return a function from keys to their places in the distinct ``keys``, or to ``ABSENT_PLACE`` if they are not in
-    it.
-    """
+    """Return a function from keys to their places in the distinct ``keys``; ``ABSENT_PLACE`` for any other key."""
     if not keys or len(keys[0]) != 1:
         places = dict(zip(keys, range(len(keys)), strict=True))
         return lambda asked: np.fromiter(map(places.get, asked, repeat(ABSENT_PLACE)), np.int64, len(asked))

@@ -26,8 +26,7 @@ from hintplan.runtime.worker.clock import Clock
 
 _SMALLEST = 64
 _SLACK = 64
-"""A full cache evicts a 64th of its keys at once, because the search for the least recently used keys scans all of
-them.
+"""A full cache evicts a 64th of its keys at once, because the search for the least recently used ones scans all keys.
 """
 _SAMPLE = 16
 _PURGES = 4
@@ -72,7 +71,10 @@ class DefaultLookupCache(LookupCache):
     # --- as the engine uses it ----------------------------------------------------------------------------------------
 
     def probe(self, keys: Sequence[Key]) -> KeyedRows:
-        """Return the cached rows of each of the distinct ``keys``; the count of a missing or expired key is ``ABSENT``."""
+        """Return the cached rows of each of the distinct ``keys``.
+
+        The count of a missing or expired key is ``ABSENT``.
+        """
         with self._lock:
             now = self._clock.elapsed()
             slots = np.fromiter(map(self._index.get, keys, repeat(-1)), np.int64, len(keys))

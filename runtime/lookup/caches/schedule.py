@@ -32,8 +32,9 @@ class Scheduler(Protocol):
         ...
 
     def call_after(self, milliseconds: int, action: Callable[[], None]) -> Callable[[], None]:
-        """Call ``action`` once after ``milliseconds``, even if the clock is set meanwhile; return a function that
-        cancels it.
+        """Call ``action`` once after ``milliseconds``; return a function that cancels the call.
+
+        The delay does not change when somebody sets the system clock.
         """
         ...
 

@@ -1,5 +1,4 @@
-"""One load per key at a time among all callers: the first caller to claim a key loads it, the others wait for the
-result.
+"""One load per key at a time: the first caller to claim a key loads it, the others wait for the result.
 
 >>> flights = SingleFlight()
 >>> first = flights.claim([("EUR",)])

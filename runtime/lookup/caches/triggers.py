@@ -82,9 +82,7 @@ class TimedReloadTrigger(CacheReloadTrigger):
 
 
 def iso_time(text: str, zone: ZoneInfo) -> time:
-    """Parse a time of day in ISO 8601, such as ``10:15``, ``10:15Z`` or ``10:15+07:00``; ``zone`` applies if it has
-    none.
-    """
+    """Parse a time of day in ISO 8601 (``10:15``, ``10:15Z``, ``10:15+07:00``); without a zone, it is in ``zone``."""
     parsed = time.fromisoformat(text)
     return parsed if parsed.tzinfo else parsed.replace(tzinfo=zone)
 

@@ -55,7 +55,7 @@ def decimal_decoder(type_text: str) -> Callable[[Decimal], Decimal]:
 
 
 def integer_decoder(type_text: str) -> Callable[[int], int]:
-    """Return a check that an int is in the range of the type; ValueError if it is not."""
+    """Return a decoder of ints into values of the type; ValueError for a number outside its range."""
     return _range(parse_type(type_text))
 
 

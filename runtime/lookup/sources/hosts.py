@@ -1,4 +1,4 @@
-"""Protection of link-local addresses, where clouds serve their credentials: no run connects to them.
+"""Refusal of link-local addresses, where clouds serve their credentials: no run may connect to them.
 
 The driver decides which hosts a run may use (:mod:`hintplan.plans.connectors.policy`). Only the machine that resolves a
 name knows its address, so this check runs in the worker, when it opens a source.
@@ -23,8 +23,9 @@ def is_link_local(address: str) -> bool:
 
 
 def refuse_link_local(host: str, port: int, *, path: str) -> None:
-    """Raise RunError if ``host`` resolves to a link-local address here. An unknown name is left to the connection to
-    report.
+    """Raise RunError if ``host`` resolves to a link-local address on this machine.
+
+    An unknown name passes; the connection attempt reports it.
     """
     try:
         addresses = {str(address[4][0]) for address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)}
