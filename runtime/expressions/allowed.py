@@ -1,10 +1,12 @@
-"""Checks an expression of a plan before Spark sees it.
+"""The check of a plan's expressions before Spark gets them.
 
 A plan is a file from a pull request, and a Spark SQL expression can run code, read files and leak the environment. So
-an expression is parsed; every node, function and word of it must be on a list of what is known to be harmless, and its
-columns must be those of the operator's input. Spark gets text that is put together anew from the checked tokens, for
-``F.expr`` only: not the text of the plan, which another lexer may read otherwise, and not text generated from the tree,
-for sqlglot rewrites functions on the way. Knows neither Spark nor plans.
+this module parses the expression. Every node, function and word must be on a list of harmless ones, and every column
+must be a column of the operator's input.
+
+Spark gets new text, written from the checked tokens, only through ``F.expr``. It does not get the text of the plan,
+which its lexer may read differently. It does not get text generated from the tree either, because sqlglot rewrites
+functions. This module knows neither Spark nor plans.
 
 >>> check_expression("l.total+1", {("l", "total"): "total"}, operator="join_a_b", path="operators.join_a_b").sql
 '`total` + 1'
@@ -34,11 +36,11 @@ from hintplan.runtime.spark.names import quoted
 
 MAX_LENGTH = 256 << 10
 MAX_NODES = 5000
-"""Without the values of lists such as ``IN (1, 2)``, which Spark looks up."""
+"""Excludes the values of lists such as ``IN (1, 2)``, which Spark looks up."""
 _MAX_CHAIN = 400
-"""Terms in one chain of binary operators other than AND and OR: somewhat above it, Spark's parser gives up."""
+"""Terms in one chain of binary operators other than AND and OR; Spark's parser fails slightly above this number."""
 _LONGEST_NUMBER = 400
-"""Characters; Python itself does not read any number of digits."""
+"""Characters. Python refuses to read numbers with very many digits."""
 
 _NODES: tuple[type[exp.Expr], ...] = (
     exp.Add, exp.And, exp.Between, exp.BitwiseAnd, exp.BitwiseLeftShift, exp.BitwiseNot, exp.BitwiseOr,
@@ -60,13 +62,13 @@ _LITERALS = (TokenType.STRING, TokenType.NUMBER, TokenType.HEX_STRING)
 _HEX = re.compile("[0-9A-Fa-f]*")
 # sqlglot and Spark agree on these escapes.
 _STRING = re.compile(r"""'(?:[^'\\]|\\[\\'"nrt%_])*'|"(?:[^"\\]|\\[\\'"nrt%_])*\"""", re.DOTALL)
-# What sqlglot raises for calls with arguments that it did not expect.
+# The exceptions that sqlglot raises for calls with unexpected arguments.
 _PARSER_ERRORS = (SqlglotError, AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedExpression:
-    """Text for ``F.expr``, and the keys of the column mapping that it uses, in order of first use."""
+    """The text for ``F.expr``, and the keys of the column mapping that it uses, in order of first use."""
 
     sql: str
     columns: tuple[tuple[str, ...], ...]
@@ -77,8 +79,8 @@ def check_expression(
 ) -> CheckedExpression:
     """Check ``text`` and rewrite it for Spark; RunError, naming ``operator`` and ``path``, for what may not run.
 
-    ``columns`` maps how the text may address a column, such as ``("o_id",)`` or ``("l", "o_id")``, to the name of that
-    column in the DataFrame, or to the path of a field in one; longer references go on into fields of a ROW.
+    ``columns`` maps each reference that ``text`` may contain, such as ``("o_id",)`` or ``("l", "o_id")``, to a column
+    of the DataFrame: to its name, or to the path of a field in it. Longer references continue into the fields of a ROW.
     """
     check = _Check(text, operator, path)
     with deep_recursion():
@@ -87,8 +89,8 @@ def check_expression(
             tree = check.tree(text)
             replaced, used = check.resolve(tree, columns)
             sql = check.written(tokens, replaced)
-            # What Spark parses is the new text, so that is what must be harmless.
-            check.resolve(check.tree(sql), {_path(found): found for found in columns.values()})
+            # Spark parses the new text, so the new text must be harmless too.
+            check.resolve(check.tree(sql), {_path(column): column for column in columns.values()})
             check.words(check.tokens(sql))
             check.patterns(check.tokens(sql))
         except RecursionError:
@@ -97,7 +99,7 @@ def check_expression(
 
 
 def refuse_size(text: str, *, operator: str, path: str) -> None:
-    """RunError if ``text`` is larger than what runs, or is no expression; which columns there are does not matter."""
+    """Raise RunError if ``text`` exceeds the size limits, or is no expression; its columns are not checked."""
     check = _Check(text, operator, path)
     with deep_recursion():
         try:
@@ -118,11 +120,11 @@ class _Check:
         return RunError(f"operator {self.operator}: the expression {shown!r} {reason}", hint=hint, path=self.path)
 
     def tokens(self, text: str) -> list[Token]:
-        """The tokens of ``text``; length and nesting are checked before anything recursive looks at it."""
+        """Return the tokens of ``text``, after a check of length and nesting, which must precede all recursive code."""
         if len(self.text) > MAX_LENGTH:
             raise self.refused(f"is {len(self.text):,} characters long; at most {MAX_LENGTH:,} are allowed")
         if "${" in text:
-            # Spark replaces ${...} by settings and environment variables anywhere in the text, even inside a string.
+            # Spark replaces ${...} with settings and environment variables anywhere in the text, even inside a string.
             raise self.refused("contains '${', which Spark would replace", hint="write concat('$', '{...') instead")
         try:
             tokens = sqlglot.tokenize(text, dialect="spark")
@@ -136,7 +138,7 @@ class _Check:
         return tokens
 
     def tree(self, text: str) -> exp.Expr:
-        """The tree of ``text``, with the number, kinds and chaining of its nodes checked."""
+        """Return the tree of ``text``, after a check of the number, the kinds and the chaining of its nodes."""
         try:
             tree = sqlglot.parse_one(text, dialect="spark", into=exp.Condition)
         except _PARSER_ERRORS as error:
@@ -159,15 +161,15 @@ class _Check:
         return tree
 
     def own_call(self, node: exp.Expr) -> None:
-        """Refuse a call of one of hintplan's functions that has other arguments than it takes."""
+        """Refuse wrong arguments to hintplan's own functions, nested ``array_repeat``, and formats with long widths."""
         name = node.name.lower() if isinstance(node, exp.Anonymous) else ""
         if name in JSON_FUNCTIONS:
-            given = [arg.name if isinstance(arg, exp.Literal) and arg.is_string else None for arg in node.expressions]
-            fault = call_fault(name, given)
+            texts = [arg.name if isinstance(arg, exp.Literal) and arg.is_string else None for arg in node.expressions]
+            fault = call_fault(name, texts)
             if fault is not None:
                 raise self.refused(f"calls {name}, which {fault}")
         if name == "array_repeat" and any(
-            each.name.lower() == name for value in node.expressions[:1] for each in value.find_all(exp.Anonymous)
+            call.name.lower() == name for value in node.expressions[:1] for call in value.find_all(exp.Anonymous)
         ):
             raise self.refused("calls array_repeat of what array_repeat makes")
         if isinstance(node, exp.Format):
@@ -179,8 +181,8 @@ class _Check:
     def resolve(
         self, tree: exp.Expr, columns: Mapping[tuple[str, ...], str | tuple[str, ...]]
     ) -> tuple[dict[int, tuple[int, str]], tuple[tuple[str, ...], ...]]:
-        """What to write for identifiers, as start -> (end, text), and the used keys of ``columns``."""
-        # Names that sqlglot has made up have no place in the text, whose words are checked one by one.
+        """Return the replacements of identifiers, as start -> (end, text), and the used keys of ``columns``."""
+        # Names that sqlglot has invented have no position in the text; its real words are checked one by one.
         named = (node for node in tree.find_all(exp.Identifier) if "start" in node.meta)
         replaced = {node.meta["start"]: (node.meta["end"], quoted(node.name)) for node in named}
         used: dict[tuple[str, ...], None] = {}
@@ -188,8 +190,8 @@ class _Check:
             names = tuple(part.name for part in column.parts)
             key = next((names[:n] for n in range(1, len(names) + 1) if names[:n] in columns), None)
             if key is None:
-                known = [".".join(name) for name in columns]
-                hint = did_you_mean(".".join(names), known, what="columns of the input")
+                available = [".".join(name) for name in columns]
+                hint = did_you_mean(".".join(names), available, what="columns of the input")
                 raise self.refused(f"uses {'.'.join(names)!r}, which is no column of the input", hint=hint)
             used[key] = None
             first, last = column.parts[0], column.parts[len(key) - 1]
@@ -199,12 +201,12 @@ class _Check:
         return replaced, tuple(used)
 
     def written(self, tokens: list[Token], replaced: Mapping[int, tuple[int, str]]) -> str:
-        """The expression put together from ``tokens``: literals by value, names quoted, blanks between them."""
+        """Write the expression from ``tokens``: literals by value, names quoted, with blanks between them."""
         out: list[str] = []
         end = before = -1
         for token, following in zip_longest(tokens, tokens[1:]):
             if token.start <= end:
-                continue  # part of what was written before: a qualified name, or the suffix of a number
+                continue  # part of the previous piece: a qualified name, or the suffix of a number
             if token.start == end + 1 > 0 and token.token_type == TokenType.STRING and out[-1].endswith("'"):
                 raise self.refused("doubles a quote inside a string", hint="write \\' for a quote")
             if token.token_type == TokenType.DOT and following is not None and following.token_type == TokenType.NUMBER:
@@ -214,7 +216,7 @@ class _Check:
             else:
                 end, text = token.end, self.token(token)
             if text in ("<", ">") and out and out[-1] == text and token.start == before + 1:
-                out[-1] += text  # a shift, of which sqlglot makes two tokens
+                out[-1] += text  # a shift, which sqlglot reads as two tokens
             else:
                 out.append(text)
             before = end
@@ -237,14 +239,14 @@ class _Check:
 
     @staticmethod
     def fits(number: str) -> bool:
-        """Whether ``number``, with an exponent or not, is short enough, and within DOUBLE, for anyone to read it."""
-        found = _NUMBER.fullmatch(number)
-        if found is None or not found[2]:
+        """Return True if ``number`` is short enough, and within the range of DOUBLE, for all parsers to read it."""
+        match = _NUMBER.fullmatch(number)
+        if match is None or not match[2]:
             return len(number) <= _LONGEST_NUMBER
-        return len(number) <= _LONGEST_NUMBER and not math.isinf(float(found[1] + found[2]))
+        return len(number) <= _LONGEST_NUMBER and not math.isinf(float(match[1] + match[2]))
 
     def patterns(self, tokens: list[Token]) -> None:
-        """Refuse a regular expression that may take longer than anybody waits, or comes with the rows."""
+        """Refuse a regular expression that may take too long, or that comes from the rows."""
         for pattern in patterns(tokens):
             if pattern is None:
                 raise self.refused("has a regular expression that is not a text literal", hint="write the pattern out")
@@ -253,7 +255,7 @@ class _Check:
                 raise self.refused(f"has the pattern {pattern[:80]!r}, which {slow}", hint=SLOW_HINT)
 
     def words(self, tokens: list[Token]) -> None:
-        """Function names and all other bare words, in the text that Spark will parse."""
+        """Check function names and all other bare words, in the text that Spark will parse."""
         for index, token in enumerate(tokens):
             called = index + 1 < len(tokens) and tokens[index + 1].token_type == TokenType.L_PAREN
             name = token.text.upper()
@@ -262,7 +264,7 @@ class _Check:
             if token.token_type == TokenType.IDENTIFIER:
                 allowed = not called
             elif token.token_type not in _LITERALS and _is_word(name):
-                # A function may be called by a qualified name: whatever follows a dot must be quoted.
+                # A qualified name can call a function too, so any word after a dot must be quoted.
                 qualified = index > 0 and tokens[index - 1].token_type == TokenType.DOT
                 allowed = not qualified and (name in ALLOWED_WORDS or (called and name in _FUNCTIONS))
             else:

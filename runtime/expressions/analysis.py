@@ -1,8 +1,8 @@
-"""Expressions that Spark refuses: said in one sentence that names the operator, instead of an error of Spark's.
+"""Errors for expressions that Spark rejects: one sentence that names the operator, instead of Spark's own error.
 
-What :mod:`hintplan.runtime.expressions.allowed` lets pass is harmless, but need not mean anything: types that do not
-fit, arguments that are too many, constants out of range. Spark says so when it analyses a DataFrame, or, on Connect,
-when asked for its schema.
+:mod:`hintplan.runtime.expressions.allowed` accepts harmless expressions that may still be invalid: wrong types, too
+many arguments, constants out of range. Spark reports these when it analyses a DataFrame; on Connect, only when a
+program reads its schema.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SPARK_ERRORS = (Py4JError, PySparkException)
 
 @contextmanager
 def refusing(operator: str, path: str) -> Iterator[None]:
-    """RunError for what Spark makes nothing of inside the block: an expression of ``operator`` at ``path``."""
+    """Raise RunError for an error of Spark inside the block, about an expression of ``operator`` at ``path``."""
     try:
         yield
     except SPARK_ERRORS as error:
@@ -34,6 +34,6 @@ def refusing(operator: str, path: str) -> Iterator[None]:
 
 
 def analysed(frame: DataFrame) -> DataFrame:
-    """``frame``, whose columns and types Spark has found out; on Connect it does so only if asked."""
+    """Return ``frame`` after Spark has analysed it; Connect does so only when a program reads the schema."""
     _ = frame.schema
     return frame

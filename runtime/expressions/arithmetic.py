@@ -1,12 +1,15 @@
-"""Arithmetic in expressions of a plan, written for Spark so that it is Flink's: it wraps around, or is NULL, and exact.
+"""Rewriting of a plan's arithmetic for Spark, so that it computes as Flink: integers wrap around, DECIMALs become NULL.
 
-``+``, ``-``, ``*``, ``div``, ABS and the minus sign of integers that leave their type go on at its other end, where
-Spark would fail. A plan says ``a + b``; this module asks Spark for the types of the parts and writes what wraps around
-where a result may not fit: shorter integers are computed in a longer type and cut, BIGINT is computed again in DECIMAL
-where Spark's ``try_`` functions find that it overflowed. ``+``, ``-``, ``*`` and ``/`` of DECIMALs are NULL where the
-result has more than 38 digits and Spark would fail; division by zero fails. Of a DECIMAL with more than 34 digits
-Spark rounds the minus sign and ABS, and may fail; such numbers get and lose their sign as text. Takes text that
-:mod:`hintplan.runtime.expressions.allowed` has checked and put together, and knows nothing of plans.
+- Integer ``+``, ``-``, ``*``, ``div``, ABS and the minus sign wrap around where Spark would fail. Shorter integers are
+  computed in a longer type and cut. BIGINT is computed again in DECIMAL where Spark's ``try_`` functions overflow.
+- ``+``, ``-``, ``*`` and ``/`` of DECIMALs are NULL where the result has more than 38 digits and Spark would fail.
+  Division by zero fails.
+- For a DECIMAL with more than 34 digits, Spark's minus sign and ABS round, and may fail. Such numbers get and lose
+  their sign as text.
+
+A plan contains just ``a + b``. This module gets the types of the parts from Spark, and rewrites only operations whose
+result may not fit. Its input is text that :mod:`hintplan.runtime.expressions.allowed` has checked and written. It knows
+nothing of plans.
 
 >>> wrapping("`a` + 1 > 0", lambda texts: ["int" for _ in texts])
 'CAST(shiftright(shiftleft(CAST(`a` AS BIGINT) + 1, 32), 32) AS INT) > 0'
@@ -31,11 +34,13 @@ _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 _TRY = {"+": "try_add", "-": "try_subtract", "*": "try_multiply"}
 _WIDEST = "decimal(38,"
 _FEWEST_PLACES = "decimal(38,6)"
-"""The type of all quotients of DECIMALs that may have too many digits: others have room before the point."""
+"""The type of every DECIMAL quotient that may exceed 38 digits; the other types have room before the point."""
 _SIGNED_DIGITS = 34
-"""Digits of a DECIMAL to which Spark rounds the minus sign and ABS."""
+"""The digits to which Spark rounds a DECIMAL when it applies the minus sign or ABS."""
 _MOST = 1 << 20
-"""Characters of what is written: what overflows is written twice, so nesting could double it many times."""
+"""The most characters of a result. An operation that may overflow is written twice, so nesting could double the text
+many times.
+"""
 _TOKEN = re.compile(
     r"""\s*(X?'(?:[^'\\]|\\.)*'|`(?:[^`]|``)*`|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\w*|\w+|<=>|<=|>=|<>|!=|<<|>>|\|\||::|.)""",
     re.DOTALL,
@@ -50,7 +55,7 @@ _SEPARATING = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Text:
-    """Anything but arithmetic: words and signs, with arithmetic somewhere among them; ``cast`` is what a CAST casts."""
+    """Anything but arithmetic: words and signs, which may contain arithmetic; ``cast`` is the operand of a CAST."""
 
     parts: tuple[str | _Node, ...]
     cast: _Node | None = None
@@ -58,7 +63,7 @@ class _Text:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Operation:
-    """``+ - * / %``, DIV and ``||`` of two operands, the signs ``- + ~`` or ABS of one."""
+    """``+ - * / %``, DIV and ``||`` of two operands, or the signs ``- + ~`` and ABS of one."""
 
     name: str
     operands: tuple[_Node, ...]
@@ -68,31 +73,31 @@ _Node = _Text | _Operation
 
 
 def spark_expression(frame: DataFrame, text: str) -> Column:
-    """The checked expression ``text`` over the columns of ``frame``, with Flink's arithmetic and bounded results."""
+    """Return the checked expression ``text`` over ``frame``, with Flink's arithmetic and bounded results."""
     return F.expr(spark_text(frame, text))
 
 
 def spark_text(frame: DataFrame, text: str) -> str:
-    """The same in Spark SQL; the session of ``frame`` then knows hintplan's own functions in it."""
+    """Return the same as Spark SQL; register hintplan's functions that it calls in the session of ``frame``."""
     register_called(frame, text)
 
     def types(texts: Sequence[str]) -> list[str]:
-        asked = frame.select(*(F.expr(each).alias(f"c{i}") for i, each in enumerate(texts)))
-        return [f.dataType.simpleString() for f in asked.schema.fields]
+        typed = frame.select(*(F.expr(expression).alias(f"c{i}") for i, expression in enumerate(texts)))
+        return [f.dataType.simpleString() for f in typed.schema.fields]
 
     return bounded(wrapping(text, types))
 
 
 def wrapping(text: str, types: Callable[[Sequence[str]], Sequence[str]]) -> str:
-    """``text`` with integer arithmetic that wraps around; ``types`` tells Spark's types of expressions, all at once.
+    """Return ``text`` with Flink's arithmetic; ``types`` returns Spark's types of several expressions at once.
 
-    RunError for arithmetic that is nested too deeply to be written.
+    RunError for arithmetic that is too deeply nested to be written.
     """
     tree = _Parser(_TOKEN.findall(text.strip())).level()
-    asked = list(dict.fromkeys(_written(node) for node in _asked(tree)))
-    if not asked:
+    expressions = list(dict.fromkeys(_written(node) for node in _asked(tree)))
+    if not expressions:
         return text
-    return _Writer(dict(zip(asked, types(asked), strict=True))).text(tree)
+    return _Writer(dict(zip(expressions, types(expressions), strict=True))).text(tree)
 
 
 class _Parser:
@@ -109,7 +114,7 @@ class _Parser:
         return self.tokens[self.at - 1]
 
     def level(self, *closing: str) -> _Text:
-        """All up to a closing sign, which is not taken."""
+        """Parse everything up to a closing sign, and leave that sign."""
         parts: list[str | _Node] = []
         while self.next and self.next.upper() not in closing:
             parts.append(self.take() if self.next.upper() in _SEPARATING else self.sum())
@@ -122,10 +127,10 @@ class _Parser:
         return self.chain(("*", "/", "%", "DIV"), self.signed)
 
     def chain(self, names: tuple[str, ...], operand: Callable[[], _Node]) -> _Node:
-        found = operand()
+        node = operand()
         while self.next.upper() in names:
-            found = _Operation(name=self.take().upper(), operands=(found, operand()))
-        return found
+            node = _Operation(name=self.take().upper(), operands=(node, operand()))
+        return node
 
     def signed(self) -> _Node:
         if self.next not in ("-", "+", "~"):
@@ -137,27 +142,27 @@ class _Parser:
 
     def primary(self) -> _Node:
         word = self.take()
-        found: _Node = _Text(parts=(word,))
+        node: _Node = _Text(parts=(word,))
         if word == "(":
-            found = _Text(parts=(word, self.level(")"), self.take()))
+            node = _Text(parts=(word, self.level(")"), self.take()))
         elif word.upper() == "CASE":
-            found = _Text(parts=(word, self.level("END"), self.take()))
+            node = _Text(parts=(word, self.level("END"), self.take()))
         elif word.upper() == "INTERVAL" and self.next not in ("", ")", ",", ">"):
-            found = _Text(parts=(word, *self.interval()))
+            node = _Text(parts=(word, *self.interval()))
         elif self.next == "(" and _is_word(word):
-            found = self.call(word)
+            node = self.call(word)
         elif self.next.startswith("'") and _is_word(word):
-            found = _Text(parts=(word, self.take()))
+            node = _Text(parts=(word, self.take()))
         while self.next in (".", "[", "::"):
             mark = self.take()
             if mark == "[":
-                found = _Text(parts=(found, mark, self.level("]"), self.take()))
+                node = _Text(parts=(node, mark, self.level("]"), self.take()))
             else:
-                found = _Text(parts=(found, mark, self.primary()))
-        return found
+                node = _Text(parts=(node, mark, self.primary()))
+        return node
 
     def interval(self) -> Iterator[str | _Node]:
-        """A number or text and its unit, ``YEAR TO MONTH`` and its like among them."""
+        """Yield a number or text and its unit, which may be ``YEAR TO MONTH`` or similar."""
         yield self.signed()
         while _is_word(self.next) and (self.next.upper() == "TO" or self.next.upper() not in _SEPARATING):
             yield self.take()
@@ -183,7 +188,7 @@ def _nodes(node: _Node) -> Iterator[_Node]:
 
 
 def _asked(tree: _Node) -> Iterator[_Node]:
-    """The parts whose types decide what is written."""
+    """Yield the nodes whose types decide how the expression is written."""
     for node in _nodes(tree):
         if isinstance(node, _Operation) and node.name in ("+", "-", "*", "/", "DIV", "-x", "ABS"):
             yield node
@@ -194,7 +199,7 @@ def _asked(tree: _Node) -> Iterator[_Node]:
 
 
 def _written(node: _Node, text: Callable[[_Node], str] | None = None) -> str:
-    """The node in Spark SQL, its parts by ``text``, or just as they were."""
+    """Write a node in Spark SQL; ``text`` writes its parts, or they stay as they were."""
     text = text or _written
     if isinstance(node, _Text):
         return " ".join(part if isinstance(part, str) else text(part) for part in node.parts)
@@ -209,7 +214,7 @@ _Range = tuple[int, int]
 
 
 class _Writer:
-    """``types`` are those of the parts that were asked for, by their text."""
+    """A writer of nodes; ``types`` has Spark's types of expressions, by their text."""
 
     def __init__(self, types: Mapping[str, str]) -> None:
         self.types = types
@@ -218,11 +223,11 @@ class _Writer:
         return self.types.get(_written(node), "")
 
     def text(self, node: _Node) -> str:
-        """Flink's meaning of ``node`` in Spark SQL, binding no more loosely than it."""
-        found = self.wrapped(node) if isinstance(node, _Operation) else _written(node, self.text)
-        if len(found) > _MOST:
+        """Write ``node`` in Spark SQL with Flink's meaning; the text binds at least as tightly as the node."""
+        written = self.wrapped(node) if isinstance(node, _Operation) else _written(node, self.text)
+        if len(written) > _MOST:
             raise RunError("arithmetic is nested too deeply", hint="compute it in several steps")
-        return found
+        return written
 
     def wrapped(self, node: _Operation) -> str:
         if node.name in ("-x", "ABS") and (digits := _long_digits(self.type(node.operands[0]))) is not None:
@@ -243,7 +248,7 @@ class _Writer:
         return long if node.name == "DIV" else f"CAST({long} AS {kind.upper()})"
 
     def signed_long(self, node: _Operation, precision: int, scale: int) -> str:
-        """The minus sign or ABS of a DECIMAL, which keeps its type, with more digits than Spark is exact for."""
+        """Write the minus sign or ABS of a DECIMAL for which Spark's is not exact; the result keeps its type."""
         number, plain = f"({self.text(node.operands[0])})", _written(node, self.text)
         nines = "9" * _SIGNED_DIGITS
         most = f"{nines[scale:] or 0}.{nines[:scale].rjust(scale, '0')}" if scale else nines
@@ -255,18 +260,21 @@ class _Writer:
         )
 
     def quotient(self, node: _Operation) -> str:
-        """A quotient of DECIMALs, NULL with too many digits; ``try_divide`` alone would be NULL for zero, too."""
+        """Write a quotient of DECIMALs that is NULL with too many digits, and fails for division by zero.
+
+        ``try_divide`` alone would also be NULL for division by zero.
+        """
         left, right = map(self.text, node.operands)
         return f"CASE WHEN {right} = 0 THEN {left} / {right} ELSE try_divide({left}, {right}) END"
 
     def kind(self, node: _Operation) -> str:
-        """The type at whose ends ``node`` wraps around: of DIV, a BIGINT in Spark, that of its operands."""
+        """Return the type in which ``node`` wraps around; for DIV, a BIGINT in Spark, the type of its operands."""
         if node.name != "DIV":
             return self.type(node)
-        return max((self.type(each) for each in node.operands), key=lambda kind: _BITS.get(kind, 64))
+        return max((self.type(operand) for operand in node.operands), key=lambda kind: _BITS.get(kind, 64))
 
     def longer(self, node: _Operation) -> str:
-        """``node``, of a type shorter than BIGINT, as a BIGINT, where it always fits."""
+        """Write ``node``, whose type is shorter than BIGINT, as a BIGINT, which always holds the result."""
         first, *others = (self.text(operand) for operand in node.operands)
         if node.name == "DIV":
             return f"{first} div {others[0]}"
@@ -276,7 +284,7 @@ class _Writer:
         return f"abs({first})" if node.name == "ABS" else f"- {first}"
 
     def cut_at_the_least(self, node: _Operation) -> str:
-        """DIV and ABS, which leave BIGINT only from its least number on, to which they then come back."""
+        """Write DIV or ABS of BIGINTs, which overflow only for the least BIGINT, and then yield that number again."""
         first, *others = (self.text(operand) for operand in node.operands)
         negated = f"coalesce(try_subtract(0L, {first}), {first})"
         if not others:
@@ -284,7 +292,7 @@ class _Writer:
         return f"CASE WHEN {others[0]} = -1 THEN {negated} ELSE {first} div {others[0]} END"
 
     def tried(self, node: _Node) -> str:
-        """A BIGINT, NULL where a step overflows."""
+        """Write a BIGINT that is NULL if a step overflows."""
         inner = self.ring(node)
         if inner is None:
             return self.text(node)
@@ -293,7 +301,7 @@ class _Writer:
         return f"{_TRY[inner.name]}({', '.join(map(self.tried, inner.operands))})"
 
     def exact(self, node: _Node) -> str:
-        """A BIGINT, each step computed in DECIMAL, which holds the product of any two, and cut."""
+        """Write a BIGINT that computes each step in DECIMAL, which holds any product, and wraps it to 64 bits."""
         inner = self.ring(node)
         if inner is None:
             return self.text(node)
@@ -302,14 +310,17 @@ class _Writer:
         return f"CAST(pmod({number} + {1 << 63}, {1 << 64}) - {1 << 63} AS BIGINT)"
 
     def ring(self, node: _Node) -> _Operation | None:
-        """``+``, ``-`` and ``*`` of BIGINT that may overflow, parentheses aside: computed together."""
+        """Return ``node``, without parentheses, if it is ``+``, ``-`` or ``*`` of BIGINT that may overflow; else None.
+
+        A tree of such operations is computed together.
+        """
         inner = _bare(node)
         if not isinstance(inner, _Operation) or inner.name not in ("+", "-", "*", "-x"):
             return None
         return inner if self.type(inner) == "bigint" and self.leaves_its_type(inner) else None
 
     def leaves_its_type(self, node: _Operation) -> bool:
-        """Whether ``node`` is integer arithmetic whose result may not fit its type."""
+        """Return True for integer arithmetic whose result may not fit its type."""
         kinds = {self.type(operand) for operand in node.operands}
         if not kinds <= _BITS.keys() or self.type(node) not in _BITS:
             return False
@@ -318,7 +329,7 @@ class _Writer:
         return low < least or high > most
 
     def computed(self, node: _Operation) -> _Range:
-        """The least and the greatest number that ``node`` can be before it is cut to its type."""
+        """Return the least and the greatest number that ``node`` can be before it is cut to its type."""
         (low, high), *others = (self.range(operand) for operand in node.operands)
         if node.name == "-x":
             return -high, -low
@@ -335,7 +346,7 @@ class _Writer:
         return (min(low, -high), max(high, -low)) if least <= -1 <= most else (low, high)
 
     def range(self, node: _Node) -> _Range:
-        """The least and the greatest value of an integer, as far as it can be told from its text and types."""
+        """Return bounds of an integer node, as narrow as its text and types allow."""
         kind, inner = self.type(node), _bare(node)
         written = _written(inner)
         if re.fullmatch(r"-?\d+[LSY]?", written, re.IGNORECASE):
@@ -350,13 +361,13 @@ class _Writer:
 
 
 def _long_digits(kind: str) -> tuple[int, int] | None:
-    """Precision and scale of a DECIMAL with more digits than Spark's minus sign and ABS keep; None for other types."""
-    found = re.fullmatch(r"decimal\((\d+),(\d+)\)", kind)
-    return (int(found[1]), int(found[2])) if found and int(found[1]) > _SIGNED_DIGITS else None
+    """Return precision and scale of a DECIMAL with more digits than Spark's minus sign and ABS keep, else None."""
+    match = re.fullmatch(r"decimal\((\d+),(\d+)\)", kind)
+    return (int(match[1]), int(match[2])) if match and int(match[1]) > _SIGNED_DIGITS else None
 
 
 def _bare(node: _Node) -> _Node:
-    """``node`` without parentheses around it."""
+    """Return ``node`` without parentheses around it."""
     while isinstance(node, _Text):
         inside = [part for part in node.parts if part not in ("(", ")")]
         if len(inside) != 1 or isinstance(inside[0], str):
@@ -371,5 +382,5 @@ def _range(kind: str) -> _Range:
 
 
 def _within(found: _Range, bounds: _Range) -> _Range:
-    """``found`` if its numbers fit, else anything within ``bounds``."""
+    """Return the range ``found`` if it lies within ``bounds``, else ``bounds``."""
     return found if bounds[0] <= found[0] and found[1] <= bounds[1] else bounds

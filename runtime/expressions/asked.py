@@ -1,4 +1,6 @@
-"""Conditions that a source is asked for, and how a database is told: constants are bound, names are its own to quote.
+"""Predicates that are pushed down to a source, and their SQL for databases.
+
+Constants become bound parameters. Each database quotes column names in its own way.
 
 >>> asked = Junction(operator="OR", parts=(Comparison(column="k", operator="IN", values=(7, 9)),
 ...     Comparison(column="s", operator="IS NULL")))
@@ -24,7 +26,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Junction:
-    """``parts`` of which all must be true (``AND``), or one (``OR``)."""
+    """A conjunction (``AND``) or disjunction (``OR``) of ``parts``."""
 
     operator: str
     parts: tuple[Asked, ...]
@@ -34,7 +36,7 @@ Asked = Comparison | Junction
 
 
 def asked_sql(asked: Asked, column: Callable[[str], str]) -> tuple[str, tuple[Any, ...]]:
-    """The condition in SQL with ``%s`` for each value, and the values; ``column`` writes a column."""
+    """Return the predicate in SQL with ``%s`` for each value, and the values; ``column`` quotes a column name."""
     if isinstance(asked, Junction):
         parts = [asked_sql(part, column) for part in asked.parts]
         text = f" {asked.operator} ".join(f"({sql})" for sql, _ in parts)

@@ -1,8 +1,9 @@
-"""Bounds what an expression can make out of little: text that repeats or pads, and arrays of copies.
+"""Bounds on the size of results that small expressions can produce: repeated or padded text, and arrays of copies.
 
-``repeat('a', 2000000000)`` is a small expression, and more than a worker has room for. Counts are known when rows are
-computed, so that Spark gets a call that looks at its count first. A text that would be longer than ``MOST_CHARACTERS``
-is NULL; more than ``MOST_COPIES`` elements fail by name, since copies of rows must not get lost.
+``repeat('a', 2000000000)`` is a small expression, but its result exceeds the memory of a worker. The count is known
+only when Spark computes a row, so Spark gets a call that checks its count first. A text longer than ``MOST_CHARACTERS``
+becomes NULL. An array of more than ``MOST_COPIES`` elements fails with an error, because copies of rows must not get
+lost.
 
 >>> bounded("lpad ( `s` , 2000000000 , 'x' )")
 "lpad(`s`, nullif(least(2000000000, 10000001), 10000001), 'x')"
@@ -19,7 +20,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 MOST_CHARACTERS = 10_000_000
 MOST_COPIES = 10_000_000
 MOST_DIGITS = 1_000
-"""The width or the digits of one conversion of ``format_string``."""
+"""The most characters or digits of one conversion in ``format_string``."""
 
 _OPENING, _CLOSING = (TokenType.L_PAREN, TokenType.L_BRACKET), (TokenType.R_PAREN, TokenType.R_BRACKET)
 _LEAF = re.compile(r"`(?:[^`]|``)+`(?: ?\. ?`(?:[^`]|``)+`)*|'(?:[^'\\]|\\.)*'|NULL", re.DOTALL)
@@ -31,13 +32,14 @@ _MATCHING = {
     "str_to_map": slice(1, 3),
     "try_parse_url": slice(2, 3),
 }
-"""The arguments of functions that are regular expressions, or stand in one."""
+"""The arguments that are regular expressions, or parts of one, by function."""
 
 
 def bounded(sql: str) -> str:
-    """Return ``sql``, an expression for Spark, with calls that make much out of little made to look at their counts.
+    """Return ``sql``, an expression for Spark, with a check of the count in each call that can produce a large result.
 
-    Lambdas may be in it, which :mod:`hintplan.runtime.expressions.arithmetic` does not know: it comes first.
+    The result may contain lambdas, which :mod:`hintplan.runtime.expressions.arithmetic` cannot parse; so that module
+    runs first.
     """
     tokens = sqlglot.tokenize(sql, dialect="spark")
     if not any(token.text.lower() in _GROWING for token in tokens):
@@ -46,7 +48,7 @@ def bounded(sql: str) -> str:
 
 
 def too_wide(form: str | None) -> str | None:
-    """Say what is wrong with the format of ``format_string``, None for one that is no literal; None if it is right."""
+    """Return the fault in a format of ``format_string``, or None; ``form`` is None if the format is not a literal."""
     if form is None:
         return "has a format that is not written out"
     if any(len(width) > 6 or int(width) > MOST_DIGITS for width in _WIDTH.findall(form)):
@@ -55,7 +57,7 @@ def too_wide(form: str | None) -> str | None:
 
 
 def patterns(tokens: Sequence[Token]) -> Iterator[str | None]:
-    """The regular expressions in an expression; None for one that is not written out."""
+    """Yield the regular expressions in an expression; None for each one that is not a literal."""
     for at, token in enumerate(tokens):
         name = token.text.lower()
         called = at + 1 < len(tokens) and tokens[at + 1].token_type == TokenType.L_PAREN
@@ -65,10 +67,10 @@ def patterns(tokens: Sequence[Token]) -> Iterator[str | None]:
             arguments, _ = _arguments(tokens, at + 1)
             yield from (_literal(argument) for argument in arguments[_MATCHING[name]])
             if len(arguments) < 2 and token.token_type == TokenType.RLIKE:
-                yield None  # no call, but the operator before something in brackets
+                yield None  # no call, but the operator before an operand in parentheses
         elif token.token_type == TokenType.RLIKE and not called:
             following = tokens[at + 1 : at + 3]
-            # Something of more than one literal would be put together from others.
+            # An operator after the literal would build the pattern from several parts.
             is_alone = len(following) < 2 or following[1].text not in ("||", "+", "[", "::")
             yield _literal(following[:1]) if is_alone else None
         elif token.token_type == TokenType.RLIKE:
@@ -101,22 +103,22 @@ def _written(sql: str, tokens: Sequence[Token]) -> str:
 
 
 def _arguments(tokens: Sequence[Token], opening: int) -> tuple[list[Sequence[Token]], int]:
-    """Return the tokens of each argument of a call, and where its closing bracket is."""
-    found: list[Sequence[Token]] = []
+    """Return the tokens of each argument of a call, and the index of its closing bracket."""
+    arguments: list[Sequence[Token]] = []
     depth, start = 0, opening + 1
     for at in range(opening, len(tokens)):
         kind = tokens[at].token_type
         depth += (kind in _OPENING) - (kind in _CLOSING)
         if depth == 0 or (depth == 1 and kind == TokenType.COMMA):
-            found.append(tokens[start:at])
+            arguments.append(tokens[start:at])
             start = at + 1
         if depth == 0:
-            return found, at
+            return arguments, at
     raise ValueError("a call is not closed")  # the expression has been parsed
 
 
 def _at_most(count: str, most: str) -> str:
-    """The ``count``, written once, or NULL from ``most`` on."""
+    """Return ``count``, written once, or NULL if it is ``most`` or more."""
     return f"nullif(least({count}, {most}), {most})"
 
 
@@ -134,8 +136,8 @@ def _repeat(name: str, arguments: list[str]) -> str:
 def _pad(name: str, arguments: list[str]) -> str:
     if len(arguments) not in (2, 3):
         return _plain(name, arguments)
-    text, count, *rest = arguments
-    return _plain(name, [text, _at_most(count, str(MOST_CHARACTERS + 1)), *rest])
+    text, count, *padding = arguments
+    return _plain(name, [text, _at_most(count, str(MOST_CHARACTERS + 1)), *padding])
 
 
 def _copies(name: str, arguments: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""Columns as Spark compares them in a batch job: no MAPs, but arrays of their entries, in order.
+"""Columns in the form in which batch jobs compare them: each MAP becomes a sorted array of its entries.
 
 Streams compare by :mod:`hintplan.runtime.state.nested_values`, with the same result.
 """
@@ -13,14 +13,14 @@ from hintplan.runtime.spark.names import quoted
 
 
 def comparable(frame: DataFrame, name: str) -> Column:
-    """The column ``name`` of ``frame``; with the entries of each MAP in it as an array, sorted by key."""
+    """Return the column ``name`` of ``frame``, with an array of its entries, sorted by key, for each MAP in it."""
     kind = frame.schema[name].dataType
     column = F.col(quoted(name))
     return _in_order(column, kind) if _has_map(kind) else column
 
 
 def has_map(frame: DataFrame, name: str) -> bool:
-    """Whether the column ``name`` of ``frame`` is or has a MAP."""
+    """Return True if the column ``name`` of ``frame`` is or contains a MAP."""
     return _has_map(frame.schema[name].dataType)
 
 
@@ -37,7 +37,7 @@ def _in_order(column: Column, kind: DataType) -> Column:
         return column
     if isinstance(kind, ArrayType):
         element = kind.elementType
-        return F.transform(column, lambda each: _in_order(each, element))
+        return F.transform(column, lambda item: _in_order(item, element))
     if isinstance(kind, StructType):
         fields = (_in_order(column.getField(field.name), field.dataType).alias(field.name) for field in kind)
         return F.when(column.isNotNull(), F.struct(*fields))

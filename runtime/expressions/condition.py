@@ -1,10 +1,12 @@
-"""Expressions of a plan compiled for Arrow: what must hold of a pair of a join beyond its equal keys.
+"""The compiler of plan expressions for Arrow, mainly of join conditions beyond equal keys.
 
-An outer, semi or anti join must know how many partners of a row satisfy the whole condition, so the condition is
-evaluated inside the join, on candidate pairs, with SQL's three-valued logic. Each part gets the type that it has in
-Spark, so that it means there what it means here; integers wrap around at the width of their type, as in
-:mod:`hintplan.runtime.expressions.arithmetic`. It is parsed on the driver; workers get a tree of nodes. Column
-references are ``l.column`` and ``r.column``, with the names of fields behind them. What has no exact kernel is refused.
+An outer, semi or anti join must know how many partners of a row satisfy the whole condition. So the join evaluates the
+condition itself, on candidate pairs, with SQL's three-valued logic. Each part gets the type that it has in Spark, and
+so the same result. Integers wrap around at the width of their type, as in
+:mod:`hintplan.runtime.expressions.arithmetic`.
+
+The driver parses the expression; workers get a tree of nodes. Column references are ``l.column`` and ``r.column``,
+which names of nested fields may follow. The compiler refuses expressions without an exact kernel.
 """
 
 from __future__ import annotations
@@ -42,12 +44,12 @@ def compile_condition(op: Join | LookupJoin, left: pa.Schema, right: pa.Schema) 
 
 
 def compile_filter(text: str, right: pa.Schema, *, path: str) -> JoinCondition:
-    """Compile a condition on rows of the right side alone, whose columns stand in ``text`` without a prefix."""
+    """Compile a condition over the right side alone, whose columns have no prefix in ``text``."""
     return _Compiler(path, {"": right}).condition(text)
 
 
 def compile_value(text: str, right: pa.Schema, *, path: str, kind: pa.DataType | None = None) -> JoinCondition:
-    """As :func:`compile_filter`, for any expression, cast to ``kind`` if given; ``answers`` are its values."""
+    """Compile any expression over the right side alone, cast to ``kind`` if given; ``answers`` returns its values."""
     return _Compiler(path, {"": right}).value(text, kind)
 
 
@@ -77,7 +79,10 @@ _PATTERN = re.compile(r"(?:[^\\]|\\[\\%_])*", re.DOTALL)
 
 
 class _Compiler:
-    """``sides`` has the columns under each prefix; those without a prefix are of the right side."""
+    """A compiler of expressions; ``sides`` has the columns under each prefix.
+
+    Columns without a prefix belong to the right side.
+    """
 
     def __init__(self, path: str, sides: dict[str, pa.Schema]) -> None:
         self.path = path
@@ -85,12 +90,12 @@ class _Compiler:
         self.used: dict[str, set[str]] = {"l": set(), "r": set()}
 
     def condition(self, text: str) -> JoinCondition:
-        found = self.value(text)
-        if found.expression.kind not in (pa.bool_(), pa.null()):
+        compiled = self.value(text)
+        if compiled.expression.kind not in (pa.bool_(), pa.null()):
             raise RunError(f"is no condition, for it is not BOOLEAN: {text}", path=self.path)
-        if isinstance(found.expression, Connect) and found.expression.every:
-            return replace(found, expression=replace(found.expression, chooses=True))
-        return found
+        if isinstance(compiled.expression, Connect) and compiled.expression.every:
+            return replace(compiled, expression=replace(compiled.expression, chooses=True))
+        return compiled
 
     def value(self, text: str, kind: pa.DataType | None = None) -> JoinCondition:
         try:
@@ -116,8 +121,8 @@ class _Compiler:
         handler = getattr(self, f"_{type(node).__name__.lower()}", None)
         if handler is None:
             raise self._refused(node)
-        found: Node = handler(node)
-        return found
+        compiled: Node = handler(node)
+        return compiled
 
     def _refused(self, node: exp.Expr) -> RunError:
         return RunError(
@@ -140,7 +145,7 @@ class _Compiler:
         return Apply(function=function, args=tuple(args), kind=kind, text=text, fails=fails, slow=slow)
 
     def _as(self, value: Node, kind: pa.DataType, node: exp.Expr, *, safe: bool = False) -> Node:
-        """``value`` converted to ``kind``."""
+        """Return ``value`` converted to ``kind``."""
         if value.kind == kind:
             return value
         if not converts(value.kind, kind):
@@ -148,24 +153,27 @@ class _Compiler:
         function = partial(convert, to=kind, safe=safe)
         fails = not safe and may_not_fit(value.kind, kind)
         if isinstance(value, Constant):
-            with suppress(ArithmeticError):  # which it is to raise for the rows that get there
+            with suppress(ArithmeticError):  # the error belongs to the rows that reach this value
                 return Constant(value=function(value.value))
         return self._apply(node, function, (value,), kind, fails=fails, slow=by_row(value.kind, kind))
 
     def _common(self, values: Sequence[Node], node: exp.Expr) -> tuple[Node, ...]:
-        """``values`` in the type that they share."""
+        """Return ``values`` converted to their common type."""
         kind = values[0].kind
         for value in values[1:]:
-            found = common_type(kind, value.kind)
-            if found is None:
+            shared_kind = common_type(kind, value.kind)
+            if shared_kind is None:
                 raise self._refused(node)
-            kind = found
+            kind = shared_kind
         return tuple(self._as(value, kind, node) for value in values)
 
     def _meeting(self, left: exp.Expr, right: exp.Expr) -> tuple[Node, Node]:
-        """Two operands, where an integer beside a DECIMAL is one itself: a number as written, of no more digits."""
-        one, other = self.compile(left), self.compile(right)
-        return self._beside(one, left, other), self._beside(other, right, one)
+        """Compile two operands; an integer paired with a DECIMAL becomes a DECIMAL.
+
+        The DECIMAL of an integer literal has only the digits of the literal.
+        """
+        left_operand, right_operand = self.compile(left), self.compile(right)
+        return self._beside(left_operand, left, right_operand), self._beside(right_operand, right, left_operand)
 
     def _beside(self, value: Node, node: exp.Expr, other: Node) -> Node:
         digits = digits_of(value.kind)
@@ -176,10 +184,10 @@ class _Compiler:
         return self._as(value, pa.decimal128(*digits), node)
 
     def _truth(self, node: exp.Expr) -> Node:
-        found = self.compile(node)
-        if found.kind not in (pa.bool_(), pa.null()):
+        operand = self.compile(node)
+        if operand.kind not in (pa.bool_(), pa.null()):
             raise self._refused(node)
-        return self._as(found, pa.bool_(), node)
+        return self._as(operand, pa.bool_(), node)
 
     def _compared(self, sign: str, left: Node, right: Node, node: exp.Expr) -> Node:
         left, right = self._common((left, right), node)
@@ -198,7 +206,7 @@ class _Compiler:
         return self._apply(node, not_distinct, values, pa.bool_())
 
     def _connected(self, node: exp.Connector, every: bool) -> Node:
-        # Without recursion along the chain, which may be long.
+        # A loop, because the chain may be too long for recursion.
         parts: list[exp.Expr] = []
         pending: list[exp.Expr] = [node]
         while pending:
@@ -219,7 +227,7 @@ class _Compiler:
         return self._apply(node, pc.invert, (self._truth(node.this),), pa.bool_())
 
     def _column(self, node: exp.Column) -> Node:
-        """A column, with the names of fields behind it if it is a ROW."""
+        """Return a column, or the field of a ROW if names of fields follow."""
         names = [part.name for part in node.parts]
         side = "" if "" in self.sides else names.pop(0)
         schema = self.sides.get(side)
@@ -228,10 +236,10 @@ class _Compiler:
         name, *fields = names
         side = side or "r"
         self.used[side].add(name)
-        found: Node = Read(name=f"{side}.{name}", kind=schema.field(name).type)
+        value: Node = Read(name=f"{side}.{name}", kind=schema.field(name).type)
         for field in fields:
-            found = self._field(found, field, node)
-        return found
+            value = self._field(value, field, node)
+        return value
 
     def _dot(self, node: exp.Dot) -> Node:
         if not isinstance(node.expression, exp.Identifier):
@@ -247,7 +255,10 @@ class _Compiler:
         return self._apply(node, partial(field_of, place=place), (whole,), kind.field(place).type)
 
     def _bracket(self, node: exp.Bracket) -> Node:
-        """``m['k']``, whose key is written out; Spark reads ``a[0]`` of an array otherwise than ``get``."""
+        """Compile ``m['k']`` with a literal key.
+
+        An array's ``a[0]`` is refused, because Spark evaluates it differently from ``get``.
+        """
         whole = self.compile(node.this)
         if len(node.expressions) != 1 or not pa.types.is_map(whole.kind) or isinstance(whole, Constant):
             raise self._refused(node)
@@ -274,16 +285,21 @@ class _Compiler:
         return self._apply(node, element_of, (whole, position), whole.kind.value_type)
 
     def _of_json(self, node: exp.Anonymous, name: str) -> Node:
-        """One of hintplan's own functions, of a text and constants; it is not slow, for Spark would call it as well."""
+        """Compile a call of one of hintplan's own functions on a text and constants.
+
+        The call is not marked as slow, because Spark would call the same Python function.
+        """
         written = [part.name if isinstance(part, exp.Literal) and part.is_string else None for part in node.expressions]
         if call_fault(name, written):
             raise self._refused(node)
-        text, *rest = (self.compile(part) for part in node.expressions)
+        text, *others = (self.compile(part) for part in node.expressions)
         kind = FUNCTIONS[name].kind
-        fit = all(isinstance(each, Constant) and each.kind in (kind, pa.string(), pa.null()) for each in rest)
+        fit = all(
+            isinstance(argument, Constant) and argument.kind in (kind, pa.string(), pa.null()) for argument in others
+        )
         if text.kind != pa.string() or isinstance(text, Constant) or not fit:
             raise self._refused(node)
-        constants = tuple(each.value.as_py() for each in rest if isinstance(each, Constant))
+        constants = tuple(argument.value.as_py() for argument in others if isinstance(argument, Constant))
         return self._apply(node, partial(over_texts, name=name, constants=constants), (text,), kind)
 
     def _arraysize(self, node: exp.ArraySize) -> Node:
@@ -300,10 +316,10 @@ class _Compiler:
         return self._number(node, "") if not node.is_string else Constant(value=pa.scalar(node.this, pa.string()))
 
     def _number(self, node: exp.Literal, sign: str) -> Node:
-        found = number_constant(sign + node.name)
-        if found is None:
+        constant = number_constant(sign + node.name)
+        if constant is None:
             raise self._refused(node)
-        return Constant(value=found)
+        return Constant(value=constant)
 
     def _neg(self, node: exp.Neg) -> Node:
         if isinstance(node.this, exp.Literal) and not node.this.is_string:
@@ -324,9 +340,9 @@ class _Compiler:
         if spans != (None, None):
             return self._shifted(node, spans)
         left, right = self._meeting(node.this, node.expression)
-        digits, others = digits_of(left.kind), digits_of(right.kind)
-        if pa.types.is_decimal(left.kind) and pa.types.is_decimal(right.kind) and digits and others:
-            (precision, _), kind = arithmetic_digits(sign, digits, others)
+        left_digits, right_digits = digits_of(left.kind), digits_of(right.kind)
+        if pa.types.is_decimal(left.kind) and pa.types.is_decimal(right.kind) and left_digits and right_digits:
+            (precision, _), kind = arithmetic_digits(sign, left_digits, right_digits)
             if precision <= MOST_DIGITS:
                 return self._apply(node, partial(compute, sign=sign), (left, right), kind)
             return self._apply(node, partial(compute_wide, sign=sign, to=kind), (left, right), kind, slow=True)
@@ -336,7 +352,7 @@ class _Compiler:
         return self._apply(node, partial(compute, sign=sign), (left, right), left.kind)
 
     def _shifted(self, node: exp.Expr, spans: tuple[timedelta | None, timedelta | None]) -> Node:
-        """A TIMESTAMP some days or less earlier or later."""
+        """Compile a TIMESTAMP plus or minus an interval of days or less."""
         span = spans[1] if spans[1] is not None else spans[0]
         moment = self.compile(node.this if spans[1] is not None else node.expression)
         if moment.kind != pa.timestamp("us") or (isinstance(node, exp.Sub) and spans[1] is None):
@@ -354,7 +370,7 @@ class _Compiler:
         return self._apply(node, remainder, (left, right), left.kind, fails=fails)
 
     def _dividing(self, node: exp.Binary) -> tuple[Node, Node, bool]:
-        """Two integers, and whether the second may be zero."""
+        """Return two integer operands, and True if the second may be zero."""
         left, right = self._common((self.compile(node.this), self.compile(node.expression)), node)
         if not pa.types.is_integer(left.kind):
             raise self._refused(node)
@@ -414,8 +430,8 @@ class _Compiler:
         is_pattern = isinstance(pattern, exp.Literal) and pattern.is_string and _PATTERN.fullmatch(pattern.name)
         if not is_pattern or text.kind != pa.string():
             raise self._refused(node)
-        found = self._apply(node, partial(matches, pattern=pattern.name), (text,), pa.bool_())
-        return self._apply(node, pc.invert, (found,), pa.bool_()) if node.args.get("negate") else found
+        matched = self._apply(node, partial(matches, pattern=pattern.name), (text,), pa.bool_())
+        return self._apply(node, pc.invert, (matched,), pa.bool_()) if node.args.get("negate") else matched
 
     def _bitwiseleftshift(self, node: exp.BitwiseLeftShift) -> Node:
         return self._moved(node, left=True)
@@ -435,24 +451,27 @@ class _Compiler:
         value = self.compile(node.this)
         if not pa.types.is_floating(value.kind):
             value = self._as(value, pa.float64(), node)
-        found = self._apply(node, pc.is_nan, (value,), pa.bool_())
-        return self._apply(node, partial(holds, wanted=True), (found,), pa.bool_())
+        is_nan = self._apply(node, pc.is_nan, (value,), pa.bool_())
+        return self._apply(node, partial(holds, wanted=True), (is_nan,), pa.bool_())
 
     def _cast(self, node: exp.Cast) -> Node:
-        """A constant such as DATE '2024-12-31', which sqlglot reads as a cast that may not fail."""
-        found = None
+        """Compile a constant such as DATE '2024-12-31', which sqlglot parses as a cast that may not fail."""
+        constant = None
         if isinstance(node.this, exp.Literal) and node.this.is_string:
-            found = text_constant(node.to, node.this.name)
-        if found is None:
+            constant = text_constant(node.to, node.this.name)
+        if constant is None:
             raise self._refused(node)
-        return Constant(value=found)
+        return Constant(value=constant)
 
     def _trycast(self, node: exp.TryCast) -> Node:
-        """CAST, which sqlglot reads in Spark's dialect as a cast that may fail; TRY_CAST is the one marked as safe."""
+        """Compile CAST, which sqlglot's Spark dialect parses as a cast that may fail.
+
+        TRY_CAST is such a cast with ``safe`` set.
+        """
         text = node.this.name if isinstance(node.this, exp.Literal) and node.this.is_string else None
-        found = None if text is None else text_constant(node.args["to"], text)
-        if found is not None:
-            return Constant(value=found)
+        constant = None if text is None else text_constant(node.args["to"], text)
+        if constant is not None:
+            return Constant(value=constant)
         kind = named_type(node.args["to"])
         if kind is None:
             raise self._refused(node)
@@ -460,7 +479,7 @@ class _Compiler:
 
 
 def _is_whole(node: exp.Expr) -> bool:
-    """Whether it is a whole number as it is written."""
+    """Return True for an integer literal, with a sign or without."""
     node = node.unnest()
     number = node.this if isinstance(node, exp.Neg) else node
     return isinstance(number, exp.Literal) and number.is_int

@@ -1,4 +1,4 @@
-"""Constants and types as expressions of a plan write them, as Arrow scalars and types. None for what is neither.
+"""Literals and type names in expressions of a plan, converted to Arrow scalars and types; None for anything else.
 
 >>> number_constant("0.57"), number_constant("-2147483648")
 (<pyarrow.Decimal128Scalar: Decimal('0.57')>, <pyarrow.Int32Scalar: -2147483648>)
@@ -37,7 +37,7 @@ _SECONDS = {"DAY": 86_400, "HOUR": 3_600, "MINUTE": 60, "SECOND": 1}
 
 
 def named_type(kind: exp.DataType) -> pa.DataType | None:
-    """The type that a CAST names."""
+    """Return the target type of a CAST."""
     if kind.this == exp.DType.DECIMAL:
         sizes = [int(size.name) for size in kind.expressions if size.name.isdigit() and len(size.name) <= 2]
         precision, scale = (*sizes, 0)[:2] if sizes else (10, 0)
@@ -46,13 +46,13 @@ def named_type(kind: exp.DataType) -> pa.DataType | None:
 
 
 def number_constant(text: str) -> pa.Scalar | None:
-    """A number as Spark reads it: INT, BIGINT or DECIMAL, the first that holds it, or with an exponent DOUBLE."""
-    found = _EXACT.fullmatch(text)
-    if found is None:
+    """Return a number as Spark reads it: the first of INT, BIGINT and DECIMAL that holds it; with exponent DOUBLE."""
+    match = _EXACT.fullmatch(text)
+    if match is None:
         return pa.scalar(float(text), pa.float64()) if _FLOATING.fullmatch(text) else None
-    whole, fraction = found[2].lstrip("0"), found[3]
+    whole, fraction = match[2].lstrip("0"), match[3]
     if fraction is None and len(whole) < 20:
-        number = int(found[1] + (whole or "0"))
+        number = int(match[1] + (whole or "0"))
         for kind, bits in ((pa.int32(), 31), (pa.int64(), 63)):
             if -(1 << bits) <= number < 1 << bits:
                 return pa.scalar(number, kind)
@@ -64,7 +64,10 @@ def number_constant(text: str) -> pa.Scalar | None:
 
 
 def text_constant(kind: exp.DataType, text: str) -> pa.Scalar | None:
-    """The value of ``DATE 'text'``, ``TIMESTAMP_NTZ 'text'`` or ``CAST('text' AS DOUBLE)``, if it is one in full."""
+    """Return the value of ``DATE 'text'``, ``TIMESTAMP_NTZ 'text'`` or ``CAST('text' AS DOUBLE)``.
+
+    Return None unless the whole text is such a value.
+    """
     try:
         if kind.this == exp.DType.DATE and len(text) == 10:
             return pa.scalar(date.fromisoformat(text), pa.date32())
@@ -78,10 +81,10 @@ def text_constant(kind: exp.DataType, text: str) -> pa.Scalar | None:
 
 
 def span_of(node: exp.Expr) -> timedelta | None:
-    """An interval of days or less, as planners write it: ``INTERVAL '4' HOUR``; None for anything else."""
+    """Return an interval of days or less, as planners write it: ``INTERVAL '4' HOUR``; None for anything else."""
     if not (isinstance(node, exp.Interval) and isinstance(node.this, exp.Literal) and isinstance(node.unit, exp.Var)):
         return None
-    name, found = node.unit.name.upper(), _SPAN.fullmatch(node.this.name)
-    if found is None or name not in _SECONDS or (found[1] and name != "SECOND"):
+    name, match = node.unit.name.upper(), _SPAN.fullmatch(node.this.name)
+    if match is None or name not in _SECONDS or (match[1] and name != "SECOND"):
         return None
-    return timedelta(microseconds=int(Decimal(found[0]) * 1_000_000) * _SECONDS[name])
+    return timedelta(microseconds=int(Decimal(match[0]) * 1_000_000) * _SECONDS[name])

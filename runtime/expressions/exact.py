@@ -1,9 +1,13 @@
-"""Which conditions, parts of them and values Arrow computes for all rows, so that a join or a calc need not ask Spark.
+"""Selection of the conditions and values that Arrow computes exactly, so that a join or a calc does not need Spark.
 
-What follows an inner join could all be checked by Spark, but then pairs cross from Python to the JVM only to be dropped
-there. A conjunct is checked in the join if the compiler of conditions takes it, which does so only with Spark's meaning
-(:mod:`hintplan.runtime.expressions.condition`), and if it cannot fail: pairs that a conjunct before it excludes may
-come to it. What would take one pair after the other is left to Spark, too. Knows no Spark.
+Spark could check every condition above an inner join, but then pairs would cross from Python to the JVM only to be
+dropped there. The join itself checks a conjunct if all of these hold:
+
+- The compiler of conditions accepts it, and so gives Spark's result (:mod:`hintplan.runtime.expressions.condition`).
+- It cannot fail, because it may be evaluated for pairs that an earlier conjunct excludes.
+- It does not run row by row in Python.
+
+This module knows no Spark.
 
 >>> schema = pa.schema([("k", pa.int64()), ("s", pa.string())])
 >>> split_condition("l.k < r.k AND upper(l.s) = r.s AND r.s IN ('a', 'b')", schema, schema)
@@ -32,18 +36,18 @@ _MOST_CONJUNCTS, _MOST_NODES, _DEEPEST, _LONGEST = 64, 256, 16, 4096
 
 
 _LONGEST_PATH = 3
-"""Names of a column and of fields behind it that have room for a name before them."""
+"""The most names in a reference, column and fields: a sqlglot column has four names, of which the side takes one."""
 
 
 class Split(NamedTuple):
-    """What a join checks and what Spark checks of the pairs that are left; None for nothing."""
+    """The parts of a condition that the join checks, and that Spark checks for the remaining pairs; None for none."""
 
     within: str | None
     above: str | None
 
 
 def split_condition(condition: str, left: pa.Schema, right: pa.Schema) -> Split:
-    """Share out ``condition``, which was found harmless, over columns ``l.<name>`` and ``r.<name>``."""
+    """Split ``condition``, which has been checked as harmless, over columns ``l.<name>`` and ``r.<name>``."""
     parts = conjuncts(condition)
     sides = {"l": left, "r": right}
     exact = [len(parts) <= _MOST_CONJUNCTS and _is_exact(_parsed(part), sides) for part in parts]
@@ -55,45 +59,48 @@ def split_condition(condition: str, left: pa.Schema, right: pa.Schema) -> Split:
 
 
 def is_exact(expression: str, columns: pa.Schema) -> bool:
-    """Whether all of ``expression`` over ``columns``, which it names without a prefix, is computed in Arrow as well."""
+    """Return True if Arrow computes all of ``expression`` exactly; ``columns`` have no prefix in it."""
     return _is_exact(_parsed(expression), {"": columns})
 
 
 def exact_value(expression: str, columns: pa.Schema, kind: pa.DataType, *, path: str) -> JoinCondition | None:
-    """``expression`` compiled for values of ``kind``, if Arrow computes it as :func:`is_exact` says, or else None."""
+    """Compile ``expression`` for values of ``kind``; None unless Arrow computes it exactly (see :func:`is_exact`)."""
     tree = _parsed(expression)
     if tree is None or not _is_small(tree):
         return None
     try:
-        found = compile_value(expression, columns, path=path, kind=kind)
+        compiled = compile_value(expression, columns, path=path, kind=kind)
     except RunError:
         return None
-    return None if found.expression.may_fail or found.expression.by_row else found
+    return None if compiled.expression.may_fail or compiled.expression.by_row else compiled
 
 
 def exact_below(condition: str, output: Sequence[JoinColumn], left: pa.Schema, right: pa.Schema) -> str | None:
-    """What of a condition on the ``output`` of an inner join the join can check, over the columns of its sides."""
+    """Return the part of a condition on an inner join's ``output`` that the join itself can check.
+
+    The result refers to the columns of the two sides.
+    """
     sides = {column.name: column for column in output}
-    found = []
+    parts = []
     for part in conjuncts(condition)[:_MOST_CONJUNCTS]:
         tree = _parsed(part)
         columns = [] if tree is None else list(tree.find_all(exp.Column))
         if tree is None or not all(len(c.parts) <= _LONGEST_PATH and c.parts[0].name in sides for c in columns):
             continue
         for column in columns:
-            of, *fields = column.parts
-            side = sides[of.name]
+            column_name, *fields = column.parts
+            side = sides[column_name.name]
             names = [side.side[0], side.column, *(field.name for field in fields)]
             for key, name in zip(("this", "table", "db", "catalog"), reversed(names), strict=False):
                 column.set(key, exp.to_identifier(name, quoted=name != names[0]))
         if _is_exact(tree, {"l": left, "r": right}):
             text = tree.sql(dialect="spark")
-            found.append(f"({text})" if isinstance(tree, exp.Or) else text)
-    return " AND ".join(found) or None
+            parts.append(f"({text})" if isinstance(tree, exp.Or) else text)
+    return " AND ".join(parts) or None
 
 
 def conjuncts(condition: str) -> list[str]:
-    """The parts between those AND that hold the whole together, as they are written."""
+    """Return the texts between the top-level ANDs of a condition."""
     cuts, depth, between = [0], 0, 0
     try:
         tokens = tokenize(condition, dialect="spark")
@@ -130,10 +137,10 @@ def _is_exact(tree: exp.Expr | None, sides: dict[str, pa.Schema]) -> bool:
     if tree is None or not _is_small(tree) or tree.find(exp.Column) is None:
         return False
     try:
-        found = compile_tree(tree, sides)
+        compiled = compile_tree(tree, sides)
     except RunError:
         return False
-    return not (found.may_fail or found.by_row)
+    return not (compiled.may_fail or compiled.by_row)
 
 
 def _is_small(tree: exp.Expr) -> bool:

@@ -1,6 +1,6 @@
-"""Hintplan's own functions of JSON: by name, with the types of their results, and over a column of texts in Arrow.
+"""Hintplan's own JSON functions: by name, with their result types, and over a column of texts in Arrow.
 
-Knows no Spark, which gets them from :mod:`hintplan.runtime.expressions.json_functions`.
+This module knows no Spark; :mod:`hintplan.runtime.expressions.json_functions` registers the functions there.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hintplan.runtime.expressions.json_reader import REMEMBERED
 
 
 class JsonFunction(NamedTuple):
-    """A function of a text and of constants, which never fails, and the type of its results."""
+    """A function of a text and constants, which never fails, and the type of its results."""
 
     function: Callable[..., Any]
     kind: pa.DataType
@@ -35,16 +35,16 @@ FUNCTIONS: Mapping[str, JsonFunction] = {
     "hp_json_value": JsonFunction(json_documents.json_value, pa.string()),
 }
 CALL = re.compile(r"\bhp_\w+(?= *\()", re.IGNORECASE)
-"""What may be a call of one of them."""
+"""A pattern of possible calls of these functions."""
 
 
 def rows_at_once(expressions: Iterable[str]) -> int | None:
-    """So many rows that all calls in ``expressions`` find what one of them has read; None for a single call."""
+    """Return the number of rows per batch for which all calls share each parsed document; None for a single call."""
     calls = sum(len(CALL.findall(text)) for text in expressions)
     return REMEMBERED if calls > 1 else None
 
 
 def over_texts(texts: pa.Array, *, name: str, constants: Sequence[Any]) -> pa.Array:
-    """What the function ``name`` gives for each text, with these ``constants`` behind it."""
+    """Return the result of the function ``name`` for each text, with ``constants`` as its further arguments."""
     function, kind = FUNCTIONS[name]
     return pa.array([function(text, *constants) for text in texts.to_pylist()], kind)

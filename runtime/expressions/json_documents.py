@@ -1,7 +1,7 @@
-"""JSON_VALUE, JSON_QUERY, JSON_EXISTS and IS JSON: what a path leads to in a document.
+"""JSON_VALUE, JSON_QUERY, JSON_EXISTS and IS JSON: the value at a path in a document.
 
-Flink reads with Jackson and follows paths with JsonPath. Pure functions: no Spark, and nothing that fails for any text.
-Recorded answers of Flink are what this is held to.
+Flink reads documents with Jackson and follows paths with JsonPath. These functions are pure, know no Spark, and never
+fail for any text. Recorded answers of Flink test them.
 
 >>> json_value('{"a": {"b": [1e3, "x"]}}', "$.a.b[0]"), json_query('{"b": 1.50, "a": null}', "lax $")
 ('1E+3', '{"a":null,"b":1.50}')
@@ -22,20 +22,20 @@ _FOUND, _EMPTY, _ERROR = "found", "empty", "error"
 
 
 def is_json(text: str | None, kind: str) -> bool:
-    """Whether ``text`` is a document of ``kind``: ``value``, that is any, ``object``, ``array`` or ``scalar``."""
-    found = NO_DOCUMENT if text is None else document(text)
-    if found is NO_DOCUMENT:
+    """Return True if ``text`` is a document of ``kind``: ``value`` (any), ``object``, ``array`` or ``scalar``."""
+    value = NO_DOCUMENT if text is None else document(text)
+    if value is NO_DOCUMENT:
         return False
     return {
         "value": True,
-        "object": isinstance(found, dict),
-        "array": isinstance(found, list),
-        "scalar": not isinstance(found, dict | list),
+        "object": isinstance(value, dict),
+        "array": isinstance(value, list),
+        "scalar": not isinstance(value, dict | list),
     }[kind]
 
 
 def json_exists(text: str | None, path: str, on_error: bool | None = False) -> bool | None:
-    """Whether ``path`` leads to a value that is not null."""
+    """Return True if ``path`` leads to a value that is not null; None for NULL."""
     if text is None:
         return None
     outcome, _ = _followed(text, path)
@@ -43,7 +43,10 @@ def json_exists(text: str | None, path: str, on_error: bool | None = False) -> b
 
 
 def json_value(text: str | None, path: str, on_empty: str | None = None, on_error: str | None = None) -> str | None:
-    """The scalar at ``path`` as text; the others below are the same for other types, and an error for what is none."""
+    """Return the scalar at ``path`` as text.
+
+    The functions below return other types, and treat a value of another type as an error.
+    """
     return _scalar(text, path, text_of, on_empty, on_error)
 
 
@@ -70,7 +73,7 @@ def json_query(
     on_empty: str | None = None,
     on_error: str | None = None,
 ) -> str | None:
-    """The object or array at ``path`` as a document, its members in order of their names, in the ``wrapper``."""
+    """Return the object or array at ``path`` as a document in the ``wrapper``, with members in order of their names."""
     if text is None:
         return None
     outcome, value = _followed(text, path)
@@ -78,8 +81,8 @@ def json_query(
         if wrapper == "unconditional" or (wrapper == "conditional" and not isinstance(value, list)):
             value = [value]
         if isinstance(value, dict | list):
-            found = written(value) if "\\u" in text else quickly_written(value)
-            return on_error if is_too_deep(found, "[") else found
+            result = written(value) if "\\u" in text else quickly_written(value)
+            return on_error if is_too_deep(result, "[") else result
         outcome = _ERROR if parse_json_path(path).strict else _EMPTY
     return on_empty if outcome == _EMPTY else on_error
 
@@ -93,8 +96,8 @@ def _scalar(
     if outcome == _FOUND and isinstance(value, dict | list):
         outcome = _ERROR if parse_json_path(path).strict else _EMPTY
     if outcome == _FOUND:
-        found = convert(value)
-        return on_error if found is None else found
+        converted = convert(value)
+        return on_error if converted is None else converted
     return on_empty if outcome == _EMPTY else on_error
 
 
@@ -114,20 +117,20 @@ def _boolean_of(value: Any) -> bool | None:
 
 
 def _followed(text: str, path: str) -> tuple[str, Any]:
-    """What becomes of following ``path``: found with the value, empty, or an error."""
+    """Follow ``path``; return found with the value, empty, or an error."""
     parsed = parse_json_path(path)
     nowhere = _ERROR if parsed.strict else _EMPTY
     value = document(text)
     if value is NO_DOCUMENT:
         return nowhere, None
-    if value is None:  # JsonPath takes no null for a document
+    if value is None:  # JsonPath does not accept null as a document
         return _ERROR, None
     for step in parsed.steps:
         if isinstance(value, dict):
-            there = step in value
+            exists = step in value
         else:
-            there = isinstance(value, list) and isinstance(step, int) and -len(value) <= step < len(value)
-        if not there:
+            exists = isinstance(value, list) and isinstance(step, int) and -len(value) <= step < len(value)
+        if not exists:
             return nowhere, None
         value = value[step]
     return (nowhere, None) if value is None else (_FOUND, value)

@@ -1,7 +1,7 @@
-"""Gives a session hintplan's own functions of JSON, as soon as an expression calls one.
+"""Registration of hintplan's own JSON functions in a session, when an expression first calls one.
 
-They are Python functions to Spark: each row goes to a worker and back. Spark computes them for all rows of a batch that
-come so far, before it looks at branches of a CASE; so they must not fail, and do not.
+To Spark they are Python functions: each row goes to a worker and back. Spark computes them for all rows of a batch
+before it evaluates the branches of a CASE, so they never fail.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _KNOWN: WeakKeyDictionary[SparkSession, set[tuple[str, bool]]] = WeakKeyDictiona
 
 
 def register_called(frame: DataFrame, text: str) -> None:
-    """Let the session of ``frame`` know those of the functions that the checked expression ``text`` may call."""
-    for name in sorted({found.lower() for found in CALL.findall(text)} & FUNCTIONS.keys()):
+    """Register the functions that the checked expression ``text`` may call in the session of ``frame``."""
+    for name in sorted({call.lower() for call in CALL.findall(text)} & FUNCTIONS.keys()):
         session = frame.sparkSession
-        known = _KNOWN.setdefault(session, set())
-        if (name, frame.isStreaming) not in known:
+        registered = _KNOWN.setdefault(session, set())
+        if (name, frame.isStreaming) not in registered:
             function, kind = FUNCTIONS[name]
-            # Rows of all versions of Spark, and of those without pandas.
+            # Without Arrow, this works in all versions of Spark, and without pandas.
             session.udf.register(name, F.udf(with_code(function, frame), from_arrow_type(kind), useArrow=False))
-            known.add((name, frame.isStreaming))
+            registered.add((name, frame.isStreaming))

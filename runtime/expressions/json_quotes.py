@@ -1,4 +1,4 @@
-"""JSON_QUOTE and JSON_UNQUOTE as in Flink, whose texts are of units of 16 bits."""
+"""JSON_QUOTE and JSON_UNQUOTE as in Flink, whose texts consist of 16-bit units."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ _QUOTED = {plain: f"\\{letter}" for letter, plain in _UNQUOTED.items()}
 
 
 def json_quote(text: str | None) -> str | None:
-    r"""``text`` as a string of JSON in ASCII, as Flink's JSON_QUOTE writes it: slashes escaped, most controls not.
+    r"""Return ``text`` as a JSON string in ASCII, as Flink's JSON_QUOTE writes it: slashes escaped, most controls not.
 
     >>> print(json_quote('a/"é'))
     "a\/\"\u00e9"
     """
     if text is None:
         return None
-    return '"' + _QUOTED_ONES.sub(lambda found: _quoted_character(found[0]), text) + '"'
+    return '"' + _QUOTED_ONES.sub(lambda match: _quoted_character(match[0]), text) + '"'
 
 
 def _quoted_character(character: str) -> str:
     if character in _QUOTED:
         return _QUOTED[character]
-    # Flink writes the whole character, and then its second half again.
-    return "".join(f"\\u{ord(each):04x}" for each in dict.fromkeys((character, _units(character)[-1])))
+    # Flink writes the whole character, and then its second surrogate again.
+    return "".join(f"\\u{ord(unit):04x}" for unit in dict.fromkeys((character, _units(character)[-1])))
 
 
 def json_unquote(text: str | None) -> str | None:
-    """A document in quotes without them, escapes read; any other text stays as it is, as in Flink.
+    """Return a quoted document without quotes, with escapes resolved; any other text unchanged, as in Flink.
 
-    NULL where Flink fails: a document that something follows with a backslash that escapes nothing.
+    Return NULL where Flink fails: for a document that is followed by text with a backslash that escapes nothing.
     """
     if text is None or len(text) < 2 or text[0] != '"' or text[-1] != '"' or document(text) is NO_DOCUMENT:
         return text
@@ -57,7 +57,7 @@ class _NoEscape(ValueError):
 
 def _unescaped(found: re.Match[str]) -> str:
     escape = found[1]
-    if not escape:  # the last quote is escaped, of a text that follows a document
+    if not escape:  # the last quote is escaped, in text after the document
         return "\\"
     if len(escape) > 1:
         return chr(int(escape[1:], 16))
@@ -67,8 +67,8 @@ def _unescaped(found: re.Match[str]) -> str:
 
 
 def _units(text: str) -> str:
-    """``text`` with characters beyond 16 bits in two halves, as Java has them."""
-    return _BEYOND.sub(lambda found: _halves(ord(found[0]) - 0x10000), text)
+    """Return ``text`` with each character beyond 16 bits as two surrogates, as in Java."""
+    return _BEYOND.sub(lambda match: _halves(ord(match[0]) - 0x10000), text)
 
 
 def _halves(beyond: int) -> str:

@@ -1,7 +1,7 @@
-"""Documents in JSON read as Jackson reads them for Flink: numbers as they are written, and what is no document.
+"""A reader of JSON documents that accepts the same texts, and yields the same values, as Jackson does for Flink.
 
-Numbers are whole or decimal, of any size, and keep the digits that they were written with; of a key that is there twice
-the last value counts; what follows the document is not looked at.
+Numbers are integers or decimals of any size, and keep the digits of the text. If an object has a key twice, the last
+value counts. Text after the document is ignored.
 
 >>> document('{"a": 1.50} x'), document("[01]") is NO_DOCUMENT
 ({'a': Decimal('1.50')}, True)
@@ -20,19 +20,19 @@ from functools import lru_cache
 from typing import Any
 
 NO_DOCUMENT = object()
-"""What a text is that is no document."""
+"""The result for a text that is no document."""
 REMEMBERED, _LONG_ONES = 128, 8
-"""Documents that are kept, for several functions are often asked of one; fewer of long ones, which take room."""
+"""The numbers of cached short and long documents; several functions often read the same document."""
 _LONG = 10_000
 _DEEPEST = 1000
-"""Levels of nesting that Jackson reads."""
+"""The levels of nesting that Jackson reads."""
 _MOST_DIGITS = 1000
-"""Digits of a whole number that Jackson reads; of any other, with those of its exponent, it reads one more."""
+"""The digits of an integer that Jackson reads; of any other number, including the exponent, it reads one digit more."""
 _SHORT = min(_DEEPEST, _MOST_DIGITS)
-"""Characters of a text that can neither be too deep nor have a number with too many digits."""
+"""The characters of a text that cannot be nested too deeply, and cannot have a number with too many digits."""
 _RECURSION_LIMIT = 10_000
 _MOST_SCALE = (1 << 31) - 1
-"""Java's decimals have a scale of 32 bits."""
+"""The scale of Java's decimals has 32 bits."""
 _BLANKS = re.compile(r"[ \t\n\r]*")
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{}]', re.DOTALL)
 
@@ -42,7 +42,7 @@ class _NoDocument(ValueError):
 
 
 def document(text: str) -> Any:
-    """The document in ``text``, which nobody may change, or NO_DOCUMENT."""
+    """Return the document in ``text``, or NO_DOCUMENT; the document is cached, so callers must not change it."""
     return _short_document(text) if len(text) < _LONG else _long_document(text)
 
 
@@ -53,7 +53,7 @@ def _document(text: str) -> Any:
             if end == len(text) or isinstance(value, dict | list | str):
                 return value
         except StopIteration as error:
-            if error.value:  # not where blanks may be
+            if error.value:  # the error is not at the first character, where blanks may be
                 return NO_DOCUMENT
         except RecursionError:
             pass
@@ -72,7 +72,7 @@ _long_document = lru_cache(maxsize=_LONG_ONES)(_document)
 
 
 def deeply(function: Callable[[Any], Any], value: Any) -> Any:
-    """``function`` of ``value``, again with room for deeper recursion if there was too little."""
+    """Call ``function`` with ``value``; on a RecursionError, call it again with a higher limit."""
     try:
         return function(value)
     except RecursionError:
@@ -91,12 +91,12 @@ def _room() -> Iterator[None]:
 
 
 def is_too_deep(text: str, opening: str = "[{") -> bool:
-    """Whether Jackson does not read ``text``, or does not write it, for which only the depth of arrays counts: "["."""
+    """Return True if ``text`` is nested too deeply for Jackson; with ``[`` as ``opening``, for Jackson's writer."""
     return text.count("[") + text.count("{") > _DEEPEST and _depth(text, opening) > _DEEPEST
 
 
 def _depth(text: str, opening: str) -> int:
-    """The most brackets that are open at once where one of ``opening`` stands, up to the end of the first document."""
+    """Return the maximum depth at any bracket in ``opening``, up to the end of the first document."""
     depth = most = 0
     for mark in _BRACKETS.findall(text):
         depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(mark, 0)
@@ -115,7 +115,7 @@ def _parsed(text: str) -> Any:
         raise _NoDocument from None
     following = text[end : end + 1]
     if following and not isinstance(value, dict | list | str):
-        # What follows a number must be a blank, and what follows a word must not go on with it.
+        # A blank must follow a number, and the character after a word must not continue the word.
         is_word = value is None or isinstance(value, bool)
         if _is_part_of_word(following) if is_word else following not in " \t\n\r":
             raise _NoDocument
@@ -123,7 +123,7 @@ def _parsed(text: str) -> Any:
 
 
 def _is_part_of_word(character: str) -> bool:
-    # Jackson asks of no character before the digits.
+    # Jackson checks no character below the digits.
     return character >= "0" and (
         f"a{character}".isidentifier() or unicodedata.category(character) in ("Sc", "Pc", "Cf")
     )
@@ -146,7 +146,7 @@ def _real(text: str) -> Decimal:
 
 
 def unsigned_zero(number: Decimal) -> Decimal:
-    """``number``; Java's decimals have no negative zero."""
+    """Return ``number``, without a sign if it is zero: Java's decimals have no negative zero."""
     return number if number else number.copy_abs()
 
 

@@ -15,10 +15,10 @@ from hintplan.plans.text.json_strings import json_string
 from hintplan.runtime.expressions.json_reader import deeply, unsigned_zero
 
 _MARK = "\ud8ff"
-"""Half a character, which stands before decimal numbers where Python's own writer takes them for texts."""
+"""A lone surrogate that marks decimal numbers while Python's encoder writes them as texts."""
 _MARKED = re.compile(f'"{_MARK}([^"]*)"')
 _HIGH = re.compile("[\ue000-\U0010ffff]")
-"""Characters by which Java and Python may put names in another order."""
+"""Characters that Java and Python may sort in a different order."""
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
@@ -32,12 +32,15 @@ _ENCODER = json.JSONEncoder(
 
 
 def written(value: Any) -> str:
-    """The document ``value`` as text."""
+    """Return the document ``value`` as text."""
     return plain(deeply(_written, value))
 
 
 def quickly_written(value: Any) -> str:
-    """The same for what was read from a text without escapes of four digits, so that it has no halves of characters."""
+    """Return the same text faster, for a ``value`` without lone surrogates.
+
+    A value read from a text without four-digit escapes has none.
+    """
     text = deeply(_ENCODER.encode, value)
     if _MARK in text:
         text = _MARKED.sub(r"\1", text)
@@ -56,19 +59,19 @@ def _written(value: Any) -> str:
 
 
 def _in_java(name: str) -> bytes:
-    """Java compares texts by their units of UTF-16."""
+    """Return a sort key with which texts sort as in Java, by their UTF-16 units."""
     return name.encode("utf-16-be", "surrogatepass")
 
 
 def text_of(value: Any) -> str:
-    """A scalar other than null as text."""
+    """Return a scalar other than null as text."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return plain(value) if isinstance(value, str) else str(value)
 
 
 def json_number(text: str | None) -> str | None:
-    """The decimal number that ``text`` says as Flink writes it into a document; NaN and infinities as texts.
+    """Return the decimal number in ``text`` as Flink writes it into a document; NaN and infinities become JSON strings.
 
     >>> json_number("1.0E10"), json_number("1.0E-5"), json_number("-0.0"), json_number("NaN")
     ('1.0E+10', '0.000010', '0.0', '"NaN"')
@@ -83,5 +86,5 @@ def json_number(text: str | None) -> str | None:
 
 
 def plain(text: str) -> str:
-    """``text`` with a question mark for each half of a character, which no text in UTF-8 can have."""
+    """Return ``text`` with a question mark for each lone surrogate, which UTF-8 cannot encode."""
     return _SURROGATES.sub("?", text)

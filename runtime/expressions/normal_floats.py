@@ -1,6 +1,6 @@
-"""FLOAT and DOUBLE of a batch job in the form that :mod:`hintplan.runtime.kernels.floats` gives those of a stream.
+"""FLOAT and DOUBLE columns of a batch job in the normal form of :mod:`hintplan.runtime.kernels.floats`.
 
-By itself Spark takes 0.0 and -0.0 for the same, and all NaNs, but hands on whichever row it had.
+Spark itself treats 0.0 and -0.0, and all NaNs, as equal, but passes on the value of an arbitrary row.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from hintplan.runtime.spark.names import quoted
 
 
 def normal_floats(frame: DataFrame) -> DataFrame:
-    """``frame`` with 0.0 for -0.0 and one NaN for all, in its columns of FLOAT and DOUBLE."""
+    """Replace -0.0 with 0.0, and every NaN with a single one, in the FLOAT and DOUBLE columns of ``frame``."""
     if not any(isinstance(field.dataType, FloatType | DoubleType) for field in frame.schema):
         return frame
     return frame.select(*map(_normal, frame.schema))
@@ -23,5 +23,5 @@ def _normal(field: StructField) -> Column:
     column = F.col(quoted(field.name))
     if not isinstance(field.dataType, FloatType | DoubleType):
         return column
-    one = F.when(column == 0, F.lit(0.0)).when(F.isnan(column), F.lit(float("nan"))).otherwise(column)
-    return one.cast(field.dataType).alias(field.name)
+    normal = F.when(column == 0, F.lit(0.0)).when(F.isnan(column), F.lit(float("nan"))).otherwise(column)
+    return normal.cast(field.dataType).alias(field.name)

@@ -1,7 +1,7 @@
-"""The filter of a scan, from the text of a plan to what its source is asked for.
+"""The compiler of a scan's filter: from the text of a plan to the predicate that is pushed down to the source.
 
-It is a comparison of a column with constants, or several under AND and OR. Constants become values of Python. What is
-more than that is refused.
+A filter consists of comparisons of a column with constants, combined by AND and OR. Constants become Python values. The
+compiler refuses anything else.
 
 >>> compile_asked("k >= 5", {"k": "INT"}, path="operators.scan_t.filter")
 Comparison(column='k', operator='>=', values=(5,))
@@ -26,7 +26,7 @@ _TURNED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def compile_asked(text: str, types: Mapping[str, str], *, path: str) -> Asked:
-    """Compile an expression that is allowed, over columns with these types; RunError if a source cannot be asked it."""
+    """Compile a checked expression over columns with these types; RunError if it cannot be pushed down to a source."""
     return _Compiler(text, types, path).condition(parse_one(text, dialect="spark"))
 
 
@@ -56,7 +56,7 @@ class _Compiler:
 
     def comparison(self, operator: str, subject: exp.Expr, values: list[exp.Expr]) -> Comparison:
         column = self.column(subject)
-        return Comparison(column=column, operator=operator, values=tuple(self.value(column, each) for each in values))
+        return Comparison(column=column, operator=operator, values=tuple(self.value(column, value) for value in values))
 
     def column(self, node: exp.Expr) -> str:
         if not isinstance(node, exp.Column) or len(node.parts) != 1 or node.name not in self.types:
@@ -64,21 +64,21 @@ class _Compiler:
         return node.name
 
     def value(self, column: str, node: exp.Expr) -> Any:
-        """The constant as the column's type has it."""
+        """Return the constant as a value of the column's type."""
         kind = parse_type(self.types[column])
-        found = None
+        constant = None
         if kind.is_integer or kind.root in ("DECIMAL", "DOUBLE"):
             text = f"-{node.this.name}" if isinstance(node, exp.Neg) else node.name
             number = node.this if isinstance(node, exp.Neg) else node
             if isinstance(number, exp.Literal) and not number.is_string:
-                found = number_constant(text)
+                constant = number_constant(text)
         elif kind.is_text:
             return node.name if isinstance(node, exp.Literal) and node.is_string else self.refuse(node)
         elif isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal):
-            found = text_constant(node.to, node.this.name)
-        if found is None:
+            constant = text_constant(node.to, node.this.name)
+        if constant is None:
             raise self.refused(node)
-        value = found.as_py()
+        value = constant.as_py()
         return float(value) if kind.root == "DOUBLE" else value
 
     def refuse(self, node: exp.Expr) -> Any:

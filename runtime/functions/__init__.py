@@ -1,9 +1,9 @@
-"""Functions of the user's in a query: rows of a stream joined with the rows that a function returns for them.
+"""User-defined functions in a query: join the rows of a stream with the rows that a function returns for them.
 
     rows -> arguments -> eval(...) for each row, many at once -> rows -> one ``take`` -> rows
 
-:mod:`hintplan.runtime.functions.api` is what people implement. Calls take their clock and their event loop from
-outside. Knows no SQL.
+Users implement the interfaces of :mod:`hintplan.runtime.functions.api`. Callers pass the clock and the event loop of
+the calls. This package knows no SQL.
 """
 
 from hintplan.runtime.functions.api import (

@@ -1,8 +1,8 @@
-"""Calls of an aggregate function of the user's: rows are added to accumulators, these are merged, values are taken.
+"""Calls of user-defined aggregate functions: they accumulate rows, merge accumulators, and return values.
 
-Accumulators stand in Arrow columns of their declared type between calls; for the calls of a batch they are Python
-values, a ROW being a list. What a method leaves in them is checked against the type when they go back. Knows neither
-state nor operators.
+Between calls, accumulators are values of their declared type in Arrow columns. During the calls for a batch they are
+Python values, in which a ROW is a list. Accumulators are checked against their type when they go back to Arrow. This
+module knows neither state nor operators.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _IN_PLACE = ("ROW", "ARRAY", "MAP", "MULTISET")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserAggregate:
-    """An aggregate function as kernels call it; picklable, and open where it is called first."""
+    """An aggregate function as kernels call it; picklable, and opened at its first call."""
 
     called: CalledFunction
 
@@ -45,19 +45,19 @@ class UserAggregate:
 
     @property
     def merges(self) -> bool:
-        """Whether accumulators can be put together."""
+        """True if the function can merge accumulators."""
         return "merge" in self.called.methods
 
     def folded(self, rows: GivenRows, old: pa.Array, live: Mask) -> pa.Array:
-        """The accumulators of all groups with ``rows``, from the ``old`` ones of groups that are ``live``."""
+        """Return the accumulators of all groups after ``rows``; ``old`` ones are valid for groups that are ``live``."""
         arguments = rows.tuples()
         place = 0
         with self._function(lambda: call_text(self.called.policy, arguments[place])) as opened:
             function: Any = opened.function
             held = self._held(function, old, live)
             signs = [1] * len(arguments) if rows.weights is None else rows.weights.tolist()
-            given = zip(rows.groups.tolist(), signs, rows.used.tolist(), strict=True)
-            for place, (group, sign, used) in enumerate(given):
+            calls = zip(rows.groups.tolist(), signs, rows.used.tolist(), strict=True)
+            for place, (group, sign, used) in enumerate(calls):
                 if not used:
                     continue
                 call = function.accumulate if sign > 0 else function.retract
@@ -65,34 +65,34 @@ class UserAggregate:
         return self._stored(held)
 
     def merged(self, groups: Int64s, parts: pa.Array, old: pa.Array, live: Mask) -> pa.Array:
-        """The accumulators of all groups with those in ``parts``, each of one of ``groups``."""
-        others: list[list[Any]] = [[] for _ in live]
+        """Return the accumulators of all groups after a merge with ``parts``, of which ``groups`` has the groups."""
+        parts_by_group: list[list[Any]] = [[] for _ in live]
         for group, part in zip(groups.tolist(), self._read(parts), strict=True):
-            others[group].append(part)
+            parts_by_group[group].append(part)
         with self._function(
             lambda: f"{self._where()}: merging accumulators of {self.called.policy.function}"
         ) as opened:
             function: Any = opened.function
             held = self._held(function, old, live)
-            for group, found in enumerate(others):
-                if found:
-                    held[group] = self._kept(held[group], function.merge(held[group], found), function.merge)
+            for group, group_parts in enumerate(parts_by_group):
+                if group_parts:
+                    held[group] = self._kept(held[group], function.merge(held[group], group_parts), function.merge)
         return self._stored(held)
 
     def values(self, accumulators: pa.Array, wanted: Mask) -> pa.Array:
-        """The results of the groups that are ``wanted``, NULL for the others."""
+        """Return the results of the groups that are ``wanted``, NULL for the others."""
         places = np.flatnonzero(wanted)
         held = self._read(accumulators.take(pa.array(places)))
 
         def where(place: int) -> str:
             return f"{self._where()}: {self.called.policy.function} of the accumulator {shown(held[place])}"
 
-        found: list[list[Any]] = []
-        with self._function(lambda: where(len(found))) as opened:
+        result_rows: list[list[Any]] = []
+        with self._function(lambda: where(len(result_rows))) as opened:
             function: Any = opened.function
             for accumulator in held:
-                found.append([function.get_value(accumulator)])
-            results = opened.returned.arrow(found, where).table.column(0).combine_chunks()
+                result_rows.append([function.get_value(accumulator)])
+            results = opened.returned.arrow(result_rows, where).table.column(0).combine_chunks()
         spread = np.full(len(wanted), -1, np.int64)
         spread[places] = np.arange(len(places))
         return results.take(pa.array(spread, mask=~wanted))
@@ -106,16 +106,16 @@ class UserAggregate:
         return f"operator {self.called.policy.operator}"
 
     def _created(self, function: AggregateFunction, number: int) -> list[Any]:
-        """New accumulators, in the form that those have which come from state."""
+        """Return new accumulators, in the same form as accumulators from state."""
         return self._read(self._stored([function.create_accumulator() for _ in range(number)])) if number else []
 
     def _held(self, function: AggregateFunction, old: pa.Array, live: Mask) -> list[Any]:
-        there = np.flatnonzero(live)
+        live_groups = np.flatnonzero(live)
         held: list[Any] = [None] * len(live)
-        for group, accumulator in zip(there.tolist(), self._read(old.take(pa.array(there))), strict=True):
+        for group, accumulator in zip(live_groups.tolist(), self._read(old.take(pa.array(live_groups))), strict=True):
             held[group] = accumulator
-        new = np.flatnonzero(~live)
-        for group, accumulator in zip(new.tolist(), self._created(function, len(new)), strict=True):
+        new_groups = np.flatnonzero(~live)
+        for group, accumulator in zip(new_groups.tolist(), self._created(function, len(new_groups)), strict=True):
             held[group] = accumulator
         return held
 
@@ -143,7 +143,7 @@ class UserAggregate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Forms:
-    """How accumulators of type ``kind`` become Arrow values, and what ``read`` makes of those for the methods."""
+    """Conversions of accumulators of type ``kind``: ``rows`` to Arrow, ``read`` to the values that methods get."""
 
     kind: DataType
     rows: ReturnedRows
@@ -157,7 +157,7 @@ def _forms(declared: str) -> _Forms:
 
 
 def _reader(kind: DataType) -> Callable[[Any], Any]:
-    """What makes lists of the rows in a value as pyarrow gives it."""
+    """Return a function that turns each ROW in a value from pyarrow into a list."""
     if not _has_rows(kind):
         return lambda value: value
     inside = [_reader(child) for child in kind.children]
@@ -166,10 +166,10 @@ def _reader(kind: DataType) -> Callable[[Any], Any]:
         if value is None:
             return None
         if kind.root == "ROW":
-            return [one(each) for one, each in zip(inside, row_values(value, kind.names), strict=True)]
+            return [read_part(item) for read_part, item in zip(inside, row_values(value, kind.names), strict=True)]
         if kind.root == "ARRAY":
-            return [inside[0](each) for each in value]
-        return {inside[0](key): inside[1](each) for key, each in value.items()}
+            return [inside[0](item) for item in value]
+        return {inside[0](key): inside[1](item) for key, item in value.items()}
 
     return read
 

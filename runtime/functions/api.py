@@ -1,8 +1,8 @@
-"""What a function of the user's is to the engine: the interfaces people implement.
+"""The interfaces that users implement for their own functions.
 
-A class declares the types of its arguments and of its result in Flink's spelling. It is created without arguments in
-every Python worker that needs it, opened once, called for many rows, and closed with the worker. Values are Python
-values as pyarrow's ``to_pylist`` gives them for their types; NULL is None. This module does not know Spark,
+A class declares the types of its arguments and of its result in Flink's spelling. Every Python worker that needs it
+creates it without arguments, opens it once, calls it for many rows, and closes it when the worker ends. Values are
+Python values, as pyarrow's ``to_pylist`` returns them for their types; NULL is None. This module does not know Spark,
 and importing it needs nothing but Python.
 
     class Words(TableFunction):
@@ -13,7 +13,7 @@ and importing it needs nothing but Python.
             for word in (text or "").split():
                 yield word, len(word)
 
-A result of ``ROW<...>`` gives a table function one column per field, and each row is a tuple, a list or a dict with a
+A result of ``ROW<...>`` gives a table function one column per field. Each row is then a tuple, a list or a dict with a
 value for every field. Any other result is one column, and each row is the value itself.
 """
 
@@ -28,14 +28,14 @@ from hintplan.plans.declarations.tables import FunctionKind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionContext:
-    """What a function learns when it is opened: its name in the plan, and the operator that calls it."""
+    """The name of a function in the plan, and the operator that calls it; a function gets them when it is opened."""
 
     function: str
     operator: str
 
 
 class UserDefinedFunction(ABC):
-    """What all functions declare. Implement one of the five below."""
+    """The declarations that all functions share. Implement one of the five subclasses."""
 
     function_kind: ClassVar[FunctionKind]
 
@@ -43,17 +43,18 @@ class UserDefinedFunction(ABC):
     """The type of each argument of ``eval``, such as ``"STRING"`` or ``"ARRAY<INT>"``."""
 
     result: ClassVar[str]
-    """The type of what ``eval`` returns: of each row, or of the value."""
+    """The type that ``eval`` returns: of each row, or of the value."""
 
     deterministic: ClassVar[bool] = True
-    """Whether it returns the same for the same arguments whenever it is called. What another one has returned is pinned
-    in the checkpoint, so that a batch that runs again goes by it."""
+    """True if equal arguments always give equal results. The results of any other function are pinned in the
+    checkpoint, so that a batch that runs again uses them.
+    """
 
 
 class TableFunction(UserDefinedFunction):
-    """Returns any number of rows for each input row, while the task waits.
+    """A function that returns any number of rows for each input row, while the task waits.
 
-    Calls are made by one thread at a time. An exception fails the query.
+    One thread at a time makes calls. An exception fails the query.
     """
 
     function_kind = "table"
@@ -63,14 +64,14 @@ class TableFunction(UserDefinedFunction):
 
     @abstractmethod
     def eval(self, *args: Any, **kwargs: Any) -> Any:
-        """The rows for one input row: an iterable, or a generator; None for no rows."""
+        """Return or yield the rows for one input row; None for no rows."""
 
     def close(self) -> None:
-        """Release what :meth:`open` took."""
+        """Release everything that :meth:`open` acquired."""
 
 
 class ScalarFunction(UserDefinedFunction):
-    """Returns one value for each input row, while the task waits. Otherwise as :class:`TableFunction`."""
+    """A function that returns one value for each input row, while the task waits; see :class:`TableFunction`."""
 
     function_kind = "scalar"
 
@@ -79,25 +80,26 @@ class ScalarFunction(UserDefinedFunction):
 
     @abstractmethod
     def eval(self, *args: Any, **kwargs: Any) -> Any:
-        """The value for one input row; None for NULL."""
+        """Return the value for one input row; None for NULL."""
 
     def close(self) -> None:
-        """Release what :meth:`open` took."""
+        """Release everything that :meth:`open` acquired."""
 
 
 class AsyncTableFunction(UserDefinedFunction):
-    """Returns any number of rows for each input row; many calls are in flight at once.
+    """A function that returns any number of rows for each input row; many calls are in flight at once.
 
-    All coroutines run on one event loop that is the engine's and lives as long as the worker, ``open`` and ``close``
-    too. At most ``buffer-capacity`` calls of a task are in flight. An exception in ``retry_on`` is tried again as the
-    retry settings say, and then fails the query; any other one fails it at once, and so does a plain
-    :class:`hintplan.plans.errors.RunError`. A row that takes longer than the timeout has its call cancelled and fails
-    the query.
+    All coroutines, also ``open`` and ``close``, run on one event loop of the engine, which lives as long as the worker.
+    At most ``buffer-capacity`` calls of a task are in flight.
+
+    After an exception in ``retry_on``, the engine repeats the call by the retry settings, and then fails the query. Any
+    other exception fails the query at once, and so does a plain :class:`hintplan.plans.errors.RunError`. If a row takes
+    longer than the timeout, the engine cancels its call and fails the query.
     """
 
     function_kind = "async-table"
 
-    deterministic: ClassVar[bool] = False  # whoever waits has asked somebody
+    deterministic: ClassVar[bool] = False  # an asynchronous function usually queries a service
 
     retry_on: ClassVar[tuple[type[Exception], ...]] = (Exception,)
 
@@ -106,18 +108,18 @@ class AsyncTableFunction(UserDefinedFunction):
 
     @abstractmethod
     def eval(self, *args: Any, **kwargs: Any) -> Any:
-        """``async def``: the rows for one input row, returned as an iterable or yielded; None for no rows."""
+        """Return or yield the rows for one input row, as ``async def``; None for no rows."""
 
     async def close(self) -> None:
-        """Release what :meth:`open` took."""
+        """Release everything that :meth:`open` acquired."""
 
 
 class AsyncScalarFunction(UserDefinedFunction):
-    """Returns one value for each input row; many calls are in flight at once. As :class:`AsyncTableFunction`."""
+    """A function that returns one value for each input row, asynchronously; see :class:`AsyncTableFunction`."""
 
     function_kind = "async-scalar"
 
-    deterministic: ClassVar[bool] = False  # whoever waits has asked somebody
+    deterministic: ClassVar[bool] = False  # an asynchronous function usually queries a service
 
     retry_on: ClassVar[tuple[type[Exception], ...]] = (Exception,)
 
@@ -126,14 +128,14 @@ class AsyncScalarFunction(UserDefinedFunction):
 
     @abstractmethod
     async def eval(self, *args: Any, **kwargs: Any) -> Any:
-        """The value for one input row; None for NULL."""
+        """Return the value for one input row; None for NULL."""
 
     async def close(self) -> None:
-        """Release what :meth:`open` took."""
+        """Release everything that :meth:`open` acquired."""
 
 
 class AggregateFunction(UserDefinedFunction):
-    """Returns one value for all rows of a group, from an accumulator that the engine keeps: Flink's AggregateFunction.
+    """A function that returns one value for all rows of a group, from an accumulator; like Flink's AggregateFunction.
 
         class WeightedAverage(AggregateFunction):
             arguments = ("BIGINT", "BIGINT")
@@ -150,13 +152,13 @@ class AggregateFunction(UserDefinedFunction):
             def get_value(self, accumulator):
                 return accumulator[0] / accumulator[1] if accumulator[1] else None
 
-    An accumulator of ``ROW<...>`` is a list with a value for each field, at any depth. It is changed in place, and so
-    is an ARRAY or a MAP; an accumulator of any other type is replaced by what the method returns. Between calls it is
-    state, so it may hold nothing but values of its declared type.
+    An accumulator of ``ROW<...>`` is a list with a value for each field, at any depth. Methods change a ROW, an ARRAY
+    or a MAP in place; an accumulator of any other type is replaced with the value that the method returns. Between
+    calls the engine keeps it as state, so it may only hold values of its declared type.
 
-    Two more methods may be defined. ``retract(self, accumulator, *args)`` takes back a row that was accumulated before,
-    and is needed where the input can change. ``merge(self, accumulator, accumulators)`` adds those of other rows of the
-    group; with it rows are summed up before they are shuffled.
+    Two more methods are optional. ``retract(self, accumulator, *args)`` takes back a row that was accumulated before;
+    inputs with updates or deletes require it. ``merge(self, accumulator, accumulators)`` adds accumulators of other
+    rows of the group; with it, rows are summed up before the shuffle.
     """
 
     function_kind = "aggregate"
@@ -169,7 +171,7 @@ class AggregateFunction(UserDefinedFunction):
 
     @abstractmethod
     def create_accumulator(self) -> Any:
-        """The accumulator of a group without rows."""
+        """Return the accumulator of a group without rows."""
 
     @abstractmethod
     def accumulate(self, accumulator: Any, *args: Any) -> Any:
@@ -177,7 +179,7 @@ class AggregateFunction(UserDefinedFunction):
 
     @abstractmethod
     def get_value(self, accumulator: Any) -> Any:
-        """The result; None for NULL."""
+        """Return the result; None for NULL."""
 
     def close(self) -> None:
-        """Release what :meth:`open` took."""
+        """Release everything that :meth:`open` acquired."""

@@ -1,9 +1,10 @@
-"""Calls an asynchronous function: up to ``capacity`` calls of a task at once, over all its Arrow batches.
+"""Calls of an asynchronous function: up to ``capacity`` calls of a task at once, across all its Arrow batches.
 
-A row keeps its place until it is answered, attempts and waiting included, as in Flink; the timeout counts from its
-first call to there. Calls start in the order of the rows, and the next batch is asked for before the places run dry.
-Everything runs on one event loop, whose time is the only time it knows, so a loop with a clock of its own replays any
-schedule. A call that blocks the loop for longer than its timeout fails by its name
+A row occupies its slot until it has an answer, including retries and the waits between them, as in Flink. The timeout
+covers this whole time. Calls start in the order of the rows, and the next batch is read before slots become idle.
+
+Everything runs on one event loop and takes the time from it alone, so a loop with a simulated clock replays any
+schedule. A call that blocks the loop for longer than its timeout fails with an error that names it
 (:mod:`hintplan.runtime.worker.steps`).
 """
 
@@ -26,10 +27,10 @@ from hintplan.runtime.worker.exceptions import retried
 from hintplan.runtime.worker.steps import Steps
 
 _AHEAD = 1024
-"""Rows that may wait for a place: enough that places do not run dry while the next batch comes."""
+"""The rows that may wait for a slot: enough to keep the slots busy until the next batch is read."""
 
 _TURN = 64
-"""Rows that may be answered without waiting before other coroutines have their turn."""
+"""The rows that may be answered without a wait before other coroutines get a turn."""
 
 
 class _Batch:
@@ -43,7 +44,7 @@ class _Batch:
 
 @dataclass(slots=True, kw_only=True)
 class _Row:
-    """The calls for one row, and how the last of them failed."""
+    """The calls for one row, and the last failure among them."""
 
     policy: CallPolicy
     arguments: Arguments
@@ -59,7 +60,7 @@ class _Row:
 
 
 class AsyncCalls:
-    """The calls of one task. After a failure, or when a batch is given up, no call is made any more."""
+    """All calls of one task. After a failure, or after the caller abandons a batch, no more calls are made."""
 
     def __init__(
         self,
@@ -82,13 +83,13 @@ class AsyncCalls:
         self._changed = asyncio.Event()
 
     async def room(self) -> None:
-        """Wait until so few rows wait for a place that more may come, or a call has failed."""
+        """Wait until the queue of rows is short enough for more, or a call has failed."""
         while self._unstarted >= max(self._policy.capacity, _AHEAD) and not self._stopped:
             self._changed.clear()
             await self._changed.wait()
 
     async def answer(self, rows: Sequence[Arguments], into: list[list[Any]]) -> None:
-        """Add the rows that the function returns for each of ``rows`` to ``into``; RunError if a call fails."""
+        """Append the rows that the function returns for each of ``rows`` to ``into``; RunError if a call fails."""
         batch = _Batch(rows)
         self._batches.add(batch)
         self._queue.append(batch)
@@ -101,7 +102,7 @@ class AsyncCalls:
         try:
             await batch.done
         finally:
-            if batch in self._batches:  # it was given up
+            if batch in self._batches:  # the caller abandoned it
                 self._stop(None)
         into.extend(batch.answers)
 
@@ -133,7 +134,7 @@ class AsyncCalls:
             self._stop(error)
 
     def _stop(self, error: BaseException | None) -> None:
-        """Cancel all calls; ``error`` is what those who wait are told, None if they no longer wait."""
+        """Cancel all calls; waiting callers get ``error``, which is None if nobody waits any more."""
         self._stopped = True
         self._changed.set()
         self._queue.clear()
@@ -143,7 +144,7 @@ class AsyncCalls:
             batch = self._batches.pop()
             if error is not None and not batch.done.done():
                 batch.done.set_exception(error)
-                batch.done.exception()  # nobody may be left to ask for it
+                batch.done.exception()  # marks the exception as retrieved, in case nobody awaits it
 
     async def _within_time(self, arguments: Arguments) -> list[Any]:
         row = _Row(policy=self._policy, arguments=arguments)
@@ -154,14 +155,14 @@ class AsyncCalls:
         limit = asyncio.timeout(self._policy.timeout / 1000)
         try:
             async with limit:
-                found = await self._attempts(row)
+                rows = await self._attempts(row)
         except TimeoutError:
             if not limit.expired():
                 raise
-        if limit.expired():  # also if the function took no notice
+        if limit.expired():  # also if the function suppressed the cancellation
             elapsed = round((loop.time() - started) * 1000)
             raise timed_out(self._policy, arguments, elapsed, row.failures, row.last)
-        return found
+        return rows
 
     async def _attempts(self, row: _Row) -> list[Any]:
         attempts = 0
@@ -191,14 +192,14 @@ class AsyncCalls:
             self._counters.retries += 1
 
     async def _call(self, arguments: Arguments) -> list[Any]:
-        found = self._function.eval(*arguments)
-        if hasattr(found, "__aiter__"):
-            return [row async for row in found]
-        if not isawaitable(found):
+        returned = self._function.eval(*arguments)
+        if hasattr(returned, "__aiter__"):
+            return [row async for row in returned]
+        if not isawaitable(returned):
             raise RunError(
                 f"{call_text(self._policy, arguments)} did not return an awaitable", hint="write async def eval(...)"
             )
-        value = await found
+        value = await returned
         if isinstance(self._function, AsyncScalarFunction):
             return [value]
         return listed(value, lambda: call_text(self._policy, arguments))

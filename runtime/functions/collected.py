@@ -1,4 +1,4 @@
-"""Aggregate functions of the user's over groups whose rows were collected, as in a batch job: Arrow in and out."""
+"""User-defined aggregate functions over groups with collected rows, as batch jobs use them: Arrow in and out."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from hintplan.runtime.kernels.accumulators import GivenRows
 def aggregate_collected(
     batches: Iterable[pa.RecordBatch], *, users: Mapping[str, tuple[UserAggregate, int]], output: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    """``batches``, a group a row, with results for lists: in ``output`` the columns of ``users`` have these.
+    """Yield ``batches`` of one row per group in the schema ``output``, with results in the columns of ``users``.
 
-    There the columns have lists of rows, which are structs of arguments. A function has so many of them.
+    In the input, these columns hold lists of structs: the arguments of each row. ``users`` has, by column, the function
+    and its number of arguments.
     """
     for batch in batches:
         columns = [
@@ -29,10 +30,10 @@ def aggregate_collected(
 
 def _result(lists: pa.ListArray, user: UserAggregate, arguments: int) -> pa.Array:
     rows = pc.list_flatten(lists)
-    given = GivenRows(
+    collected = GivenRows(
         groups=np.asarray(pc.list_parent_indices(lists)).astype(np.int64),
         arguments=tuple(rows.field(index) for index in range(arguments)),
         used=np.ones(len(rows), np.bool_),
     )
-    accumulators = user.folded(given, pa.nulls(len(lists), user.type), np.zeros(len(lists), np.bool_))
+    accumulators = user.folded(collected, pa.nulls(len(lists), user.type), np.zeros(len(lists), np.bool_))
     return user.values(accumulators, np.ones(len(lists), np.bool_))

@@ -1,4 +1,4 @@
-"""What errors say about a call of a function: which operator, which function, which arguments, how often, how long.
+"""Texts of errors about a function call: the operator, the function, the arguments, the attempts and the time.
 
 Arguments are data of the stream, so they are shortened: enough to find the row, not enough to fill a log.
 
@@ -26,17 +26,17 @@ _short.maxlevel = 3
 
 
 def shown(value: Any) -> str:
-    """A value for a message, shortened."""
+    """Return a value for a message, shortened."""
     return _short.repr(value)
 
 
 def call_text(policy: CallPolicy, arguments: Sequence[Any]) -> str:
-    """The operator and the call."""
+    """Return the operator and the call for a message."""
     return f"operator {policy.operator}: {policy.function}({', '.join(map(shown, arguments))})"
 
 
 def failed(policy: CallPolicy, arguments: Sequence[Any], times: int, error: BaseException) -> RunError:
-    """What ends the query when a call fails for good."""
+    """Return the error that ends the query when a call has failed and is not repeated."""
     often = "" if times == 1 else f" {times} times"
     hint = "retry.max-attempts of the operator says how often a failed call is made again" if times > 1 else None
     if times <= policy.retries:
@@ -49,7 +49,7 @@ def failed(policy: CallPolicy, arguments: Sequence[Any], times: int, error: Base
 def timed_out(
     policy: CallPolicy, arguments: Sequence[Any], elapsed: int, failures: int = 0, last: BaseException | None = None
 ) -> RunError:
-    """What ends the query when a row takes too long, ``elapsed`` in ms; ``last`` is how its last failure was."""
+    """Return the error that ends the query when a row takes too long: ``elapsed`` ms, with ``last`` as last failure."""
     cause = "" if last is None else f"; attempt {failures} of {1 + policy.retries} failed: {said(last)}"
     return Unavailable(
         f"{call_text(policy, arguments)} timed out after {elapsed} ms, {policy.timeout} ms are allowed{cause}",
@@ -58,14 +58,14 @@ def timed_out(
 
 
 def cancelled(policy: CallPolicy, arguments: Sequence[Any]) -> RunError:
-    """What ends the query when a function ends its call by cancelling itself."""
+    """Return the error that ends the query when a function cancels its own call."""
     return RunError(f"{call_text(policy, arguments)} was cancelled, but not by the engine")
 
 
 class Blame:
-    """Turns an exception of user code inside it into a RunError that says which call ``what`` is.
+    """A context manager that turns exceptions of user code into a RunError that names the call ``what``.
 
-    A RunError passes, and so does what is in ``passing``.
+    RunErrors and exceptions in ``passing`` pass through unchanged.
     """
 
     def __init__(self, what: Callable[[], str], passing: tuple[type[Exception], ...] = ()) -> None:
@@ -78,6 +78,6 @@ class Blame:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        # A function that calls sys.exit() must not take the event loop with it. What ends a coroutine passes.
+        # A function that calls sys.exit() must not end the event loop. Exceptions that end a coroutine pass.
         if error is not None and not isinstance(error, (*self._passing, CancelledError, GeneratorExit)):
             raise RunError(f"{self._what()} failed: {said(error)}") from error

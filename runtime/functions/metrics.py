@@ -1,4 +1,4 @@
-"""What an operator that calls a function counts. FLIP-498 names no metrics; names follow those of lookups."""
+"""The counters of an operator that calls a function. FLIP-498 defines none; the names follow the lookup metrics."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Literal
 
 @dataclass(slots=True, kw_only=True)
 class FunctionCounters:
-    """The counts of one task in one batch.
+    """The counters of one task in one batch.
 
-    ``calls`` counts calls of ``eval``, repeated ones too; ``retries`` are those of them that repeat one, ``failures``
-    those that ended with an exception. ``inFlightMax`` is the most calls of a task that ran at once, and ``rowsOut``
-    the rows that the operator put out.
+    ``calls`` counts all calls of ``eval``, ``retries`` the repeated ones, and ``failures`` the calls that ended with an
+    exception. ``inFlightMax`` is the highest number of concurrent calls of a task. ``rowsOut`` counts the operator's
+    output rows.
     """
 
     calls: int = 0
@@ -22,11 +22,11 @@ class FunctionCounters:
     rowsOut: int = 0
 
     def values(self) -> list[int]:
-        """All of them, in the order of ``FUNCTION_METRICS``."""
+        """Return all values, in the order of ``FUNCTION_METRICS``."""
         return list(astuple(self))
 
 
 FUNCTION_METRICS: tuple[tuple[str, Literal["sum", "max"]], ...] = tuple(
     (field.name, "max" if field.name == "inFlightMax" else "sum") for field in fields(FunctionCounters)
 )
-"""The metrics in order, and how those of tasks become one."""
+"""The metrics in order, each with its aggregation over tasks."""

@@ -1,8 +1,8 @@
-"""A correlate operator of the plan as what workers are told (:mod:`hintplan.runtime.functions.spec`); on the driver, no
-Spark.
+"""The driver's translation of a correlate operator into the data for workers (:mod:`hintplan.runtime.functions.spec`).
 
-Loads the class, so that one that is not allowed, is missing, or has changed since the plan was compiled is refused
-before anything starts. What a plan may say at all is checked before, in ``plans``.
+It loads the class of the function. So a class that is not allowed, is missing, or has changed since the plan was
+compiled is refused before anything starts. ``plans`` has checked before that the plan is valid. This module knows no
+Spark.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def function_spec(
 ) -> FunctionSpec:
     """Bind ``op`` to its function, settings and run; ``arguments`` are columns. RunError for a class it cannot use.
 
-    ``pins`` is where what it returns is pinned, unless it always returns the same.
+    ``pins`` is where results are pinned, unless the function is deterministic.
     """
     spec = FunctionSpec(
         run=run.token,
@@ -42,12 +42,12 @@ def function_spec(
         returned=function.output,
         rows=rows,
     )
-    found = load_function(spec)
-    return spec if found.deterministic else replace(spec, pins=pins)
+    function_class = load_function(spec)
+    return spec if function_class.deterministic else replace(spec, pins=pins)
 
 
 def called_function(operator: str, name: str, function: Function, run: LookupRun) -> CalledFunction:
-    """An aggregate function as the operator of this id calls it; its class is not loaded yet."""
+    """Return an aggregate function for calls by this operator; its class is not loaded yet."""
     return CalledFunction(
         run=run.token,
         class_name=function.class_name,

@@ -1,7 +1,7 @@
-"""RAND, RAND_INTEGER and UUID. With a seed they draw what ``java.util.Random`` draws, as Flink does.
+"""RAND, RAND_INTEGER and UUID. With a seed, they draw the same numbers as ``java.util.Random``, as in Flink.
 
-A plan calls them like functions of users (:mod:`hintplan.plans.declarations.built_in`), so what they draw for a row is
-pinned where anything depends on it.
+A plan calls them like user-defined functions (:mod:`hintplan.plans.declarations.built_in`), so the values that they
+draw for a row are pinned if anything depends on them.
 
 >>> JavaRandom(42).integer(10), JavaRandom(42).double()
 (0, 0.7275636800328681)
@@ -32,11 +32,11 @@ class JavaRandom:
         return self._state >> (48 - count)
 
     def double(self) -> float:
-        """The next value in [0, 1)."""
+        """Return the next value in [0, 1)."""
         return float(((self._bits(26) << 27) + self._bits(27)) * 2.0**-53)
 
     def integer(self, bound: int) -> int:
-        """The next value in [0, bound)."""
+        """Return the next value in [0, bound)."""
         if bound & -bound == bound:
             return (bound * self._bits(31)) >> 31
         while True:
@@ -46,7 +46,7 @@ class JavaRandom:
 
 
 class _Sequences:
-    """The sequences of an operator in this worker, by their seeds."""
+    """The sequences of an operator in this worker, by seed."""
 
     def __init__(self) -> None:
         self._known: dict[int, JavaRandom] = {}
@@ -78,7 +78,7 @@ class Rand(ScalarFunction):
 
 
 class RandSeeded(ScalarFunction):
-    """RAND(seed) of a constant: the next value of its sequence, of which each worker has its own."""
+    """RAND(seed) with a constant seed: the next value of its sequence; each worker has its own sequence."""
 
     arguments = ("INT",)
     result = "DOUBLE"
@@ -92,7 +92,7 @@ class RandSeeded(ScalarFunction):
 
 
 class RandOfSeed(ScalarFunction):
-    """RAND(seed) of a value of the row: the first one of its sequence."""
+    """RAND(seed) with a seed from the row: the first value of its sequence."""
 
     arguments = ("INT",)
     result = "DOUBLE"
@@ -113,7 +113,7 @@ class RandInteger(ScalarFunction):
 
 
 class RandIntegerSeeded(ScalarFunction):
-    """RAND_INTEGER(seed, bound) of a constant seed."""
+    """RAND_INTEGER(seed, bound) with a constant seed."""
 
     arguments = ("INT", "INT")
     result = "INT"
@@ -129,7 +129,7 @@ class RandIntegerSeeded(ScalarFunction):
 
 
 class RandIntegerOfSeed(ScalarFunction):
-    """RAND_INTEGER(seed, bound) of a seed of the row."""
+    """RAND_INTEGER(seed, bound) with a seed from the row."""
 
     arguments = ("INT", "INT")
     result = "INT"

@@ -1,8 +1,8 @@
-"""Arguments out of Arrow columns, and what a function returned for them back in Arrow, checked against its declaration.
+"""Conversion of function arguments from Arrow, and of returned rows to Arrow, checked against the declared result.
 
-The result ``ROW<...>`` of a table function has a column per field, and a row has a value for every field: as a tuple or
-list in their order, or as a dict by their names. Any other result is one column, and a row is its value. The errors
-name the call, the row and the declared type.
+A table function with the result ``ROW<...>`` has a column per field. Each of its rows has a value for every field, as a
+tuple or list in their order, or as a dict by their names. Any other result is one column, and a row is its value.
+Errors name the call, the row and the declared type.
 
 >>> declared = returned_rows("ROW<word STRING, length INT>", "table", ("w", "n"))
 >>> [str(field.type) for field in declared.schema], declared.wrapped
@@ -34,14 +34,14 @@ _NOT_ROWS = (str, bytes, Mapping)
 
 
 def argument_rows(table: pa.Table, names: Sequence[str]) -> list[Arguments]:
-    """The arguments of each row's call, as Python values; a MAP is a dict, NULL is None."""
+    """Return the arguments of each row's call, as Python values; a MAP is a dict, NULL is None."""
     if not names:
         return [()] * table.num_rows
     return list(zip(*(table[name].to_pylist(maps_as_pydicts="strict") for name in names), strict=True))
 
 
 def listed(found: Any, where: Callable[[], str]) -> list[Any]:
-    """What ``eval`` of a table function returned, as a list; RunError if it cannot be rows. None is no rows."""
+    """Return the result of a table function's ``eval`` as a list; RunError if it cannot be rows. None means no rows."""
     if isinstance(found, list):
         return found
     if found is None:
@@ -62,9 +62,9 @@ def listed(found: Any, where: Callable[[], str]) -> list[Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReturnedRows:
-    """What a function declares to return: the Arrow ``schema`` of its columns and their ``types`` as declared.
+    """The declared result of a function: the Arrow ``schema`` of its columns, and their ``types`` as declared.
 
-    ``columns`` are their names in the plan. ``wrapped`` says that a row is the value of the only column.
+    ``columns`` are their names in the plan. ``wrapped`` is True if a row is the value of the only column.
     """
 
     declared: str
@@ -76,11 +76,11 @@ class ReturnedRows:
 
     @property
     def table_schema(self) -> pa.Schema:
-        """The columns of the tables that :meth:`arrow` makes."""
+        """The schema of the tables that :meth:`arrow` returns."""
         return pa.schema([(name, field.type) for name, field in zip(self.columns, self.schema, strict=True)])
 
     def arrow(self, found: Sequence[list[Any]], where: Callable[[int], str]) -> KeyedRows:
-        """The rows of ``found``, a list for each call; ``where`` names the call by its place in ``found``.
+        """Return the rows of ``found``, a list for each call; ``where`` names the call by its place in ``found``.
 
         RunError for a row with too few or too many values, and for a value that its declared type cannot hold.
         """
@@ -118,7 +118,7 @@ class ReturnedRows:
         return pa.array(self.fits[index].column(values), self.schema.field(index).type)
 
     def _mismatch(self, index: int, values: list[Any]) -> tuple[int, Exception | None]:
-        """The place of the first of ``values`` that does not fit, and why."""
+        """Return the place of the first of ``values`` that does not fit, and the error."""
         for place, value in enumerate(values):
             try:
                 self._array(index, [value])
@@ -135,22 +135,24 @@ class ReturnedRows:
 
 
 def returned_rows(result: str, kind: FunctionKind, columns: tuple[str, ...]) -> ReturnedRows:
-    """What a function of ``kind`` that declares ``result`` returns, in ``columns``; ValueError if that is no type."""
+    """Return the declared result of a function of ``kind`` in ``columns``; ValueError if ``result`` is not a type."""
     parsed = parse_type(result)
     wrapped = parsed.root != "ROW" or kind not in ("table", "async-table")
     fields = [("value", parsed)] if wrapped else list(zip(parsed.names, parsed.children, strict=True))
-    schema = pa.schema([pa.field(name, to_arrow(str(each)), nullable=each.nullable) for name, each in fields])
-    types = tuple(str(each) for _, each in fields)
+    schema = pa.schema(
+        [pa.field(name, to_arrow(str(field_type)), nullable=field_type.nullable) for name, field_type in fields]
+    )
+    types = tuple(str(field_type) for _, field_type in fields)
     return ReturnedRows(
         declared=str(parsed),
         schema=schema,
         types=types,
-        fits=tuple(fit(each) for _, each in fields),
+        fits=tuple(fit(field_type) for _, field_type in fields),
         columns=columns,
         wrapped=wrapped,
     )
 
 
 def _where(where: Callable[[int], str], count: Int64s, place: int) -> str:
-    """The call that returned the row at ``place`` of all rows."""
+    """Return the name of the call that returned the row at ``place`` of all rows."""
     return where(int(np.searchsorted(np.cumsum(count), place, side="right")))

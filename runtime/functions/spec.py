@@ -1,7 +1,7 @@
-"""Everything a Python worker must know of one operator that calls a function, as plain data that travels with the task.
+"""The description of an operator that calls a function, for Python workers, as plain data that travels with the task.
 
-:mod:`hintplan.runtime.functions.plan` makes it of the plan on the driver; :mod:`hintplan.runtime.functions.worker`
-opens what it describes. Times in ms.
+:mod:`hintplan.runtime.functions.plan` builds it from the plan on the driver, and
+:mod:`hintplan.runtime.functions.worker` opens the function. Times are in ms.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from hintplan.runtime.storage.pins import PinPlace
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallPolicy:
-    """How ``operator`` calls ``function``.
+    """The rules by which ``operator`` calls ``function``.
 
-    ``capacity`` bounds the calls in flight. A call that fails is made again up to ``retries`` times, ``delay`` apart.
-    ``timeout`` covers all calls for a row, 0 for none. Synchronous functions are called once, and take the time that
-    they take.
+    ``capacity`` bounds the calls in flight. A failed call is repeated up to ``retries`` times, ``delay`` apart.
+    ``timeout`` covers all calls for a row, 0 for none. Synchronous functions are called once per row, without a
+    timeout.
     """
 
     operator: str
@@ -33,11 +33,11 @@ class CallPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalledFunction:
-    """A function that an operator calls; ``run`` tells runs on one cluster apart.
+    """A function that an operator calls; ``run`` identifies the run on its cluster.
 
-    ``declared`` are the types of the arguments, and ``returned`` the columns of the rows that the function returns. Of
-    an aggregate function, ``accumulator`` is the type of its accumulators, and ``methods`` are those of its class that
-    the plan counts on, besides those that each has.
+    ``declared`` are the types of the arguments, and ``returned`` the columns of the returned rows. For an aggregate
+    function, ``accumulator`` is the type of its accumulators. ``methods`` are the optional methods of its class that
+    the plan relies on.
     """
 
     run: str
@@ -52,7 +52,7 @@ class CalledFunction:
 
     @property
     def identity(self) -> tuple[str, str]:
-        """The operator, and a digest of the run, the class and the settings: what an open function is found by."""
+        """The operator, and a digest of the run, the class and the settings: the key of an open function."""
         facts = (self.run, self.class_name, self.kind, self.policy, self.declared, self.returned, self.accumulator)
         return self.policy.operator, hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
 
@@ -61,8 +61,8 @@ class CalledFunction:
 class FunctionSpec(CalledFunction):
     """One operator that calls a function for each row.
 
-    ``arguments`` are input columns, in the order of ``eval``. ``rows`` joins what the function returns with its input
-    rows. What it returns is pinned at ``pins``, if anywhere.
+    ``arguments`` are input columns, in the order of ``eval``. ``rows`` joins the returned rows with the input rows.
+    ``pins`` is where results are pinned, if at all.
     """
 
     arguments: tuple[str, ...]

@@ -1,7 +1,7 @@
-"""The calls of one task: Arrow tables in, Arrow tables out, in the order of the input, and what was counted.
+"""The function calls of one task: Arrow tables in; Arrow tables, in the order of the input, and counters out.
 
-With an asynchronous function, batches are read on while calls for earlier ones are in flight. The rows that a function
-returns for one row stay together, in their order; a LEFT join pads rows for which it returned none.
+With an asynchronous function, the task continues to read batches while calls for earlier ones are in flight. The rows
+that a function returns for one input row stay together, in their order. A LEFT join pads input rows without any.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from hintplan.runtime.worker.metered import counts, data, tables_of
 from hintplan.runtime.worker.pipeline import Step, flowing
 
 _PIECE = 4096
-"""Rows whose results are held as Python objects until they become an Arrow table."""
+"""The rows whose results are Python objects at a time, before they become an Arrow table."""
 
 _MOST_WAITING = 65_536
-"""Rows that may wait behind one slow call, for output is in order."""
+"""The rows that may wait behind one slow call, because output is in order."""
 
 
 def call_functions(
     batches: Iterable[pa.RecordBatch], *, spec: FunctionSpec, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    """A task as Spark runs it: yield the joined rows of ``batches``, conformed to ``schema``, then the metrics."""
+    """Yield the joined rows of ``batches``, conformed to ``schema``, then the metrics; the body of a Spark task."""
     tables = tables_of(batches, schema)
     if tables is None:
         return
@@ -60,7 +60,7 @@ def function_tables(
     counters: FunctionCounters,
     pins: TaskPins | None = None,
 ) -> Iterator[pa.Table]:
-    """The joined rows of ``tables``; RunError if a call fails, takes too long, or returns what was not declared."""
+    """Yield the joined rows of ``tables``; RunError if a call fails, takes too long, or returns undeclared values."""
     pieces = (table.slice(start, _PIECE) for table in tables for start in range(0, table.num_rows, _PIECE))
     rows = (_begun(piece, opened, pins) for piece in pieces)
     function = opened.function
@@ -78,7 +78,10 @@ def function_tables(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Piece:
-    """Rows of which some are still to be called for, with ``arguments``; ``before`` is what is pinned of them."""
+    """Rows of a task, with the ``arguments`` of the rows that still need a call.
+
+    ``before`` has the pinned results of the other rows.
+    """
 
     table: pa.Table
     arguments: list[Arguments]
@@ -86,7 +89,7 @@ class _Piece:
     pins: TaskPins | None = None
 
     def joined(self, found: list[list[Any]], opened: OpenFunction[FunctionSpec]) -> pa.Table:
-        """All rows, now that the function has returned what is ``found``, with what holds for them."""
+        """Return all rows, joined with pinned results and with the results ``found`` of the calls."""
         returned = opened.returned.arrow(found, lambda place: call_text(opened.spec.policy, self.arguments[place]))
         before, pins = self.before, self.pins
         if before is not None and pins is not None:
@@ -97,16 +100,16 @@ class _Piece:
 
 
 def _begun(table: pa.Table, opened: OpenFunction[FunctionSpec], pins: TaskPins | None) -> _Piece:
-    names = opened.spec.arguments
+    argument_columns = opened.spec.arguments
     if pins is None:
-        return _Piece(table=table, arguments=argument_rows(table, names))
+        return _Piece(table=table, arguments=argument_rows(table, argument_columns))
     before = pins.known("", rows_id(table), _questions(table), opened.returned.table_schema)
     left = table.filter(pa.array(before.left))
-    return _Piece(table=table, arguments=argument_rows(left, names), before=before, pins=pins)
+    return _Piece(table=table, arguments=argument_rows(left, argument_columns), before=before, pins=pins)
 
 
 def _questions(table: pa.Table) -> list[Question]:
-    """What tells rows apart: their values, and of equal rows, which one it is."""
+    """Return a key for each row: its values, and its number among equal rows."""
     seen: Counter[str] = Counter()
     questions = []
     for values in zip(*(column.to_pylist() for column in table.columns), strict=True):
@@ -126,17 +129,17 @@ def _synchronous(
     counters.inFlightMax = 1
     for piece in pieces:
         rows = piece.arguments
-        found: list[list[Any]] = []
+        results: list[list[Any]] = []
 
-        def where(rows: list[Arguments] = rows, found: list[list[Any]] = found) -> str:
-            return call_text(policy, rows[len(found)])
+        def where(rows: list[Arguments] = rows, results: list[list[Any]] = results) -> str:
+            return call_text(policy, rows[len(results)])
 
         with opened.lock, Blame(where):
             for arguments in rows:
                 counters.calls += 1
                 value = function.eval(*arguments)
-                found.append([value] if isinstance(function, ScalarFunction) else listed(value, where))
-        yield piece.joined(found, opened)
+                results.append([value] if isinstance(function, ScalarFunction) else listed(value, where))
+        yield piece.joined(results, opened)
 
 
 def _asynchronous(
@@ -149,12 +152,12 @@ def _asynchronous(
 
     def steps() -> Iterator[Step[pa.Table]]:
         for piece in pieces:
-            found: list[list[Any]] = []
-            work = calls.answer(piece.arguments, found) if piece.arguments else _nothing()
-            yield Step(result=partial(piece.joined, found, opened), work=work, size=piece.table.num_rows)
+            results: list[list[Any]] = []
+            work = calls.answer(piece.arguments, results) if piece.arguments else _nothing()
+            yield Step(result=partial(piece.joined, results, opened), work=work, size=piece.table.num_rows)
 
     return flowing(steps(), calls.room, opened.event_loop, ordered=True, most=_MOST_WAITING)
 
 
 async def _nothing() -> None:
-    """The calls for rows that need none."""
+    """Do nothing, for rows that need no call."""

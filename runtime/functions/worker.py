@@ -41,7 +41,7 @@ _INTERFACES: dict[FunctionKind, Any] = {
 
 
 class OpenFunction(Generic[Spec]):
-    """An open function; ``event_loop`` is the worker's. ``returned`` is what it declares to return."""
+    """An open function; ``event_loop`` belongs to the worker, and ``returned`` is the declared result."""
 
     def __init__(self, spec: Spec, function: Function, event_loop: EventLoop) -> None:
         self.spec = spec
@@ -74,14 +74,14 @@ async def _opened(function: AsyncTableFunction | AsyncScalarFunction, context: F
 
 
 def acquired(spec: Spec) -> AbstractContextManager[OpenFunction[Spec]]:
-    """The function of ``spec`` in this process, opened if it is not; tasks that use it at once share it."""
+    """Return the function of ``spec`` in this process, opened if necessary; concurrent tasks share it."""
     return shared(spec.identity, spec.run, lambda: OpenFunction(spec, load_function(spec)(), worker_event_loop()))
 
 
 def load_function(spec: CalledFunction) -> type[Any]:
-    """The class of ``spec``; RunError if it may not be loaded, or is not what the plan was compiled with."""
+    """Return the class of ``spec``; RunError if it may not be loaded, or differs from the class in the plan."""
     path = f"functions.{spec.policy.function}.class"
-    found = load_class(
+    function_class = load_class(
         spec.class_name,
         spec.allowed_modules,
         _INTERFACES[spec.kind],
@@ -89,27 +89,27 @@ def load_function(spec: CalledFunction) -> type[Any]:
         group=FUNCTIONS,
         methods=function_methods(spec.kind, len(spec.declared)),
     )
-    _same("arguments", found.arguments, spec.declared, spec)
+    _same("arguments", function_class.arguments, spec.declared, spec)
     try:
-        returned = returned_rows(found.result, spec.kind, ())
+        returned = returned_rows(function_class.result, spec.kind, ())
     except (AttributeError, TypeError, ValueError) as error:
         raise RunError(f"the class {spec.class_name} declares no result that is a type: {error}", path=path) from error
     _same("result", returned.types, [column.type for column in spec.returned], spec)
     if spec.accumulator is not None:
-        _same("accumulator", [getattr(found, "accumulator", "")], [spec.accumulator], spec)
+        _same("accumulator", [getattr(function_class, "accumulator", "")], [spec.accumulator], spec)
         for method in spec.methods:
-            if getattr(found, method, None) is None:
+            if getattr(function_class, method, None) is None:
                 raise RunError(
                     f"the class {spec.class_name} has no {method}, but the plan was compiled with one that has",
                     hint=f"define {method}, or compile the plan again from its SQL",
                     path=f"functions.{spec.policy.function}",
                 )
-    return found  # type: ignore[no-any-return]
+    return function_class  # type: ignore[no-any-return]
 
 
 def _same(what: str, declared: Sequence[str], planned: Sequence[str], spec: CalledFunction) -> None:
-    """RunError if the class has changed since the plan was compiled, for then values would mean something else."""
-    if [_read(each) for each in declared] != [parse_type(each) for each in planned]:
+    """Raise RunError if the class has changed since the plan was compiled; values would then have another meaning."""
+    if [_read(type_text) for type_text in declared] != [parse_type(type_text) for type_text in planned]:
         raise RunError(
             f"the class {spec.class_name} declares {what} {', '.join(declared) or 'none'}, "
             f"but the plan was compiled with {', '.join(planned) or 'none'}",

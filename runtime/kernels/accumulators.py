@@ -1,19 +1,25 @@
-"""Accumulators of group aggregates: what is stored per group, how a micro-batch changes it, what it yields.
+"""Accumulators of group aggregates: the value stored per group, its change in a micro-batch, and the result it yields.
 
-COUNT, SUM and AVG are linear: the change is a weighted sum over the batch, whatever its mix of row kinds; DOUBLE and
-DECIMAL are added row by row where that matters (:mod:`hintplan.runtime.kernels.in_steps`). Under retraction a sum of
-floating-point numbers is that of the finite ones, with counts of NaN and of either infinity beside it, which could not
-be subtracted again. MIN and MAX keep the extreme, NaN being greater than all numbers; under retraction they and
-DISTINCT calls also need the values themselves (:mod:`hintplan.runtime.kernels.values`). Variances and deviations come
-of the mean and the squared distances from it (:mod:`hintplan.runtime.kernels.folds.moments`). COLLECT keeps how often
-there is each value, which is linear, too (:mod:`hintplan.runtime.kernels.folds.multisets`). FIRST_VALUE, LAST_VALUE,
-LISTAGG and ARRAY_AGG go by the order in which rows come, and all but ARRAY_AGG pass over NULL; under retraction or
-DISTINCT they need the values in that order (:mod:`hintplan.runtime.kernels.ordered_values`). Result types and NULL
-rules are Flink's: AVG of an integer is truncated to that integer type, integer sums wrap around, AVG of a DECIMAL
-rounds half up, SUM of no values is NULL. A sum of DECIMAL that needs more than 38 digits is NULL, and stays so as long
-as there is the group: its digits are lost, and Flink's sum of only the values that come after it a wrong one. An
-aggregate function of the user's has one accumulator, of the type that it declares, and is called with NULLs, too; what
-calls it is handed in.
+- COUNT, SUM and AVG are linear: the change is a weighted sum over the batch, for any mix of row kinds. DOUBLE and
+  DECIMAL are added row by row where the order matters (:mod:`hintplan.runtime.kernels.in_steps`).
+- Under retraction, a sum of floating-point numbers covers only the finite ones. NaN and either infinity are counted
+  separately, because they could not be subtracted again.
+- MIN and MAX keep the extreme; NaN is greater than all numbers. Under retraction, they need the values themselves, as
+  do DISTINCT calls (:mod:`hintplan.runtime.kernels.values`).
+- Variances and deviations are computed from the mean and the squared distances from it
+  (:mod:`hintplan.runtime.kernels.folds.moments`).
+- COLLECT counts each value, which is linear too (:mod:`hintplan.runtime.kernels.folds.multisets`).
+- FIRST_VALUE, LAST_VALUE, LISTAGG and ARRAY_AGG depend on the order in which rows arrive. All but ARRAY_AGG ignore
+  NULL. Under retraction or DISTINCT, they need the values in that order
+  (:mod:`hintplan.runtime.kernels.ordered_values`).
+- A user-defined aggregate function has one accumulator, of the type that it declares, and is also called with NULLs.
+  Callers pass the object that calls it.
+
+Result types and NULL rules are Flink's: AVG of an integer is truncated to that integer type, integer sums wrap around,
+AVG of a DECIMAL rounds half up, SUM of no values is NULL.
+
+A DECIMAL sum that needs more than 38 digits becomes NULL, and stays NULL as long as the group exists, because its
+digits are lost. In that case Flink returns the sum of only the later values, which is wrong.
 """
 
 from __future__ import annotations
@@ -38,9 +44,9 @@ from hintplan.runtime.state.layout import Int64s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenRows:
-    """Rows with which an aggregate function of the user's is called: the group of each, and its arguments.
+    """Input rows of a user-defined aggregate function: the group of each row, and its arguments.
 
-    It is called for those that are ``used``. ``weights`` are +1 and -1, None for all +1.
+    The function is called for the rows that are ``used``. ``weights`` are +1 and -1, or None if all are +1.
     """
 
     groups: Int64s
@@ -49,16 +55,16 @@ class GivenRows:
     weights: Int64s | None = None
 
     def tuples(self) -> list[tuple[Any, ...]]:
-        """The arguments of each row, as Python values."""
+        """Return the arguments of each row, as Python values."""
         if not self.arguments:
             return [()] * len(self.groups)
         return list(zip(*(a.to_pylist(maps_as_pydicts="strict") for a in self.arguments), strict=True))
 
 
 class UsersCalls(Protocol):
-    """Calls of an aggregate function of the user's, on columns of accumulators of ``type``; picklable.
+    """The calls of a user-defined aggregate function, on columns of accumulators of ``type``; picklable.
 
-    ``old`` has an accumulator for each group, which counts where the group is ``live``.
+    ``old`` has an accumulator for each group; it is valid only where the group is ``live``.
     """
 
     @property
@@ -76,14 +82,18 @@ class UsersCalls(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accumulator:
-    """One stored number or value per group: ``function`` of ``argument`` where ``filter``.
+    """One stored value per group: ``function`` of ``argument``, over the rows that satisfy ``filter``.
 
-    ``function`` is count, sum, moments, multiset, min, max, first, last, array or list, whose texts are joined with
-    ``separator``; or finite and finite moments, of the finite values, and nan, inf and -inf, which count the others. No
-    ``argument`` counts rows.
-    ``type`` is the Arrow type in state: int64, float64, decimal128(38, s), a list for array, a map for multiset, or the
-    argument's own for min, max, first, last and list. A function of the user's has ``arguments`` instead, and what
-    calls it in ``user``.
+    ``function`` is one of:
+
+    - count, sum, min, max, first, last, array, multiset, moments
+    - list: texts joined with ``separator``
+    - finite, finite moments: the same as sum and moments, over the finite values only
+    - nan, inf, -inf: the number of such values
+
+    Without an ``argument``, it counts rows. ``type`` is the Arrow type in state: int64, float64, decimal128(38, s), a
+    list for array, a map for multiset, a struct for moments, or the argument's own type for min, max, first, last and
+    list. A user-defined function has ``arguments`` instead, and ``user`` calls it.
     """
 
     name: str
@@ -98,27 +108,27 @@ class Accumulator:
 
     @property
     def is_in_order(self) -> bool:
-        """Whether it depends on the order of rows."""
+        """True if the result depends on the order of rows."""
         return self.function in ("first", "last") or self.is_of_all
 
     @property
     def is_of_all(self) -> bool:
-        """Whether it shows all values, in their order."""
+        """True if the result contains all values, in their order."""
         return self.function in ("list", "array")
 
     @property
     def is_moments(self) -> bool:
-        """Whether it is what variances and deviations come of."""
+        """True if variances and deviations are computed from it."""
         return self.function in _MOMENTS
 
     @property
     def is_multiset(self) -> bool:
-        """Whether it says how often there is each value."""
+        """True if it counts how often each value occurs."""
         return self.function == "multiset"
 
     @property
     def keeps_null(self) -> bool:
-        """Whether NULL is a value to it as others are, and not passed over."""
+        """True if NULL is a value like any other, and is not ignored."""
         return self.function == "array"
 
     @property
@@ -151,9 +161,9 @@ _FINITE_AND_NOT = ("finite", *_NOT_FINITE)
 def accumulators_of(
     call: AggregateCall, columns: pa.Schema, users: Mapping[str, UsersCalls], *, changelog: bool
 ) -> tuple[Accumulator, ...]:
-    """The accumulators that ``call`` needs; equal needs of several calls have equal names.
+    """Return the accumulators that ``call`` needs; calls with equal needs share accumulators of equal names.
 
-    ``changelog`` says that rows may be taken back. ``users`` are the aggregate functions of the user's.
+    ``changelog`` is True if rows may be retracted. ``users`` are the user-defined aggregate functions by name.
     """
     if call.is_users:
         return (_users_accumulator(call, users[call.function]),)
@@ -164,8 +174,8 @@ def accumulators_of(
 
 
 def _users_accumulator(call: AggregateCall, user: UsersCalls) -> Accumulator:
-    given = listed_columns(call.arguments)
-    name = f"__user {call.function}({'distinct ' if call.distinct else ''}{given})"
+    arguments = listed_columns(call.arguments)
+    name = f"__user {call.function}({'distinct ' if call.distinct else ''}{arguments})"
     return Accumulator(
         name=name + (f" where {call.filter}" if call.filter else ""),
         function="user",
@@ -179,7 +189,7 @@ def _users_accumulator(call: AggregateCall, user: UsersCalls) -> Accumulator:
 
 
 def listed_columns(names: Sequence[str]) -> str:
-    """The names in one text, from which no other names have the same."""
+    """Return the names in one unambiguous text."""
     return ", ".join(name if name.isidentifier() else f"`{name.replace('`', '``')}`" for name in names)
 
 
@@ -192,7 +202,7 @@ def _accumulator(function: str, call: AggregateCall, columns: pa.Schema) -> Accu
     if call.argument and function != "count" and function not in _NOT_FINITE:
         argument = columns.field(call.argument).type
         if function == "max" and pa.types.is_floating(argument):
-            name += " or NaN"  # earlier versions stored a maximum that had passed over NaN as __max(...)
+            name += " or NaN"  # earlier versions ignored NaN in a maximum, and stored it as __max(...)
         if function == "array":
             kind = pa.list_(argument)
         elif function == "multiset":
@@ -217,14 +227,14 @@ def _accumulator(function: str, call: AggregateCall, columns: pa.Schema) -> Accu
 
 
 def given_rows(accumulator: Accumulator, rows: pa.Table, groups: Int64s, weights: Int64s | None) -> GivenRows:
-    """The ``rows`` with which the function of the user's behind ``accumulator`` is called."""
+    """Return the input of the user-defined function behind ``accumulator`` for ``rows``."""
     arguments = tuple(rows[name].combine_chunks() for name in accumulator.arguments)
     used = used_rows(accumulator.filter, rows)
     return GivenRows(groups=groups, arguments=arguments, used=used, weights=weights)
 
 
 def used_rows(filter_: str | None, rows: pa.Table) -> Mask:
-    """Which of ``rows`` meet the condition that the column ``filter_`` holds."""
+    """Return a mask of the ``rows`` for which the column ``filter_`` is true; all rows if it is None."""
     if filter_ is None:
         return np.ones(rows.num_rows, np.bool_)
     used: Mask = np.asarray(pc.fill_null(rows[filter_], False))
@@ -232,17 +242,17 @@ def used_rows(filter_: str | None, rows: pa.Table) -> Mask:
 
 
 def folded_anew(accumulator: Accumulator, rows: pa.Table, groups: Int64s) -> pa.Array:
-    """The accumulators of a function of the user's for groups that have no rows but these, which are only added."""
+    """Return the accumulators of a user-defined function for new groups, whose rows are inserts only."""
     assert accumulator.user is not None
     live = np.zeros(int(groups.max(initial=-1)) + 1, np.bool_)
-    given = given_rows(accumulator, rows, groups, None)
-    return accumulator.user.folded(given, pa.nulls(len(live), accumulator.type), live)
+    user_rows = given_rows(accumulator, rows, groups, None)
+    return accumulator.user.folded(user_rows, pa.nulls(len(live), accumulator.type), live)
 
 
 def contribution(accumulator: Accumulator, rows: pa.Table, weights: Int64s | None) -> pa.Array:
-    """What each row adds to ``accumulator``: a weighted number, or else the value (NULL: nothing).
+    """Return what each row adds to ``accumulator``: a weighted number, or else the value (NULL: nothing).
 
-    ``weights`` are +1 and -1, None for all +1.
+    ``weights`` are +1 and -1, or None if all are +1.
     """
     used = rows[accumulator.filter] if accumulator.filter else None
     if accumulator.function == "count":
@@ -267,12 +277,12 @@ def contribution(accumulator: Accumulator, rows: pa.Table, weights: Int64s | Non
     if not accumulator.is_linear:
         return values
     if accumulator.function in _NOT_FINITE:
-        found = np.asarray(pc.fill_null(_is_value(values, _NOT_FINITE[accumulator.function]), False))
-        return pa.array(found.astype(np.int64) if weights is None else found * weights)
+        is_match = np.asarray(pc.fill_null(_is_value(values, _NOT_FINITE[accumulator.function]), False))
+        return pa.array(is_match.astype(np.int64) if weights is None else is_match * weights)
     values = pc.cast(values, accumulator.type)
     if accumulator.function == "finite":
         values = pc.if_else(pc.is_finite(values), values, pa.scalar(0.0))
-    if pa.types.is_decimal(accumulator.type):  # NULL is a sum that is lost
+    if pa.types.is_decimal(accumulator.type):  # NULL would stand for a lost sum
         values = _zero_for_null(values, accumulator.type)
     if weights is not None and len(weights) and weights.min() < 0:
         if pa.types.is_decimal(accumulator.type):
@@ -291,9 +301,9 @@ def _is_value(values: pa.Array, wanted: float) -> pa.Array:
 def summed(
     groups: Int64s, accumulators: Sequence[Accumulator], parts: Sequence[pa.Array], size: int | None = None
 ) -> list[pa.Array]:
-    """Fold the contributions ``parts`` for each of ``size`` groups, of all that there are if it is None.
+    """Fold the contributions ``parts`` for each of ``size`` groups; if ``size`` is None, for all groups that occur.
 
-    A linear accumulator without a contribution is 0, any other NULL. A sum of DECIMAL with too many digits is NULL.
+    A linear accumulator without a contribution is 0, any other is NULL. A DECIMAL sum with too many digits is NULL.
     """
     size = int(groups.max(initial=-1)) + 1 if size is None else size
     return [_summed(groups, a, part, size) for a, part in zip(accumulators, parts, strict=True)]
@@ -311,7 +321,7 @@ def _summed(groups: Int64s, accumulator: Accumulator, part: pa.Array, size: int)
     if accumulator.is_multiset:
         return added(groups, part, size)
     if accumulator.is_linear and not pa.types.is_decimal(accumulator.type):
-        # Some twenty times as fast as Arrow's group_by, for the groups are numbered already.
+        # About twenty times as fast as Arrow's group_by, because the groups are already numbered.
         values = np.asarray(_zero_for_null(part, accumulator.type))
         if pa.types.is_floating(accumulator.type):
             return pa.array(np.bincount(groups, values, size))
@@ -329,7 +339,7 @@ def _summed(groups: Int64s, accumulator: Accumulator, part: pa.Array, size: int)
     column = folded[f"part_{fold}"].combine_chunks().take(pa.array(place, mask=place < 0))
     if accumulator.is_linear and (place < 0).any():
         column = pc.if_else(pa.array(place < 0), pa.scalar(Decimal(0), column.type), column)
-    if fold == "max" and pa.types.is_floating(part.type):  # Arrow passes over NaN
+    if fold == "max" and pa.types.is_floating(part.type):  # Arrow ignores NaN
         no_number = np.asarray(pc.fill_null(pc.is_nan(part), False))
         if no_number.any():
             column = _or_nan(column, pa.array(np.bincount(groups[no_number], minlength=size) > 0))
@@ -337,11 +347,11 @@ def _summed(groups: Int64s, accumulator: Accumulator, part: pa.Array, size: int)
 
 
 def _at_an_end(groups: Int64s, values: pa.Array, size: int, *, first: bool) -> pa.Array:
-    """The first or the last value of each of ``size`` groups that is not NULL, of any type."""
-    there = np.flatnonzero(np.asarray(values.is_valid()))
+    """Return the first or the last value of each of ``size`` groups that is not NULL, of any type."""
+    valid_rows = np.flatnonzero(np.asarray(values.is_valid()))
     place = np.full(size, -1, np.int64)
-    in_order = there[::-1] if first else there
-    place[groups[in_order]] = in_order  # of several values for one place, the last stays
+    in_order = valid_rows[::-1] if first else valid_rows
+    place[groups[in_order]] = in_order  # numpy keeps the last of several values for one place
     return values.take(pa.array(place, mask=place < 0))
 
 
@@ -350,14 +360,14 @@ def _or_nan(column: pa.Array, no_number: pa.Array) -> pa.Array:
 
 
 def _sums_fit(numbers: pa.Array) -> bool:
-    """Whether no sum of some of these decimals has more than 38 digits."""
+    """Return True if no sum of any of these decimals exceeds 38 digits."""
     ends = pc.min_max(numbers).as_py()
     most = max((abs(end) for end in ends.values() if end is not None), default=Decimal(0))
     return most.scaleb(numbers.type.scale) * len(numbers) < 10**38
 
 
 def _fitting(numbers: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Decimals as ``kind``, of the same scale; NULL where they have too many digits."""
+    """Return decimals as ``kind``, which has the same scale; NULL where they have too many digits."""
     if numbers.type == kind:
         return numbers
     most = pa.scalar(Decimal(10 ** (kind.precision - kind.scale)), pa.decimal256(kind.precision - kind.scale + 1, 0))
@@ -365,9 +375,9 @@ def _fitting(numbers: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _joined(groups: Int64s, texts: pa.Array, size: int, accumulator: Accumulator) -> pa.Array:
-    """The texts of each of ``size`` groups in one, in their order; NULL of none."""
-    there = np.flatnonzero(np.asarray(pc.is_valid(texts)))
-    table = pa.table([pa.array(groups[there]), texts.take(there)], ["group", "text"])
+    """Return the joined texts of each of ``size`` groups, in their order; NULL for a group without texts."""
+    valid_rows = np.flatnonzero(np.asarray(pc.is_valid(texts)))
+    table = pa.table([pa.array(groups[valid_rows]), texts.take(valid_rows)], ["group", "text"])
     lists = table.group_by("group", use_threads=False).aggregate([("text", "list")])
     place = np.full(size, -1, np.int64)
     place[lists["group"].to_numpy()] = np.arange(lists.num_rows)
@@ -380,18 +390,21 @@ def _zero_for_null(column: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def known(accumulator: Accumulator, stored: pa.Array, live: pa.Array) -> pa.Array:
-    """What :func:`combine` goes on from: what is ``stored``, which is NULL where the group is not ``live``."""
+    """Return ``stored`` accumulators for :func:`combine`: a DECIMAL sum is 0 unless its group is ``live``.
+
+    Only in a live group does NULL stand for a lost sum.
+    """
     if not (accumulator.is_linear and pa.types.is_decimal(accumulator.type)):
         return stored
     return pc.if_else(live, stored, pa.scalar(Decimal(0), accumulator.type))
 
 
 _NUMBERS = {pa.bool_(): pa.int8(), pa.timestamp("us", "UTC"): pa.int64()}
-"""The types that Arrow orders per group, but not element by element, and others of the same order."""
+"""Types that Arrow orders per group but not element by element, each with an integer type of the same order."""
 
 
 def combine(accumulator: Accumulator, old: pa.Array, change: pa.Array) -> pa.Array:
-    """The new accumulator from the ``old`` one (:func:`known`) and the batch's change."""
+    """Combine the ``old`` accumulators (:func:`known`) with the change of a batch; return the new ones."""
     if accumulator.is_extreme:
         fold = pc.min_element_wise if accumulator.function == "min" else pc.max_element_wise
         number = _NUMBERS.get(accumulator.type)
@@ -399,7 +412,7 @@ def combine(accumulator: Accumulator, old: pa.Array, change: pa.Array) -> pa.Arr
             return pc.cast(fold(pc.cast(old, number), pc.cast(change, number)), accumulator.type)
         extreme = fold(old, change)
         if accumulator.function == "max" and pa.types.is_floating(accumulator.type):
-            extreme = _or_nan(extreme, pc.or_(*(pc.fill_null(pc.is_nan(each), False) for each in (old, change))))
+            extreme = _or_nan(extreme, pc.or_(*(pc.fill_null(pc.is_nan(values), False) for values in (old, change))))
         return extreme
     if accumulator.is_moments:
         return moments.combined(old, change)
@@ -431,9 +444,9 @@ def result(
     state: Mapping[str, pa.Array],
     wanted: Mask,
 ) -> pa.Array:
-    """The value of ``call`` as Arrow type ``kind``, from its ``accumulators``, which are in ``state`` by name.
+    """Return the value of ``call`` as Arrow type ``kind``, from its ``accumulators``, which are in ``state`` by name.
 
-    A function of the user's is asked only for the groups that are ``wanted``.
+    A user-defined function is called only for the groups that are ``wanted``.
     """
     needed = [state[accumulator.name] for accumulator in accumulators]
     if (user := accumulators[0].user) is not None:
@@ -454,7 +467,7 @@ def result(
 
 
 def _variance(less: int, root: bool, found: pa.Array, *others: pa.Array) -> pa.Array:
-    """A variance, or its root; NaN if there are ``others``, values that are not finite, of which these are counts."""
+    """Return a variance, or its root; NaN for a group with values that are not finite, counted in ``others``."""
     value = moments.variance(found, less)
     if root:
         value = pc.sqrt(value)
@@ -467,7 +480,7 @@ def _variance(less: int, root: bool, found: pa.Array, *others: pa.Array) -> pa.A
 
 
 def _with_others(total: pa.Array, *counts: pa.Array) -> pa.Array:
-    """A sum of finite numbers with the values that are not, of each of which there are so many."""
+    """Add NaN and the infinities to a sum of finite numbers, where their ``counts`` are positive."""
     for value, count in zip(_NOT_FINITE.values(), counts, strict=True):
         some = pc.greater(pc.fill_null(count, 0), 0)
         total = pc.if_else(some, pc.add(total, pa.scalar(value)), total)

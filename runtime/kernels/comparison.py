@@ -1,7 +1,7 @@
-"""Comparisons of values of one type: text and bytes byte by byte, FALSE before TRUE, numbers by their value.
+"""Comparisons of values of one type: text and bytes byte by byte, FALSE before TRUE, numbers by value.
 
-0.0 and -0.0 are equal, as are all NaNs, which are greater than any other number: as in Spark, and as keys meet. Takes
-arrays and scalars, and gives true, false or NULL for each place.
+0.0 equals -0.0. All NaNs are equal, and greater than any other number. Spark compares so, and so do keys in state. The
+functions take arrays and scalars, and return true, false or NULL for each row.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PLAIN: dict[str, Callable[[Value, Value], Value]] = {
 
 
 def compare(left: Value, right: Value, *, sign: str) -> Value:
-    """``left sign right``, both of one type."""
+    """Return ``left sign right``, both of one type."""
     if pa.types.is_floating(left.type):
         return _floating(left, right, sign)
     if left.type == pa.bool_() and sign not in ("=", "<>"):
@@ -39,7 +39,7 @@ def _floating(left: Value, right: Value, sign: str) -> Value:
     if sign == "<>":
         return pc.invert(_floating(left, right, "="))
     plain = _PLAIN[sign](left, right)
-    # Only NaN differs from what Arrow says, which is false.
+    # Arrow returns false for NaN; all other results are right.
     nan = pc.is_nan(right)
     if not _any(nan):
         return plain
@@ -48,7 +48,7 @@ def _floating(left: Value, right: Value, sign: str) -> Value:
     elif sign == "<":
         nan = pc.and_(nan, pc.invert(pc.is_nan(left)))
     else:
-        nan = pc.and_(nan, pc.equal(plain, plain))  # NULL beside NULL
+        nan = pc.and_(nan, pc.equal(plain, plain))  # NULL if the other side is NULL
     return pc.or_(plain, nan)
 
 
@@ -57,34 +57,34 @@ def _any(values: Value) -> bool:
 
 
 def not_distinct(left: Value, right: Value) -> Value:
-    """``left <=> right``: both NULL, or equal; never NULL itself."""
+    """Return ``left <=> right``: true if both are NULL or equal; never NULL."""
     both = pc.and_(pc.is_null(left), pc.is_null(right))
     return pc.or_(both, pc.fill_null(compare(left, right, sign="="), False))
 
 
 def is_member(value: Value, *, values: pa.Array) -> Value:
-    """``value IN (values)``, of a type that is not floating."""
-    found = pc.is_in(value, value_set=values, skip_nulls=True)
+    """Return ``value IN (values)``, for a type that is not floating-point."""
+    is_in = pc.is_in(value, value_set=values, skip_nulls=True)
     if isinstance(value, pa.Array) and not value.null_count and not values.null_count:
-        return found
+        return is_in
     unknown = pc.is_null(value)
     if values.null_count:
-        unknown = pc.or_(unknown, pc.invert(found))
-    return pc.if_else(unknown, pa.scalar(None, pa.bool_()), found)
+        unknown = pc.or_(unknown, pc.invert(is_in))
+    return pc.if_else(unknown, pa.scalar(None, pa.bool_()), is_in)
 
 
 def holds(value: Value, *, wanted: bool) -> Value:
-    """``value IS TRUE``, or ``IS FALSE``; never NULL."""
+    """Return ``value IS TRUE`` or ``value IS FALSE``; never NULL."""
     return pc.fill_null(pc.equal(value, pa.scalar(wanted)), False)
 
 
 def matches(text: Value, *, pattern: str) -> Value:
-    r"""``text LIKE pattern``, where ``\`` makes the ``_``, ``%`` or ``\`` after it stand for itself."""
+    r"""Return ``text LIKE pattern``, where ``\`` escapes the ``_``, ``%`` or ``\`` after it."""
     return pc.match_like(text, pattern=pattern)
 
 
 def compare_nested(left: pa.Array, right: pa.Array, *, sign: str) -> pa.Array:
-    """``=`` or ``<>`` of values of ROW, ARRAY or MAP: NULL for NULL, which inside of a value equals itself."""
+    """Return ``=`` or ``<>`` of ROWs, ARRAYs or MAPs: NULL for NULL, but NULL inside a value equals NULL."""
     both = numbered(pa.concat_arrays([left, right.cast(left.type)]))
     same = pc.equal(both[: len(left)], both[len(left) :])
     return same if sign == "=" else pc.invert(same)

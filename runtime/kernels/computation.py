@@ -1,8 +1,7 @@
-"""Arithmetic on numbers, as Flink computes: integers wrap around, DECIMALs are exact and then rounded.
+"""Arithmetic on numbers, as Flink computes: integers wrap around, DECIMALs are computed exactly and then rounded.
 
-A DECIMAL result has the digits that Spark and Flink agree on
-(:func:`hintplan.runtime.kernels.coercion.arithmetic_digits`); as in Spark, a product is rounded to 39 digits first.
-Takes arrays and scalars.
+Spark and Flink agree on the digits of a DECIMAL result (:func:`hintplan.runtime.kernels.coercion.arithmetic_digits`).
+As in Spark, a product is rounded to 39 digits first. The functions take arrays and scalars.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ _DECIMAL: dict[str, Callable[[Decimal, Decimal], Decimal]] = {
 
 
 def compute(left: Value, right: Value, *, sign: str) -> Value:
-    """``left sign right`` of integers, FLOATs or DOUBLEs of one type, or of DECIMALs if no digit can be lost."""
+    """Return ``left sign right`` for integers, FLOATs or DOUBLEs of one type, or DECIMALs if no digit can be lost."""
     return _SIGNS[sign](left, right)
 
 
 def compute_wide(left: Value, right: Value, *, sign: str, to: pa.DataType) -> Value:
-    """``left sign right`` of DECIMALs, one by one, rounded half up to ``to``; NULL for a result of too many digits."""
+    """Return ``left sign right`` for DECIMALs, row by row, rounded half up to ``to``; NULL for too many digits."""
     if isinstance(left, pa.Scalar) and isinstance(right, pa.Scalar):
         return compute_wide(_listed(left, 1), _listed(right, 1), sign=sign, to=to)[0]
     rows = len(right) if isinstance(left, pa.Scalar) else len(left)
@@ -40,13 +39,13 @@ def compute_wide(left: Value, right: Value, *, sign: str, to: pa.DataType) -> Va
     operation, limit = _DECIMAL[sign], 10 ** (to.precision - to.scale)
     last = Decimal(1).scaleb(-to.scale)
 
-    def one(a: Decimal | None, b: Decimal | None) -> Decimal | None:
+    def computed(a: Decimal | None, b: Decimal | None) -> Decimal | None:
         if a is None or b is None:
             return None
-        found = operation(a, b).quantize(last, context=_EXACT)
-        return found if found.copy_abs() < limit else None  # abs() would round
+        rounded = operation(a, b).quantize(last, context=_EXACT)
+        return rounded if rounded.copy_abs() < limit else None  # abs() would round
 
-    return pa.array([one(a, b) for a, b in pairs], to)
+    return pa.array([computed(a, b) for a, b in pairs], to)
 
 
 def _listed(value: Value, rows: int) -> pa.Array:
@@ -54,25 +53,25 @@ def _listed(value: Value, rows: int) -> pa.Array:
 
 
 def divide(left: Value, right: Value) -> Value:
-    """The whole quotient of integers of one type, as a BIGINT; ArithmeticError for zero as divisor."""
+    """Return the integer quotient of integers of one type, as a BIGINT; ArithmeticError if the divisor is zero."""
     try:
         quotient = pc.divide(left, right)
     except pa.ArrowInvalid as error:
         raise ArithmeticError("division by zero") from error
-    # The least number has no opposite, and is it itself.
+    # The least number has no positive counterpart: negated, it wraps around to itself.
     minus_one = pa.scalar(-1, right.type)
     return convert(pc.if_else(pc.equal(right, minus_one), pc.negate(left), quotient), to=pa.int64())
 
 
 def remainder(left: Value, right: Value) -> Value:
-    """What :func:`divide` leaves over, with the sign of ``left``."""
+    """Return the remainder of :func:`divide`, which has the sign of ``left``."""
     quotient = convert(divide(left, right), to=left.type)
     return pc.subtract(left, pc.multiply(quotient, right))
 
 
 def shift(value: Value, *, places: int, left: bool) -> Value:
-    """The bits of an INT or BIGINT moved by less than its width; to the right, the sign follows."""
-    if places == value.type.bit_width - 1:  # which Arrow takes for too many
+    """Shift the bits of an INT or BIGINT by less than its width; a shift to the right repeats the sign bit."""
+    if places == value.type.bit_width - 1:  # Arrow treats this as an overflow
         return shift(shift(value, places=places - 1, left=left), places=1, left=left)
     by = pa.scalar(places, value.type)
     return pc.shift_left(value, by) if left else pc.shift_right(value, by)

@@ -1,8 +1,12 @@
-"""Values of one type as values of another, exactly as Spark (ANSI) and Java convert them.
+"""Conversions of values between types, exactly as in Spark (ANSI) and Java.
 
-Numbers become the nearest FLOAT or DOUBLE, as Arrow's own conversion of DECIMALs does not: 0.57 is 0.57, not
-0.5700000000000001. DECIMALs round half up, integers are cut towards zero, FLOAT and DOUBLE become the DECIMAL of their
-shortest text. What does not fit raises ArithmeticError, or is NULL if ``safe``. Takes and gives an array or a scalar.
+- Numbers become the nearest FLOAT or DOUBLE: 0.57 becomes 0.57. Arrow's own conversion of DECIMALs yields
+  0.5700000000000001.
+- DECIMALs round half up, integers are truncated towards zero.
+- FLOAT and DOUBLE become the DECIMAL of their shortest text.
+
+A value that does not fit raises ArithmeticError, or becomes NULL if ``safe``. The functions take and return arrays or
+scalars.
 
 >>> convert(pa.scalar(Decimal("0.57"), pa.decimal128(12, 2)), to=pa.float64()).as_py()
 0.57
@@ -22,19 +26,19 @@ import pyarrow.compute as pc
 from hintplan.runtime.kernels.coercion import digits_of
 
 Value: TypeAlias = Any
-"""An Arrow array, or a scalar that stands for all rows."""
+"""An Arrow array, or a scalar with the value of all rows."""
 
 _WIDE = 76
 _IN_FULL = Context(prec=400, rounding=ROUND_HALF_UP)
 _SAFE_DIGITS = {pa.int8(): 2, pa.int16(): 4, pa.int32(): 9, pa.int64(): 18}
-"""How many digits fit, whatever they are."""
+"""The number of digits of which all numbers fit into the type."""
 _BLANK = "[\\x00-\\x20\\x7f]*"
 _WHOLE = re.compile(f"{_BLANK}([+-]?[0-9]+){_BLANK}")
 _NUMBER = re.compile(f"{_BLANK}([+-]?(?:[0-9]+\\.?[0-9]*|\\.[0-9]+)(?:[eE][+-]?[0-9]{{1,9}})?){_BLANK}")
 
 
 def converts(source: pa.DataType, to: pa.DataType) -> bool:
-    """Whether :func:`convert` takes values of ``source`` to ``to``."""
+    """Return True if :func:`convert` supports the conversion from ``source`` to ``to``."""
     if source == to or pa.types.is_null(source):
         return True
     if pa.types.is_string(source):
@@ -47,7 +51,7 @@ def converts(source: pa.DataType, to: pa.DataType) -> bool:
 
 
 def may_not_fit(source: pa.DataType, to: pa.DataType) -> bool:
-    """Whether there are values of ``source`` that are none of ``to``."""
+    """Return True if some values of ``source`` do not fit into ``to``."""
     digits, wanted = digits_of(source), digits_of(to)
     if source == to or wanted is None or source == pa.bool_() or pa.types.is_null(source):
         return False
@@ -62,14 +66,17 @@ def may_not_fit(source: pa.DataType, to: pa.DataType) -> bool:
 
 
 def by_row(source: pa.DataType, to: pa.DataType) -> bool:
-    """Whether values are converted one by one, in Python."""
+    """Return True if values are converted one by one, in Python."""
     if pa.types.is_floating(source):
         return bool(pa.types.is_decimal(to))
     return bool(pa.types.is_string(source) and source != to)
 
 
 def convert(values: Value, *, to: pa.DataType, safe: bool = False) -> Value:
-    """``values`` as ``to``, which :func:`converts` knows; ArithmeticError for what does not fit, NULL if ``safe``."""
+    """Convert ``values`` to ``to``, if :func:`converts` allows it.
+
+    A value that does not fit raises ArithmeticError, or becomes NULL if ``safe``.
+    """
     source = values.type
     if source == to:
         return values
@@ -89,7 +96,7 @@ def convert(values: Value, *, to: pa.DataType, safe: bool = False) -> Value:
 
 
 def rounded(values: pa.Array, to: pa.DataType, *, safe: bool) -> pa.Array:
-    """Integers or DECIMALs of any width as a DECIMAL, rounded half up."""
+    """Round integers or DECIMALs of any width half up to a DECIMAL."""
     if not pa.types.is_decimal(values.type):
         values = values.cast(pa.decimal128(_integer_digits(values.type), 0))
     source = values.type
@@ -114,8 +121,8 @@ def _integer_digits(kind: pa.DataType) -> int:
 
 
 def _fitting(values: pa.Array, fits: pa.Array, to: pa.DataType, safe: bool) -> pa.Array:
-    """``values``, of which those that do not fit are NULL if ``safe``."""
-    if pc.all(fits).as_py() is not False:  # none of them, or NULL only
+    """Return ``values`` if all fit; else replace the others with NULL if ``safe``, or raise ArithmeticError."""
+    if pc.all(fits).as_py() is not False:  # pc.all is None if there are no values except NULL
         return values
     if not safe:
         unfit = values.filter(pc.invert(fits))[0].as_py()
@@ -130,10 +137,10 @@ def _named(kind: pa.DataType) -> str:
 
 
 def _nearest(values: pa.Array, to: pa.DataType) -> pa.Array:
-    """DECIMALs as the nearest FLOAT or DOUBLE; a half of the last bit to even."""
+    """Return DECIMALs as the nearest FLOAT or DOUBLE; ties round to the even last bit."""
     kind = values.type
     if to == pa.float64() and kind.precision <= 15:
-        # Both numbers of the division are DOUBLEs without rounding, so that it rounds once.
+        # Dividend and divisor are exact DOUBLEs, so the division rounds only once.
         limbs = np.frombuffer(values.buffers()[1], np.int64)[2 * values.offset : 2 * (values.offset + len(values)) : 2]
         missing = np.asarray(values.is_null()) if values.null_count else None
         return pa.array(limbs / float(10**kind.scale), to, mask=missing)
@@ -141,7 +148,7 @@ def _nearest(values: pa.Array, to: pa.DataType) -> pa.Array:
 
 
 def _whole(values: pa.Array, to: pa.DataType, safe: bool) -> pa.Array:
-    """Numbers cut to integers."""
+    """Truncate numbers to integers."""
     least, most = -(1 << (to.bit_width - 1)), (1 << (to.bit_width - 1)) - 1
     if pa.types.is_floating(values.type):
         missing = np.asarray(values.is_null())
@@ -165,40 +172,40 @@ def _whole(values: pa.Array, to: pa.DataType, safe: bool) -> pa.Array:
 
 
 def _from_floating(values: pa.Array, to: pa.DataType, safe: bool) -> pa.Array:
-    """FLOAT and DOUBLE as DECIMAL; NaN and infinities are NULL."""
+    """Convert FLOAT and DOUBLE to DECIMAL; NaN and infinities become NULL."""
 
-    def one(number: float) -> Decimal | None:
+    def quantized(number: float) -> Decimal | None:
         return _quantized(Decimal(repr(number)), to, safe) if np.isfinite(number) else None
 
-    return _each(values, to, one)
+    return _each(values, to, quantized)
 
 
 def _from_text(values: pa.Array, to: pa.DataType, safe: bool) -> pa.Array:
     pattern = _WHOLE if pa.types.is_integer(to) else _NUMBER
 
-    def one(text: str) -> Any:
-        found = pattern.fullmatch(text)
-        if found is None:
+    def parsed(text: str) -> Any:
+        match = pattern.fullmatch(text)
+        if match is None:
             if safe:
                 return None
             raise ArithmeticError(f"the text {text[:40]!r} is no {_named(to)}")
         if pa.types.is_decimal(to):
-            return _quantized(Decimal(found[1]), to, safe)
-        number = int(found[1]) if len(found[1]) < 4000 else 1 << 64
+            return _quantized(Decimal(match[1]), to, safe)
+        number = int(match[1]) if len(match[1]) < 4000 else 1 << 64
         if -(1 << (to.bit_width - 1)) <= number < 1 << (to.bit_width - 1):
             return number
         if safe:
             return None
         raise ArithmeticError(f"the text {text[:40]!r} is no {_named(to)}")
 
-    return _each(values, to, one)
+    return _each(values, to, parsed)
 
 
 def _quantized(number: Decimal, to: pa.DataType, safe: bool) -> Decimal | None:
     if number.adjusted() < to.precision:
-        found = number.quantize(Decimal(1).scaleb(-to.scale), context=_IN_FULL)
-        if found.is_zero() or found.adjusted() < to.precision - to.scale:
-            return found
+        quantized = number.quantize(Decimal(1).scaleb(-to.scale), context=_IN_FULL)
+        if quantized.is_zero() or quantized.adjusted() < to.precision - to.scale:
+            return quantized
     if safe:
         return None
     raise ArithmeticError(f"{number} does not fit into {_named(to)}")

@@ -1,9 +1,11 @@
-"""A typed expression over rows, which computes no more than SQL says that it does.
+"""Typed expressions over rows, which evaluate no more than SQL allows.
 
-What CASE, COALESCE, AND or OR guard is computed only for the rows that get there, if it can fail: of ``g <> 0 AND x
-div g > 1``, rows whose ``g`` is zero never divide. What cannot fail is computed for all rows, which is faster. An
-expression is a tree of nodes that travels to the workers; a node has a type, and gives an array, or a scalar if it is
-the same for all rows. Knows no SQL text.
+An operand that can fail is evaluated only for the rows that reach it behind CASE, COALESCE, AND or OR. In ``g <> 0 AND
+x div g > 1``, rows whose ``g`` is zero never divide. An operand that cannot fail is evaluated for all rows, which is
+faster.
+
+An expression is a tree of nodes that travels to the workers. A node has a type, and returns an array, or a scalar if
+all rows have the same value. This module knows no SQL text.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from hintplan.runtime.state.layout import Int64s
 
 
 class Rows:
-    """Columns by name, each taken when it is asked for first."""
+    """Columns by name; each is fetched on its first use."""
 
     def __init__(self, column: Callable[[str], pa.Array], size: int) -> None:
         self._column = column
@@ -30,19 +32,19 @@ class Rows:
         self.size = size
 
     def column(self, name: str) -> pa.Array:
-        found = self._taken.get(name)
-        if found is None:
-            found = self._taken[name] = self._column(name)
-        return found
+        column = self._taken.get(name)
+        if column is None:
+            column = self._taken[name] = self._column(name)
+        return column
 
     def at(self, places: Int64s) -> Rows:
-        """The rows at ``places``."""
+        """Return the rows at ``places``."""
         chosen = pa.array(places)
         return Rows(lambda name: self.column(name).take(chosen), len(places))
 
 
 def _inherit(node: Node, parts: Sequence[Node], *, fails: bool = False, slow: bool = False) -> None:
-    """Set what ``node`` has from its parts: whether it can fail, and whether it takes one row after the other."""
+    """Set the properties that ``node`` inherits from its parts: whether it can fail, and whether it runs row by row."""
     object.__setattr__(node, "may_fail", fails or any(part.may_fail for part in parts))
     object.__setattr__(node, "by_row", slow or any(part.by_row for part in parts))
 
@@ -80,10 +82,10 @@ class Constant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Apply:
-    """A function of all of ``args``: NULL for a NULL unless it says otherwise.
+    """A function of all ``args``. Most functions return NULL for a NULL.
 
-    ``fails`` says that it raises ArithmeticError for some values; ``text`` is what to name then. ``slow`` says that it
-    takes one row after the other.
+    ``fails`` is True if the function raises ArithmeticError for some values; the error then names ``text``. ``slow`` is
+    True if it runs row by row.
     """
 
     function: Callable[..., Value]
@@ -108,9 +110,10 @@ class Apply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connect:
-    """``AND`` of all parts if ``every``, else ``OR``; what follows a part that settles it is not computed.
+    """``AND`` of all parts if ``every``, else ``OR``; once a part settles the result, later parts are not evaluated.
 
-    ``chooses`` says of an AND that it only matters whether it is true: then NULL settles it, too, and may be false.
+    ``chooses`` is True if the caller only needs to know whether an AND is true. Then NULL settles it too, and the
+    result may be false instead of NULL.
     """
 
     every: bool
@@ -141,13 +144,13 @@ class Connect:
             return part.on(rows)
         if not len(places):
             return settled
-        found = as_array(part.on(rows.at(places)), len(places))
-        return pc.replace_with_mask(pa.repeat(settled, rows.size), unsettled, found)
+        values = as_array(part.on(rows.at(places)), len(places))
+        return pc.replace_with_mask(pa.repeat(settled, rows.size), unsettled, values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choose:
-    """``CASE WHEN``: the value of the first branch whose condition is true; all values are of one type."""
+    """``CASE WHEN``: the value of the first branch whose condition is true; all values have one type."""
 
     branches: tuple[tuple[Node, Node], ...]
     default: Node
@@ -172,30 +175,30 @@ class Choose:
     def _in_turn(self, rows: Rows) -> pa.Array:
         places: list[Int64s] = []
         values = []
-        rest, left = rows, np.arange(rows.size, dtype=np.int64)
+        remaining, left = rows, np.arange(rows.size, dtype=np.int64)
 
         def take(node: Node, chosen: Mask) -> None:
-            which = np.flatnonzero(chosen)
-            if len(which):
-                places.append(left[which])
-                some = rest if len(which) == rest.size else rest.at(which)
-                values.append(as_array(node.on(some), len(which)))
+            rows_of_branch = np.flatnonzero(chosen)
+            if len(rows_of_branch):
+                places.append(left[rows_of_branch])
+                branch_rows = remaining if len(rows_of_branch) == remaining.size else remaining.at(rows_of_branch)
+                values.append(as_array(node.on(branch_rows), len(rows_of_branch)))
 
         for condition, chosen in self.branches:
-            if not rest.size:
+            if not remaining.size:
                 break
-            holds = np.asarray(pc.fill_null(as_array(condition.on(rest), rest.size), False))
+            holds = np.asarray(pc.fill_null(as_array(condition.on(remaining), remaining.size), False))
             take(chosen, holds)
             left = left[~holds]
-            rest = rest.at(np.flatnonzero(~holds))
-        take(self.default, np.ones(rest.size, np.bool_))
+            remaining = remaining.at(np.flatnonzero(~holds))
+        take(self.default, np.ones(remaining.size, np.bool_))
         order = np.argsort(np.concatenate(places))
         return pa.concat_arrays(values).take(pa.array(order))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coalesce:
-    """The first value that is not NULL, all of one type; what follows it is not computed."""
+    """The first value that is not NULL, all of one type; later parts are not evaluated."""
 
     parts: tuple[Node, ...]
     may_fail: bool = field(init=False)
@@ -218,8 +221,8 @@ class Coalesce:
             lacking = pc.is_null(value)
             places = np.flatnonzero(lacking)
             if len(places):
-                found = as_array(part.on(rows.at(places)), len(places))
-                value = pc.replace_with_mask(value, lacking, found)
+                substitutes = as_array(part.on(rows.at(places)), len(places))
+                value = pc.replace_with_mask(value, lacking, substitutes)
         return value
 
 

@@ -1,8 +1,8 @@
-"""FLOAT and DOUBLE in the one form that state knows: no -0.0, and one NaN.
+"""FLOAT and DOUBLE in the normal form of state: no -0.0, and a single NaN.
 
--0.0 equals 0.0 and every NaN equals every other, also where rows are grouped, joined, told apart or taken back, so two
-of them must not have different bits there. Rows get this form where they enter an operator with state; Spark's
-operators of a batch job get it in :mod:`hintplan.runtime.expressions.normal_floats`.
+-0.0 equals 0.0 and every NaN equals every other. This also holds where rows are grouped, joined, deduplicated or
+retracted, so equal values must have equal bits there. Rows are normalised where they enter a stateful operator. In
+batch jobs, :mod:`hintplan.runtime.expressions.normal_floats` normalises the input of Spark's operators.
 
 >>> normal_floats(pa.table({"d": [-0.0, 1.5, None]}))["d"].to_pylist()
 [0.0, 1.5, None]
@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 
 def normal_floats(rows: pa.Table) -> pa.Table:
-    """``rows`` with 0.0 for -0.0 and one NaN for all, in columns of FLOAT and DOUBLE; nested ones are left alone."""
+    """Replace -0.0 with 0.0 and every NaN with a single one, in FLOAT and DOUBLE columns, except in nested values."""
     for index, field in enumerate(rows.schema):
         if pa.types.is_floating(field.type):
             column = pc.add(rows.column(index), pa.scalar(0, pa.int8()).cast(field.type))  # -0.0 + 0.0 is 0.0

@@ -1,8 +1,8 @@
-"""Rows of a batch joined with the rows that were found for each of them: padding, conditions, one ``take``.
+"""The join of the rows of a batch with the rows that a lookup or a function call returned for each of them.
 
-What found them, a lookup or a call of a function, has them in one table. Rows stay in the order of the input. A LEFT
-join pads what found nothing, or nothing that satisfies its conditions; an INNER join drops it. Row kinds are columns of
-the input like others.
+The returned rows are in one table, which a single ``take`` joins. Output rows keep the order of the input. A LEFT join
+pads an input row without returned rows, or without one that satisfies the conditions; an INNER join drops it. A row
+kind is an input column like any other.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hintplan.runtime.state.layout import Int64s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyedRows:
-    """For each of some keys or calls, which rows of ``table`` it found: ``count`` of them, from ``start`` on."""
+    """The rows of ``table`` that belong to each of some keys or calls: ``count`` rows, beginning at ``start``."""
 
     table: pa.Table
     start: Int64s
@@ -29,11 +29,13 @@ class KeyedRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinedRows:
-    """How rows of a batch and found rows make output rows.
+    """The output of a join of a batch with returned rows.
 
-    ``output`` fields come from (side, column) pairs in ``origins``. ``conditions`` apply to pairs of input row and
-    found row, before padding. If ``gathered``, a column of that name follows, with a list of all that a row found, and
-    each row of the batch is one row of the output: what is padded is decided by whoever reads the list.
+    ``output`` fields come from (side, column) pairs in ``origins``. ``conditions`` apply to pairs of an input row and a
+    returned row, before padding.
+
+    If ``gathered`` is set, each input row makes one output row. A last column of that name has a list of all returned
+    rows; the reader of the list decides which rows to pad.
     """
 
     padded: bool
@@ -43,8 +45,8 @@ class JoinedRows:
     gathered: str | None = None
 
     def join(self, table: pa.Table, codes: Int64s, found: KeyedRows) -> pa.Table:
-        """The output rows of a batch: ``codes`` says which entry of ``found`` is a row's, -1 that none is."""
-        # The last entry stands for rows without one: -1 indexes it.
+        """Return the output rows of a batch: ``codes`` has each row's entry in ``found``, or -1 for none."""
+        # Code -1 indexes the appended last entry, which has no rows.
         count = np.append(found.count, np.int64(0))[codes]
         start = np.append(found.start, np.int64(0))[codes]
         if self.gathered is not None:
@@ -73,7 +75,7 @@ class JoinedRows:
 
 
 def ranges(start: Int64s, count: Int64s) -> Int64s:
-    """All of ``start[i] .. start[i] + count[i] - 1``, one range after the other."""
+    """Return all of ``start[i] .. start[i] + count[i] - 1``, one range after the other."""
     if len(count) and int(count.min()) == 1 and int(count.max()) == 1:
         return start
     ends = np.cumsum(count)
@@ -82,7 +84,7 @@ def ranges(start: Int64s, count: Int64s) -> Int64s:
 
 
 def _lists(table: pa.Table, start: Int64s, count: Int64s) -> pa.Array:
-    """For each range of ``start`` and ``count``, the rows of ``table`` in it as one list of structs."""
+    """Return, for each range of ``start`` and ``count``, the rows of ``table`` in it as one list of structs."""
     rows = table.take(pa.array(ranges(start, count)))
     structs = pa.StructArray.from_arrays([c.combine_chunks() for c in rows.columns], fields=list(table.schema))
     return pa.ListArray.from_arrays(pa.array(np.append(0, np.cumsum(count)), pa.int32()), structs)

@@ -1,4 +1,4 @@
-"""A micro-batch by groups, as an aggregate hands it to the kernels that keep values of each group."""
+"""A micro-batch by group, as an aggregate passes it to the kernels that keep the values of each group."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from hintplan.runtime.state.layout import Int64s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupedRows:
-    """The groups of a batch: ``keys`` and their ``hashes`` per group; per row its group and its weight.
+    """The groups of a batch: ``keys`` and ``hashes`` per group, ``groups`` and ``weights`` per row.
 
-    ``weights`` is None if each row counts one.
+    ``weights`` is None if each row counts as one.
     """
 
     keys: pa.Table
@@ -24,7 +24,7 @@ class GroupedRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowValues:
-    """A value per row of a batch, NULL for none, and its hash."""
+    """A value and its hash per row of a batch; NULL stands for no value."""
 
     values: pa.Array
     hashes: Int64s

@@ -1,7 +1,7 @@
-"""Parts of nested values: fields of a ROW, elements of an ARRAY by position, values of a MAP by key, and how many.
+"""Parts of nested values: fields of a ROW, elements of an ARRAY by position, values of a MAP by key, and sizes.
 
-NULL where the whole is NULL, and where there is no such element or key, as in Spark. Arrow's own functions for elements
-and keys fail for a position beyond the end, and read past the slice that an array is.
+As in Spark, the part is NULL if the whole is NULL, or if there is no such element or key. Arrow's own functions for
+elements and keys fail for a position beyond the end, and ignore the bounds of sliced arrays.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from hintplan.runtime.state.layout import Int64s
 
 
 def field_of(rows: Value, *, place: int) -> Value:
-    """The field at ``place`` of each ROW."""
+    """Return the field at ``place`` of each ROW."""
     return pc.struct_field(rows, [place])
 
 
 def element_of(lists: pa.Array, position: Value) -> pa.Array:
-    """The element at ``position``, counted from 0, of each ARRAY; a position is an integer of at most 32 bits."""
+    """Return the element at ``position``, counted from 0, of each ARRAY; positions are integers of at most 32 bits."""
     start, count = _ranges(lists)
     if isinstance(position, pa.Scalar):
         at = np.full(len(lists), -1 if position.as_py() is None else position.as_py(), np.int64)
@@ -31,7 +31,7 @@ def element_of(lists: pa.Array, position: Value) -> pa.Array:
 
 
 def value_of(maps: pa.Array, *, key: pa.Scalar) -> pa.Array:
-    """The value of ``key`` in each MAP: of a key that is there twice, the first."""
+    """Return the value of ``key`` in each MAP; the first one, if the map has the key twice."""
     start, count = _ranges(maps)
     hits = np.flatnonzero(pc.equal(maps.keys, key))
     first = np.searchsorted(hits, start)
@@ -42,12 +42,12 @@ def value_of(maps: pa.Array, *, key: pa.Scalar) -> pa.Array:
 
 
 def size_of(lists: pa.Array) -> pa.Array:
-    """How many elements an ARRAY or entries a MAP has."""
+    """Return the number of elements of each ARRAY, or of entries of each MAP."""
     return pa.array(_ranges(lists)[1].astype(np.int32), mask=_absent(lists))
 
 
 def _ranges(lists: pa.Array) -> tuple[Int64s, Int64s]:
-    """Where the elements of each begin among the values of all, and how many there are; none of a NULL."""
+    """Return the offset of each list's first element among all elements, and the list's length; 0 for NULL."""
     offsets = np.asarray(lists.offsets).astype(np.int64)
     count = np.diff(offsets)
     if lists.null_count:

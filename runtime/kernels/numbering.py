@@ -1,6 +1,6 @@
-"""Rows of keys numbered in an order, before and after a batch, and what a batch changes at the numbers that are wanted.
+"""ROW_NUMBER per key before and after a batch, and the changes at the wanted numbers: top N, deduplication.
 
-Of rows that the order does not tell apart the one that arrived first comes first, or the one that arrived last.
+Among rows that are equal in the order, the first to arrive comes first, or the last.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from hintplan.runtime.state.identity import Mask, encode_groups
 from hintplan.runtime.state.layout import Int64s
 
 Rows = Callable[[Int64s], pa.Table]
-"""The rows of these, NULL for -1."""
+"""A function that returns the rows with these indexes; -1 yields a row of NULLs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numbering:
-    """What rows are numbered by, and which numbers, from ``start`` to ``end``, are put out as which row kinds.
+    """The order by which rows are numbered, the numbers that are wanted, and the row kinds of the output.
 
-    ``latest`` says that of rows that the order does not tell apart the one that arrived last comes first.
-    An ``end`` that is a name is a column of whole numbers, the same in all rows of a key; NULL wants none. ``number``
-    is the column with the number, None if it has none.
+    Wanted are the numbers from ``start`` to ``end``. An ``end`` that is a string is the name of an integer column with
+    the same value in all rows of a key; with NULL, the key has no output. If ``latest``, the last row to arrive comes
+    first among rows that are equal in the order. ``number`` is the output column with the number, or None.
     """
 
     order: tuple[SortKey, ...]
@@ -41,24 +41,24 @@ class Numbering:
     latest: bool = False
 
     def sorted(self, rows: pa.Table, keys: Int64s, places: Int64s) -> Int64s:
-        """Where the rows stand, by their ``keys``, then in the order; ``places`` are those in the order of arrival."""
+        """Return the positions of the rows, sorted by ``keys``, then by the order; ``places`` is the arrival order."""
         return sorted_rows(rows, keys, self.order, -places if self.latest else places)
 
     @property
     def read(self) -> list[str]:
-        """The columns of the order, and the one with the last number."""
+        """The input columns of the order, and the column of the last number, if there is one."""
         end = [self.end] if isinstance(self.end, str) else []
         return list(dict.fromkeys((*(key.column for key in self.order), *end)))
 
     def ends(self, rows: pa.Table, count: int) -> Int64s:
-        """The last number that is wanted of the key of each of ``rows``, which are ``count``."""
+        """Return the last wanted number for the key of each of ``count`` ``rows``."""
         if isinstance(self.end, int):
             return np.full(count, self.end)
         ends: Int64s = np.asarray(pc.fill_null(rows[self.end].cast(pa.int64()), 0))
         return ends
 
     def output(self, columns: pa.Schema) -> pa.Schema:
-        """The columns that are put out for rows with these ``columns``."""
+        """Return the schema of the output for rows with these ``columns``."""
         number = [] if self.number is None else [pa.field(self.number, pa.int64())]
         kind = [] if self.kinds == INSERT_ONLY else [pa.field(KIND, pa.int8())]
         return pa.schema([*columns, *number, *kind])
@@ -66,10 +66,11 @@ class Numbering:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Occurrences:
-    """The rows of some keys, each as often as it occurs, in their order: ``which`` row it is, and its key.
+    """The rows of some keys, sorted by key and order; a row occurs as often as the multiset contains it.
 
-    ``was`` says which were there before the batch, ``is_`` which are after it; ``given`` is where each stood before
-    they were sorted, and ``ends`` the last number that is wanted of its key.
+    ``which`` is the index of the row, ``keys`` its key. ``was`` marks the occurrences before the batch, ``is_`` those
+    after it. ``given`` is the position of each occurrence before sorting. ``ends`` is the last wanted number of its
+    key.
     """
 
     given: Int64s
@@ -80,21 +81,24 @@ class Occurrences:
     ends: Int64s
 
     def numbers(self, there: Mask) -> Int64s:
-        """The number of each among those that are ``there``, from 1; what is not there has that of the one before."""
+        """Return the number of each occurrence ``there``, from 1 per key; the others get their predecessor's number."""
         total = np.cumsum(there)
         begins = np.concatenate(([True], self.keys[1:] != self.keys[:-1]))[: len(self.keys)]
-        found: Int64s = total - (total - there)[begins][np.cumsum(begins) - 1]
-        return found
+        numbers: Int64s = total - (total - there)[begins][np.cumsum(begins) - 1]
+        return numbers
 
     def up_to_end(self) -> Mask:
-        """Whether each has a number up to the last that is wanted after the batch, as they were given."""
-        found = np.zeros(len(self.given), np.bool_)
-        found[self.given] = self.is_ & (self.numbers(self.is_) <= self.ends)
-        return found
+        """Return a mask, in the order before sorting, of occurrences with a number up to the last wanted one.
+
+        It refers to the numbers after the batch.
+        """
+        is_wanted = np.zeros(len(self.given), np.bool_)
+        is_wanted[self.given] = self.is_ & (self.numbers(self.is_) <= self.ends)
+        return is_wanted
 
 
 def keys_of(rows: pa.Table, key: Sequence[str]) -> tuple[Int64s, Int64s]:
-    """The key of each row as a number, and the first row of each key."""
+    """Return the key of each row as a number, and the index of the first row of each key."""
     if not key:
         return np.zeros(rows.num_rows, np.int64), np.zeros(min(1, rows.num_rows), np.int64)
     return encode_groups([rows[name].combine_chunks() for name in key])
@@ -103,7 +107,7 @@ def keys_of(rows: pa.Table, key: Sequence[str]) -> tuple[Int64s, Int64s]:
 def occurrences(
     numbering: Numbering, rows: pa.Table, *, which: Int64s, keys: Int64s, places: Int64s, was: Mask, is_: Mask
 ) -> Occurrences:
-    """Occurrences of ``rows`` in their order; ``places`` are those in the order of arrival."""
+    """Sort occurrences of ``rows`` by key and order; ``places`` is the order of arrival."""
     rows = rows.combine_chunks().take(which)
     order = numbering.sorted(rows, keys, places)
     ends = numbering.ends(rows, len(which))[order]
@@ -111,31 +115,31 @@ def occurrences(
 
 
 def first_of_each_key(numbering: Numbering, batch: pa.Table, key: Sequence[str]) -> pa.Table:
-    """The rows of a batch, which are only added, that can have one of the first numbers; in their order."""
+    """Return the rows of an insert-only batch that can have one of the first numbers, in their order."""
     groups, first = keys_of(batch, key)
     sizes = np.bincount(groups, minlength=len(first))
     ends = numbering.ends(batch.take(first), len(first))
     if bool((sizes <= ends).all()):
         return batch
     order = numbering.sorted(batch, groups, np.arange(len(groups)))
-    behind = np.arange(len(order)) - (np.cumsum(sizes) - sizes)[groups[order]]
-    return batch.take(np.sort(order[behind < ends[groups[order]]]))
+    rank = np.arange(len(order)) - (np.cumsum(sizes) - sizes)[groups[order]]
+    return batch.take(np.sort(order[rank < ends[groups[order]]]))
 
 
 def emitted(numbering: Numbering, found: Occurrences, rows: Rows) -> pa.Table:
-    """What a batch does to the rows that are wanted, with row kinds."""
+    """Return the changes that a batch makes to the wanted rows, with row kinds."""
     by_number = numbering.number is not None or numbering.start == numbering.end
     return (_at_each_number if by_number else _moves)(numbering, found, rows)
 
 
 def _shown(numbering: Numbering, found: Occurrences, there: Mask) -> tuple[Mask, Int64s]:
-    """Which of those that are ``there`` have a number that is wanted, and all numbers."""
+    """Return a mask of the occurrences ``there`` that have a wanted number, and the numbers of all occurrences."""
     numbers = found.numbers(there)
     return there & (numbers >= numbering.start) & (numbers <= found.ends), numbers
 
 
 def _moves(numbering: Numbering, found: Occurrences, rows: Rows) -> pa.Table:
-    """The rows that are no longer among those wanted, and then those that now are."""
+    """Return the rows that leave the wanted numbers, and then the rows that enter them."""
     before, _ = _shown(numbering, found, found.was)
     after, _ = _shown(numbering, found, found.is_)
     size = int(found.which.max(initial=-1)) + 1
@@ -150,12 +154,12 @@ def _moves(numbering: Numbering, found: Occurrences, rows: Rows) -> pa.Table:
 
 
 def _at_each_number(numbering: Numbering, found: Occurrences, rows: Rows) -> pa.Table:
-    """What stands at the numbers at which another row stood before."""
+    """Return the changes at the numbers that have another row than before the batch."""
     was, was_number = _shown(numbering, found, found.was)
     is_, number = _shown(numbering, found, found.is_)
     span = max(int(was_number.max(initial=0)), int(number.max(initial=0))) + 1
     was_slot, slot = (found.keys * span + was_number)[was], (found.keys * span + number)[is_]
-    slots = np.sort(np.concatenate((was_slot, slot)), kind="stable")  # each of the two is sorted already
+    slots = np.sort(np.concatenate((was_slot, slot)), kind="stable")  # fast: two sorted runs
     slots = slots[np.concatenate(([True], slots[1:] != slots[:-1]))[: len(slots)]]
     before, after = np.full(len(slots), -1, np.int64), np.full(len(slots), -1, np.int64)
     before[np.searchsorted(slots, was_slot)] = found.which[was]

@@ -1,9 +1,10 @@
-"""The values of a group in the order in which they came, for FIRST_VALUE and its like that lose rows again.
+"""The values of a group in order of arrival, for FIRST_VALUE and similar calls under retraction.
 
-One state table serves all calls over the same argument, filter and DISTINCT that pass over NULL, another those that do
-not: value -> at which places of the group it stands, oldest first. A group numbers its rows as they come. As in Flink,
-a retraction takes the oldest of equal values, one that finds nothing is dropped, and an entry expires by its own last
-write. With DISTINCT a value has one place, from when it came until its last copy went.
+One state table serves all calls with the same argument, filter and DISTINCT that ignore NULL, and another one the calls
+that do not. An entry maps a value to its places in the group, oldest first; a group numbers its rows as they arrive.
+
+As in Flink, a retraction removes the oldest of equal values, or is dropped if there is none. An entry expires by its
+own last write. With DISTINCT, a value has one place, from its arrival until its last copy is gone.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ PLACES = "__places"
 
 
 def ordered_values_layout(what: str, keys: pa.Schema, kind: pa.DataType) -> StateLayout:
-    """The layout of the table of places of the values of ``what``, which are of type ``kind``, by group key."""
+    """Return the layout of the state table of places of the values of ``what``, of type ``kind``, by group key."""
     name = f"arrivals{what}"
     identity = pa.schema([*keys, pa.field(VALUE, kind)])
     payload = pa.schema([(PLACES, pa.list_(pa.int64()))])
@@ -34,7 +35,7 @@ def ordered_values_layout(what: str, keys: pa.Schema, kind: pa.DataType) -> Stat
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placed:
-    """Values of groups at their places, by group and then by place."""
+    """Values of groups at their places, sorted by group and place."""
 
     groups: Int64s
     places: Int64s
@@ -48,9 +49,10 @@ class Placed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderedChange:
-    """What a micro-batch did: what it ``added`` that is still there, and the places that it emptied.
+    """The change that a micro-batch made: the values it ``added`` that still exist, and the places it emptied.
 
-    ``numbered`` is how many values each group has ever numbered; ``lost_groups`` and ``lost_places`` go together.
+    ``numbered`` is the number of values that each group has ever numbered. ``lost_groups`` and ``lost_places`` are
+    parallel.
     """
 
     numbered: Int64s
@@ -62,9 +64,9 @@ class OrderedChange:
 def update_ordered_values(
     state: KeyedState, batch: GroupedRows, given: RowValues, used: Mask, numbered: Int64s, now: int, *, distinct: bool
 ) -> OrderedChange:
-    """Apply the values ``given`` in a batch, those that are ``used``, to ``state``, and say what changed.
+    """Apply the values ``given`` in a batch, if they are ``used``, to ``state``; return the change.
 
-    ``numbered`` is how many values each group had before.
+    ``numbered`` is the number of values that each group had numbered before.
     """
     rows = np.flatnonzero(used)
     groups, values, value_hashes = batch.groups[rows], given.values.take(pa.array(rows)), given.hashes[rows]
@@ -83,14 +85,14 @@ def update_ordered_values(
         entries, weights, groups = entries[counted], weights[counted], groups[counted]
     numbers = numbered[groups] + _rank(groups, weights > 0)
     count = old + np.bincount(entries, weights=weights, minlength=len(first)).astype(np.int64)
-    # The places that there were, then those of the batch, each of an entry: by entry, oldest first.
+    # For each entry, its stored places come before the places of the batch: oldest first.
     stored = state.take(codes[live], [PLACES])[PLACES].combine_chunks()
     before = np.repeat(np.flatnonzero(live), np.asarray(pc.list_value_length(stored)))
-    was = np.asarray(stored.flatten())
+    stored_places = np.asarray(stored.flatten())
     if distinct:
-        entry, place, kept = _first_places(before, was, entries, numbers, weights, old, count)
+        entry, place, kept = _first_places(before, stored_places, entries, numbers, weights, old, count)
     else:
-        entry, place, kept = oldest_out(before, was, entries, numbers, weights)
+        entry, place, kept = oldest_out(before, stored_places, entries, numbers, weights)
     entries_now = identity.add_column(0, HASH, pa.array(hashes))
     entries_now = entries_now.append_column(PLACES, by_entry(entry[kept], place[kept], len(first)))
     entries_now = entries_now.append_column(COUNT, pa.array(count))
@@ -107,7 +109,7 @@ def update_ordered_values(
 
 
 def _rank(groups: Int64s, counted: Mask) -> Int64s:
-    """For each counted row, how many counted rows of its group stand before it."""
+    """Return, for each counted row, the number of counted rows of its group before it."""
     order = np.argsort(groups, kind="stable")
     group, one = groups[order], counted[order].astype(np.int64)
     before = np.cumsum(one) - one
@@ -120,7 +122,10 @@ def _rank(groups: Int64s, counted: Mask) -> Int64s:
 def oldest_out(
     before: Int64s, was: Int64s, entries: Int64s, numbers: Int64s, weights: Int64s
 ) -> tuple[Int64s, Int64s, Mask]:
-    """Entry and place of all values, old and new, and which are left when each retraction took the oldest."""
+    """Return entry and place of all values, old and new, and a mask of the values that remain.
+
+    Each retraction removes the oldest value of its entry.
+    """
     plus = weights > 0
     entry = np.concatenate((before, entries[plus]))
     place = np.concatenate((was, numbers[plus]))
@@ -133,16 +138,16 @@ def oldest_out(
 def _first_places(
     before: Int64s, was: Int64s, entries: Int64s, numbers: Int64s, weights: Int64s, old: Int64s, count: Int64s
 ) -> tuple[Int64s, Int64s, Mask]:
-    """As :func:`oldest_out`, with one place per value: where it came when it last was not there."""
+    """Return the result of :func:`oldest_out` with one place per value: where its count last rose from 0 to 1."""
     order = np.argsort(entries, kind="stable")
     entry, number, weight = entries[order], numbers[order], weights[order]
     total = np.cumsum(weight)
     starts = np.concatenate(([True], entry[1:] != entry[:-1])) if len(entry) else np.ones(0, np.bool_)
     running = total - (total - weight)[starts][np.cumsum(starts) - 1] + old[entry]
-    came = (weight > 0) & (running == 1)  # from none to one
+    came = (weight > 0) & (running == 1)  # the count rises from 0 to 1
     place = np.full(len(old), -1, np.int64)
     place[before] = was
-    place[entry[came]] = number[came]  # the last one counts
+    place[entry[came]] = number[came]  # numpy keeps the last
     present = np.flatnonzero(count > 0)
     replaced = np.flatnonzero((place[before] != was) | (count[before] == 0))
     return (
@@ -153,23 +158,23 @@ def _first_places(
 
 
 def by_entry(entry: Int64s, place: Int64s, entries: int) -> pa.ListArray:
-    """The places of each of ``entries``."""
+    """Return the places of each of ``entries`` as a list."""
     offsets = np.concatenate(([0], np.cumsum(np.bincount(entry, minlength=entries)))).astype(np.int32)
     order = np.argsort(entry, kind="stable")
     return pa.ListArray.from_arrays(pa.array(offsets), pa.array(place[order]))
 
 
 def all_placed(state: KeyedState, batch: GroupedRows, groups: Int64s) -> Placed:
-    """All values of ``groups`` of those in ``batch``."""
-    found = [(np.empty(0, np.int64), np.empty(0, np.int64), pa.array([], state.layout.schema.field(VALUE).type))]
+    """Return all values of these ``groups`` of the batch."""
+    parts = [(np.empty(0, np.int64), np.empty(0, np.int64), pa.array([], state.layout.schema.field(VALUE).type))]
     for place, code in state.scan(batch.keys.take(groups), batch.hashes[groups]):
         rows = state.take(code, [VALUE, PLACES])
         places = rows[PLACES].combine_chunks()
         row = np.repeat(np.arange(len(code)), np.asarray(pc.list_value_length(places)))
         values = rows[VALUE].combine_chunks().take(pa.array(row))
-        found.append((groups[place[row]], np.asarray(places.flatten()), values))
+        parts.append((groups[place[row]], np.asarray(places.flatten()), values))
     return Placed.sorted(
-        np.concatenate([f[0] for f in found]),
-        np.concatenate([f[1] for f in found]),
-        pa.concat_arrays([f[2] for f in found]),
+        np.concatenate([f[0] for f in parts]),
+        np.concatenate([f[1] for f in parts]),
+        pa.concat_arrays([f[2] for f in parts]),
     )

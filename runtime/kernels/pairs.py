@@ -1,4 +1,4 @@
-"""Which candidate pairs of a join satisfy its residual condition, as a mask over two equally long tables."""
+"""The residual condition of a join, evaluated over candidate pairs: a mask over two tables of equal length."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from hintplan.runtime.state.identity import Mask, without_chunks
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinCondition:
-    """A compiled condition over columns ``l.<name>`` and ``r.<name>``, and those that it needs of either side."""
+    """A compiled condition over columns ``l.<name>`` and ``r.<name>``, with the names that it needs of either side."""
 
     expression: Node
     left: tuple[str, ...]
     right: tuple[str, ...]
 
     def holds(self, left: pa.Table, right: pa.Table, pairs: int) -> Mask:
-        """Whether each of ``pairs`` pairs satisfies the condition; NULL does not.
+        """Return a mask of the ``pairs`` that satisfy the condition; NULL does not.
 
-        The rows of both tables are side by side; one of which the condition needs no columns may be without rows.
-        RunError where it divides by zero or converts what does not fit.
+        Row i of both tables is pair i; a table of which the condition needs no columns may have no rows. RunError if
+        the condition divides by zero, or converts a value that does not fit.
         """
         answers = self.answers(left, right, pairs)
         if pa.types.is_null(answers.type):
@@ -32,7 +32,7 @@ class JoinCondition:
         return result
 
     def answers(self, left: pa.Table, right: pa.Table, pairs: int) -> pa.Array:
-        """True, false or NULL for each pair; as :meth:`holds`."""
+        """Return true, false or NULL for each pair; arguments and errors are the same as for :meth:`holds`."""
         if not pairs:
             return pa.nulls(0, self.expression.kind)
         sides = {"l": left, "r": right}

@@ -1,13 +1,16 @@
-"""Partial sums: rows of a micro-batch folded per key before they are shuffled, as the aggregate goes on with them.
+"""Partial aggregation: rows of a micro-batch folded per key before the shuffle, in the form that the aggregate reads.
 
-A partial row has the keys, what the rows behind it add to each accumulator, their weight (inserts minus retractions)
-and their number. What is left to the state is right only if it does not matter how many rows a group had before. It
-does matter to a retraction that goes below all before it in its piece of the batch: whether there is a row to retract,
-and whether the group is empty then, only the state knows. Such rows stay single, and what is between two of them
-becomes a row that weighs nothing and one with the rest (:func:`~hintplan.runtime.kernels.retraction.pieces`); so a
-group that is updated any number of times becomes three rows. Rows of large amounts stay single
-(:mod:`hintplan.runtime.kernels.in_steps`). An aggregate function of the user's is here only where rows are only added.
-Knows no state.
+A partial row has the keys, the contribution of its rows to each accumulator, their weight (inserts minus retractions)
+and their number.
+
+Rows may be summed up only if the result does not depend on how many rows the group had before. It does depend on this
+for a retraction that takes the count below all earlier levels in its piece of the batch. Only the state shows whether
+there is a row to retract, and whether the group is empty afterwards. Such rows stay single. The rows between two of
+them become a row of weight 0 and a row with the others (:func:`~hintplan.runtime.kernels.retraction.pieces`). So a
+group becomes three rows, no matter how often it is updated.
+
+Rows with large amounts stay single too (:mod:`hintplan.runtime.kernels.in_steps`). A user-defined aggregate function is
+summed up only over insert-only input. This module knows no state.
 """
 
 from __future__ import annotations
@@ -27,14 +30,14 @@ from hintplan.runtime.state.layout import Int64s
 WEIGHT, ROWS = "__weight", "__rows"
 
 _WORTH = 4
-"""How many rows a key must have for the summing up to cost less than what it saves; measured, benchmarks/phases.py."""
+"""The rows per key from which summing up costs less than it saves; measured by benchmarks/phases.py."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartialSums:
-    """How an aggregate of ``accumulators`` by ``keys`` over ``columns`` is summed up beforehand.
+    """The partial aggregation of ``accumulators`` by ``keys`` over ``columns``.
 
-    ``required`` does so always; else only rows that become at most a quarter as many are worth it.
+    If ``required``, rows are always summed up; else only if their number falls to a quarter or less.
     """
 
     columns: pa.Schema
@@ -45,18 +48,18 @@ class PartialSums:
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns of partial rows."""
+        """The schema of partial rows."""
         keys = [self.columns.field(key) for key in self.keys]
         sums = [pa.field(accumulator.name, accumulator.type) for accumulator in self.accumulators]
         numbers = [pa.field(name, pa.int64()) for name in (WEIGHT, ROWS, hash_column(0))]
         return pa.schema([*keys, *sums, *numbers])
 
     def lift(self, rows: pa.Table) -> pa.Table:
-        """Each row of a delta as a partial row of its own."""
+        """Return each row of a delta as a partial row of its own."""
         return self._partial(rows, weights_of(rows))
 
     def sum_up(self, rows: pa.Table) -> pa.Table | None:
-        """The rows of a delta as few partial rows; None if that is not worth it."""
+        """Sum up the rows of a delta into few partial rows; None if that is not worth it."""
         batch = rows.combine_chunks()
         groups, first = hashed_groups(
             [batch[name].combine_chunks() for name in self.keys], batch[hash_column(0)].to_numpy()

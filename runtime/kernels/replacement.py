@@ -1,4 +1,4 @@
-"""Rows of keys before and after a batch as a changelog: +I, -U directly followed by +U, -D."""
+"""A changelog from the rows of keys before and after a batch: +I, -U directly followed by +U, -D."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from hintplan.runtime.state.identity import Mask, equal_columns
 def replaced(
     before: pa.Table, after: pa.Table, was: Mask, is_: Mask, *, updates_before: bool, equal_rows: bool
 ) -> pa.Table:
-    """What replaces row i of ``before``, which ``was`` there, by row i of ``after``, which ``is_``; with row kinds.
+    """Return the changelog from ``before`` to ``after``; row i exists in them where ``was`` and ``is_`` are true.
 
-    ``updates_before`` asks for -U rows, ``equal_rows`` for updates that change nothing.
+    ``updates_before`` adds -U rows, ``equal_rows`` adds updates that change nothing.
     """
     updated = was & is_
     if not equal_rows:

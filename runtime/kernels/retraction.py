@@ -1,7 +1,8 @@
-"""Retractions that find nothing to retract.
+"""Retractions without a row to retract.
 
-A count never falls below zero: a -U or -D for a row never inserted, or whose state has expired, is dropped, and what
-follows it counts from zero again, as Flink's group aggregate does record by record. Vectorised over a micro-batch.
+A count never falls below zero. A -U or -D is dropped if its row was never inserted, or if its state has expired. The
+rows after it count from zero again. Flink's group aggregate does the same record by record; this module is vectorised
+over a micro-batch.
 
 >>> import numpy as np
 >>> overdrawn(np.array([0, 0, 1]), np.array([-1, 1, -1]), np.array([0, 1])).tolist()
@@ -19,7 +20,7 @@ from hintplan.runtime.state.layout import Int64s
 
 
 def weights_of(rows: pa.Table) -> Int64s | None:
-    """+1 for each row that is inserted, -1 for each that is retracted; None if the rows have no kinds."""
+    """Return +1 for each inserted row and -1 for each retracted row; None if the rows have no kinds."""
     if KIND not in rows.column_names:
         return None
     kinds = rows[KIND].to_numpy()
@@ -29,12 +30,12 @@ def weights_of(rows: pa.Table) -> Int64s | None:
 def overdrawn(groups: Int64s, weights: Int64s, start: Int64s) -> Mask:
     """Mark the rows that would take their group's count below zero.
 
-    ``groups`` and ``weights`` (+1 or -1, or what rows summed up weigh together, which is not negative) are per row in
-    row order; ``start`` is each group's count before them.
+    ``groups`` and ``weights`` are per row in row order. A weight is +1 or -1, or the sum of several rows, which is not
+    negative. ``start`` is each group's count before them.
     """
     result = np.zeros(len(groups), np.bool_)
     taken = np.bincount(groups[weights < 0], minlength=len(start))
-    # Most groups had before what is taken from them, in whatever order.
+    # Most groups had enough rows before the batch, so the order of their rows does not matter.
     doubtful = np.flatnonzero((taken > start)[groups])
     if doubtful.size:
         result[doubtful] = _overdrawn(groups[doubtful], weights[doubtful], start)
@@ -42,7 +43,7 @@ def overdrawn(groups: Int64s, weights: Int64s, start: Int64s) -> Mask:
 
 
 def running(groups: Int64s, numbers: Int64s) -> Int64s:
-    """For each row, the sum of the ``numbers`` of the rows of its group up to itself."""
+    """Return, for each row, the sum of the ``numbers`` of its group up to and including the row."""
     order = np.argsort(groups, kind="stable")
     total = np.cumsum(numbers[order])
     result = np.empty(len(groups), np.int64)
@@ -53,10 +54,9 @@ def running(groups: Int64s, numbers: Int64s) -> Int64s:
 
 
 def last_emptied(groups: Int64s, weights: Int64s, start: Int64s) -> Int64s:
-    """For each group, the last row behind which the group has no rows left; -1 if it always has some.
+    """Return, for each group, the last row that leaves it empty; -1 if no row does.
 
-    No row is :func:`overdrawn`. A row that weighs 0 stands for rows of which the group had no more behind them than
-    before them.
+    No row may be :func:`overdrawn`. A row of weight 0 stands for several rows that leave the group's count as it was.
 
     >>> last_emptied(np.array([0, 0, 0, 1]), np.array([1, -1, 1, 1]), np.array([0, 0])).tolist()
     [1, -1]
@@ -68,17 +68,19 @@ def last_emptied(groups: Int64s, weights: Int64s, start: Int64s) -> Int64s:
     rows = np.flatnonzero(doubtful[groups])
     if rows.size:
         empty = rows[start[groups[rows]] + running(groups[rows], weights[rows]) == 0]
-        last[groups[empty]] = empty  # of several rows of a group, the last one stays
+        last[groups[empty]] = empty  # numpy keeps the last row of each group
     return last
 
 
 def pieces(groups: Int64s, weights: Int64s) -> Int64s:
-    """Number the rows of each group, so that rows with one number can be summed up whatever the group had before.
+    """Assign numbers to the rows of each group; rows with one number can be summed up for any previous count.
 
-    Numbers go up with the rows. A retraction that goes below all before it may empty the group, or may find nothing to
-    retract: it has a number of its own. So have the rows behind it up to the last one that brings the group down to the
-    same level, behind which the group is empty if it was before them; and the rows after that one, which are then all
-    that the group has.
+    Numbers ascend with the rows. A retraction that takes the count below all earlier levels has a number of its own: it
+    may empty the group, or find nothing to retract. The rows after it have two numbers:
+
+    - The first is for the rows up to the last one that brings the count back to that level. If the group was empty
+      before them, it is empty after them.
+    - The second is for the later rows. If the group was empty before them, they are all its rows.
 
     >>> pieces(np.zeros(7, np.int64), np.array([1, -1, -1, 1, -1, 1, 1])).tolist()
     [1, 1, 3, 4, 4, 5, 5]

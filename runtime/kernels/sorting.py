@@ -1,6 +1,7 @@
-"""Rows in the order of ORDER BY, as numbers that NumPy sorts.
+"""ORDER BY for numpy: rows sorted by integers that have the order of their values.
 
-NULLs stand where the key says, and NaN is larger than all other numbers, as in Flink; texts go by their bytes.
+Each sort key states whether NULLs come first or last. NaN is larger than all other numbers, as in Flink. Texts are
+compared by their bytes.
 
 >>> rows = pa.table({"v": [2, None, 1]})
 >>> order = (SortKey(column="v", direction="desc", nulls="first"),)
@@ -24,7 +25,10 @@ _NOT_SIGN = np.int64(np.iinfo(np.int64).max)
 
 
 def sorted_rows(rows: pa.Table, groups: Int64s, order: Sequence[SortKey], ties: Int64s) -> Int64s:
-    """The places of ``rows`` by ``groups``, then by ``order``, most significant first, then by ``ties``."""
+    """Return the places of ``rows`` sorted by ``groups``, then ``order``, then ``ties``.
+
+    The first key of ``order`` is the most significant one.
+    """
     keys = [groups]
     for key in order:
         column = without_chunks(rows[key.column])
@@ -33,16 +37,16 @@ def sorted_rows(rows: pa.Table, groups: Int64s, order: Sequence[SortKey], ties: 
             keys.append(-nulls if key.nulls == "first" else nulls)
         numbers = _numbers(column)
         keys.append(~numbers if key.direction == "desc" else numbers)
-    found: Int64s = np.lexsort([ties, *reversed(keys)])
-    return found
+    places: Int64s = np.lexsort([ties, *reversed(keys)])
+    return places
 
 
 def _numbers(column: pa.Array) -> Int64s:
-    """Integers in the order of the values; NULLs are all one."""
+    """Return integers in the order of the values; all NULLs have the same integer."""
     kind = column.type
     if pa.types.is_floating(kind):
         bits = column.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False).view(np.int64)
-        numbers: Int64s = bits ^ ((bits >> 63) & _NOT_SIGN)  # those of negative numbers ascend the other way
+        numbers: Int64s = bits ^ ((bits >> 63) & _NOT_SIGN)  # the bits of negative numbers ascend the other way
         return numbers
     if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
         return _filled(column.cast(pa.int64()))
@@ -53,5 +57,5 @@ def _numbers(column: pa.Array) -> Int64s:
 
 
 def _filled(numbers: pa.Array) -> Int64s:
-    found: Int64s = numbers.fill_null(0).to_numpy(zero_copy_only=False)
-    return found
+    filled: Int64s = numbers.fill_null(0).to_numpy(zero_copy_only=False)
+    return filled

@@ -1,7 +1,7 @@
-"""The values of a group that DISTINCT calls and retractable MIN and MAX must remember: value -> how often.
+"""The values of a group, with counts, that DISTINCT calls and MIN and MAX under retraction need: value -> count.
 
-One state table serves all calls over the same argument and filter. As in Flink, an entry expires by its own last write,
-so with a TTL a value not seen for that long counts as new again while its group lives on.
+One state table serves all calls with the same argument and filter. As in Flink, an entry expires by its own last write.
+So with a TTL, a value that was not seen for that long counts as new again, while its group still exists.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ VALUE = "__value"
 
 
 def values_layout(arguments: str, filter_: str | None, keys: pa.Schema, kinds: Sequence[pa.DataType]) -> StateLayout:
-    """The layout of the table of values of ``arguments``, of these ``kinds``, where ``filter_``, by group key."""
+    """Return the layout of the state table of values of ``arguments`` where ``filter_``, by group key.
+
+    ``kinds`` are the types of the arguments.
+    """
     name = f"values({arguments})" + (f" where {filter_}" if filter_ else "")
     identity = pa.schema(
         [*keys, *(pa.field(name, kind) for name, kind in zip(value_names(len(kinds)), kinds, strict=True))]
@@ -32,13 +35,13 @@ def values_layout(arguments: str, filter_: str | None, keys: pa.Schema, kinds: S
 
 
 def value_names(number: int) -> list[str]:
-    """The columns of so many values that go together."""
+    """Return the column names for tuples of ``number`` values."""
     return [VALUE, *(f"{VALUE}{index}" for index in range(1, number))]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueChange:
-    """The distinct values that a micro-batch touched: their group, value, and whether they appeared or went.
+    """The distinct values that a micro-batch touched: their group, the value, and whether they appeared or disappeared.
 
     ``transition`` is +1 where a value appeared, -1 where its last copy went, else 0; ``gone`` marks values of which no
     copy is left.
@@ -51,13 +54,13 @@ class ValueChange:
 
     @property
     def values(self) -> pa.Array:
-        """The values, where one is a value and not several that go together."""
+        """The values, if each is a single value and not a tuple."""
         (values,) = self.columns
         return values
 
 
 def update_values(state: KeyedState, batch: GroupedRows, given: RowValues, now: int) -> ValueChange:
-    """Apply the values ``given`` in a batch to ``state``, and say what changed; NULL is none."""
+    """Apply the values ``given`` in a batch to ``state`` and return the change; NULL is no value."""
     used = np.asarray(pc.is_valid(given.values))
     return update_value_rows(state, batch, (given.values,), used, given.hashes, now)
 
@@ -65,9 +68,9 @@ def update_values(state: KeyedState, batch: GroupedRows, given: RowValues, now: 
 def update_value_rows(
     state: KeyedState, batch: GroupedRows, given: Sequence[pa.Array], is_used: Mask, given_hashes: Int64s, now: int
 ) -> ValueChange:
-    """As :func:`update_values`, of values in several columns that go together, of the rows that are used.
+    """Apply the tuples of values of the rows that are used to ``state``; return the change.
 
-    NULL is a value like any other.
+    The tuples are in several columns. In contrast to :func:`update_values`, NULL is a value like any other.
     """
     used = np.flatnonzero(is_used)
     groups, value_hashes = batch.groups[used], given_hashes[used]

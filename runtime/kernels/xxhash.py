@@ -1,11 +1,15 @@
-"""Spark's ``xxhash64`` over Arrow columns: the hash that routes rows to partitions, and that state is sorted by.
+"""Spark's ``xxhash64`` over Arrow columns: the hash that routes rows to partitions and sorts state.
 
-XXH64 with seed 42, each column's hash being the seed of the next; NULL leaves it as it is. Integers up to 32 bits and
-dates hash as 4 bytes, others and timestamps as 8, decimals of more than 18 digits as the fewest bytes of a signed
-big-endian number. -0.0 hashes as 0.0 and every NaN as one. A ROW hashes as its fields, an ARRAY as its elements, one
-after the other; a MAP, which Spark does not hash, as the sum of its entries. State in checkpoints is sorted by it, so
-it never changes.
-Source: org.apache.spark.sql.catalyst.expressions.XXH64 and HashExpression, https://xxhash.com for the algorithm.
+It is XXH64 with seed 42. Each column's hash is the seed of the next; NULL leaves the seed unchanged.
+
+- Integers up to 32 bits and dates hash as 4 bytes, other integers and timestamps as 8 bytes.
+- Decimals of more than 18 digits hash as the fewest bytes of a signed big-endian number.
+- -0.0 hashes as 0.0, and every NaN as the same NaN.
+- A ROW hashes as its fields, an ARRAY as its elements, one after the other.
+- A MAP hashes as the sum of its entries; Spark does not hash maps.
+
+State in checkpoints is sorted by this hash, so it never changes. Source:
+org.apache.spark.sql.catalyst.expressions.XXH64 and HashExpression, https://xxhash.com for the algorithm.
 
 >>> hash_rows([pa.array([1, None])], 2).tolist()
 [-7001672635703045582, 42]
@@ -31,13 +35,13 @@ _P1, _P2, _P3, _P4, _P5 = (
 )
 _SEED = 42
 _PORTION = 1 << 14
-"""Rows at a time, so that what is computed between stays in the processor's cache."""
+"""The rows hashed at a time, so that intermediate results stay in the processor's cache."""
 _FEW = 16
-"""Rows that are left with a longer value than the others, which are looked at one by one from there on."""
+"""If at most this many rows still have longer values than the others, the rest of them is hashed row by row."""
 
 
 def hash_rows(columns: Sequence[pa.Array], rows: int) -> Int64s:
-    """The hash of each of ``rows`` rows over ``columns``; of no columns it is 42."""
+    """Return the hash of each of ``rows`` rows over ``columns``; 42 if there are no columns."""
     hashes = np.full(rows, _SEED, np.uint64)
     for begin in range(0, rows, _PORTION):
         part = hashes[begin : begin + _PORTION]
@@ -51,7 +55,7 @@ def hash_rows(columns: Sequence[pa.Array], rows: int) -> Int64s:
 
 
 def _hash(column: pa.Array, seeds: UInt64s) -> UInt64s:
-    """The hash of each value under its seed; what it is for NULL does not matter."""
+    """Return the hash of each value under its seed; the result for NULL is arbitrary."""
     kind = column.type
     if pa.types.is_string(kind) or pa.types.is_binary(kind):
         return _hash_bytes(*_bytes_of(column), seeds)
@@ -68,7 +72,7 @@ def _hash(column: pa.Array, seeds: UInt64s) -> UInt64s:
 
 
 def _words(column: pa.Array) -> npt.NDArray[Any]:
-    """The values as the 4 or 8 bytes by which they are hashed, as signed numbers."""
+    """Return the 4 or 8 bytes that are hashed for each value, as signed numbers."""
     kind = column.type
     if pa.types.is_boolean(kind):
         return _numbers(column.cast(pa.int8())).astype(np.int32)
@@ -90,7 +94,7 @@ def _words(column: pa.Array) -> npt.NDArray[Any]:
 
 
 def _with_all(columns: Sequence[pa.Array], seeds: UInt64s) -> UInt64s:
-    """``seeds`` after a value of each column; NULL leaves them as they are."""
+    """Return ``seeds`` after a value of each column; NULL leaves them unchanged."""
     hashes = seeds.copy()
     for column in columns:
         hashed = _hash(column, hashes)
@@ -101,7 +105,7 @@ def _with_all(columns: Sequence[pa.Array], seeds: UInt64s) -> UInt64s:
 
 
 def _hash_lists(column: pa.Array, seeds: UInt64s) -> UInt64s:
-    """The elements one after the other, those of all rows that still have one at once."""
+    """Hash the elements one after the other; each step hashes the elements at one place of all rows that have one."""
     column = column.take(pa.array(np.arange(len(column))))
     offsets = np.asarray(column.offsets).astype(np.int64)
     elements, lengths, hashes = column.flatten(), np.diff(offsets), seeds.copy()
@@ -112,15 +116,15 @@ def _hash_lists(column: pa.Array, seeds: UInt64s) -> UInt64s:
         rows = rows[lengths[rows] > place]
     for row in rows.tolist():
         begin, end = int(offsets[row]) + place, int(offsets[row + 1])
-        single, found = _single(elements.slice(begin, end - begin)), int(hashes[row])
+        single, hashed = _single(elements.slice(begin, end - begin)), int(hashes[row])
         for at in range(end - begin):
-            found = single(at, found)
-        hashes[row] = found
+            hashed = single(at, hashed)
+        hashes[row] = hashed
     return hashes
 
 
 def _single(column: pa.Array) -> SingleHash:
-    """The hash of the value at a place of ``column`` under a seed, which NULL leaves as it is."""
+    """Return a function that hashes the value at a place of ``column`` under a seed, which NULL leaves unchanged."""
     hashed = _single_value(column)
     if not column.null_count:
         return hashed
@@ -169,7 +173,7 @@ def _hash_maps(column: pa.Array, seeds: UInt64s) -> UInt64s:
 
 
 def _sums_of_maps(column: pa.Array) -> Int64s:
-    """The sum of the hashes of all entries, whose order says nothing; Spark itself hashes no MAP."""
+    """Return the sum of the hashes of all entries, because their order has no meaning; Spark itself hashes no MAP."""
     column = column.take(pa.array(np.arange(len(column))))
     offsets: Int64s = np.asarray(column.offsets).astype(np.int64)
     lengths = offsets[1:] - offsets[:-1]
@@ -181,7 +185,7 @@ def _sums_of_maps(column: pa.Array) -> Int64s:
 
 
 def _numbers(column: pa.Array) -> npt.NDArray[Any]:
-    """The values of a column of numbers without a copy; what stands for NULL is whatever the buffer holds."""
+    """Return the values of a column of numbers without a copy; the value for NULL is whatever the buffer holds."""
     dtype = np.dtype(column.type.to_pandas_dtype())
     return np.frombuffer(column.buffers()[1], dtype, len(column), column.offset * dtype.itemsize)
 
@@ -201,14 +205,14 @@ def _finished(hashes: UInt64s) -> UInt64s:
 
 
 def _with_word(hashes: UInt64s, words: UInt64s) -> UInt64s:
-    """``hashes`` after 8 more bytes."""
+    """Return ``hashes`` after 8 more bytes."""
     words = words * _P2
     hashes = hashes ^ (_rotated(words, 31) * _P1)
     return _rotated(hashes, 27) * _P1 + _P4
 
 
 def _with_half(hashes: UInt64s, halves: UInt64s) -> UInt64s:
-    """``hashes`` after 4 more bytes."""
+    """Return ``hashes`` after 4 more bytes."""
     return _rotated(hashes ^ (halves * _P1), 23) * _P2 + _P3
 
 
@@ -229,7 +233,7 @@ def _decimal_words(column: pa.Array) -> UInt64s:
 
 
 def _decimal_bytes(column: pa.Array) -> tuple[npt.NDArray[np.uint8], Int64s, Int64s]:
-    """The bytes of all numbers, big-endian, where each begins without those that only repeat the sign, and how many."""
+    """Return all numbers as big-endian bytes, with start and length of each, without bytes that repeat the sign."""
     digits = np.ascontiguousarray(_decimal_words(column).view(np.uint8)[:, ::-1])
     signs = np.where(digits[:, :1] >> 7, np.uint8(0xFF), np.uint8(0))
     repeats = (digits == signs)[:, :15] & (((digits[:, 1:] ^ digits[:, :-1]) >> 7) == 0)
@@ -239,7 +243,7 @@ def _decimal_bytes(column: pa.Array) -> tuple[npt.NDArray[np.uint8], Int64s, Int
 
 
 def _bytes_of(column: pa.Array) -> tuple[npt.NDArray[np.uint8], Int64s, Int64s]:
-    """The bytes of all texts, where each begins, and its length; NULL has none."""
+    """Return the bytes of all texts, and start and length of each; the length for NULL is 0."""
     _, offsets, data = column.buffers()
     bounds = np.frombuffer(offsets, np.int32, len(column) + 1, 4 * column.offset).astype(np.int64)
     content = np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
@@ -247,7 +251,10 @@ def _bytes_of(column: pa.Array) -> tuple[npt.NDArray[np.uint8], Int64s, Int64s]:
 
 
 def _hash_bytes(content: npt.NDArray[np.uint8], starts: Int64s, lengths: Int64s, seeds: UInt64s) -> UInt64s:
-    """XXH64 of ``lengths[i]`` bytes from ``starts[i]`` on; the longest are looked at as long as there are any left."""
+    """Return the XXH64 of ``lengths[i]`` bytes from ``starts[i]`` on.
+
+    Each step of a loop hashes the next bytes of all rows that have any left.
+    """
     begin = int(starts[0])
     content = np.concatenate((content[begin : int(starts[-1] + lengths[-1])], np.zeros(8, np.uint8)))
     starts = starts - begin
@@ -279,7 +286,7 @@ def _hash_bytes(content: npt.NDArray[np.uint8], starts: Int64s, lengths: Int64s,
 def _stripes(
     content: npt.NDArray[np.uint8], words: UInt64s, starts: Int64s, lengths: Int64s, seeds: UInt64s
 ) -> tuple[UInt64s, Int64s]:
-    """The hash of texts of 32 bytes or more up to their last whole 32 bytes, and where the rest begins."""
+    """Hash the whole 32-byte stripes of texts of at least 32 bytes; return the hashes and the ends of the stripes."""
     lanes = [seeds + _P1 + _P2, seeds + _P2, seeds.copy(), seeds - _P1]
     place = starts.copy()
     last = starts + lengths - 32
@@ -294,8 +301,8 @@ def _stripes(
         begin = int(place[row])
         whole = (int(last[row]) - begin) // 32 + 1
         data = content[begin : begin + 32 * whole].tobytes()
-        for lane, found in zip(lanes, stripes(data, [int(lane[row]) for lane in lanes]), strict=True):
-            lane[row] = found
+        for lane, new_lane in zip(lanes, stripes(data, [int(lane[row]) for lane in lanes]), strict=True):
+            lane[row] = new_lane
         place[row] = begin + 32 * whole
     hashes = _rotated(lanes[0], 1) + _rotated(lanes[1], 7) + _rotated(lanes[2], 12) + _rotated(lanes[3], 18)
     for lane in lanes:

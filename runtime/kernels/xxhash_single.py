@@ -1,7 +1,7 @@
-"""XXH64 of one value after the other, in Python's own numbers, for the few values that are much longer than others.
+"""XXH64 of single values in Python integers, for the few values that are much longer than the others.
 
-numpy looks at the same place of all rows at a time, which for a single long row takes some 50 microseconds a place;
-here it is one. :mod:`hintplan.runtime.kernels.xxhash` has the values, and says what they are.
+numpy hashes the same place of all rows at a time; for a single long row, this takes about 50 microseconds per place,
+and here about one. :mod:`hintplan.runtime.kernels.xxhash` defines the bytes of each value.
 
 >>> hash_bytes(b"", 42) == 0x98B1582B0977E704
 True
@@ -18,41 +18,41 @@ _P1, _P2, _P3, _P4, _P5 = (
 _ALL = 0xFFFFFFFFFFFFFFFF
 
 SingleHash = Callable[[int, int], int]
-"""Gives the hash of the value at a place of a column, under a seed."""
+"""A function from a place in a column and a seed to the hash of the value there."""
 
 
 def hash_int(value: int, seed: int) -> int:
-    """The hash of 4 bytes, given as a number without a sign."""
+    """Return the hash of 4 bytes, given as an unsigned number."""
     return _finished(_with_half((seed + _P5 + 4) & _ALL, value))
 
 
 def hash_long(value: int, seed: int) -> int:
-    """The hash of 8 bytes, given as a number without a sign."""
+    """Return the hash of 8 bytes, given as an unsigned number."""
     return _finished(_with_word((seed + _P5 + 8) & _ALL, value))
 
 
 def hash_bytes(data: bytes | memoryview, seed: int) -> int:
-    """The hash of bytes."""
+    """Return the hash of ``data``."""
     length, place = len(data), 0
-    found = (seed + _P5) & _ALL
+    hashed = (seed + _P5) & _ALL
     if length >= 32:
         place = length - length % 32
         lanes = stripes(data[:place], [(seed + _P1 + _P2) & _ALL, (seed + _P2) & _ALL, seed, (seed - _P1) & _ALL])
-        found = merged(lanes)
-    found = (found + length) & _ALL
+        hashed = merged(lanes)
+    hashed = (hashed + length) & _ALL
     while place + 8 <= length:
-        found = _with_word(found, int.from_bytes(data[place : place + 8], "little"))
+        hashed = _with_word(hashed, int.from_bytes(data[place : place + 8], "little"))
         place += 8
     if place + 4 <= length:
-        found = _with_half(found, int.from_bytes(data[place : place + 4], "little"))
+        hashed = _with_half(hashed, int.from_bytes(data[place : place + 4], "little"))
         place += 4
     for byte in data[place:]:
-        found = _rotated(found ^ (byte * _P5 & _ALL), 11) * _P1 & _ALL
-    return _finished(found)
+        hashed = _rotated(hashed ^ (byte * _P5 & _ALL), 11) * _P1 & _ALL
+    return _finished(hashed)
 
 
 def stripes(data: bytes | memoryview, lanes: list[int]) -> list[int]:
-    """``lanes`` after ``data``, a multiple of 32 bytes."""
+    """Return ``lanes`` after ``data``, a multiple of 32 bytes."""
     a, b, c, d = lanes
     for w, x, y, z in struct.iter_unpack("<4Q", data):
         a = (a + w * _P2) & _ALL
@@ -67,11 +67,11 @@ def stripes(data: bytes | memoryview, lanes: list[int]) -> list[int]:
 
 
 def merged(lanes: list[int]) -> int:
-    """The hash of all whole 32 bytes."""
-    found = sum(_rotated(lane, bits) for lane, bits in zip(lanes, (1, 7, 12, 18), strict=True)) & _ALL
+    """Merge the lanes into the hash of all whole stripes."""
+    hashed = sum(_rotated(lane, bits) for lane, bits in zip(lanes, (1, 7, 12, 18), strict=True)) & _ALL
     for lane in lanes:
-        found = ((found ^ (_rotated(lane * _P2 & _ALL, 31) * _P1 & _ALL)) * _P1 + _P4) & _ALL
-    return found
+        hashed = ((hashed ^ (_rotated(lane * _P2 & _ALL, 31) * _P1 & _ALL)) * _P1 + _P4) & _ALL
+    return hashed
 
 
 def _rotated(value: int, bits: int) -> int:

@@ -1,9 +1,9 @@
-"""What a lookup source, a lookup cache and a reload trigger are to the engine: the interfaces people implement.
+"""The interfaces that users implement: lookup sources, lookup caches and reload triggers.
 
-A source answers keys with rows, one key or many keys at a time, or yields all its rows for a full cache. It is created
-without arguments in every Python worker that needs it, opened once with a :class:`LookupContext`, used until the worker
-goes, and closed. Values are Python values as pyarrow's ``to_pylist`` gives them for the columns' types. This module
-knows neither Spark nor any connector.
+A source returns rows for keys, one key or many keys at a time, or yields all its rows for a full cache. Every Python
+worker that needs a source creates it without arguments, opens it once with a :class:`LookupContext`, and closes it when
+the worker ends. Keys and rows hold Python values, as pyarrow's ``to_pylist`` returns them for the columns' types. This
+module knows neither Spark nor any connector.
 
     class Rates(LookupFunction):
         def open(self, context):
@@ -33,18 +33,21 @@ Row = tuple[Any, ...]
 """Values of ``LookupContext.columns``, in their order."""
 
 NO_WATERMARK = -(1 << 63)
-"""What :meth:`ReloadContext.current_watermark` says while there is none."""
+"""The value of :meth:`ReloadContext.current_watermark` while there is no watermark."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookupContext:
-    """What a source learns when it is opened: its table, and which columns are asked for.
+    """The table, the key columns and the fetched columns of a lookup; a source gets them when it is opened.
 
-    ``options`` are the table's, with secrets still as ``${env:NAME}``: :func:`hintplan.runtime.secrets.resolve` reads
-    them. ``keys`` are the columns that a key has values of; ``columns`` are those a row has values of; ``declared`` are
-    all physical columns of the table in order, for sources that find values by position. Classes of the user's may only
-    be loaded from ``allowed_modules`` (:func:`hintplan.runtime.classes.load_class`). Local files, if there are
-    ``allowed_paths``, are only these and those below them, wherever links lead.
+    ``options`` are the table's options. Secrets in them are still references such as ``${env:NAME}``, which
+    :func:`hintplan.runtime.secrets.resolve` resolves.
+
+    ``keys`` are the columns of a key, ``columns`` the columns of a row. ``declared`` are all physical columns of the
+    table in order, for sources that find values by position.
+
+    User-defined classes may only be loaded from ``allowed_modules`` (:func:`hintplan.runtime.classes.load_class`). If
+    there are ``allowed_paths``, a source may only read these local files and files below them, after following links.
     """
 
     table: str
@@ -57,15 +60,15 @@ class LookupContext:
 
 
 class LookupFunction(ABC):
-    """A source that answers a key while the caller waits.
+    """A synchronous source: the caller waits for the rows of a key.
 
-    ``lookup`` and ``lookup_many`` are called by one thread at a time. An exception in ``retry_on`` is tried again as
-    often as ``lookup.max-retries`` allows, and then fails the query. Any other one fails it at once, and so does a
-    plain :class:`hintplan.plans.errors.RunError`, which says what no retry can mend.
+    One thread at a time calls ``lookup`` and ``lookup_many``. After an exception in ``retry_on``, the engine repeats
+    the call up to ``lookup.max-retries`` times, and then fails the query. Any other exception fails the query at once.
+    So does a plain :class:`hintplan.plans.errors.RunError`, which stands for an error that no retry can mend.
     """
 
     bulk: ClassVar[bool] = False
-    """Whether :meth:`lookup_many` asks for many keys in one call; the engine then calls nothing else."""
+    """True if :meth:`lookup_many` fetches many keys in one call; the engine then calls no other method for keys."""
 
     bulk_size: ClassVar[int] = 1000
     """The most keys that the engine puts into one call of :meth:`lookup_many`."""
@@ -77,25 +80,26 @@ class LookupFunction(ABC):
 
     @abstractmethod
     def lookup(self, key: Key) -> Iterable[Row]:
-        """All rows that match ``key``; none if there is no such row."""
+        """Return all rows that match ``key``, or nothing if the source has none."""
 
     def lookup_many(self, keys: Sequence[Key]) -> Sequence[Iterable[Row]]:
-        """The rows of each of the distinct ``keys``, in the order of the keys."""
+        """Return the rows of each of the distinct ``keys``, in the order of the keys."""
         return [self.lookup(key) for key in keys]
 
     def close(self) -> None:  # noqa: B027 -- optional
-        """Release what :meth:`open` took."""
+        """Release everything that :meth:`open` acquired."""
 
 
 class AsyncLookupFunction(ABC):
-    """A source that answers many keys at once, on an event loop that is the engine's and lives as long as the worker.
+    """An asynchronous source, which fetches many keys at once.
 
-    All coroutines run on that loop, ``open`` and ``close`` too. At most ``capacity`` calls of a task are in flight; a
-    call that exceeds the timeout is cancelled. Failures as in :class:`LookupFunction`.
+    All coroutines, also ``open`` and ``close``, run on one event loop of the engine, which lives as long as the worker.
+    At most ``capacity`` calls of a task are in flight; the engine cancels a call that exceeds the timeout. Failures are
+    handled as for :class:`LookupFunction`.
     """
 
     bulk: ClassVar[bool] = False
-    """Whether :meth:`lookup_many` asks for many keys in one call; the engine then calls nothing else."""
+    """True if :meth:`lookup_many` fetches many keys in one call; the engine then calls no other method for keys."""
 
     bulk_size: ClassVar[int] = 1000
     """The most keys that the engine puts into one call of :meth:`lookup_many`."""
@@ -107,31 +111,32 @@ class AsyncLookupFunction(ABC):
 
     @abstractmethod
     async def lookup(self, key: Key) -> Iterable[Row]:
-        """All rows that match ``key``; none if there is no such row."""
+        """Return all rows that match ``key``, or nothing if the source has none."""
 
     async def lookup_many(self, keys: Sequence[Key]) -> Sequence[Iterable[Row]]:
-        """The rows of each of the distinct ``keys``, in the order of the keys."""
+        """Return the rows of each of the distinct ``keys``, in the order of the keys."""
         return [await self.lookup(key) for key in keys]
 
     async def close(self) -> None:  # noqa: B027 -- optional
-        """Release what :meth:`open` took."""
+        """Release everything that :meth:`open` acquired."""
 
 
 class ScanFunction(ABC):
-    """A source that yields all its rows, for a full cache; created anew for every load."""
+    """A source that yields all its rows, for a full cache; the engine creates a new one for every load."""
 
     retry_on: ClassVar[tuple[type[Exception], ...]] = (Exception,)
 
     @abstractmethod
     def scan(self, context: LookupContext) -> Iterable[pa.Table | pa.RecordBatch | Row]:
-        """Every row of the table: tuples of the values of ``context.columns``, in that order, or Arrow.
+        """Yield every row of the table: Arrow data, or tuples of the values of ``context.columns`` in that order.
 
-        Arrow has at least these columns, by name, in types that cast to theirs; it may alternate with tuples.
+        Arrow data has at least these columns, by name, in types that cast to the columns' types. Tuples and Arrow data
+        may alternate.
         """
 
 
 class CacheMetricGroup(ABC):
-    """Where a cache says how much it holds. Hits, misses and loads are counted by the engine."""
+    """The gauges with which a cache reports its size. The engine counts hits, misses and loads."""
 
     @abstractmethod
     def gauge(self, name: str, read: Callable[[], int]) -> None:
@@ -139,75 +144,79 @@ class CacheMetricGroup(ABC):
 
 
 class LookupCache(ABC):
-    """A semi-persistent map from keys to the rows of each, shared by all tasks of a Python worker.
+    """A semi-persistent map from each key to its rows, shared by all tasks of a Python worker.
 
-    An empty sequence of rows says that the source has none. Implementations must be thread-safe. A class of the user's
-    is created with the table's options as a mapping, its only argument.
+    An empty sequence of rows means that the source has none. Implementations must be thread-safe. The engine creates a
+    user-defined cache with a single argument, a mapping of the table's options.
     """
 
     def open(self, metrics: CacheMetricGroup) -> None:  # noqa: B027 -- optional
-        """Called once before any other method."""
+        """Prepare the cache; called once, before any other method."""
 
     @abstractmethod
     def get_if_present(self, key: Key) -> Sequence[Row] | None:
-        """The rows cached under ``key``, or None if it is not cached."""
+        """Return the rows cached under ``key``, or None if ``key`` is not cached."""
 
     @abstractmethod
     def put(self, key: Key, rows: Sequence[Row]) -> Sequence[Row] | None:
-        """Cache ``rows`` under ``key``; returns what was cached under it before, or None."""
+        """Cache ``rows`` under ``key``; return the rows cached under it before, or None."""
 
     @abstractmethod
     def invalidate(self, key: Key) -> None:
-        """Forget ``key``."""
+        """Remove ``key`` from the cache."""
 
     @abstractmethod
     def size(self) -> int:
-        """How many keys are cached."""
+        """Return the number of cached keys."""
 
     def close(self) -> None:  # noqa: B027 -- optional
         """Release everything; no other method is called afterwards."""
 
 
 class ReloadContext(ABC):
-    """What a reload trigger can see and do; times of day in ms since the epoch."""
+    """The clock and the actions that a reload trigger can use; times of day are in ms since the epoch."""
 
     @abstractmethod
     def current_processing_time(self) -> int:
-        """What the engine's clock says, which may be put forward or back."""
+        """Return the time of the engine's clock, which may be set forward or back."""
 
     @abstractmethod
     def elapsed(self) -> int:
-        """The ms since some moment, by a clock that only goes on."""
+        """Return the ms since an arbitrary moment, by a monotonic clock."""
 
     @abstractmethod
     def current_watermark(self) -> int:
-        """The watermark of the stream that looks up, or ``NO_WATERMARK``."""
+        """Return the watermark of the stream that performs the lookup, or ``NO_WATERMARK``."""
 
     @abstractmethod
     def trigger_reload(self) -> Future[None]:
-        """Load the cache anew; loads never overlap. A failed load is counted and keeps what was there.
+        """Load the cache again; loads never overlap. A failed load is counted and leaves the old contents in the cache.
 
-        The future is done when the load is: its result is None, its exception why the load failed.
+        The future is done when the load ends: its result is None, and its exception the reason for a failed load.
         """
 
     @abstractmethod
     def call_at(self, time: int, action: Callable[[], None]) -> Callable[[], None]:
-        """Have ``action`` called once at ``time``, on a thread of the engine's; returns what cancels it."""
+        """Call ``action`` once at ``time``, on a thread of the engine; return a function that cancels the call."""
 
     @abstractmethod
     def call_after(self, milliseconds: int, action: Callable[[], None]) -> Callable[[], None]:
-        """Have ``action`` called once when so much time has passed, whatever is done to the clock meanwhile."""
+        """Call ``action`` once after ``milliseconds``; return a function that cancels the call.
+
+        The delay does not change when somebody sets the clock.
+        """
 
 
 class CacheReloadTrigger(ABC):
-    """Decides when a full cache is loaded again. The first load, before the first row, is the engine's.
+    """The schedule by which a full cache is loaded again.
 
-    A class of the user's is created with the table's options as a mapping, its only argument.
+    The engine itself performs the first load, before the first row. It creates a user-defined trigger with a single
+    argument, a mapping of the table's options.
     """
 
     @abstractmethod
     def open(self, context: ReloadContext) -> None:
-        """Start: register for the first reload."""
+        """Start the trigger: register the first reload."""
 
     def close(self) -> None:  # noqa: B027 -- optional
-        """Stop: no reload is triggered afterwards."""
+        """Stop the trigger: it starts no reload afterwards."""

@@ -1,4 +1,4 @@
-"""A lookup as a task of Spark runs it, in ``mapInArrow``. A task without rows opens nothing and counts nothing."""
+"""The body of a lookup in a Spark task, for ``mapInArrow``. A task without rows opens nothing and counts nothing."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Asks an asynchronous source: up to ``capacity`` calls of a task at once, over all its Arrow batches.
+"""Fetch keys from an asynchronous source: up to ``capacity`` calls of a task at once, across all its Arrow batches.
 
-A call keeps its place until its key has a final answer, attempts and waiting included, as in Flink; the timeout counts
-from the first call to there. Everything runs on one event loop, whose time is the only time it knows, so a loop with a
-clock of its own replays any schedule. A call that blocks the loop for longer than the timeout fails by its keys.
+A call occupies its slot until its key has a final answer, including retries and the waits between them, as in Flink.
+The timeout covers this whole time. Everything runs on one event loop and takes the time from it alone, so a loop with a
+simulated clock replays any schedule. A call that blocks the loop for longer than the timeout fails with an error that
+names its keys.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from hintplan.runtime.worker.steps import Steps
 
 @dataclass(slots=True, kw_only=True)
 class _Tries:
-    """The calls for some keys, and how the last of them failed."""
+    """The calls for some keys, and the last failure among them."""
 
     policy: FetchPolicy
     keys: list[Key]
@@ -38,7 +39,7 @@ class _Tries:
 
 
 class AsyncFetcher:
-    """The calls of one task."""
+    """All calls of one task to an asynchronous source."""
 
     def __init__(
         self,
@@ -59,28 +60,28 @@ class AsyncFetcher:
         self._changed = asyncio.Event()
 
     async def room(self) -> None:
-        """Wait until fewer keys than ``capacity`` are without an answer, or a fetch has failed."""
+        """Wait until fewer than ``capacity`` keys lack an answer, or a fetch has failed."""
         while self._unanswered >= self._policy.capacity:
             self._changed.clear()
             await self._changed.wait()
 
     async def fetch(self, keys: Sequence[Key]) -> Answers:
-        """The final answer for each of the distinct ``keys``; RunError if the source keeps failing or is too slow."""
+        """Fetch the final answer for each of the distinct ``keys``; RunError if the source fails or is too slow."""
         self._unanswered += len(keys)
-        found = Answers()
+        fetched = Answers()
         remaining = chunks(self._function, keys)
         failure: BaseException | None = None
         try:
             async with asyncio.TaskGroup() as group:
                 for _ in range(min(self._policy.capacity, len(keys))):
-                    group.create_task(self._work(remaining, found))
+                    group.create_task(self._work(remaining, fetched))
         except BaseExceptionGroup as failures:
             failure = failures.exceptions[0]
         finally:
-            self._answered(len(keys) - len(found.rows))
+            self._answered(len(keys) - len(fetched.rows))
         if failure is not None:
             raise failure
-        return found
+        return fetched
 
     async def _work(self, remaining: Iterator[list[Key]], found: Answers) -> None:
         for chunk in remaining:
@@ -108,18 +109,18 @@ class AsyncFetcher:
             raise timed_out(self._policy, keys, elapsed, tries.failures, tries.last) from error
 
     async def _attempts(self, tries: _Tries) -> Answers:
-        found = Answers()
+        fetched = Answers()
         pending = tries.keys
         for attempt in range(1 + self._policy.max_attempts):
             if attempt:
                 await asyncio.sleep(self._policy.delay / 1000)
                 self._counters.retries += len(pending)
             rows = await self._call(pending, tries)
-            found.add(pending, rows, self._clock.elapsed())
-            pending = [key for key in pending if not found.rows[key]]
+            fetched.add(pending, rows, self._clock.elapsed())
+            pending = [key for key in pending if not fetched.rows[key]]
             if not pending:
                 break
-        return found
+        return fetched
 
     async def _call(self, keys: list[Key], tries: _Tries) -> list[list[Row]]:
         function, loop, failures = self._function, asyncio.get_running_loop(), 0
@@ -137,7 +138,7 @@ class AsyncFetcher:
                 if failures > self._policy.max_failures or not retried(error, function.retry_on):
                     raise failed(self._policy, keys, failures, error) from error
                 tries.failures, tries.last = failures, error
-            except (KeyboardInterrupt, SystemExit) as error:  # would end the loop
+            except (KeyboardInterrupt, SystemExit) as error:  # would end the event loop
                 raise failed(self._policy, keys, failures + 1, error) from error
             else:
                 self._counters.latestLoadTime = round((loop.time() - started) * 1000)

@@ -1,6 +1,7 @@
-"""Asks a synchronous source: in bulk if it can, else key by key, again on a miss or a failure, while the caller waits.
+"""Fetch keys from a synchronous source: in bulk if it can, else key by key, while the caller waits.
 
-Keys that found nothing wait together, so a batch is delayed by the attempts of one row, however many rows missed.
+The fetch repeats after a failure, and on a miss if the plan has a retry. All missed keys wait for their retries
+together. So a batch is delayed as long as one row would be, no matter how many rows missed.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from hintplan.runtime.worker.exceptions import retried
 def fetch_sync(
     function: LookupFunction, keys: Sequence[Key], policy: FetchPolicy, clock: Clock, counters: LookupCounters
 ) -> Answers:
-    """The final answer for each of the distinct ``keys``; RunError with the cause if the source keeps failing."""
-    found = Answers()
+    """Fetch the final answer for each of the distinct ``keys``; RunError with the cause if the source keeps failing."""
+    fetched = Answers()
     pending = list(keys)
     for attempt in range(1 + policy.max_attempts):
         if not pending:
@@ -29,9 +30,9 @@ def fetch_sync(
             counters.retries += len(pending)
         for chunk in chunks(function, pending):
             rows = _call(function, chunk, policy, clock, counters)
-            found.add(chunk, rows, clock.elapsed())
-        pending = [key for key in pending if not found.rows[key]]
-    return found
+            fetched.add(chunk, rows, clock.elapsed())
+        pending = [key for key in pending if not fetched.rows[key]]
+    return fetched
 
 
 def _call(

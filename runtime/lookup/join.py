@@ -1,7 +1,7 @@
-"""Which rows of an Arrow batch are looked up, and with which keys; :mod:`hintplan.runtime.kernels.found_rows` joins
-them.
+"""Selection of the rows of an Arrow batch to look up, and of their keys.
 
-A null key, or a row that its pre-filter excludes, is not looked up. Knows no cache and no source.
+:mod:`hintplan.runtime.kernels.found_rows` joins them with the fetched rows. A row with a null key, or one that its
+pre-filter excludes, is not looked up. This module knows no cache and no source.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NOT_ASKED = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedRows:
-    """A batch with its distinct keys; ``codes`` says which key each row asks for, ``NOT_ASKED`` if none."""
+    """A batch with its distinct keys; ``codes`` has the place of each row's key, or ``NOT_ASKED`` without a lookup."""
 
     table: pa.Table
     keys: list[Key]
@@ -31,11 +31,11 @@ class AskedRows:
 
     @property
     def asking(self) -> int:
-        """How many rows ask for a key."""
+        """The number of rows that are looked up."""
         return int(np.count_nonzero(self.codes != NOT_ASKED))
 
     def split(self, known: KeyedRows) -> tuple[AskedRows, AskedRows]:
-        """The rows that ask for nothing or for a key that is known, and the others."""
+        """Return the rows that need no fetch, because their key is ``known`` or they have none, and the other rows."""
         ready = np.append(known.count, np.int64(0))[self.codes] != ABSENT
         parts = (
             AskedRows(table=self.table.filter(pa.array(rows)), keys=self.keys, codes=self.codes[rows])
@@ -44,7 +44,7 @@ class AskedRows:
         return next(parts), next(parts)
 
     def without(self, rows: Int64s) -> AskedRows:
-        """All rows but ``rows``."""
+        """Return the batch without ``rows``."""
         if not len(rows):
             return self
         kept = np.ones(len(self.codes), np.bool_)
@@ -52,24 +52,24 @@ class AskedRows:
         return AskedRows(table=self.table.filter(pa.array(kept)), keys=self.keys, codes=self.codes[kept])
 
     def only(self, keys: Mask) -> AskedRows:
-        """The same rows, of which those ask that ask for ``keys``."""
+        """Return the same rows, of which only the rows with one of ``keys`` are looked up."""
         codes = np.full(len(keys) + 1, NOT_ASKED, np.int64)
         codes[:-1][keys] = np.arange(np.count_nonzero(keys))
-        asked = [key for key, wanted in zip(self.keys, keys.tolist(), strict=True) if wanted]
-        return AskedRows(table=self.table, keys=asked, codes=codes[self.codes])
+        kept = [key for key, is_kept in zip(self.keys, keys.tolist(), strict=True) if is_kept]
+        return AskedRows(table=self.table, keys=kept, codes=codes[self.codes])
 
     def missed(self, found: KeyedRows) -> Int64s:
-        """The rows that asked for a key without rows."""
+        """Return the rows whose key has no rows in the source."""
         count = np.append(found.count, np.int64(1))
         return np.flatnonzero(count[self.codes] == 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookupRows(JoinedRows):
-    """How one lookup operator reads its input and writes its output.
+    """The input and output columns of one lookup operator.
 
-    ``keys`` are input columns in the order of the source's keys; ``asks`` is the boolean input column that says which
-    rows are looked up, if not all are; ``found`` are the columns of the source.
+    ``keys`` are input columns in the order of the source's keys. ``asks`` is a boolean input column that marks the rows
+    to look up, or None if all are. ``found`` is the schema of the fetched columns.
     """
 
     keys: tuple[str, ...]
@@ -77,18 +77,18 @@ class LookupRows(JoinedRows):
     found: pa.Schema
 
     def ask(self, table: pa.Table) -> AskedRows:
-        """The distinct keys of a batch."""
+        """Return the batch ``table`` with its distinct keys."""
         columns = [table[name].combine_chunks() for name in self.keys]
-        asks = np.ones(table.num_rows, np.bool_)
+        is_asked = np.ones(table.num_rows, np.bool_)
         for column in [*columns, *([table[self.asks].combine_chunks()] if self.asks else [])]:
             if column.null_count:
-                asks &= np.asarray(pc.is_valid(column))
+                is_asked &= np.asarray(pc.is_valid(column))
         if self.asks:
-            asks &= np.asarray(pc.fill_null(table[self.asks].combine_chunks(), False))
-        if asks.all():
+            is_asked &= np.asarray(pc.fill_null(table[self.asks].combine_chunks(), False))
+        if is_asked.all():
             codes, keys = distinct_keys(columns)
             return AskedRows(table=table, keys=keys, codes=codes)
         codes = np.full(table.num_rows, NOT_ASKED, np.int64)
-        places = np.flatnonzero(asks)
+        places = np.flatnonzero(is_asked)
         codes[places], keys = distinct_keys([column.take(pa.array(places)) for column in columns])
         return AskedRows(table=table, keys=keys, codes=codes)

@@ -1,8 +1,13 @@
-"""What a lookup counts, under FLIP-221's names, and how counts of tasks and workers become those of a batch.
+"""The counters of a lookup, under the names of FLIP-221, and their aggregation over tasks and workers.
 
-A row that is looked up is a hit or a miss: a miss if it was the first of its batch to ask for a key that no cache and
-no other task's load could answer, so that ``missCount`` loads were made for it; a hit otherwise. Without a cache there
-are neither. Knows no Spark.
+Every row that is looked up is a hit or a miss:
+
+- With a partial cache, the first row of a batch with a key is a miss if neither the cache nor a load of another task
+  has an answer. So ``missCount`` is the number of loads for missing keys.
+- With a full cache, every row without a match is a miss.
+- Without a cache there are no hits and no misses.
+
+This module knows no Spark.
 
 >>> totals = LookupCounters(lookups=10, hitCount=9, missCount=1, loadCount=1)
 >>> totals.values()[:4]
@@ -20,10 +25,10 @@ from hintplan.runtime.lookup.api import CacheMetricGroup
 
 @dataclass(slots=True, kw_only=True)
 class LookupCounters:
-    """The counts of one task in one batch, then the gauges as they are when it ends.
+    """The counters of one task in one batch, and the gauges at its end.
 
-    ``loadCount`` counts keys asked of the source (partial cache, no cache) or whole loads (full cache).
-    ``latestLoadTime`` is in ms; ``inFlightMax`` is the most calls of a task that the source had at once.
+    ``loadCount`` counts keys that were fetched from the source (partial cache, no cache), or whole loads (full cache).
+    ``latestLoadTime`` is in ms; ``inFlightMax`` is the highest number of concurrent calls of a task.
     """
 
     lookups: int = 0
@@ -39,14 +44,14 @@ class LookupCounters:
     numCachedBytes: int = 0
 
     def add_retried(self, other: LookupCounters) -> None:
-        """Add what looking up again took; it is neither another lookup nor another hit, miss or load."""
+        """Add the cost of repeated lookups, which count as no further lookup, hit, miss or load."""
         self.numLoadFailures += other.numLoadFailures
         self.timeouts += other.timeouts
         self.inFlightMax = max(self.inFlightMax, other.inFlightMax)
         self.latestLoadTime = other.latestLoadTime or self.latestLoadTime
 
     def values(self) -> list[int]:
-        """All of them, in the order of ``LOOKUP_METRICS``."""
+        """Return all values, in the order of ``LOOKUP_METRICS``."""
         return list(astuple(self))
 
 
@@ -54,7 +59,8 @@ GAUGES = frozenset({"inFlightMax", "latestLoadTime", "numCachedRecords", "numCac
 LOOKUP_METRICS: tuple[tuple[str, Literal["sum", "max"]], ...] = tuple(
     (field.name, "max" if field.name in GAUGES else "sum") for field in fields(LookupCounters)
 )
-"""The metrics in order, and how those of tasks become one: of gauges the largest, for workers do not share."""
+"""The metrics in order, each with its aggregation over tasks: the maximum for gauges, because workers share no cache.
+"""
 
 _REGISTERED = ("numCachedRecords", "numCachedBytes")
 
@@ -71,6 +77,6 @@ class CacheGauges(CacheMetricGroup):
         self._gauges[name] = read
 
     def report(self, counters: LookupCounters) -> None:
-        """Write what the gauges show into ``counters``."""
+        """Write the current values of the gauges into ``counters``."""
         for name, read in self._gauges.items():
             setattr(counters, name, read())

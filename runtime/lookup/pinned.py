@@ -1,11 +1,10 @@
-"""What a task is answered, pinned before it is used (:mod:`hintplan.runtime.storage.pins`): the same whenever the batch
-runs.
+"""Pinned answers of a task (:mod:`hintplan.runtime.storage.pins`): a batch that runs again gets the same answers.
 
     pins = TaskPins(batch_pins, task=3)
-    known = pins.known("", rows_id(table), questions, schema)  # what is pinned of them
-    settled = pins.settled(known, found, marks)                # what is pinned now, by whoever was first
+    known = pins.known("", rows_id(table), questions, schema)  # the answers that are already pinned
+    settled = pins.settled(known, found, marks)                # the answers that hold: the first attempt's
 
-Knows no source and no cache.
+A task pins its answers before it uses them. This module knows no source and no cache.
 """
 
 from __future__ import annotations
@@ -29,9 +28,10 @@ from hintplan.runtime.storage.pins import BatchPins, Pin, PinPlace, Question, Re
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pinned:
-    """The answers to ``questions``, ``ABSENT`` where nothing is pinned; ``marks`` are those of the pins.
+    """The pinned answers to ``questions``, each with the mark of its pin.
 
-    ``whole`` says that these very rows have been pinned under ``token``, so that nothing is left to publish.
+    The count of a question without an answer is ``ABSENT``. ``whole`` is True if these very rows have been pinned under
+    ``token``, so that nothing is left to publish.
     """
 
     token: str
@@ -44,27 +44,27 @@ class Pinned:
 
     @property
     def left(self) -> Mask:
-        """The questions that are still to be asked."""
-        left: Mask = self.found.count == ABSENT
-        return left
+        """The questions without a pinned answer."""
+        unanswered: Mask = self.found.count == ABSENT
+        return unanswered
 
 
 _remembered = RememberedPins()
-"""What this worker knows of pins."""
+"""The pins that this worker has read or written."""
 
 
 def task_pins(place: PinPlace) -> TaskPins:
-    """The pins at ``place`` for the task of Spark's that this is, and its batch."""
+    """Return the pins at ``place`` for the Spark task that runs here, and its batch."""
     return TaskPins(batch_pins(place), task=this_task(place.batch_key)[1])
 
 
 def batch_pins(place: PinPlace) -> BatchPins:
-    """The pins at ``place`` for the batch of the task of Spark's that this is."""
+    """Return the pins at ``place`` for the batch of the Spark task that runs here."""
     return BatchPins(files_at(place.root), place, this_task(place.batch_key)[0], _remembered)
 
 
 class TaskPins:
-    """The pins of an operator as the task with the number ``task`` of a batch uses them."""
+    """The pins of an operator for the task with the number ``task`` of a batch."""
 
     def __init__(self, pins: BatchPins, task: int) -> None:
         self._pins = pins
@@ -72,16 +72,16 @@ class TaskPins:
         self._portions = 0
 
     def known(self, label: str, rows: bytes, questions: Sequence[Question], schema: pa.Schema) -> Pinned:
-        """What is pinned of the distinct ``questions`` of the next ``rows``, whose answers have ``schema``.
+        """Return the pinned answers to the distinct ``questions`` of the next ``rows``; answers have ``schema``.
 
-        ``label`` says when they are asked, if that is more than once in a batch. RunError if the batch is divided
-        otherwise than when it ran before, and was answered in two ways.
+        ``label`` distinguishes lookups that one batch performs at several times. Raise RunError if the batch now
+        divides its rows otherwise than in its last run, and one question has different pinned answers.
         """
         at = f"{self._task}.{self._portions}"
         token = token_of(label, at, rows)
         self._portions += 1
         pin = self._pins.find(token)
-        found = Pinned(
+        nothing_known = Pinned(
             token=token,
             label=label,
             at=at,
@@ -91,19 +91,20 @@ class TaskPins:
             whole=pin is not None,
         )
         if pin is not None:
-            return self._gathered([pin], found)
+            return self._gathered([pin], nothing_known)
         heeded = self._pins.heeded()
         if token in heeded:
-            return self._gathered([heeded[token]], found)
-        # These rows had no answer yet if rows were divided alike, so no sink has had the batch.
-        others = heeded.values()
+            return self._gathered([heeded[token]], nothing_known)
+        # If rows were divided alike before, these rows got no answer, so no sink has written the batch yet.
+        candidates = heeded.values()
         unseen = all(
-            each.division == self._pins.place.division and (each.label, each.at) != (label, at) for each in others
+            candidate.division == self._pins.place.division and (candidate.label, candidate.at) != (label, at)
+            for candidate in candidates
         )
-        return self._gathered(list(others), found, free=unseen)
+        return self._gathered(list(candidates), nothing_known, free=unseen)
 
     def settled(self, known: Pinned, found: KeyedRows, marks: Mask) -> Pinned:
-        """Pin the answers ``found``; they, or those that an equal task has pinned before, which is what then holds."""
+        """Pin the answers ``found``; return them, or the answers that another attempt at these rows pinned first."""
         rows = found.table.take(pa.array(ranges(found.start, found.count))).combine_chunks()
         pin = Pin(
             label=known.label,
@@ -121,7 +122,10 @@ class TaskPins:
         return self._gathered([kept], replace(known, found=nothing, whole=True))
 
     def _gathered(self, pins: Sequence[Pin], known: Pinned, *, free: bool = False) -> Pinned:
-        """``known`` with what ``pins`` have. Where they differ, RunError, or nothing if rows are ``free``."""
+        """Return ``known`` with the answers in ``pins``.
+
+        Where two answers differ, raise RunError, or take neither of them if rows are ``free``.
+        """
         if not pins:
             return known
         places = {question: place for place, question in enumerate(known.questions)}
@@ -149,8 +153,8 @@ class TaskPins:
             tables.append(pin.rows)
             offset += pin.rows.num_rows
         count[differing], marks[differing] = ABSENT, False
-        found = KeyedRows(table=pa.concat_tables(tables), start=start, count=count)
-        return replace(known, found=found, marks=marks)
+        gathered = KeyedRows(table=pa.concat_tables(tables), start=start, count=count)
+        return replace(known, found=gathered, marks=marks)
 
     def _ambiguous(self) -> RunError:
         place = self._pins.place
@@ -163,7 +167,7 @@ class TaskPins:
 
 
 def rows_id(table: pa.Table) -> bytes:
-    """A digest of the rows of ``table``, in whatever order they are."""
+    """Return a digest of the rows of ``table`` that does not depend on their order."""
     whole = table.combine_chunks()
     columns = [_hashable(column.chunk(0) if column.num_chunks else column.combine_chunks()) for column in whole.columns]
     hashes = np.sort(hash_rows(columns, whole.num_rows))
@@ -183,13 +187,13 @@ def _absent(number: int, schema: pa.Schema) -> KeyedRows:
 
 
 def _answer(pin: Pin, at: int, begin: int) -> list[str]:
-    """What can be compared of an answer, whose rows have no order; NaN is like NaN."""
+    """Return an answer in a comparable form: its rows have no order, and NaN equals NaN."""
     rows = pin.rows.slice(begin, int(pin.count[at])).to_pylist()
     return [str(pin.marks[at]), *sorted(map(repr, rows))]
 
 
 def merged(known: KeyedRows, left: Mask, found: KeyedRows) -> KeyedRows:
-    """``known`` with what was ``found`` for those that were ``left``, in their order."""
+    """Return ``known`` with the answers ``found`` for the keys that were ``left``, in the order of the keys."""
     start, count = known.start.copy(), known.count.copy()
     start[left] = found.start + known.table.num_rows
     count[left] = found.count

@@ -1,8 +1,7 @@
-"""A lookup join of the plan as what workers are told (:mod:`hintplan.runtime.lookup.spec`); on the driver, without
-Spark.
+"""The driver's translation of a lookup join in a plan into the data for workers (:mod:`hintplan.runtime.lookup.spec`).
 
-Refuses what could only fail later: classes and hosts that are not allowed, time zones that do not exist, keys that
-cannot be compared. What a plan may say at all is checked before, in ``plans``.
+It refuses what could only fail later: classes and hosts that are not allowed, unknown time zones, keys that cannot be
+compared. ``plans`` has checked before that the plan is valid. This module knows no Spark.
 """
 
 from __future__ import annotations
@@ -33,9 +32,9 @@ _FULL = "lookup.full-cache."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookupRun:
-    """What lookups and functions must know of the run.
+    """The facts of a run that lookups and functions depend on.
 
-    ``token`` tells it from others; ``once`` says that it ends with its input.
+    ``token`` identifies the run; ``once`` is True if the run ends with its input.
     """
 
     token: str
@@ -46,13 +45,13 @@ class LookupRun:
 
 
 def fetched_columns(op: LookupJoin, table: Table) -> tuple[Column, ...]:
-    """The columns that the lookup fetches, in its order."""
+    """Return the columns that the lookup fetches, in its order."""
     types = {column.name: column.type for column in table.columns}
     return tuple(Column(name=name, type=types[name]) for name in op.columns)
 
 
 def key_columns(op: LookupJoin, table: Table) -> tuple[Column, ...]:
-    """The columns of the table that a key has values of; RunError if one cannot be compared."""
+    """Return the columns of the table that form the key; RunError if one cannot be compared."""
     types = {column.name: column.type for column in table.columns}
     keys = tuple(Column(name=key.column, type=types[key.column]) for key in op.keys)
     for key in keys:
@@ -139,7 +138,7 @@ def _cache(op: LookupJoin, run: LookupRun) -> CacheSpec:
 
 
 def _check_classes(op: LookupJoin, cache: CacheSpec, run: LookupRun) -> None:
-    """Load what the plan names here, where an error is seen before anything starts."""
+    """Load the classes of the plan on the driver, where an error appears before anything starts."""
     path = f"operators.{op.id}.cache"
     if cache.cache_class is not None:
         load_class(cache.cache_class, run.allowed_modules, LookupCache, path=f"{path}.{_PARTIAL}class")

@@ -1,8 +1,8 @@
-"""How a source is asked: attempts on a miss, tries on a failure, time allowed, and what the errors say.
+"""The rules for calls to a source: retries on a miss and on a failure, the timeout, and the texts of errors.
 
-A *miss* is an answer: the source has no row for the key. Retry on miss asks again after a fixed delay. A *failure* is
-no answer: the call is made again after a growing delay, at most ``max_failures`` times, and then fails the query. The
-two are counted apart, so a row takes at most 1 + ``max_attempts`` answered calls.
+A *miss* is an answer: the source has no row for the key. Retry on miss repeats the lookup after a fixed delay. A
+*failure* is no answer: the call is repeated after a growing delay, at most ``max_failures`` times, and then fails the
+query. Misses and failures are counted separately, so a row takes at most 1 + ``max_attempts`` answered calls.
 
 >>> [backoff(failure) for failure in range(4)]
 [100, 200, 400, 800]
@@ -27,12 +27,13 @@ _EMPTY = "return a list of tuples; an empty one if the table has no row for the 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchPolicy:
-    """The settings of one lookup operator that its executor goes by; times in ms.
+    """The settings of one lookup operator that govern its calls; times are in ms.
 
-    ``max_attempts`` counts looks after the first, ``delay`` apart; 0 for no retry on miss. ``timeout`` covers all
-    attempts of a key, 0 for none; only asynchronous calls can be timed out. ``capacity`` bounds asynchronous calls.
-    Without ``caches_misses``, a miss is not a final answer: whoever asked decides when it is. ``declared`` are the
-    columns of rows that a class of the user's returns, in their order; none for a connector, which converts by itself.
+    ``max_attempts`` counts the retries on a miss, ``delay`` apart; 0 for none. ``timeout`` covers all attempts of a
+    key, 0 for none; only asynchronous calls can time out. ``capacity`` bounds concurrent asynchronous calls.
+
+    Without ``caches_misses``, a miss is not final: the caller decides when it is. ``declared`` are the columns, in
+    order, of the rows that a user-defined class returns. A connector converts its own rows and has none.
     """
 
     operator: str
@@ -49,29 +50,29 @@ class FetchPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """The last answer for each key, and when it came, in ms of the clock that caches go by."""
+    """The last answer for each key, and its time, in ms of the clock by which cache entries expire."""
 
     rows: dict[Key, list[Row]] = field(default_factory=dict)
     at: dict[Key, int] = field(default_factory=dict)
 
     def add(self, keys: Sequence[Key], rows: Sequence[list[Row]], now: int) -> None:
-        """Take the answers for ``keys``, which came ``now``."""
+        """Record the answers for ``keys``, which came at ``now``."""
         self.rows.update(zip(keys, rows, strict=True))
         self.at.update(dict.fromkeys(keys, now))
 
     def update(self, other: Answers) -> None:
-        """Take the answers of ``other``."""
+        """Record the answers of ``other``."""
         self.rows.update(other.rows)
         self.at.update(other.at)
 
 
 def backoff(failure: int) -> int:
-    """Milliseconds to wait after the ``failure``-th failure in a row, counted from 0."""
+    """Return the ms to wait after the ``failure``-th failure in a row, counted from 0."""
     return min(_FIRST_BACKOFF << min(failure, 10), _LONGEST_BACKOFF)
 
 
 def chunks(function: LookupFunction | AsyncLookupFunction, keys: Sequence[Key]) -> Iterator[list[Key]]:
-    """``keys`` in the portions in which ``function`` is asked."""
+    """Yield ``keys`` in the portions that one call of ``function`` takes."""
     size = max(function.bulk_size, 1) if function.bulk else 1
     remaining = iter(keys)
     while chunk := list(islice(remaining, size)):
@@ -79,7 +80,7 @@ def chunks(function: LookupFunction | AsyncLookupFunction, keys: Sequence[Key]) 
 
 
 def answers(policy: FetchPolicy, keys: Sequence[Key], found: Sequence[Iterable[Row]]) -> list[list[Row]]:
-    """What a source returned for ``keys``, as lists of tuples; RunError for anything else than one answer per key."""
+    """Return the rows that a source returned for ``keys`` as lists; RunError unless each key has a valid answer."""
     if not isinstance(found, Iterable):
         shown = f"{type(found).__name__} for {_shown(keys)}"
         raise RunError(f"{named(policy)}: the source returned {shown}, expected rows for each key", hint=_EMPTY)
@@ -90,27 +91,27 @@ def answers(policy: FetchPolicy, keys: Sequence[Key], found: Sequence[Iterable[R
 
 
 def _rows(policy: FetchPolicy, key: Key, rows: object) -> list[Row]:
-    """The rows of one key; RunError if the source returned something else."""
+    """Return the rows of one key as a list; RunError if the source returned something else."""
     if not isinstance(rows, Iterable) or isinstance(rows, str | bytes | Mapping):
         shown = "None" if rows is None else f"a {type(rows).__name__}"
         message = f"{named(policy)}: the source returned {shown} for {_shown([key])}, expected its rows"
         raise RunError(message, hint=_EMPTY)
-    found = list(rows)
-    for row in found:
+    row_list = list(rows)
+    for row in row_list:
         if not isinstance(row, tuple | list):
             shown = "None" if row is None else f"a {type(row).__name__}"
             message = f"{named(policy)}: the source returned {shown} as a row of {_shown([key])}, expected a tuple"
             raise RunError(message, hint=_EMPTY)
-    return found
+    return row_list
 
 
 def named(policy: FetchPolicy) -> str:
-    """How errors name the lookup."""
+    """Return the name of the lookup for errors."""
     return f"operator {policy.operator} (lookup in table {policy.table})"
 
 
 def failed(policy: FetchPolicy, keys: Sequence[Key], tries: int, error: BaseException) -> RunError:
-    """What ends the query when the source keeps failing."""
+    """Return the error that ends the query when the source keeps failing."""
     times = "once" if tries == 1 else f"{tries} times"
     may_heal = isinstance(error, Exception) and not isinstance(error, NEVER_HEAL)
     kind = Unavailable if may_heal and tries > policy.max_failures else RunError
@@ -125,7 +126,7 @@ def failed(policy: FetchPolicy, keys: Sequence[Key], tries: int, error: BaseExce
 def timed_out(
     policy: FetchPolicy, keys: Sequence[Key], elapsed: int, failures: int = 0, last: BaseException | None = None
 ) -> RunError:
-    """What ends the query when an answer takes too long; ``last`` is how the last of ``failures`` tries ended."""
+    """Return the error that ends the query when an answer takes too long; ``last`` is the last of its ``failures``."""
     cause = "" if last is None else f"; try {failures} of {1 + policy.max_failures} failed: {said(last)}"
     return Unavailable(
         f"{looking_up(policy, keys)} timed out after {elapsed} ms, {policy.timeout} ms are allowed{cause}",
@@ -134,7 +135,7 @@ def timed_out(
 
 
 def looking_up(policy: FetchPolicy, keys: Sequence[Key]) -> str:
-    """How errors name a call for ``keys``."""
+    """Return the description of a call for ``keys``, for errors."""
     return f"{named(policy)}: looking up {_shown(keys)}"
 
 

@@ -1,8 +1,15 @@
-"""Answers for the distinct keys of one batch: from the cache, from the source, or from a load that is in progress.
+"""Answers for the distinct keys of one batch: from the cache, from the source, or from a load in progress.
 
-The steps are the same for synchronous and asynchronous sources: probe once, claim what is missing, fetch it, cache the
-final answers, let others have them, and wait for what others fetch. Only final answers are cached, so a cached miss is
-one that has had all its attempts. Knows neither input rows nor Spark.
+The steps are the same for synchronous and asynchronous sources:
+
+- probe the cache once
+- claim the missing keys, so that no other task loads them too
+- fetch them and cache the final answers
+- hand the answers to tasks that wait for them
+- wait for the keys that other tasks fetch
+
+Only final answers are cached, so a cached miss has used up all its attempts. This module knows neither input rows nor
+Spark.
 """
 
 from __future__ import annotations
@@ -30,14 +37,14 @@ class BatchCache(Protocol):
     def probe(self, keys: Sequence[Key]) -> KeyedRows: ...
 
     def store(self, keys: Sequence[Key], rows: KeyedRows, written: Int64s) -> None:
-        """Cache what was found for each key; ``written`` says when, in ms of the clock that entries expire by."""
+        """Cache the ``rows`` of each key; ``written`` has their times, in ms of the clock by which entries expire."""
         ...
 
 
 class Resolution:
-    """One batch of distinct ``keys`` on its way to rows in ``schema``; by ``policy``.
+    """One batch of distinct ``keys`` on its way to rows in ``schema``, by the rules of ``policy``.
 
-    ``rows`` says how many input rows ask for each key. Without a cache every key goes to the source.
+    ``rows`` is the number of input rows that are looked up. Without a cache, every key goes to the source.
     """
 
     def __init__(
@@ -78,7 +85,7 @@ class Resolution:
 
     @contextmanager
     def claimed(self) -> Iterator[list[Key]]:
-        """The missing keys that this batch has to fetch; what others are fetching is in ``theirs``."""
+        """Claim the missing keys; yield the keys that this batch fetches, and keep in ``theirs`` the keys of others."""
         if self._cache is None:
             mine, self.missing = self.missing, []
             self._counters.loadCount += len(mine)
@@ -99,7 +106,7 @@ class Resolution:
             self._flights.land(claim, self._found)
 
     def land(self, answers: Answers) -> None:
-        """Take the final answers for claimed keys, and cache them; whoever waits gets them when the claim ends."""
+        """Take the final answers for claimed keys, and cache them; callers that wait get them when the claim ends."""
         if not answers.rows:
             return
         rows = self._add(answers.rows)
@@ -114,16 +121,16 @@ class Resolution:
             self._found = answers.rows
 
     def take(self, landed: Mapping[Key, Mapping[Key, Sequence[Row]]]) -> None:
-        """Take what others fetched, if it has not expired since; keys that they gave up stay missing."""
+        """Take the answers that others fetched, unless they have expired since; keys without one stay missing."""
         if not landed or self._cache is None:
             self.missing = []
             return
-        absent, _ = self._probe(self._cache, list(landed))
-        # The cache may not keep misses, and a miss does not grow old on the way.
-        misses: dict[Key, Sequence[Row]] = {key: () for key in absent if key in landed[key] and not landed[key][key]}
+        uncached, _ = self._probe(self._cache, list(landed))
+        # A cache that keeps no misses lacks them here, but a miss cannot have expired on the way.
+        misses: dict[Key, Sequence[Row]] = {key: () for key in uncached if key in landed[key] and not landed[key][key]}
         if misses:
             self._add(misses)
-        self.missing = [key for key in absent if key not in misses]
+        self.missing = [key for key in uncached if key not in misses]
 
     def _add(self, found: Mapping[Key, Sequence[Row]]) -> KeyedRows:
         where = named(self._policy)
@@ -135,13 +142,13 @@ class Resolution:
 
     @property
     def fresh(self) -> Mask:
-        """Which of the keys the cache did not know at once."""
+        """The keys that the first probe did not find in the cache."""
         fresh = np.zeros(len(self._keys), np.bool_)
         fresh[list(self._places.values())] = True
         return fresh
 
     def known(self) -> KeyedRows:
-        """What the cache knew at once, in the order of the keys; ``ABSENT`` counts the others."""
+        """Return the rows that the first probe found, in the order of the keys; the count of others is ``ABSENT``."""
         for keys, rows in self._parts:
             if keys is self._keys:
                 return rows
@@ -149,19 +156,21 @@ class Resolution:
         return KeyedRows(table=self._schema.empty_table(), start=nothing, count=nothing + ABSENT)
 
     def result(self) -> KeyedRows:
-        """The rows of every key, in the order of the keys, when none is missing."""
+        """Return the rows of every key, in the order of the keys, once no key is missing."""
         if len(self._parts) == 1 and self._parts[0][0] is self._keys:
             return self._parts[0][1]
         start, count = np.zeros(len(self._keys), np.int64), np.zeros(len(self._keys), np.int64)
         offset = 0
         for keys, rows in self._parts:
-            known = np.flatnonzero(rows.count != ABSENT)
+            answered = np.flatnonzero(rows.count != ABSENT)
             if keys is self._keys:
-                places = known
+                places = answered
             else:
-                places = np.fromiter((self._places[keys[index]] for index in known.tolist()), np.int64, len(known))
-            start[places] = rows.start[known] + offset
-            count[places] = rows.count[known]
+                places = np.fromiter(
+                    (self._places[keys[index]] for index in answered.tolist()), np.int64, len(answered)
+                )
+            start[places] = rows.start[answered] + offset
+            count[places] = rows.count[answered]
             offset += rows.table.num_rows
         tables = [rows.table for _, rows in self._parts] or [self._schema.empty_table()]
         return KeyedRows(table=pa.concat_tables(tables), start=start, count=count)

@@ -1,7 +1,7 @@
-"""Keys out of Arrow columns, and rows that were found for them back in Arrow: the edges of the vectorised path.
+"""Conversion of key columns from Arrow, and of fetched rows back to Arrow: the two ends of the vectorised path.
 
-Between the two, keys are tuples of Python values, made by C loops once per distinct key of a batch. Found rows are
-never copied per input row before the one ``take`` that joins them.
+In between, keys are tuples of Python values, which C loops make once per distinct key of a batch. Fetched rows are not
+copied per input row before the single ``take`` that joins them.
 
 >>> codes, keys = distinct_keys([pa.array(["EUR", "USD", "EUR"])])
 >>> codes.tolist(), keys
@@ -31,11 +31,14 @@ _short = reprlib.Repr()
 _short.maxstring = _short.maxother = _short.maxlong = 60
 
 ABSENT = -1
-"""The ``count`` of a key about which nothing is known; 0 says that the source has no row for it."""
+"""The ``count`` of a key without an answer; a count of 0 means that the source has no row for it."""
 
 
 def distinct_keys(columns: Sequence[pa.Array]) -> tuple[Int64s, list[Key]]:
-    """The distinct keys of ``columns``, which have no nulls, by first appearance; and each row's place among them."""
+    """Return the place of each row's key among the distinct keys, and these keys by first appearance.
+
+    The columns must not have nulls.
+    """
     codes, first = encode_groups(columns)
     places = pa.array(first)
     return codes, list(zip(*(_values(column.take(places)) for column in columns), strict=True))
@@ -53,10 +56,10 @@ def _values(column: pa.Array) -> list[object]:
 def fitted_rows(
     found: Mapping[Key, Iterable[Any]], declared: tuple[Column, ...], *, where: str
 ) -> dict[Key, list[Row]]:
-    """What a class of the user's ``found`` for each key, as rows of the ``declared`` columns.
+    """Return the rows that a user-defined class ``found``, converted to the types of the ``declared`` columns.
 
-    RunError with the key, the row and the declared type for a row of another shape, and for a value that is not the
-    same in its type (:mod:`hintplan.runtime.worker.values`).
+    Raise RunError for a row of another shape, and for a value that its type cannot hold unchanged
+    (:mod:`hintplan.runtime.worker.values`). The error has the key, the row and the declared type.
     """
     kinds = _kinds(declared)
     fitted: dict[Key, list[Row]] = {}
@@ -64,15 +67,15 @@ def fitted_rows(
         fitted[key] = []
         for row in rows:
             if not isinstance(row, tuple | list) or len(row) != len(kinds):
-                names = ", ".join(column.name for column in declared)
-                raise RunError(f"{_said(where, key, row)}, which is no tuple with a value for each of {names}")
+                column_names = ", ".join(column.name for column in declared)
+                raise RunError(f"{_said(where, key, row)}, which is no tuple with a value for each of {column_names}")
             values = []
-            for value, column, (kind, one) in zip(row, declared, kinds, strict=True):
+            for value, column, (kind, convert) in zip(row, declared, kinds, strict=True):
                 try:
-                    values.append(None if value is None and kind.nullable else one(value))
+                    values.append(None if value is None and kind.nullable else convert(value))
                 except MISFITS as error:
-                    said = _said(where, key, row)
-                    raise RunError(f"{said}, whose {column.name!r} is no {kind}: {error}") from error
+                    row_text = _said(where, key, row)
+                    raise RunError(f"{row_text}, whose {column.name!r} is no {kind}: {error}") from error
             fitted[key].append(tuple(values))
     return fitted
 
@@ -88,9 +91,9 @@ def _kinds(declared: tuple[Column, ...]) -> list[tuple[DataType, Callable[[Any],
 
 
 def keyed_rows(found: Sequence[Iterable[Row]], schema: pa.Schema, *, where: str) -> KeyedRows:
-    """Rows from a source in Arrow, one sequence of them per key; ``where`` names the lookup in errors.
+    """Convert the rows of each key to Arrow; ``where`` names the lookup in errors.
 
-    RunError if a row has too few or too many values, or a value that its column's type cannot hold.
+    RunError if a row has too few or too many values, or if a column's type cannot hold one of its values.
     """
     lists = [rows if isinstance(rows, list | tuple) else list(rows) for rows in found]
     flat = [row for rows in lists for row in rows]
@@ -111,5 +114,5 @@ def keyed_rows(found: Sequence[Iterable[Row]], schema: pa.Schema, *, where: str)
 
 
 def python_rows(table: pa.Table) -> list[Row]:
-    """The rows of ``table`` as tuples of Python values."""
+    """Return the rows of ``table`` as tuples of Python values."""
     return list(zip(*(column.to_pylist() for column in table.columns), strict=True))

@@ -1,6 +1,7 @@
-"""Where the rows of a lookup come from: what a connector gives the engine of lookups, which knows no connector.
+"""The interface between connectors and lookups: each connector supplies a :class:`LookupSource`.
 
-A source's module, and with it the driver that it needs, is imported when a plan uses it.
+The engine of lookups knows no connector. A source's module, and the driver package that it needs, are imported only
+when a plan uses the source.
 """
 
 from __future__ import annotations
@@ -24,11 +25,12 @@ def _nothing_to_check(mode: LookupMode, context: LookupContext) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookupSource:
-    """How to ``open`` a source in each of its ``modes``; it travels with the task, its functions by their names.
+    """A source of lookups: its modes, and a function that opens it in each of them.
 
-    ``connector`` is what errors call it. ``check`` refuses on the driver what would only fail in a worker (RunError):
-    a class that is not allowed, and keys that make no address. What only the environment of a worker can tell is left
-    to it. ``packages`` are those that ``extra`` installs.
+    The object travels with the task, and its functions are pickled by name. ``connector`` is the name in errors.
+    ``check`` raises RunError on the driver for errors that would otherwise appear only in a worker: a class that is not
+    allowed, or keys that make no address. It leaves out checks that depend on the worker's environment. ``extra`` is
+    the pip extra that installs ``packages``.
     """
 
     connector: str
@@ -48,7 +50,7 @@ def source_of_classes(
     extra: str = "",
     packages: tuple[str, ...] = (),
 ) -> LookupSource:
-    """A source with a class in ``module`` for each mode."""
+    """Return a source with a class in ``module`` for each mode."""
     return LookupSource(
         connector=connector,
         modes=tuple(classes),
@@ -65,10 +67,10 @@ def _made(module: str, classes: Mapping[LookupMode, str], mode: LookupMode, cont
 
 
 def open_source(source: LookupSource, mode: LookupMode, context: LookupContext) -> Source:
-    """The source for ``mode``, whose ``open`` is the caller's to call.
+    """Create the source for ``mode``; the caller calls its ``open``.
 
-    RunError if there is none for that mode, if a package that it needs is not installed, or if a class of the user's
-    may not be loaded.
+    RunError if the connector has no source for that mode, if a package is not installed, or if a user-defined class may
+    not be loaded.
     """
     if mode not in source.modes:
         raise RunError(

@@ -1,7 +1,7 @@
-"""Everything a Python worker must know of one lookup operator, as plain data that travels with the task.
+"""The description of one lookup operator for Python workers, as plain data that travels with the task.
 
-:mod:`hintplan.runtime.lookup.plan` makes it of the plan on the driver; :mod:`hintplan.runtime.lookup.worker` opens what
-it describes. The digest tells lookups apart that must not share a cache.
+:mod:`hintplan.runtime.lookup.plan` builds it from the plan on the driver, and :mod:`hintplan.runtime.lookup.worker`
+opens the lookup. A digest separates lookups that must not share a cache.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hintplan.runtime.storage.pins import PinPlace
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheSpec:
-    """The cache of one lookup; times in ms, None where nothing is said. ``time_zone`` is for times of day."""
+    """The cache of one lookup. Times are in ms, None if the plan sets none; ``time_zone`` applies to times of day."""
 
     kind: Literal["NONE", "PARTIAL", "FULL"]
     max_rows: int | None = None
@@ -39,7 +39,7 @@ class CacheSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookupSpec:
-    """One lookup operator; ``run`` tells runs on one cluster apart. Answers are pinned at ``pins``, if anywhere."""
+    """One lookup operator. ``run`` identifies the run on its cluster; ``pins`` is None if answers are not pinned."""
 
     run: str
     source: LookupSource
@@ -52,7 +52,7 @@ class LookupSpec:
 
     @property
     def identity(self) -> tuple[str, str]:
-        """The operator, and a digest of the run, the settings and the table: what a shared cache is found by."""
+        """The operator, and a digest of the run, the settings and the table: the key of a shared cache."""
         context = self.context
         facts = (self.run, self.source.connector, self.mode, self.policy, self.cache, context.table)
         columns = (sorted(context.options.items()), context.keys, context.columns)

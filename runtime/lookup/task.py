@@ -1,10 +1,11 @@
-"""The lookups of one task: Arrow batches in, Arrow tables out, and what was counted.
+"""The lookups of one task: Arrow batches in, Arrow tables and counters out.
 
-With an asynchronous source, batches are read on while earlier ones wait for answers, as long as there is room for more
-calls; ordered output comes in the order of the input, unordered output as it is complete, rows without a call first.
+With an asynchronous source, the task reads further batches while earlier ones wait for answers, as long as the source
+has room for calls. Ordered output follows the order of the input. Unordered output follows the order of completion;
+rows without a call come first.
 
-Answers that must be the same whenever the batch runs are pinned before rows with them go on: those of many rows at
-once, for each pin is a file. Output is then in order, for what follows may depend on it.
+Answers that must be the same when the batch runs again are pinned before their rows leave the task. Each pin is a file,
+so one pin holds the answers of many rows. Output is then in order, because later operators may depend on the order.
 """
 
 from __future__ import annotations
@@ -32,17 +33,17 @@ from hintplan.runtime.storage.pins import question_of
 from hintplan.runtime.worker.pipeline import Step, flowing
 
 _MOST_WAITING = 8
-"""Batches that may wait for answers at once; it bounds what ordered output holds back behind one slow key."""
+"""The most batches that wait for answers at once; it bounds the ordered output that one slow key holds back."""
 
 _PINNED_ROWS = 1 << 16
-"""About so many rows go into one pin, and wait for it."""
+"""The approximate number of rows that share one pin and wait for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """A batch, or a part of it, with the rows of each of its keys; ``fresh`` says which no cache had answered.
+    """A batch, or a part of it, with the rows of each of its keys; ``fresh`` marks the keys that no cache had answered.
 
-    ``pinned`` says that answers may be older than this task.
+    ``pinned`` is True if answers may be older than this task.
     """
 
     asked: AskedRows
@@ -53,7 +54,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pinning:
-    """The pins that answers go into; ``label`` tells apart what is asked at several times in one batch."""
+    """The pins for answers; ``label`` distinguishes lookups that one batch performs at several times."""
 
     pins: TaskPins
     label: str = ""
@@ -62,7 +63,7 @@ class Pinning:
 def lookup_tables(
     tables: Iterable[pa.Table], lookup: OpenLookup, counters: LookupCounters, pinning: Pinning | None = None
 ) -> Iterator[pa.Table]:
-    """The joined rows of ``tables``; RunError if the source fails, is too slow, or answers what does not fit."""
+    """Yield the joined rows of ``tables``; RunError if the source fails, is too slow, or returns unsuitable rows."""
     rows = lookup.spec.rows
     filled = (table for table in tables if table.num_rows)
     portions = filled if pinning is None else _portions(filled)
@@ -76,7 +77,7 @@ def _portions(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
     pending: list[pa.Table] = []
     for table in tables:
         pending.append(table)
-        if sum(each.num_rows for each in pending) >= _PINNED_ROWS:
+        if sum(part.num_rows for part in pending) >= _PINNED_ROWS:
             yield pa.concat_tables(pending)
             pending = []
     if pending:
@@ -86,7 +87,10 @@ def _portions(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
 def looked_up(
     batches: Iterable[AskedRows], lookup: OpenLookup, counters: LookupCounters, pinning: Pinning | None = None
 ) -> Iterator[Answered]:
-    """The answers for ``batches``, whose rows may come in other portions than they went in, unless they are pinned."""
+    """Yield the answers for ``batches``.
+
+    Pinned answers come in the order and division of the input; other answers may be divided otherwise.
+    """
     known = (_known(asked, lookup, pinning, counters) for asked in batches)
     if lookup.full is not None:
         return _cached(known, lookup.full, counters)
@@ -97,7 +101,7 @@ def looked_up(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Known:
-    """A batch of which ``left`` is still to be asked; ``before`` is what is pinned of it."""
+    """A batch whose keys ``left`` are still to be fetched; ``before`` has the pinned answers."""
 
     whole: AskedRows
     left: AskedRows
@@ -106,7 +110,7 @@ class _Known:
     marked: bool = False
 
     def answered(self, found: KeyedRows, fresh: Mask) -> Answered:
-        """The answers to all, now that those to ``left`` are ``found``, pinned where that is wanted."""
+        """Return all answers, given the answers ``found`` for ``left``; pin them first if the lookup pins."""
         if self.pinning is None or self.before is None:
             return Answered(asked=self.whole, found=found, fresh=fresh)
         before, marks = self.before, self.before.marks.copy()
@@ -126,7 +130,7 @@ def _known(asked: AskedRows, lookup: OpenLookup, pinning: Pinning | None, counte
     before = pinning.pins.known(pinning.label, rows_id(asked.table), questions, lookup.spec.rows.found)
     left = asked.only(before.left)
     counters.lookups += asked.asking - left.asking
-    # Only who defers misses must know which of them are new.
+    # Only a deferred retry needs to know which misses are new.
     marked = not lookup.spec.policy.caches_misses
     return _Known(whole=asked, left=left, before=before, pinning=pinning, marked=marked)
 
@@ -134,12 +138,12 @@ def _known(asked: AskedRows, lookup: OpenLookup, pinning: Pinning | None, counte
 def _cached(batches: Iterable[_Known], cache: FullCache, counters: LookupCounters) -> Iterator[Answered]:
     for known in batches:
         asked = known.left
-        found = cache.probe(asked.keys)
-        missed = len(asked.missed(found))
+        rows = cache.probe(asked.keys)
+        missed = len(asked.missed(rows))
         counters.lookups += asked.asking
         counters.hitCount += asked.asking - missed
         counters.missCount += missed
-        yield known.answered(found, np.zeros(len(asked.keys), np.bool_))
+        yield known.answered(rows, np.zeros(len(asked.keys), np.bool_))
 
 
 def _synchronous(
@@ -190,10 +194,10 @@ def _steps(
     for batch in batches:
         known, resolution = batch, _resolution(batch.left, lookup, counters)
         if resolution.missing and not ordered:
-            there = resolution.known()
-            ready, rest = known.whole.split(there)
-            known = _Known(whole=rest, left=rest)
-            yield Step(result=partial(Answered, asked=ready, found=there, fresh=resolution.fresh), work=None)
+            cached = resolution.known()
+            ready, waiting = known.whole.split(cached)
+            known = _Known(whole=waiting, left=waiting)
+            yield Step(result=partial(Answered, asked=ready, found=cached, fresh=resolution.fresh), work=None)
         yield Step(result=partial(_answered, known, resolution), work=_resolve_async(resolution, fetcher))
 
 

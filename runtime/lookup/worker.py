@@ -1,6 +1,6 @@
-"""What the tasks of one Python worker share of a lookup: its open source, its cache, and loads in progress.
+"""The open lookup that the tasks of one Python worker share: its source, its cache, and loads in progress.
 
-What is opened for the first task stays for the next batch, and is found by operator and settings.
+The first task opens it, and later batches use it again; it is found by operator and settings.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from hintplan.runtime.worker.shared import shared
 
 
 class RowCache:
-    """A cache of the user's, asked key by key, as one that is asked for many keys at once."""
+    """A user-defined cache, which is used key by key, behind the interface of a cache for many keys at once."""
 
     def __init__(self, cache: LookupCache, schema: pa.Schema, *, cache_missing_key: bool, where: str) -> None:
         self._cache = cache
@@ -51,10 +51,10 @@ class RowCache:
         self._where = where
 
     def probe(self, keys: Sequence[Key]) -> KeyedRows:
-        found = [self._cache.get_if_present(key) for key in keys]
-        rows = keyed_rows([each or () for each in found], self._schema, where=self._where)
-        known = np.array([each is not None for each in found], np.bool_)
-        return KeyedRows(table=rows.table, start=rows.start, count=np.where(known, rows.count, ABSENT))
+        cached_rows = [self._cache.get_if_present(key) for key in keys]
+        rows = keyed_rows([rows_of_key or () for rows_of_key in cached_rows], self._schema, where=self._where)
+        is_cached = np.array([rows_of_key is not None for rows_of_key in cached_rows], np.bool_)
+        return KeyedRows(table=rows.table, start=rows.start, count=np.where(is_cached, rows.count, ABSENT))
 
     def store(self, keys: Sequence[Key], rows: KeyedRows, written: Int64s) -> None:
         for index, key in enumerate(keys):
@@ -64,7 +64,7 @@ class RowCache:
 
 
 class OpenLookup:
-    """An open source with its cache; ``clock``, ``event_loop`` and ``scheduler`` are the worker's."""
+    """An open source with its cache; ``clock``, ``event_loop`` and ``scheduler`` belong to the worker."""
 
     def __init__(
         self, spec: LookupSpec, source: Source, clock: Clock, event_loop: EventLoop, scheduler: Scheduler
@@ -92,19 +92,19 @@ class OpenLookup:
 
     @property
     def source(self) -> LookupFunction | AsyncLookupFunction:
-        """The source, of a lookup without a full cache."""
+        """The source of a lookup without a full cache."""
         if isinstance(self._source, ScanFunction):
             raise TypeError("a full cache never asks its source for a key")
         return self._source
 
     def report(self, counters: LookupCounters) -> None:
-        """Write what the caches show into ``counters``."""
+        """Write the gauges and loads of the caches into ``counters``."""
         self._gauges.report(counters)
         if self.full is not None:
             self.full.report(counters)
 
     def close(self) -> None:
-        """Stop reloads, close the cache and the source."""
+        """Stop reloads, then close the cache and the source."""
         if self._trigger is not None:
             self._trigger.close()
         self._scheduler.close()
@@ -169,7 +169,7 @@ _clock = SystemClock()
 
 
 def acquired(spec: LookupSpec) -> AbstractContextManager[OpenLookup]:
-    """The lookup of ``spec`` in this process, opened if it is not; tasks that use it at once share it."""
+    """Return the lookup of ``spec`` in this process, opened if necessary; concurrent tasks share it."""
     return shared(spec.identity, spec.run, lambda: _open(spec))
 
 

@@ -1,1 +1,1 @@
-"""How the values of a group become one: lists one behind the other, and moments of numbers."""
+"""Folds of the values of a group into one: concatenated lists, moments of numbers, multisets of values."""

@@ -1,9 +1,9 @@
-"""How many numbers a group has, their mean and their squared distances from it, for variances and deviations.
+"""The moments of a group's numbers, for variances and deviations: count, mean, and squared distances from the mean.
 
-As Welford's algorithm has them, in Flink, too, so that nothing is lost of numbers that differ little from each other. A
-column of moments is a struct, of which NULL has no numbers. What rows do may also take numbers away: then a struct has
-these as moments of their own. Source of the formulas: Chan, Golub, LeVeque, Updating Formulae and a Pairwise Algorithm
-for Computing Sample Variances (1979).
+Welford's algorithm, which Flink uses too, computes them; it loses no precision for numbers that differ little from each
+other. A column of moments is a struct; NULL means no numbers. A change may also take numbers away: then its struct has
+further fields with the moments of these numbers. Source of the formulas: Chan, Golub, LeVeque, Updating Formulae and a
+Pairwise Algorithm for Computing Sample Variances (1979).
 
 >>> both = folded(np.array([0, 0, 0]), each(pa.array([1.0, 2.0, 6.0]), None), 1)
 >>> both.to_pylist()
@@ -51,7 +51,7 @@ class _Moments:
 
 
 def each(numbers: pa.Array, weights: Int64s | None) -> pa.StructArray:
-    """What each of ``numbers`` adds, or takes where its weight is -1; NULL adds nothing."""
+    """Return the moments that each of ``numbers`` adds, or takes away if its weight is -1; NULL adds nothing."""
     counts = np.asarray(numbers.is_valid()).astype(np.int64)
     if weights is not None:
         counts = counts * weights
@@ -60,7 +60,7 @@ def each(numbers: pa.Array, weights: Int64s | None) -> pa.StructArray:
 
 
 def folded(groups: Int64s, parts: pa.StructArray, size: int) -> pa.StructArray:
-    """The ``parts`` of each of ``size`` groups as one."""
+    """Fold the ``parts`` of each of ``size`` groups."""
     rows = _Moments.of(parts)
     added = _sum(groups, rows, size)
     less = np.flatnonzero(rows.counts < 0)
@@ -72,7 +72,7 @@ def folded(groups: Int64s, parts: pa.StructArray, size: int) -> pa.StructArray:
 
 
 def combined(old: pa.StructArray, change: pa.StructArray) -> pa.StructArray:
-    """``old`` moments with what a batch added and took."""
+    """Combine ``old`` moments with the moments that a batch added and took away."""
     size = len(old)
     both = pa.concat_arrays([_column(_Moments.of(old)), _column(_Moments.of(change))])
     whole = _sum(np.tile(np.arange(size), 2), _Moments.of(both), size)
@@ -82,38 +82,41 @@ def combined(old: pa.StructArray, change: pa.StructArray) -> pa.StructArray:
 
 
 def variance(column: pa.StructArray, less: int) -> pa.Array:
-    """Squares by count, of which as many are ``less`` as a sample has no part in; NULL of no more numbers than that."""
-    found = _Moments.of(column)
-    divisor = found.counts - less
+    """Return squares / (count - ``less``); NULL unless the count is larger than ``less``.
+
+    ``less`` is 0 for a population and 1 for a sample.
+    """
+    parts = _Moments.of(column)
+    divisor = parts.counts - less
     with np.errstate(invalid="ignore", over="ignore"):
-        return pa.array(found.squares / np.maximum(divisor, 1), mask=divisor <= 0)
+        return pa.array(parts.squares / np.maximum(divisor, 1), mask=divisor <= 0)
 
 
 def _sum(groups: Int64s, parts: _Moments, size: int) -> _Moments:
-    """The sum of those that add something."""
+    """Return the sum, per group, of the parts with a positive count."""
     rows = np.flatnonzero(parts.counts > 0)
     group, part = groups[rows], parts.take(rows)
     counts = np.zeros(size, np.int64)
     np.add.at(counts, group, part.counts)
-    some = np.maximum(counts, 1)
+    divisor = np.maximum(counts, 1)
     pivot = np.zeros(size)
-    pivot[group[::-1]] = part.means[::-1]  # that of the first row, so that equal numbers have no distance at all
+    pivot[group[::-1]] = part.means[::-1]  # the mean of the group's first row, so that equal numbers have distance 0
     with np.errstate(invalid="ignore", over="ignore"):
         distance = part.means - pivot[group]
-        shift = np.bincount(group, part.counts * distance, size) / some
-        rest = distance - shift[group]
-        squares = np.bincount(group, part.squares + part.counts * rest * rest, size)
+        shift = np.bincount(group, part.counts * distance, size) / divisor
+        residual = distance - shift[group]
+        squares = np.bincount(group, part.squares + part.counts * residual * residual, size)
         return _Moments(counts=counts, means=pivot + shift, squares=squares.astype(np.float64))
 
 
 def _without(whole: _Moments, gone: _Moments) -> _Moments:
-    """``whole`` less what is ``gone``; nothing if that is as much."""
+    """Remove the moments ``gone`` from ``whole``; no numbers are left if the counts are equal."""
     counts = np.maximum(whole.counts - gone.counts, 0)
-    some = np.maximum(counts, 1)
+    divisor = np.maximum(counts, 1)
     with np.errstate(invalid="ignore", over="ignore"):
         distance = gone.means - whole.means
-        means = np.where(gone.counts > 0, whole.means - distance * (gone.counts / some), whole.means)
-        between = distance * distance * whole.counts * (gone.counts / some)
+        means = np.where(gone.counts > 0, whole.means - distance * (gone.counts / divisor), whole.means)
+        between = distance * distance * whole.counts * (gone.counts / divisor)
         squares = np.maximum(np.where(gone.counts > 0, whole.squares - gone.squares - between, whole.squares), 0)
     means[counts == 0] = 0
     squares[(counts == 0) | ((counts == 1) & np.isfinite(means))] = 0

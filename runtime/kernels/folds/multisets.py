@@ -1,6 +1,6 @@
-"""How often a group has each value, for COLLECT: maps of counts, added up.
+"""Multisets of the values of a group, for COLLECT: maps from value to count, which are added up.
 
-A value that is counted 0 times is not there. As in Flink, one that is taken back before it was added is there -1 times.
+A value with count 0 is not in the map. As in Flink, a value that is retracted before its insert has count -1.
 
 >>> ones = counted_each(pa.array(["x", None, "y", "x"]), np.array([1, 1, -1, 1]), pa.map_(pa.string(), pa.int32()))
 >>> ones.to_pylist()
@@ -19,20 +19,20 @@ from hintplan.runtime.state.layout import Int64s
 
 
 def counted_each(values: pa.Array, counts: Int64s, kind: pa.MapType) -> pa.MapArray:
-    """Each of ``values`` as a map of ``kind`` in which it alone is, so many times; NULL for NULL."""
-    there = np.asarray(values.is_valid())
-    kept = values if there.all() else values.take(pa.array(np.flatnonzero(there)))
-    return _maps(there.astype(np.int64), kept, counts[there], kind, ~there)
+    """Return a map of ``kind`` for each of ``values``, with the value as its only key and its count; NULL for NULL."""
+    is_valid = np.asarray(values.is_valid())
+    kept = values if is_valid.all() else values.take(pa.array(np.flatnonzero(is_valid)))
+    return _maps(is_valid.astype(np.int64), kept, counts[is_valid], kind, ~is_valid)
 
 
 def added(groups: Int64s, maps: pa.MapArray, size: int) -> pa.MapArray:
-    """The counts of ``maps`` added up for each of ``size`` groups; NULL if all of them are."""
-    there = np.flatnonzero(np.asarray(maps.is_valid()))
-    by_group = there[np.argsort(groups[there], kind="stable")]
-    behind = maps.take(pa.array(by_group))
-    offsets: Int64s = np.asarray(behind.offsets).astype(np.int64)
+    """Add up the counts of ``maps`` for each of ``size`` groups; NULL for a group without maps."""
+    valid_rows = np.flatnonzero(np.asarray(maps.is_valid()))
+    by_group = valid_rows[np.argsort(groups[valid_rows], kind="stable")]
+    in_order = maps.take(pa.array(by_group))
+    offsets: Int64s = np.asarray(in_order.offsets).astype(np.int64)
     owners = np.repeat(groups[by_group], offsets[1:] - offsets[:-1])
-    keys, items = behind.keys, behind.items
+    keys, items = in_order.keys, in_order.items
     entries, first = encode_groups([pa.array(owners), keys])
     counts = np.zeros(len(first), np.int64)
     np.add.at(counts, entries, np.asarray(items).astype(np.int64))

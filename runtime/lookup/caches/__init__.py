@@ -1,1 +1,1 @@
-"""Caches of lookups: what was found lately, or a whole table, and when it is loaded again."""
+"""Caches of lookups: recently looked up keys, or a whole table, and the schedule by which a table is loaded again."""

@@ -1,8 +1,10 @@
-"""The full cache: all rows of a table by key, loaded by one scan before the first row, and anew when a trigger says so.
+"""The full cache: all rows of a table by key, loaded by one scan before the first row, and again when a trigger fires.
 
-A load builds everything beside what is there and swaps it in at once; a load that fails keeps what is there and is
-counted. What is not cached does not exist: nothing is ever asked of the source for one key. Rows with a null key are
-not kept, rows with the same key all are. Loads never overlap. Knows no Spark and no thread; time comes from outside.
+A load builds the new contents next to the old ones and swaps them in at once. A failed load is counted and leaves the
+old contents in the cache. Loads never overlap.
+
+A key that is not in the cache has no rows: the engine never queries the source for a single key. The cache drops rows
+with a null key, and keeps all rows that share a key. This module knows no Spark and no thread; callers pass the clock.
 """
 
 from __future__ import annotations
@@ -45,10 +47,10 @@ class _Contents:
 
 
 class FullCache:
-    """The rows of ``load()`` in ``schema``, found by its columns ``keys``; ``where`` names the lookup in errors.
+    """The rows of ``load()`` in ``schema``, indexed by its columns ``keys``; ``where`` names the lookup in errors.
 
-    ``retry_on`` are the exceptions that fail a load, as opposed to the query; the first load is tried again after them
-    at most ``max_failures`` times.
+    An exception in ``retry_on`` fails only the load; any other fails the query. The first load is repeated up to
+    ``max_failures`` times after an exception in ``retry_on``.
     """
 
     def __init__(
@@ -75,7 +77,7 @@ class FullCache:
         self._loads = self._failures = self._latest = 0
 
     def open(self) -> None:
-        """Load for the first time; RunError with the cause if that keeps failing."""
+        """Load for the first time; raise RunError with the cause if the load keeps failing."""
         failures = 0
         while True:
             try:
@@ -96,7 +98,7 @@ class FullCache:
                 return
 
     def reload(self) -> None:
-        """Load anew; an exception says that it failed, and what was cached stays."""
+        """Load again; an exception means that the load failed and the old contents stay in the cache."""
         try:
             self._reload()
         except BaseException as error:
@@ -104,18 +106,18 @@ class FullCache:
             raise
 
     def probe(self, keys: Sequence[Key]) -> KeyedRows:
-        """The rows of each of ``keys``; none where there are none."""
+        """Return the rows of each of ``keys``; a key that is not in the table has none."""
         contents = self._contents
         if contents is None:
             raise RunError(f"{self._where}: the full cache was asked before it was loaded")
         places = contents.find(keys)
-        # The last entry of both stands for what is not there, whose place is ABSENT_PLACE.
+        # The last entry of both arrays belongs to ABSENT_PLACE, the place of all keys that are not in the table.
         return KeyedRows(
             table=contents.rows.table, start=contents.rows.start[places], count=contents.rows.count[places]
         )
 
     def report(self, counters: LookupCounters) -> None:
-        """Hand over the loads since the last report, and how much there is."""
+        """Add the loads since the last report to ``counters``, and set the gauges of the cache's size."""
         with self._counting:
             counters.loadCount += self._loads
             counters.numLoadFailures += self._failures
@@ -158,18 +160,18 @@ def _contents(batches: Iterable[Scanned], schema: pa.Schema, keys: tuple[str, ..
 
 
 def _tables(batches: Iterable[Scanned] | None, schema: pa.Schema, where: str) -> Iterator[pa.Table]:
-    """What a scan returned, rows put together; RunError if it is neither rows nor Arrow."""
+    """Yield the results of a scan as tables, with its tuples gathered into larger ones; RunError for anything else."""
     if not isinstance(batches, Iterable):
         shown = "None" if batches is None else f"a {type(batches).__name__}"
         raise RunError(f"{where}: the scan returned {shown}, expected rows", hint="yield tuples, or tables of Arrow")
     rows: list[Row] = []
-    for found in batches:
-        if isinstance(found, pa.Table | pa.RecordBatch):
-            yield _conformed(found, schema, where)
-        elif isinstance(found, tuple | list):
-            rows.append(tuple(found))
+    for item in batches:
+        if isinstance(item, pa.Table | pa.RecordBatch):
+            yield _conformed(item, schema, where)
+        elif isinstance(item, tuple | list):
+            rows.append(tuple(item))
         else:
-            shown = "None" if found is None else f"a {type(found).__name__}"
+            shown = "None" if item is None else f"a {type(item).__name__}"
             hint = "yield tuples, or tables of Arrow"
             raise RunError(f"{where}: the scan yielded {shown}, expected a row", hint=hint)
         if len(rows) >= _ROWS_AT_ONCE:
@@ -194,7 +196,7 @@ def _conformed(batch: pa.Table | pa.RecordBatch, schema: pa.Schema, where: str) 
 
 
 class Reloads(ReloadContext):
-    """What the trigger of ``cache`` sees: a clock, and one loading thread, which is ``scheduler``'s."""
+    """The clock and the reloads that the trigger of ``cache`` uses; loads run on a single thread of ``scheduler``."""
 
     def __init__(self, cache: FullCache, clock: Clock, scheduler: Scheduler) -> None:
         self._cache = cache

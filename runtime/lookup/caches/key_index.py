@@ -1,7 +1,7 @@
-"""Finds the places of many keys at once: what a full cache is probed through.
+"""An index of distinct keys, which finds the places of many keys at once; full caches are probed through it.
 
-Whole numbers that lie close together, as most ids do, are found by address, without hashing; other keys of one column
-by their value, and keys of several columns by their tuple, which in a large dict costs several times as much.
+An integer key whose values lie close together, as most ids do, is found by address, without hashing. Other keys of one
+column are found by value. Keys of several columns are found by tuple; in a large dict this costs several times as much.
 
 >>> find = key_index([(7,), (9,), (8,)])
 >>> find([(8,), (10,), (7,)]).tolist()
@@ -21,13 +21,13 @@ from hintplan.runtime.state.layout import Int64s
 
 ABSENT_PLACE = -1
 _SPARSEST = 8
-"""How many addresses a number may take before a dict is the better index."""
+"""The most addresses per key in an index by address; with more, a dict is the better index."""
 
 _first = itemgetter(0)
 
 
 def key_index(keys: Sequence[Key]) -> Callable[[Sequence[Key]], Int64s]:
-    """A function from keys to their places in the distinct ``keys``, ``ABSENT_PLACE`` where they are not among them."""
+    """Return a function from keys to their places in the distinct ``keys``; ``ABSENT_PLACE`` for any other key."""
     if not keys or len(keys[0]) != 1:
         places = dict(zip(keys, range(len(keys)), strict=True))
         return lambda asked: np.fromiter(map(places.get, asked, repeat(ABSENT_PLACE)), np.int64, len(asked))
@@ -41,14 +41,14 @@ def key_index(keys: Sequence[Key]) -> Callable[[Sequence[Key]], Int64s]:
 
 
 def _by_address(values: Int64s, low: int, high: int) -> Callable[[Sequence[Key]], Int64s]:
-    # One more address than there are numbers, for those that are not there.
+    # One more address than there are numbers: the last one, at -1, serves all absent keys.
     places = np.full(high - low + 2, ABSENT_PLACE, np.int64)
     places[values - low] = np.arange(len(values))
 
     def find(asked: Sequence[Key]) -> Int64s:
-        wanted = np.fromiter(map(_first, asked), np.int64, len(asked))
-        there = (wanted >= low) & (wanted <= high)
-        found: Int64s = places[np.where(there, wanted - low, -1)]
-        return found
+        numbers = np.fromiter(map(_first, asked), np.int64, len(asked))
+        in_range = (numbers >= low) & (numbers <= high)
+        matches: Int64s = places[np.where(in_range, numbers - low, -1)]
+        return matches
 
     return find

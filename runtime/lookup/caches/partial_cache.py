@@ -1,9 +1,10 @@
-"""The default partial cache: what was looked up lately, bounded by time and by number of keys.
+"""The default partial cache: recently looked up keys, bounded by time and by number of keys.
 
-A dictionary maps each key to a slot; slots are numpy arrays (where the rows are, when written, when last asked for) and
-the rows lie in Arrow tables, so that many keys are probed at once without Python code per key. Expired entries are
-never served. ``max_rows`` counts keys, as Flink does; the least recently used ones go first. Thread-safe. Time comes
-from outside; knows no source.
+A dictionary maps each key to a slot. Slots are numpy arrays: the place of the rows, the time of the write, the time of
+the last access. The rows lie in Arrow tables, so a probe of many keys runs no Python code per key.
+
+The cache never returns expired entries. ``max_rows`` counts keys, as in Flink; the least recently used keys are evicted
+first. The cache is thread-safe. Callers pass the clock; this module knows no source.
 """
 
 from __future__ import annotations
@@ -25,16 +26,17 @@ from hintplan.runtime.worker.clock import Clock
 
 _SMALLEST = 64
 _SLACK = 64
-"""A full cache makes room for a 64th of itself at once, because finding the least recently used keys looks at all."""
+"""A full cache evicts a 64th of its keys at once, because the search for the least recently used ones scans all keys.
+"""
 _SAMPLE = 16
 _PURGES = 4
-"""How often within the shortest expiry time expired entries are looked for, so that they do not stay in memory."""
+"""Expired entries are removed this many times within the shortest expiry time, so that they do not fill the memory."""
 
 Mask = npt.NDArray[np.bool_]
 
 
 class DefaultLookupCache(LookupCache):
-    """A cache of rows in ``schema``; times in ms, None for never and for no bound."""
+    """A cache of rows in ``schema``. Times are in ms; None means no expiry, or no bound on the number of keys."""
 
     def __init__(
         self,
@@ -69,22 +71,25 @@ class DefaultLookupCache(LookupCache):
     # --- as the engine uses it ----------------------------------------------------------------------------------------
 
     def probe(self, keys: Sequence[Key]) -> KeyedRows:
-        """What is cached for each of the distinct ``keys``; ``ABSENT`` counts those that are not, or have expired."""
+        """Return the cached rows of each of the distinct ``keys``.
+
+        The count of a missing or expired key is ``ABSENT``.
+        """
         with self._lock:
             now = self._clock.elapsed()
             slots = np.fromiter(map(self._index.get, keys, repeat(-1)), np.int64, len(keys))
-            found = np.flatnonzero(slots >= 0)
-            found = found[self._alive(slots[found], now)]
-            hit = slots[found]
-            self._accessed[hit] = now
-            self._used[hit] = self._ticks(len(hit))
+            places = np.flatnonzero(slots >= 0)
+            places = places[self._alive(slots[places], now)]
+            hit_slots = slots[places]
+            self._accessed[hit_slots] = now
+            self._used[hit_slots] = self._ticks(len(hit_slots))
             start, count = np.zeros(len(keys), np.int64), np.full(len(keys), ABSENT, np.int64)
-            start[found], count[found] = self._start[hit], self._count[hit]
-            # Tables are immutable: what was found stays right whatever happens to the cache meanwhile.
+            start[places], count[places] = self._start[hit_slots], self._count[hit_slots]
+            # Tables are immutable, so the result stays valid when the cache changes afterwards.
             return KeyedRows(table=pa.concat_tables(self._tables), start=start, count=count)
 
     def store(self, keys: Sequence[Key], rows: KeyedRows, written: Int64s) -> None:
-        """Cache ``rows``, one count per each of the distinct ``keys``, as ``written`` at these times."""
+        """Cache ``rows`` under the distinct ``keys``, with one count and one time of ``written`` per key."""
         kept = np.arange(len(keys)) if self._keep_missing else np.flatnonzero(rows.count > 0)
         with self._lock:
             now = self._clock.elapsed()
@@ -96,13 +101,13 @@ class DefaultLookupCache(LookupCache):
                 kept = kept[len(kept) - self._max :]
             if not len(kept):
                 return
-            names = [keys[place] for place in kept.tolist()]
-            self._drop(names)
-            self._evict(len(names))
-            while len(self._free) < len(names):
+            kept_keys = [keys[place] for place in kept.tolist()]
+            self._drop(kept_keys)
+            self._evict(len(kept_keys))
+            while len(self._free) < len(kept_keys):
                 self._grow()
-            slots = np.array([self._free.pop() for _ in names], np.int64)
-            for key, slot in zip(names, slots.tolist(), strict=True):
+            slots = np.array([self._free.pop() for _ in kept_keys], np.int64)
+            for key, slot in zip(kept_keys, slots.tolist(), strict=True):
                 self._index[key] = slot
                 self._keys[slot] = key
             count = rows.count[kept]
@@ -111,8 +116,8 @@ class DefaultLookupCache(LookupCache):
             self._written[slots] = self._accessed[slots] = written[kept]
             self._used[slots] = self._ticks(len(slots))
             self._append(rows.table.take(ranges(rows.start[kept], count)))
-            sample = names[:_SAMPLE]
-            self._key_bytes += len(names) * sum(map(_size_of, sample)) // len(sample)
+            sample = kept_keys[:_SAMPLE]
+            self._key_bytes += len(kept_keys) * sum(map(_size_of, sample)) // len(sample)
 
     # --- as LookupCache -----------------------------------------------------------------------------------------------
 
@@ -135,12 +140,12 @@ class DefaultLookupCache(LookupCache):
             self._drop([key])
 
     def size(self) -> int:
-        """The number of keys, expired ones that were not removed yet among them."""
+        """Return the number of keys, including expired ones that were not removed yet."""
         with self._lock:
             return len(self._index)
 
     def size_in_bytes(self) -> int:
-        """About what the rows, the keys and the tables around them take."""
+        """Return the approximate size of the rows, the keys and the tables around them."""
         with self._lock:
             slots = 5 * self._start.nbytes + sys.getsizeof(self._keys) + sys.getsizeof(self._index)
             return int(sum(table.nbytes for table in self._tables)) + slots + self._key_bytes
@@ -206,7 +211,7 @@ class DefaultLookupCache(LookupCache):
     # --- rows ---------------------------------------------------------------------------------------------------------
 
     def _append(self, table: pa.Table) -> None:
-        """Add rows at the end; tables of like size are merged, so there are few and each is copied seldom."""
+        """Append rows. Tables of similar size are merged, so there are few tables and each row is copied rarely."""
         self._total += table.num_rows
         self._live += table.num_rows
         if table.num_rows:

@@ -1,7 +1,7 @@
-"""Things to do later: what reload triggers run on.
+"""A scheduler of delayed actions, on which reload triggers run.
 
-Actions of :meth:`Scheduler.call_at` are short and run one after the other on one thread; what may take long runs on
-another one (:meth:`Scheduler.run`), so that a slow load delays no trigger.
+Actions of :meth:`Scheduler.call_at` are short and run one after the other on one thread. Work that may take long runs
+on another thread (:meth:`Scheduler.run`), so a slow load delays no trigger.
 """
 
 from __future__ import annotations
@@ -21,43 +21,46 @@ from hintplan.runtime.worker.clock import Clock
 _log = logging.getLogger(__name__)
 
 _LONGEST_WAIT = 60.0
-"""Seconds: the calendar may be set while a thread waits for a time of day, so it looks again."""
+"""Seconds. Somebody may set the system clock while a thread waits for a time of day, so the thread looks again."""
 
 
 class Scheduler(Protocol):
-    """``time`` is in ms since the epoch."""
+    """A runner of delayed actions and long work; ``time`` is in ms since the epoch."""
 
     def call_at(self, time: int, action: Callable[[], None]) -> Callable[[], None]:
-        """Call ``action`` once at ``time``; returns what cancels it."""
+        """Call ``action`` once at ``time``; return a function that cancels the call."""
         ...
 
     def call_after(self, milliseconds: int, action: Callable[[], None]) -> Callable[[], None]:
-        """Call ``action`` once after so much time, however the calendar is set meanwhile; returns what cancels it."""
+        """Call ``action`` once after ``milliseconds``; return a function that cancels the call.
+
+        The delay does not change when somebody sets the system clock.
+        """
         ...
 
     def run(self, work: Callable[[], None]) -> Future[None]:
-        """Start ``work`` after what was handed in before; it may take long."""
+        """Start ``work``, which may take long, after all work that was submitted before."""
         ...
 
     def close(self) -> None:
-        """Forget what is due later."""
+        """Cancel all pending actions and all work that has not started."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class _Due:
-    """Actions in a heap by when they are due, in ms by ``clock``, and by the order in which they came."""
+    """A heap of actions, ordered by their due time in ms of ``clock``, and then by the order of their registration."""
 
     clock: Callable[[], int]
     entries: list[tuple[int, int, Callable[[], None]]] = field(default_factory=list)
 
     def wait(self) -> float:
-        """The seconds until the first one is due."""
+        """Return the seconds until the first action is due."""
         return (self.entries[0][0] - self.clock()) / 1000 if self.entries else math.inf
 
 
 class ThreadScheduler:
-    """Threads of this process: one waits, one runs actions, one runs what takes long."""
+    """A scheduler with three threads of this process: one waits, one runs actions, one runs long work."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -109,7 +112,7 @@ class ThreadScheduler:
                     self._changed.wait(min(wait, _LONGEST_WAIT))
                     continue
                 _, _, action = heapq.heappop(first.entries)
-            # An action that fails is reported, and ends neither this thread nor other triggers.
+            # A failing action is logged, and ends neither this thread nor other triggers.
             self._triggers.submit(action).add_done_callback(_report)
 
 

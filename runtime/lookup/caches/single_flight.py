@@ -1,4 +1,4 @@
-"""One load per key at a time, whoever asks: the first to claim a key loads it, the others wait for what it finds.
+"""One load per key at a time: the first caller to claim a key loads it, the others wait for the result.
 
 >>> flights = SingleFlight()
 >>> first = flights.claim([("EUR",)])
@@ -20,12 +20,12 @@ from dataclasses import dataclass
 from hintplan.runtime.lookup.api import Key, Row
 
 Landing = Future[Mapping[Key, Sequence[Row]]]
-"""What a claim found; a key that is not in it was given up, so whoever waited may try."""
+"""The result of a claim. A claimed key that is missing from it was given up; callers that wait for it may load it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """The keys that one batch loads, with what it will find; and for those that others load, where that will be."""
+    """The keys that one batch loads, with the future of their result, and the futures of the keys that others load."""
 
     mine: list[Key]
     landing: Landing
@@ -33,14 +33,14 @@ class Claim:
 
 
 class SingleFlight:
-    """The loads in progress of one cache. A claim must be landed, with nothing if it failed."""
+    """The loads in progress of one cache. Every claim must be landed; a failed claim is landed with an empty result."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._flights: dict[Key, Landing] = {}
 
     def claim(self, keys: Iterable[Key]) -> Claim:
-        """Split ``keys`` into those the caller now must load, and those that others are loading."""
+        """Split ``keys`` into the keys that the caller must load now, and the keys that others are loading."""
         mine: list[Key] = []
         theirs: dict[Key, Landing] = {}
         landing: Landing = Future()
@@ -54,7 +54,7 @@ class SingleFlight:
         return Claim(mine=mine, landing=landing, theirs=theirs)
 
     def land(self, claim: Claim, found: Mapping[Key, Sequence[Row]]) -> None:
-        """Hand what was found to those who wait. The cache must have it before, or they would load again."""
+        """Hand the result of ``claim`` to the callers that wait. Cache it before, or they would load the keys again."""
         with self._lock:
             for key in claim.mine:
                 del self._flights[key]

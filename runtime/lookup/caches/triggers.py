@@ -1,10 +1,10 @@
-"""When a full cache is loaded again: every so often, or at a time of day.
+"""The two standard triggers that load a full cache again: periodically, or at a time of day.
 
-Both are told the time by their context and know no clock, no thread and no cache.
+Both get the time from their context, and know no clock, no thread and no cache.
 
 >>> zone = ZoneInfo("UTC")
 >>> iso_time("10:15", zone) == iso_time("12:15+02:00", zone)
-False
+True
 >>> next_time(0, time(10, 15, tzinfo=zone)) == (10 * 60 + 15) * 60_000
 True
 """
@@ -21,10 +21,10 @@ from hintplan.runtime.lookup.api import CacheReloadTrigger, ReloadContext
 
 
 class PeriodicReloadTrigger(CacheReloadTrigger):
-    """Reloads every ``interval`` ms: from the end of a load to the start of the next (FIXED_DELAY), or start to start.
+    """A reload every ``interval`` ms: from the end of a load to the start of the next (FIXED_DELAY), or start to start.
 
-    With FIXED_RATE, starts that fell into a slow load are made up for, one right after the other, as in Flink. A clock
-    that is put forward or back changes nothing.
+    With FIXED_RATE, the trigger makes up for each start that fell into a slow load, one right after the other, as in
+    Flink. Setting the system clock has no effect.
     """
 
     def __init__(self, interval: int, mode: Literal["FIXED_DELAY", "FIXED_RATE"]) -> None:
@@ -56,7 +56,7 @@ class PeriodicReloadTrigger(CacheReloadTrigger):
 
 
 class TimedReloadTrigger(CacheReloadTrigger):
-    """Reloads at ``at``, a time of day with a zone, and then every ``days`` days at that time."""
+    """A reload at ``at``, a time of day with a zone, and then every ``days`` days at that time."""
 
     def __init__(self, at: time, days: int) -> None:
         self._at = at
@@ -82,15 +82,15 @@ class TimedReloadTrigger(CacheReloadTrigger):
 
 
 def iso_time(text: str, zone: ZoneInfo) -> time:
-    """A time of day in ISO-8601, such as ``10:15``, ``10:15Z`` or ``10:15+07:00``; in ``zone`` if it names none."""
+    """Parse a time of day in ISO 8601 (``10:15``, ``10:15Z``, ``10:15+07:00``); without a zone, it is in ``zone``."""
     parsed = time.fromisoformat(text)
     return parsed if parsed.tzinfo else parsed.replace(tzinfo=zone)
 
 
 def next_time(now: int, at: time) -> int:
-    """The first ms from ``now`` on at which a clock in the zone of ``at`` shows it."""
+    """Return the first ms, not before ``now``, at which a clock in the zone of ``at`` shows that time of day."""
     today = datetime.fromtimestamp(now / 1000, at.tzinfo).date()
-    # The days around a change of the clocks are not 24 h long, so dates are counted, not hours.
+    # Days with a daylight saving change are not 24 h long, so the loop counts dates, not hours.
     due = (_milliseconds(datetime.combine(today + timedelta(days=days), at)) for days in range(3))
     return next(time for time in due if time >= now)
 

@@ -1,1 +1,1 @@
-"""What the lookup sources of connectors have in common: addresses, values, answers and failures."""
+"""Code that the lookup sources of several connectors share: addresses, values, answers and failures."""

@@ -1,6 +1,7 @@
-"""Sources that find values by an address made of the key: which key columns the address needs.
+"""Addresses of values, made of the key: the key columns that an address pattern needs.
 
-The columns of the pattern must all be compared by the join; other columns that it compares are compared afterwards.
+The join must compare all columns of the pattern. It may compare other columns too: the source checks these after it has
+fetched the value.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from hintplan.runtime.secrets import resolve
 
 
 def addressed_columns(context: LookupContext, option: str) -> tuple[str, ...]:
-    """The columns in the pattern that ``option`` holds; RunError if the join does not compare all of them."""
+    """Return the columns in the pattern of ``option``; RunError if the join does not compare all of them."""
     needed = pattern_columns(context.options[option])
-    names = [column.name for column in context.keys]
-    if lacking := [column for column in needed if column not in names]:
+    key_names = [column.name for column in context.keys]
+    if lacking := [column for column in needed if column not in key_names]:
         raise RunError(
-            f"the query looks up by {', '.join(names)}, but {option!r} needs {', '.join(needed)}",
+            f"the query looks up by {', '.join(key_names)}, but {option!r} needs {', '.join(needed)}",
             hint=f"join ON {' AND '.join(f'{column} = ...' for column in lacking)} as well",
             path=f"tables.{context.table}.options.{option}",
         )
@@ -25,9 +26,9 @@ def addressed_columns(context: LookupContext, option: str) -> tuple[str, ...]:
 
 
 def address_parts(context: LookupContext, option: str) -> tuple[str | int, ...]:
-    """The pattern as texts, with the environment's values in them, and places in the key."""
-    names = [column.name for column in context.keys]
+    """Return the pattern as texts, with environment variables resolved, and places in the key."""
+    key_names = [column.name for column in context.keys]
     return tuple(
-        names.index(part.column) if isinstance(part, Slot) else resolve(part.text)
+        key_names.index(part.column) if isinstance(part, Slot) else resolve(part.text)
         for part in parse_pattern(context.options[option])
     )

@@ -1,7 +1,7 @@
-"""Text and JSON as values of Flink's types, as pyarrow's ``to_pylist`` gives them; keys as text.
+"""Decoders of text and JSON into values of Flink's types, as pyarrow's ``to_pylist`` returns them; keys as text.
 
-What does not fit its type is a ValueError that says so, never a NULL or a rounded number. JSON is as lenient as
-Flink's: a number or boolean may stand in quotes, and anything can be a STRING. BYTES are Base64 in JSON.
+A value that does not fit its type raises a ValueError; it never becomes NULL or a rounded number. JSON is as lenient as
+in Flink: numbers and booleans may be in quotes, and a STRING accepts any value. In JSON, BYTES are Base64.
 
 >>> json_decoder("DECIMAL(10, 2)")("1.1"), json_decoder("ARRAY<INT>")([1, None])
 (Decimal('1.10'), [1, None])
@@ -32,7 +32,7 @@ _WIDE = Context(prec=100)
 
 
 def parse_json(text: str | bytes) -> Any:
-    """JSON with all digits of its numbers kept; ValueError if it is none."""
+    """Parse JSON and keep all digits of its numbers; ValueError if the text is not JSON."""
     try:
         return json.loads(text, parse_float=Decimal)
     except RecursionError:
@@ -40,27 +40,27 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def text_decoder(type_text: str) -> Decoder:
-    """How a text becomes a value of the type; arrays, maps and rows are JSON, bytes are Base64."""
+    """Return a decoder of texts into values of the type; arrays, maps and rows are JSON, bytes are Base64."""
     return _text_decoder(parse_type(type_text))
 
 
 def json_decoder(type_text: str) -> Decoder:
-    """How a value of :func:`parse_json` becomes a value of the type; null is None for every type."""
+    """Return a decoder of values of :func:`parse_json` into values of the type; null becomes None for every type."""
     return _json_decoder(parse_type(type_text))
 
 
 def decimal_decoder(type_text: str) -> Callable[[Decimal], Decimal]:
-    """How a Decimal becomes one of exactly the type's scale; ValueError if it has more digits than the type."""
+    """Return a conversion of Decimals to exactly the type's scale; ValueError for more digits than the type has."""
     return _decimal(parse_type(type_text))
 
 
 def integer_decoder(type_text: str) -> Callable[[int], int]:
-    """How an int becomes a value of the type; ValueError if it is out of the type's range."""
+    """Return a decoder of ints into values of the type; ValueError for a number outside its range."""
     return _range(parse_type(type_text))
 
 
 def key_text(type_text: str, value: Any) -> str:
-    """A key value as text: numbers in digits, times in ISO 8601 with the type's digits, bytes in hexadecimal."""
+    """Return a key value as text: numbers in digits, times in ISO 8601 with the type's digits, bytes in hexadecimal."""
     data_type = parse_type(type_text)
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -195,17 +195,17 @@ def _moment(text: str) -> datetime:
 
 
 def _local_time(text: str) -> datetime:
-    found = _moment(text)
-    if found.tzinfo is not None:
+    timestamp = _moment(text)
+    if timestamp.tzinfo is not None:
         raise ValueError(f"{_shown(text)} is not TIMESTAMP, as it has a time zone; declare TIMESTAMP_LTZ")
-    return found
+    return timestamp
 
 
 def _instant(text: str) -> datetime:
-    found = _moment(text)
-    if found.tzinfo is None:
+    timestamp = _moment(text)
+    if timestamp.tzinfo is None:
         raise ValueError(f"{_shown(text)} is not TIMESTAMP_LTZ, as it has no time zone; expected a Z or an offset")
-    return found.astimezone(UTC)
+    return timestamp.astimezone(UTC)
 
 
 def _base64(text: str) -> bytes:

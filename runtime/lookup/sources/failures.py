@@ -1,8 +1,8 @@
-"""How sources fail: for good, as a RunError, or so that another attempt may help, as a :class:`SourceUnavailable`.
+"""Failures of sources: final ones (RunError), and ones that another attempt may mend (:class:`SourceUnavailable`).
 
-A message says which table, what the server answered and what to do. It never holds what came out of the environment:
-:func:`redacted` puts the placeholders back. Errors of drivers are not chained, for their texts and tracebacks may hold
-addresses and credentials.
+A message names the table, the answer of the server and a remedy. It never contains values of environment variables:
+:func:`redacted` replaces them with their placeholders. Errors of drivers are not chained, because their texts and
+tracebacks may contain addresses and credentials.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from hintplan.plans.text import redaction
 
 
 class SourceUnavailable(Exception):
-    """The source did not answer, or refused for a reason that passes.
+    """The source did not answer, or refused for a temporary reason.
 
-    Not a RunError, which is final: the engine asks again as often as ``lookup.max-retries`` allows.
+    It is not a RunError, which is final: the engine repeats the call up to ``lookup.max-retries`` times.
     """
 
     def __init__(self, message: str, *, hint: str | None = None, path: str | None = None) -> None:
@@ -29,7 +29,7 @@ class SourceUnavailable(Exception):
 def import_extra(
     module: str, extra: str, connector: str, *, where: str = "on every machine that runs Python workers"
 ) -> ModuleType:
-    """Import ``module``, which the distribution's ``extra`` installs; RunError naming it if it is not there."""
+    """Import ``module``, which the distribution's ``extra`` installs; RunError with its name if it is not installed."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
@@ -41,5 +41,5 @@ def import_extra(
 
 
 def redacted(text: str, options: Mapping[str, str]) -> str:
-    """``text`` with the values of the environment variables that ``options`` refer to replaced by the references."""
+    """Return ``text`` with each value of an environment variable in ``options`` replaced with the reference to it."""
     return redaction.redacted(text, {name: os.environ.get(name, "") for name in redaction.variables_in(options)})

@@ -1,7 +1,7 @@
-"""Servers that no run asks, whatever it is allowed to: link-local addresses, where clouds keep their credentials.
+"""Refusal of link-local addresses, where clouds serve their credentials: no run may connect to them.
 
-Which hosts a run may ask is decided on the driver (:mod:`hintplan.plans.connectors.policy`). What a name means is only
-known where it is looked up, so this is asked in the worker, when a source is opened.
+The driver decides which hosts a run may use (:mod:`hintplan.plans.connectors.policy`). Only the machine that resolves a
+name knows its address, so this check runs in the worker, when it opens a source.
 
 >>> is_link_local("169.254.169.254"), is_link_local("10.0.0.1")
 (True, False)
@@ -16,19 +16,22 @@ from hintplan.plans.errors import RunError
 
 
 def is_link_local(address: str) -> bool:
-    """Whether an address, IPv4, IPv6 or the one in the other, is link-local."""
-    found = ipaddress.ip_address(address.partition("%")[0])
-    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
-    return (mapped or found).is_link_local
+    """Return True if an address is link-local: IPv4, IPv6, or IPv4 mapped to IPv6."""
+    parsed = ipaddress.ip_address(address.partition("%")[0])
+    mapped = parsed.ipv4_mapped if isinstance(parsed, ipaddress.IPv6Address) else None
+    return (mapped or parsed).is_link_local
 
 
 def refuse_link_local(host: str, port: int, *, path: str) -> None:
-    """RunError if ``host`` means a link-local address here. A name that means nothing is left to who asks it."""
+    """Raise RunError if ``host`` resolves to a link-local address on this machine.
+
+    An unknown name passes; the connection attempt reports it.
+    """
     try:
-        found = {str(address[4][0]) for address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)}
+        addresses = {str(address[4][0]) for address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)}
     except OSError:
         return
-    if any(is_link_local(address) for address in found):
+    if any(is_link_local(address) for address in addresses):
         raise RunError(
             f"the host {host} has a link-local address, which no run asks",
             hint="such addresses are services of the machine itself, credentials of a cloud among them",

@@ -1,7 +1,8 @@
-"""Which fetched rows belong to which key, decided here and alike for every source.
+"""Assignment of fetched rows to keys, by the same rules for every source.
 
-A row belongs to a key if its key columns equal the key's values as the plan's types compare them. A database may be
-more generous (a collation that ignores case, blanks after CHAR); such rows match no key, with any cache or none.
+A row belongs to a key if its key columns equal the key's values, as the plan's types compare them. A database may
+compare less strictly (a collation that ignores case, blanks after CHAR). Rows that only such a comparison finds match
+no key, with any cache or without.
 
 >>> shape = RowShape(keys=("code",), columns=("rate",))
 >>> shape.fetched
@@ -19,11 +20,11 @@ from hintplan.plans.errors import RunError
 from hintplan.runtime.lookup.api import Key, LookupContext, Row
 
 MOST_ROWS = 1_000_000
-"""Rows that one query for keys may find; a worker holds them all."""
+"""The most rows that one query for keys may return; a worker holds all of them."""
 
 
 def refuse_excess(rows: Sequence[Row], table: str) -> None:
-    """RunError if a query that stops behind ``MOST_ROWS`` found more than that."""
+    """Raise RunError if a query returned more than ``MOST_ROWS`` rows; queries stop one row after that number."""
     if len(rows) > MOST_ROWS:
         raise RunError(
             f"more than {MOST_ROWS:,} rows have the keys of one query",
@@ -33,7 +34,7 @@ def refuse_excess(rows: Sequence[Row], table: str) -> None:
 
 
 class RowShape:
-    """The columns to fetch: those a row consists of, then the key columns that are not among them."""
+    """The columns to fetch: the columns of a row, then the key columns that are not among them."""
 
     def __init__(self, *, keys: tuple[str, ...], columns: tuple[str, ...]) -> None:
         self.columns = columns
@@ -46,24 +47,25 @@ class RowShape:
         return cls(keys=tuple(c.name for c in context.keys), columns=tuple(c.name for c in context.columns))
 
     def match(self, keys: Sequence[Key], rows: Iterable[Row]) -> list[list[Row]]:
-        """The rows of each key, in the order of ``keys``; ``rows`` have the values of ``fetched``."""
-        found: dict[Key, list[Row]] = {key: [] for key in keys}
+        """Return the rows of each key, in the order of ``keys``; ``rows`` have the values of ``fetched``."""
+        rows_of: dict[Key, list[Row]] = {key: [] for key in keys}
         narrow = self._width != len(self.fetched)
         if len(self._key_at) == 1:
             (at,) = self._key_at
             for row in rows:
-                if (matched := found.get((row[at],))) is not None:
+                if (matched := rows_of.get((row[at],))) is not None:
                     matched.append(row[: self._width] if narrow else row)
         else:
             for row in rows:
-                if (matched := found.get(tuple(row[at] for at in self._key_at))) is not None:
+                if (matched := rows_of.get(tuple(row[at] for at in self._key_at))) is not None:
                     matched.append(row[: self._width] if narrow else row)
-        return [found[key] for key in keys]
+        return [rows_of[key] for key in keys]
 
     def row(self, key: Key, values: Mapping[str, Any], addressed: Container[str]) -> Row | None:
-        """The row of named ``values`` if it belongs to ``key``.
+        """Return the row with the named ``values`` if it belongs to ``key``, else None.
 
-        The columns in ``addressed`` have led to the values, so where the values do not name one, it is the key's.
+        The source found the values by the ``addressed`` columns. If ``values`` lack one of them, it takes the key's
+        value.
         """
         complete = dict(values)
         for at, value in zip(self._key_at, key, strict=True):
