@@ -7,7 +7,9 @@ python -m tests.english plans/show runtime  # each of them, with file and line, 
 from __future__ import annotations
 
 import ast
+import inspect
 import io
+import itertools
 import re
 import sys
 import tokenize
@@ -76,6 +78,15 @@ def _docstrings(source: str) -> Iterator[tuple[int, str, bool]]:
             text = ast.get_docstring(node)
             if text is not None:
                 yield node.body[0].lineno, text, True
+            yield from _attribute_docstrings(node.body)
+
+
+def _attribute_docstrings(body: list[ast.stmt]) -> Iterator[tuple[int, str, bool]]:
+    """Yield the strings that stand below assignments, and document what was assigned."""
+    for assignment, below in itertools.pairwise(body):
+        if isinstance(assignment, ast.Assign | ast.AnnAssign) and isinstance(below, ast.Expr):
+            if isinstance(below.value, ast.Constant) and isinstance(below.value.value, str):
+                yield below.lineno, inspect.cleandoc(below.value.value), True
 
 
 def _comments(source: str) -> Iterator[tuple[int, str, bool]]:
