@@ -84,9 +84,9 @@ def _docstrings(source: str) -> Iterator[tuple[int, str, bool]]:
 def _attribute_docstrings(body: list[ast.stmt]) -> Iterator[tuple[int, str, bool]]:
     """Yield the strings that stand below assignments, and document what was assigned."""
     for assignment, below in itertools.pairwise(body):
-        if isinstance(assignment, ast.Assign | ast.AnnAssign) and isinstance(below, ast.Expr):
-            if isinstance(below.value, ast.Constant) and isinstance(below.value.value, str):
-                yield below.lineno, inspect.cleandoc(below.value.value), True
+        is_documented = isinstance(assignment, ast.Assign | ast.AnnAssign) and isinstance(below, ast.Expr)
+        if is_documented and isinstance(below.value, ast.Constant) and isinstance(below.value.value, str):
+            yield below.lineno, inspect.cleandoc(below.value.value), True
 
 
 def _comments(source: str) -> Iterator[tuple[int, str, bool]]:
