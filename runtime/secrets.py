@@ -22,8 +22,9 @@ def resolve(text: str) -> str:
     """Replace every ``${env:NAME}`` in ``text``; RunError with the names of variables that are not set."""
     missing = sorted({name for name in _PLACEHOLDER.findall(text) if name not in os.environ})
     if missing:
+        settings = " ".join(f"{name}=..." for name in missing)
         raise RunError(
             f"environment variable {', '.join(missing)} is not set, but the plan refers to it",
-            hint=f"set it before Spark starts, also where its workers run: export {missing[0]}=...",
+            hint=f"set it before Spark starts, also where its workers run: export {settings}",
         )
     return _PLACEHOLDER.sub(lambda match: os.environ[match.group(1)], text)

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ from hintplan.plans.connectors.table import places
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import Diagnostic, PlanError, RunError
 from hintplan.plans.python_words import POLICY, POLICY_SWITCHES
+from hintplan.plans.text.counts import count
 from hintplan.plans.text.links import is_below
 from hintplan.plans.text.names import did_you_mean
 from hintplan.plans.text.project import FILE, read_project
@@ -134,7 +135,17 @@ def refuse_reach(tables: Mapping[str, Table], policy: Policy, checkpoint: str | 
     """Raise RunError if a table of a plan reaches a forbidden location. The hints name the flags that allow it."""
     problems = [problem for name, table in tables.items() for problem in _problems(name, table, policy, checkpoint)]
     if problems:
-        raise RunError(diagnostics=tuple(problems))
+        raise RunError(diagnostics=tuple(_once_each(problems)))
+
+
+def _once_each(problems: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
+    """Yield one diagnostic per message, at its first path, with the number of other options that have the problem."""
+    paths: dict[str, list[Diagnostic]] = {}
+    for problem in problems:
+        paths.setdefault(problem.message, []).append(problem)
+    for message, (first, *others) in paths.items():
+        also = f" (also for {count(len(others), 'other option')})" if others else ""
+        yield replace(first, message=f"{message}{also}")
 
 
 def _problems(name: str, table: Table, policy: Policy, checkpoint: str | None) -> Iterator[Diagnostic]:

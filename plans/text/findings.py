@@ -9,6 +9,7 @@ job.sql:1:15: error: unknown table 'u'
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,6 +22,7 @@ from hintplan.plans.text.redaction import without_literals
 Severity = Literal["warning", "note"]
 
 _LONGEST_LINE = 400
+_STARS = re.compile(r"(['\"])\*{4,}")
 _MOST_ERRORS = 50
 
 
@@ -47,13 +49,19 @@ def rendered(diagnostic: Diagnostic, text: str, severity: str, *, placed: bool =
     parts = [f"{place}: {severity}: {message}" if place and placed else f"{severity}: {message}"]
     lines = _lines(text)
     if diagnostic.line is not None and diagnostic.column is not None and diagnostic.line <= len(lines):
-        line, before = _part(lines[diagnostic.line - 1], diagnostic.column - 1)
+        whole, start = lines[diagnostic.line - 1], diagnostic.column - 1
+        line, before = _part(_of_one_length(whole), len(_of_one_length(whole[:start])))
         # A tab below each tab keeps the caret in its column, whatever the width of tabs.
         blank = "".join("\t" if c == "\t" else " " for c in line[:before])
         parts += [f"  {line}", f"  {blank}^"]
     if diagnostic.hint:
         parts.append(f"  hint: {clipped(diagnostic.hint)}")
     return "\n".join(parts)
+
+
+def _of_one_length(line: str) -> str:
+    """Shorten values that were replaced by stars, because their number is the length of a password."""
+    return _STARS.sub(r"\1***", line)
 
 
 def errors_rendered(

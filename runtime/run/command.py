@@ -246,7 +246,8 @@ def _run_on_spark(plan: Plan, options: RunOptions, health: Health, metrics: Any)
     if options.spark.remote is None:
         if options.checkpoint is not None:
             _refuse_checkpoint(plan, options.checkpoint, options, health)
-        refuse_in_advance(plan, options.checkpoint, options.spark.conf)
+        master = {} if options.spark.master is None else {"spark.master": options.spark.master}
+        refuse_in_advance(plan, options.checkpoint, {**options.spark.conf, **master})
     began = time.monotonic()
     with opened_session(options.spark, plan, options.checkpoint) as spark:
         spark_start_ms = int((time.monotonic() - began) * 1000)

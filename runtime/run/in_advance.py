@@ -17,6 +17,7 @@ from hintplan.plans.errors import RunError
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import tables_used
 from hintplan.plans.text.links import link_to_nowhere
+from hintplan.runtime.secrets import resolve
 
 _DEFAULT_SYSTEM = "spark.hadoop.fs.defaultFS"
 _OTHERS = ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "PYSPARK_GATEWAY_PORT")
@@ -25,6 +26,7 @@ _OTHERS = ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "PYSPARK_GATEWAY_PORT")
 
 def refuse_in_advance(plan: Plan, checkpoint: str | None, conf: Mapping[str, str]) -> None:
     """Raise RunError if a Spark of this machine with ``conf`` could not read a source or write ``checkpoint``."""
+    _refuse_missing_variables(plan, conf)
     if not _is_of_this_machine(conf):
         return
     if checkpoint is not None and is_local_path(checkpoint):
@@ -37,6 +39,15 @@ def refuse_in_advance(plan: Plan, checkpoint: str | None, conf: Mapping[str, str
                 hint="create the directory, or correct the path; a relative path starts where the run starts",
                 path=f"tables.{name}.options.{place.option}",
             )
+
+
+def _refuse_missing_variables(plan: Plan, conf: Mapping[str, str]) -> None:
+    """Raise RunError with all variables that ``plan`` refers to and that are not set, if workers run here, too."""
+    from hintplan.runtime.spark.packages import spark_defaults  # it loads PySpark
+
+    if not {**spark_defaults(), **conf}.get("spark.master", "local").startswith("local"):
+        return
+    resolve("\n".join(value for table in plan.tables.values() for value in table.options.values()))
 
 
 def _is_of_this_machine(conf: Mapping[str, str]) -> bool:

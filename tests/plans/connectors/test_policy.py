@@ -288,6 +288,16 @@ def test_paths_hold_no_credentials_and_no_other_address(options: dict[str, str],
     assert any(message in problem.message for problem in check_table("t", Table(columns=COLUMNS, options=options)))
 
 
+def test_a_host_of_several_tables_is_refused_once() -> None:
+    tables = {name: table(redis("far")) for name in ("a", "b", "c")}
+    with pytest.raises(RunError) as caught:
+        refuse_reach(tables, OPEN)
+    (problem,) = caught.value.diagnostics
+    assert problem.path == "tables.a.options.host"
+    assert problem.message.endswith("(also for 2 other options)")
+    assert "--allow-host far" in (problem.hint or "")
+
+
 def test_all_refusals_are_told_at_once() -> None:
     tables = {"a": table(files("ftp://host/x")), "b": table(redis("far", password="${env:PW}"))}
     with pytest.raises(RunError) as caught:

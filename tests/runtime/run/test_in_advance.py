@@ -100,3 +100,24 @@ def test_a_checkpoint_below_a_file_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(RunError, match=r"the checkpoint .*/file/ck cannot be written: Not a directory \(.*/file\)"):
         refuse_in_advance(job(tmp_path / "in"), str(tmp_path / "file" / "ck"), {})
+
+
+def with_secrets(tmp_path: Path) -> Plan:
+    (tmp_path / "in").mkdir()
+    return api.compile_sql(
+        "CREATE TABLE o (k BIGINT) WITH ('connector' = 'filesystem', 'format' = 'json', "
+        f"'path' = '{tmp_path}/in'); CREATE TABLE r (k BIGINT) WITH ('connector' = 'jdbc', 'table-name' = 'r', "
+        "'url' = 'jdbc:postgresql://db/shop', 'username' = '${env:SHOP_USER}', 'password' = '${env:SHOP_PASSWORD}');"
+        "INSERT INTO r SELECT k FROM o;"
+    )
+
+
+@pytest.mark.parametrize("conf", [{}, {"spark.master": "local[4]"}])
+def test_all_variables_that_are_not_set_are_reported_at_once(tmp_path: Path, conf: dict[str, str]) -> None:
+    with pytest.raises(RunError, match="variable SHOP_PASSWORD, SHOP_USER is not set") as raised:
+        refuse_in_advance(with_secrets(tmp_path), None, conf)
+    assert "export SHOP_PASSWORD=... SHOP_USER=..." in str(raised.value)
+
+
+def test_variables_of_a_cluster_may_be_set_there_alone(tmp_path: Path) -> None:
+    refuse_in_advance(with_secrets(tmp_path), None, {"spark.master": "spark://master:7077"})
