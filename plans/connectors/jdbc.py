@@ -14,7 +14,7 @@ a server may have some parameters. This module opens no connection, and its mess
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import parse_qsl, unquote
 
@@ -127,11 +127,9 @@ def parse_server_url(url: str) -> ServerAddress:
         raise ValueError(f"{start} must be followed by //host:port/database")
     parameters = dict(parse_qsl(match["query"] or "", keep_blank_values=True))
     allowed = _OF_POSTGRES if start == POSTGRES_URL else _OF_MYSQL
+    if not parameters.keys() <= allowed.keys():
+        raise _UnsupportedParameters([name for name in parameters if name not in allowed], allowed)
     for name, value in parameters.items():
-        if name in _ELSEWHERE and name not in allowed:
-            raise ValueError(f"the url has the parameter {name}, which is not supported: {_ELSEWHERE[name]}")
-        if name not in allowed:
-            raise ValueError(f"the url has a parameter that is not supported; known are {', '.join(allowed)}")
         if allowed[name] and value not in allowed[name]:
             raise ValueError(f"{name} in the url must be one of {', '.join(allowed[name])}")
     port = int(match["port"] or _usual_port(url))
@@ -140,6 +138,17 @@ def parse_server_url(url: str) -> ServerAddress:
     return ServerAddress(
         host=match["host"].strip("[]"), port=port, database=unquote(match["database"]), parameters=parameters
     )
+
+
+class _UnsupportedParameters(ValueError):
+    """Parameters of drivers in Java that a URL has; ``hint`` says of each what to do instead."""
+
+    def __init__(self, names: Sequence[str], allowed: Collection[str]) -> None:
+        # Only names of known parameters are repeated: others may be parts of a password.
+        known = [name for name in names if name in _ELSEWHERE]
+        super().__init__(f"the url has parameters that are not supported{': ' * bool(known)}{', '.join(known)}")
+        others = [f"the parameters are {', '.join(allowed)}"] if len(known) < len(names) else []
+        self.hint = "; ".join([*(f"{name}: {_ELSEWHERE[name]}" for name in known), *others])
 
 
 def _usual_port(url: str) -> int:
@@ -215,6 +224,8 @@ def _check_server(path: str, table: Table, url: str) -> Iterator[Diagnostic]:
         if "${" in url:
             raise ValueError("the environment may say the port in a url, but not which host or database it is")
         parse_server_url(url)
+    except _UnsupportedParameters as error:
+        yield Diagnostic(message=str(error), hint=error.hint, path=f"{path}.url")
     except ValueError as error:
         yield Diagnostic(
             message=str(error),

@@ -135,10 +135,23 @@ def test_advice_for_a_parameter_of_a_url(database: str, parameter: str, advice: 
     with pytest.raises(SqlError) as caught:
         compile_script(table(options))
     (found,) = caught.value.diagnostics
-    assert f"the url has the parameter {parameter.partition('=')[0]}, which is not supported: " in found.message
-    assert advice in found.message
+    name = parameter.partition("=")[0]
+    assert f"the url has parameters that are not supported: {name}" in found.message
+    assert found.hint is not None
+    assert found.hint.startswith(f"{name}: ")
+    assert advice in found.hint
     followed = f"{url}?{advice}" if "=" in advice else url
     compile_script(table(options.replace(f"{url}?{parameter}", followed)))
+
+
+def test_all_parameters_of_a_url_are_reported_at_once_and_unknown_ones_are_not_repeated() -> None:
+    url = "jdbc:mysql://db/shop?useSSL=true&hunter2=x&rewriteBatchedStatements=true"
+    with pytest.raises(SqlError) as caught:
+        compile_script(table(f"'connector' = 'jdbc', 'table-name' = 't', 'url' = '{url}'"))
+    (found,) = caught.value.diagnostics
+    assert "not supported: useSSL, rewriteBatchedStatements" in found.message
+    assert "hunter2" not in str(found)
+    assert (found.hint or "").endswith("the parameters are sslMode, sslCa")
 
 
 FUNCTIONS = {
