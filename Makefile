@@ -1,7 +1,7 @@
 # make demo    the flights example, from SQL to results
 # make enrich  the lookup example, on a PostgreSQL server that it starts, or on SQLite
 # make cache   one join for three sinks, without and with its result cached
-# make quick   the quick tests of planner and plans, without a JVM, in a minute
+# make quick   the quick tests of planner and plans, without a JVM, in a minute or two
 # make test    the tests, but for those of `make integration`
 # make integration  tests on clusters with the installed wheel, and long ones
 # make test-spark SPARK=4.0  the tests of `make test` that run on Spark, on another version of it, in .spark4.0
@@ -9,6 +9,7 @@
 # make test-oldest  some of them on the oldest one, at least one for each thing that versions may do differently
 # make lint    ruff and mypy
 # make nightly whole matrices, on every version of Spark, with long fuzzing and many kills; takes a night
+# make docs    build a site of the documentation in site/, with every link checked
 # make budget  fails if a test file was past its budget of time in the last runs
 # make faults  kill processes of a running job at random, and compare what comes out; make faults KILLS=200 SEED=7
 # make faults JOB=topics  the same with a job from topics to a topic, a database and lakes, and with their servers
@@ -25,7 +26,7 @@ INSTALLED := .venv/.installed
 DEMO := $(if $(wildcard $(INSTALLED)),.venv,.demo)
 
 .PHONY: demo enrich cache quick test test-spark test-sparks test-oldest integration lint ruff mypy nightly \
-	whole budget flink-goldens faults fuzz soak java classes ready servers kafka s3 iceberg hdfs browser clean
+	whole docs budget flink-goldens faults fuzz soak java classes ready servers kafka s3 iceberg hdfs browser clean
 
 demo: $(DEMO)/.installed java
 	PATH="$(CURDIR)/$(DEMO)/bin:$$PATH" examples/flights/demo.sh
@@ -78,6 +79,10 @@ nightly: $(INSTALLED)
 # Every test there is, those that the gate has samples of as a whole.
 whole: $(INSTALLED) java classes servers kafka s3 hdfs iceberg browser
 	$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder $(TESTS)
+
+# The pages of docs/ as a site, and llms.txt; nothing is published.
+docs: $(INSTALLED)
+	$(BIN)/python -m tests.docs.site site
 
 budget: $(INSTALLED)
 	$(BIN)/python -m tests.budget
