@@ -31,7 +31,12 @@ NEEDED = {
         "value.format": "json",
     },
 }
-IDLE = [(connector, option) for connector in NEEDED for option in CONNECTORS[connector].idle]
+WATERMARKS = ("scan.watermark.idle-timeout", "scan.watermark.alignment.group", "scan.watermark.emit.strategy")
+"""Options of every source in Flink, by FLIP-296."""
+IDLE = [
+    *((connector, option) for connector in NEEDED for option in CONNECTORS[connector].idle),
+    *((connector, option) for connector in NEEDED if CONNECTORS[connector].reading for option in WATERMARKS),
+]
 INSTEAD = [(connector, option) for connector in NEEDED for option in CONNECTORS[connector].instead]
 OPTIONS = {name for each in CONNECTORS.values() for name in each.settings} | {"value.json"}
 OF_FORMATS = {
