@@ -126,9 +126,7 @@ class _Building:
         )
 
     def frames(self, sink: Sink, edges: Edges) -> tuple[dict[str, DataFrame], tuple[CacheEntry, ...]]:
-        """Return the DataFrames that ``sink`` needs, down to cached results, and the cached results that it reads
-        itself.
-        """
+        """Return the DataFrames that ``sink`` needs, down to cached results, and the cached results that it reads."""
         needed = self.needed(sink)
         kept = self.below_new_results(needed)
         frames: dict[str, DataFrame] = {}

@@ -99,7 +99,10 @@ class BatchExecution:
             yield self._done[self._told - 1]
 
     def await_termination(self, timeout: float | None = None) -> bool:
-        """Wait at most ``timeout`` seconds until all jobs have ended; return True if they have. RunError if one failed."""
+        """Wait until all jobs have ended, at most ``timeout`` seconds; return True if they have.
+
+        Raise RunError if one failed.
+        """
         self.wait(timeout)
         self.raise_failure()
         return not self.active
