@@ -118,14 +118,14 @@ class BatchExecution:
         error = self._future.exception()
         if error is None:
             return
-        names = [job.sink for job in self.jobs]
-        written, current, not_started = names[: len(self._done)], names[len(self._done)], names[len(self._done) + 1 :]
-        left = ["; nothing of it was written"]
+        sinks = [job.sink for job in self.jobs]
+        written, current, not_started = sinks[: len(self._done)], sinks[len(self._done)], sinks[len(self._done) + 1 :]
+        details = ["; nothing of it was written"]
         if written:
-            left.append(f"written before, and left as it is: {', '.join(written)}")
+            details.append(f"written before, and left as it is: {', '.join(written)}")
         if not_started:
-            left.append(f"not started: {', '.join(not_started)}")
-        raise failed(f"the job of {current} failed", error, self.tables, "; ".join(left)) from error
+            details.append(f"not started: {', '.join(not_started)}")
+        raise failed(f"the job of {current} failed", error, self.tables, "; ".join(details)) from error
 
     def stop_between_batches(self) -> bool:
         """Stop now and return True: an unfinished job leaves no rows, and then all jobs have ended."""

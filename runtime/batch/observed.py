@@ -33,9 +33,10 @@ class ObservedMetrics:
 
     def rest(self, top: str) -> dict[str, dict[str, int]]:
         """Return the metrics of all names except ``top``, empty if they have not arrived; call it after :meth:`of`."""
-        others = {name: observation for name, observation in self.observations.items() if name != top}
+        below_top = {name: observation for name, observation in self.observations.items() if name != top}
         return {
-            name: _numbers(observation.get) if _has_arrived(observation) else {} for name, observation in others.items()
+            name: _numbers(observation.get) if _has_arrived(observation) else {}
+            for name, observation in below_top.items()
         }
 
 

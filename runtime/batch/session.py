@@ -117,10 +117,10 @@ class Session:
         entries = tuple(self._cache.entries.values())
         matching = [entry for entry in entries if entry.operator == operator]
         if not matching:
-            known = sorted({entry.operator for entry in entries})
+            cached_ids = sorted({entry.operator for entry in entries})
             raise RunError(
                 f"there is no cached result of an operator '{operator}'",
-                hint=did_you_mean(operator, known, what="cached results") if known else "nothing is cached",
+                hint=did_you_mean(operator, cached_ids, what="cached results") if cached_ids else "nothing is cached",
             )
         for entry in matching:
             self._cache.drop(entry)

@@ -37,10 +37,10 @@ def calc_in_spark(operator: Calc, inputs: Sequence[DataFrame], edges: Edges) -> 
     """Return the rows of the only input that pass the filter, with the selected columns and their metadata."""
     (frame,) = inputs
     path = f"operators.{operator.id}"
-    known: dict[tuple[str, ...], str] = {(name,): name for name in edges.names(operator.inputs[0])}
+    input_columns: dict[tuple[str, ...], str] = {(name,): name for name in edges.names(operator.inputs[0])}
 
     def expression(text: str, where: str) -> SparkColumn:
-        checked = check_expression(text, known, operator=operator.id, path=f"{path}.{where}")
+        checked = check_expression(text, input_columns, operator=operator.id, path=f"{path}.{where}")
         with refusing(operator.id, f"{path}.{where}"):
             return spark_expression(frame, checked.sql)
 
@@ -70,11 +70,11 @@ def calc_in_arrow(operator: Calc, columns: Sequence[Column], metadata: Sequence[
     The calc passes ``metadata`` on. Raise RunError for an expression that may not run.
     """
     schema = pa.schema([(column.name, to_arrow(column.type)) for column in columns])
-    known: dict[tuple[str, ...], str] = {(name,): name for name in schema.names}
+    input_columns: dict[tuple[str, ...], str] = {(name,): name for name in schema.names}
     path = f"operators.{operator.id}"
 
     def checked(text: str, where: str) -> str:
-        return check_expression(text, known, operator=operator.id, path=f"{path}.{where}").sql
+        return check_expression(text, input_columns, operator=operator.id, path=f"{path}.{where}").sql
 
     values: list[tuple[str, ArrowValue]] = []
     texts = [operator.filter or "", *(item.expression or "" for item in operator.select)]

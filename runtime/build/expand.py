@@ -35,9 +35,9 @@ def _expand(operator: Expand, inputs: Sequence[DataFrame], edges: Edges) -> Data
         group_id = sum(digit for key, digit in digits.items() if key not in kept)
         return F.struct(*keys, F.lit(group_id).cast("bigint").alias(operator.group_id))
 
-    others = [quoted(name) for name in edges.names(operator.inputs[0]) if name not in operator.keys]
+    other_columns = [quoted(name) for name in edges.names(operator.inputs[0]) if name not in operator.keys]
     metadata = edges.metadata(operator.id).names
-    copies = frame.select(*others, *metadata, F.inline(F.array(*map(copy, operator.sets))))
+    copies = frame.select(*other_columns, *metadata, F.inline(F.array(*map(copy, operator.sets))))
     return copies.select(*map(quoted, edges.names(operator.id)), *metadata)
 
 

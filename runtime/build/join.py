@@ -42,8 +42,8 @@ def with_condition_above(join: Join, above: Condition | None, columns: Mapping[s
     """
     if above is None or join.join_type != "inner":
         return join
-    known: dict[tuple[str, ...], str] = {(column.name,): column.name for column in join.output}
-    check_expression(above.text, known, operator=above.operator, path=f"operators.{above.operator}.filter")
+    output_columns: dict[tuple[str, ...], str] = {(column.name,): column.name for column in join.output}
+    check_expression(above.text, output_columns, operator=above.operator, path=f"operators.{above.operator}.filter")
     left, right = (state_schema(columns[source]) for source in join.inputs)
     checkable = exact_below(above.text, join.output, left, right)
     if checkable is None:
@@ -111,11 +111,11 @@ def _batch(operator: Join, inputs: Sequence[DataFrame], edges: Edges) -> DataFra
         comparable(named["l"], f"__l_{key.left}") == comparable(named["r"], f"__r_{key.right}") for key in operator.keys
     ]
     if operator.condition is not None:
-        known: dict[tuple[str, ...], str] = {
+        carried: dict[tuple[str, ...], str] = {
             (side, name): f"__{side}_{name}" for side, (_, names) in sides.items() for name in names
         }
         path = f"operators.{operator.id}.condition"
-        checked = check_expression(operator.condition, known, operator=operator.id, path=path)
+        checked = check_expression(operator.condition, carried, operator=operator.id, path=path)
         pairs = named["l"].crossJoin(named["r"])
         with refusing(operator.id, path):
             conditions.append(spark_expression(pairs, checked.sql))

@@ -137,8 +137,10 @@ def _padded(op: LookupJoin, joined: DataFrame, checked: _Checked, metadata: pa.S
         typed = joined.select("*", F.get(rows, F.lit(0)).alias(ONE))
         texts = [spark_text(typed, text) for text in checked.filters]
         holds = " AND ".join(f"({text})" for text in texts)
-        left = analysed(joined.withColumn(FOUND, F.expr(f"filter({quoted(FOUND)}, {quoted(ONE)} -> {holds})")))
-    single = left.select(*(quoted(name) for name in left.columns if name != FOUND), F.explode_outer(FOUND).alias(ONE))
+        passing = analysed(joined.withColumn(FOUND, F.expr(f"filter({quoted(FOUND)}, {quoted(ONE)} -> {holds})")))
+    single = passing.select(
+        *(quoted(name) for name in passing.columns if name != FOUND), F.explode_outer(FOUND).alias(ONE)
+    )
 
     def value(column: JoinColumn) -> SparkColumn:
         if column.side == "left":
@@ -159,14 +161,14 @@ def _checked(op: LookupJoin, types: Mapping[str, str], fetched: tuple[Column, ..
     carried: dict[str, JoinColumn] = {}
     texts = [("filter", op.filter, bare), ("condition", op.condition, left | right)]
     kinds = {("l", name): kind for name, kind in types.items()} | {("r", c.name): c.type for c in fetched}
-    for where, text, known in texts:
+    for location, text, scope in texts:
         if text is None:
             continue
-        checked = check_expression(text, known, operator=op.id, path=f"operators.{op.id}.{where}")
+        checked = check_expression(text, scope, operator=op.id, path=f"operators.{op.id}.{location}")
         filters.append(checked.sql)
         for names in checked.columns:
             side, name = names if len(names) == 2 else ("r", names[0])
-            if isinstance(under := known[names], str):
+            if isinstance(under := scope[names], str):
                 carried[under] = JoinColumn(
                     name=under, type=kinds[side, name], side="left" if side == "l" else "right", column=name
                 )
@@ -192,11 +194,11 @@ def _inputs(
     """Return the names of the key columns, and by name the columns and types that Spark computes for the lookup."""
     types = {column.name: column.type for column in columns}
     computed = {name: (F.col(quoted(name)), to_arrow(kind)) for name, kind in types.items()}
-    names = []
+    key_names = []
     for index, (key, column) in enumerate(zip(op.keys, key_columns(op, table), strict=True)):
         kind = to_arrow(column.type)
         if key.left is not None and computed[key.left][1] == kind:
-            names.append(key.left)
+            key_names.append(key.left)
             continue
         if key.left is not None:
             value = F.col(quoted(key.left))
@@ -205,16 +207,16 @@ def _inputs(
             checked = check_expression(key.constant or "NULL", {}, operator=op.id, path=path)
             with refusing(op.id, path):
                 value = spark_expression(frame, checked.sql)
-        names.append(f"__key{index}")
+        key_names.append(f"__key{index}")
         computed[f"__key{index}"] = (value.cast(to_spark(column.type)), kind)
     if op.pre_filter is not None:
-        known: dict[tuple[str, ...], str] = {(name,): name for name in types}
+        input_columns: dict[tuple[str, ...], str] = {(name,): name for name in types}
         path = f"operators.{op.id}.pre-filter"
-        checked = check_expression(op.pre_filter, known, operator=op.id, path=path)
+        checked = check_expression(op.pre_filter, input_columns, operator=op.id, path=path)
         with refusing(op.id, path):
             computed[ASKS] = (spark_expression(frame, checked.sql), pa.bool_())
     computed |= {field.name: (F.col(field.name), field.type) for field in metadata}
-    return tuple(names), computed
+    return tuple(key_names), computed
 
 
 def _batch(op: LookupJoin, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:

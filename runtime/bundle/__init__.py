@@ -1,1 +1,1 @@
-"""``hintplan bundle``: packs a plan, the code that runs it and that code's dependencies into an archive for clusters."""
+"""``hintplan bundle``: packs a plan, the code that runs it and its dependencies into an archive for clusters."""

@@ -102,12 +102,12 @@ def arrived(frame: DataFrame, schemas: Mapping[int, pa.Schema], most: int) -> Ar
 
 
 def _few_rows(frame: DataFrame, sizes: pa.Table, schemas: Mapping[int, pa.Schema], most: int) -> Mapping[int, pa.Table]:
-    left = most
+    budget = most
     few: list[int] = []
     for branch in schemas:
         size = pc.sum(sizes.filter(pc.equal(sizes["bucket"], branch))["size"]).as_py() or 0
-        if size <= left:
-            left, few = left - size, [*few, branch]
+        if size <= budget:
+            budget, few = budget - size, [*few, branch]
     if not few:
         return {}
     wanted = frame.where(F.col("bucket").isin(few) & F.col("blob").isNotNull())

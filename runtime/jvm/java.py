@@ -44,13 +44,13 @@ def require_java() -> None:
         f"'apt-get install openjdk-{MINIMUM_JAVA}-jre-headless' or 'brew install openjdk@{MINIMUM_JAVA}', "
         "and set JAVA_HOME if it is not on the PATH"
     )
-    where = f"JAVA_HOME is {home!r}, and there is no working bin/java" if home else "there is no java on the PATH"
+    problem = f"JAVA_HOME is {home!r}, and there is no working bin/java" if home else "there is no java on the PATH"
     try:
         if java is None:
             raise FileNotFoundError
         completed = subprocess.run([java, "-version"], capture_output=True, text=True, check=True, timeout=60)
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise RunError(f"Spark needs Java, and {where}", hint=install) from error
+        raise RunError(f"Spark needs Java, and {problem}", hint=install) from error
     except (OSError, subprocess.SubprocessError) as error:
         failure = getattr(error, "stderr", None) or error
         raise RunError(

@@ -44,11 +44,11 @@ class Exporter(Protocol):
 
 def destination(text: str) -> Destination:
     """Parse ``text`` as a destination; ValueError, which names the fault, if it is none."""
-    kind, _, where = text.partition("=")
+    kind, _, target = text.partition("=")
     if kind == "prometheus":
-        return _address(where)
+        return _address(target)
     if kind == "otlp":
-        return _url(where)
+        return _url(target)
     raise ValueError(f"metrics go to prometheus=[HOST]:PORT or otlp=URL, not to {text!r}")
 
 

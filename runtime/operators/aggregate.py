@@ -288,8 +288,8 @@ def _stored(
 
 def _begun_anew(operator: AggregateOperator, old: dict[str, pa.Array], anew: Mask) -> dict[str, pa.Array]:
     """Return the stored columns, reset to the values of a group without rows for groups that begin ``anew``."""
-    left = pa.array(np.arange(len(anew)), mask=anew)
-    kept = {name: column.take(left) for name, column in old.items()}
+    kept_rows = pa.array(np.arange(len(anew)), mask=anew)
+    kept = {name: column.take(kept_rows) for name, column in old.items()}
     return kept | {a.name: known(a, kept[a.name], pa.array(~anew)) for a in operator.accumulators}
 
 

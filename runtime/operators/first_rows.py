@@ -125,10 +125,10 @@ def _slots(state: KeyedState, key: Int64s, code: Int64s, leaves: Mask, entering:
     taken = state.integers(code, SLOT)
     free = np.zeros(keys, np.int64)
     np.maximum.at(free, key, taken + 1)
-    left = np.flatnonzero(leaves)
-    left = left[np.argsort(key[left], kind="stable")]
-    begins = np.searchsorted(key[left], np.arange(keys))
-    several = np.bincount(key[left], minlength=keys)
+    leaving = np.flatnonzero(leaves)
+    leaving = leaving[np.argsort(key[leaving], kind="stable")]
+    begins = np.searchsorted(key[leaving], np.arange(keys))
+    several = np.bincount(key[leaving], minlength=keys)
     order = np.argsort(entering, kind="stable")
     nth = np.empty(len(entering), np.int64)
     counts = np.bincount(entering, minlength=keys)
@@ -136,7 +136,7 @@ def _slots(state: KeyedState, key: Int64s, code: Int64s, leaves: Mask, entering:
     is_reused = nth < several[entering]
     slots = free[entering] + nth - several[entering]
     reused = entering[is_reused]
-    slots[is_reused] = taken[left[begins[reused] + nth[is_reused]]]
+    slots[is_reused] = taken[leaving[begins[reused] + nth[is_reused]]]
     return slots
 
 

@@ -110,14 +110,14 @@ def _update(
     place[kept] = state.integers(codes[kept], PLACE)
 
     is_untouched = ~np.isin(code, codes[live])
-    left = np.flatnonzero(new > 0)
+    remaining = np.flatnonzero(new > 0)
     # Candidates for each key: stored rows that this batch does not touch, by code, then touched rows, by entry.
     latest = _latest(
         len(first_of_key),
-        np.concatenate((key[is_untouched], key_of[left])),
-        np.concatenate((stored_place[is_untouched], place[left])),
+        np.concatenate((key[is_untouched], key_of[remaining])),
+        np.concatenate((stored_place[is_untouched], place[remaining])),
     )
-    untouched, added = code[is_untouched], rows.take(left)
+    untouched, added = code[is_untouched], rows.take(remaining)
     before, was = rows_at(state, code, added, _latest(len(first_of_key), key, stored_place))
     after, is_ = rows_at(state, untouched, added, latest)
     if operator.ttl:

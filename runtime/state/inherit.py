@@ -50,9 +50,9 @@ def _added(table: pa.Table, older: Sequence[pa.Table], layout: StateLayout) -> i
     added = int((int64s(table, COUNT) > 0).sum())
     if not older:
         return added
-    which, where = newest_in(older, table.select(layout.identity.names), int64s(table, HASH))
+    table_of, row_of = newest_in(older, table.select(layout.identity.names), int64s(table, HASH))
     for index, run in enumerate(older):
-        added -= int((int64s(run, COUNT)[where[which == index]] > 0).sum())
+        added -= int((int64s(run, COUNT)[row_of[table_of == index]] > 0).sum())
     return added
 
 

@@ -94,14 +94,14 @@ class KeyedState:
         if not len(hashes):
             return np.empty(0, np.int64)
         runs = self._runs()
-        which, codes = newest_in(runs.tables, identity, hashes)
+        run_of, codes = newest_in(runs.tables, identity, hashes)
         for index, (table, shadows) in enumerate(zip(runs.tables, runs.shadows, strict=True)):
             if shadows:  # only a run that replaces rows can delete them
-                here = np.flatnonzero(which == index)
-                which[here[int64s(table, COUNT)[codes[here]] == 0]] = -1
+                here = np.flatnonzero(run_of == index)
+                run_of[here[int64s(table, COUNT)[codes[here]] == 0]] = -1
         if len(runs.tables) > 1:
-            codes += runs.offsets[which]
-        codes[which < 0] = -1
+            codes += runs.offsets[run_of]
+        codes[run_of < 0] = -1
         return codes
 
     def live(self, codes: Int64s) -> Mask:
@@ -382,8 +382,8 @@ class KeyedState:
         self._rows -= len(gone)
         if newer and len(gone):
             identity = rows.select(self.layout.identity.names).take(pa.array(gone))
-            which, _ = newest_in(newer, identity, int64s(rows, HASH)[gone])
-            self._rows += int((which >= 0).sum())
+            run_of, _ = newest_in(newer, identity, int64s(rows, HASH)[gone])
+            self._rows += int((run_of >= 0).sum())
 
 
 def _noted(pieces: Iterable[pa.Table], seen: list[tuple[int, int, int]]) -> Iterator[pa.Table]:

@@ -26,8 +26,8 @@ def hash_ranges(tables: Sequence[pa.Table], *, rows: int | None = None, size: in
     if not total:
         return
     width = max(1, sum(table.nbytes for table in tables) // total)
-    most = max(1, size // width)
-    pieces = -(-total // (most if rows is None else min(rows, most)))
+    max_rows = max(1, size // width)
+    pieces = -(-total // (max_rows if rows is None else min(rows, max_rows)))
     hashes = [int64s(table, HASH) for table in tables]
     # Sample all tables: a single one may cover only a part of the hashes.
     step = max(1, total // (pieces * _SAMPLES))

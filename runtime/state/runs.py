@@ -68,7 +68,7 @@ def newest_in(tables: Sequence[pa.Table], rows: pa.Table, hashes: Int64s) -> tup
 
     ``tables`` are runs from old to new with the columns of ``rows``. No run has the same row twice.
     """
-    which, where = np.full(len(hashes), -1, np.int64), np.zeros(len(hashes), np.int64)
+    table_of, row_of = np.full(len(hashes), -1, np.int64), np.zeros(len(hashes), np.int64)
     open_ = in_order(hashes)
     needles = hashes[open_]
     for index in range(len(tables) - 1, -1, -1):
@@ -81,9 +81,9 @@ def newest_in(tables: Sequence[pa.Table], rows: pa.Table, hashes: Int64s) -> tup
         same = equal_rows(rows, candidates, tables[index], row)
         if not same.all():
             place, candidates, row = place[same], candidates[same], row[same]
-        which[candidates], where[candidates] = index, row
+        table_of[candidates], row_of[candidates] = index, row
         if index:
-            left = np.ones(len(open_), np.bool_)
-            left[place] = False
-            open_, needles = open_[left], needles[left]
-    return which, where
+            is_open = np.ones(len(open_), np.bool_)
+            is_open[place] = False
+            open_, needles = open_[is_open], needles[is_open]
+    return table_of, row_of
