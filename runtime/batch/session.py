@@ -6,9 +6,9 @@
         for result in session.cached_results():
             print(result.operator, result.rows, result.bytes, result.storage_level, result.hits)
 
-Jobs run one after another, whichever threads start them. A plan is built when the plan before it has ended, so the
-results of that plan are there, and results that it could not compute are computed anew. The end of the block drops all
-cached results, even if a job has failed.
+Jobs run one after another, whichever threads start them. A plan is built when the plan before it has ended, so it can
+read the results of that plan. Results that the earlier plan could not compute are computed again. The end of the block
+drops all cached results, even if a job has failed.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class Session:
     """Runs batch plans on ``spark``, the active session, or a new local one, which remains open when this one closes.
 
     ``policy`` lists the places and modules that plans may use, in addition to those always open. On Spark Connect,
-    plans can read DataFrames of temporary views and of large local data only ``with_views``: in a copy of ``spark`` as
-    it is now.
+    plans can read DataFrames of temporary views and of large local data only ``with_views``. Plans then run in a copy
+    of ``spark`` as it is now.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """A calc: Spark computes it, or Arrow if its input rows are already in Arrow.
 
 Arrow computes a calc only if every expression has the same meaning there as in SQL and cannot fail
-(:mod:`hintplan.runtime.expressions.exact`), or is the day of a TIMESTAMP as text. Spark computes any other calc as a
-whole. Expressions are checked before either evaluates them.
+(:mod:`hintplan.runtime.expressions.exact`). The day of a TIMESTAMP as text is also allowed. Spark computes any other
+calc as a whole. Expressions are checked before either evaluates them.
 """
 
 from __future__ import annotations

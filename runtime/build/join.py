@@ -2,9 +2,9 @@
 
 The kernel of an inner join checks the parts of its condition that have the same meaning in Arrow as in SQL. Spark
 checks the other parts above the join. The planner puts simple conditions into the join, and the rest of ON and WHERE
-into a calc above it, such as two times that are at most an interval apart. If only that calc reads the join, the kernel
-also checks the calc's comparisons, so that pairs which fail them never leave the kernel. The calc, the plan and the
-state remain unchanged.
+into a calc above it. An example is a condition that two times are at most an interval apart. If only that calc reads
+the join, the kernel also checks the calc's comparisons, so that pairs which fail them never leave the kernel. The calc,
+the plan and the state remain unchanged.
 """
 
 from __future__ import annotations

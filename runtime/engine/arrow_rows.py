@@ -1,8 +1,8 @@
 """Rows that workers produce in Arrow, so that the next stateful operator need not read them from Spark.
 
-Spark only carries the source that a worker reads them from: the paths of files, or the packed input of a stateful
-operator, which runs where its output is read. ``steps`` are the operators up to the next stateful one, if Arrow can
-compute them. :meth:`ArrowRows.in_spark` returns the rows as Spark's own.
+Spark only carries the source that a worker reads them from. This is the paths of files, or the packed input of a
+stateful operator, which runs in the task that reads its output. ``steps`` are the operators up to the next stateful
+one, if Arrow can compute them. :meth:`ArrowRows.in_spark` returns the rows as Spark's own.
 """
 
 from __future__ import annotations

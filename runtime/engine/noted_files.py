@@ -1,7 +1,7 @@
 """The files that Spark has logged for a micro-batch, which must be unchanged when it reads them.
 
-Spark lists the files of a batch before it reads any, logs them in the checkpoint of the query, and skips a file that
-has been deleted since. The offsets of a batch refer to entries of the log of each source:
+Spark lists the files of a batch before it reads any, and logs them in the checkpoint of the query. It skips a file
+that has been deleted since. The offsets of a batch refer to entries of the log of each source:
 
     offsets/7        v1 | {...} | {"logOffset": 3} | -
     sources/0/3      v1 | {"path": "file:///data/orders/9.json", "timestamp": 1795670399921, "batchId": 3}

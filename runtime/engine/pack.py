@@ -1,9 +1,9 @@
 """Packs the rows of one input into Arrow blobs, one per target partition, for a shuffle by bucket.
 
 It runs in ``mapInArrow``. It hashes the rows, whether they come from Spark or are read here from files or blobs, and
-normalises floating-point numbers as state needs them. If the operator has a presum, rows are summed up first; a task
-that gains too little from it leaves its other rows as they are. ``task`` and ``seq`` record the origin of a blob, so
-that the receiver can restore the order of rows. Knows no state and no operator.
+normalises floating-point numbers as state needs them. If the operator has a presum, rows are summed up first. A task
+that gains too little from it does not sum up its other rows. ``task`` and ``seq`` record the origin of a blob, so that
+the receiver can restore the order of rows. Knows no state and no operator.
 """
 
 from __future__ import annotations

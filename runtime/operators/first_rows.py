@@ -1,7 +1,7 @@
 """The kernel of rank over insert-only input: it keeps the rows of each key with the first numbers in an order.
 
 Unlike :mod:`hintplan.runtime.operators.rank`, it does not store rows behind the last wanted number, because they never
-come back: a new row takes the slot of the row that it displaces. If a new row enters, all rows of its key are
+come back. A new row takes the slot of the row that it displaces. If a new row enters, all rows of its key are
 rewritten, so that they expire together, one TTL after the last row entered. A row that does not enter rewrites none.
 
 State layout, format 1: table ``first`` (hash of key and slot; key; slot; the other columns; place in the order of

@@ -2,8 +2,8 @@
 
 Both sides keep their rows in state, each distinct row once with its count. Preserved sides (the outer ones, and the
 left of a semi or anti join) also keep the number of partners of each row. The sides of a batch are processed one after
-the other, as Flink processes record by record: the changes of a side meet the state of the other side, and then become
-part of their own. The net changes of a batch are emitted as +I and -D.
+the other, as Flink processes record by record. The changes of a side meet the state of the other side, and are then
+added to the state of their own side. The net changes of a batch are emitted as +I and -D.
 
 - NULL keys never match, and rows with a NULL key are never stored.
 - The retraction of an expired row is still emitted for its live partners.

@@ -4,8 +4,8 @@ A row's number is its place among the rows of its key. Rows that are equal in th
 first or the last to arrive first. Of equal rows, the first to arrive is retracted first. All rows are stored, because
 any may move up. A retraction without its row is ignored.
 
-A batch emits the net change of each key. With numbers in the output, or if only one number is wanted, it emits the row
-at each number whose row has changed (-U directly followed by +U). Otherwise it emits -D for rows that left, then +I for
+A batch emits the net change of each key. With numbers in the output, or with only one wanted number, it emits the new
+row of each number that has changed (-U directly followed by +U). Otherwise it emits -D for rows that left, then +I for
 rows that entered.
 
 State layout, format 1: table ``rows`` (hash of key and row; all columns; its places in the order of arrival; count;

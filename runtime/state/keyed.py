@@ -365,7 +365,7 @@ class KeyedState:
         newer = [run for i in range(end, len(self._entries)) if self._entries[i].shadows for run in self._segment(i)]
         is_large = sum(table.nbytes for table in tables) > _PIECE
         for part in hash_ranges(tables, size=_PIECE):
-            if is_large:  # what the batch read so far, and what the range before it did
+            if is_large:  # releases memory from reads so far and from the previous range
                 self._store.settle()
             rows, order = newest_versions(self.layout, part)
             if bottom:

@@ -1,8 +1,8 @@
 """The layout of a state table: its columns, and the 64-bit hash by which its segments are sorted.
 
-Every row has an identity (the columns that distinguish it), a payload, a count of its occurrences (``__count``; 0
-deletes it), and the time of its last write (``__write``, ms). The sort hash of a row is the hash of its key. If a state
-is also probed by key prefix, it is 40 bits of the key's hash followed by 24 bits of the row's hash:
+Every row has an identity (the columns that distinguish it) and a payload. It also has a count of its occurrences
+(``__count``; 0 deletes it) and the time of its last write (``__write``, ms). The sort hash of a row is the hash of its
+key. If a state is also probed by key prefix, it is 40 bits of the key's hash followed by 24 bits of the row's hash:
 
 >>> import numpy as np
 >>> key, row = np.array([0x1122334455667788]), np.array([0x7FFFFFFFFFABCDEF])

@@ -1,8 +1,8 @@
 """Python values from user code as values of declared types: converted if they are exact, or refused with the reason.
 
 Arrow is too lenient. It turns 1.5 into an integer, True into a number, 1e300 into an infinite FLOAT and bytes into
-text, drops the zone of a timestamp and the time of a day, and ignores lengths. Here a value is accepted only if it is
-the same value in the declared type, at any depth:
+text. It drops the zone of a timestamp and the time of a day, and ignores lengths. Here a value is accepted only if it
+is the same value in the declared type, at any depth:
 
 | declared | accepted |
 |---|---|
