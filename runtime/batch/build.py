@@ -1,8 +1,8 @@
-"""Plan -> batch DataFrames: for each sink, the DataFrame that is written to it.
+"""Builds the batch DataFrames of a plan: the DataFrame that is written to each sink.
 
-How each operator is built says the table of builders (:mod:`hintplan.runtime.build.table`). An operator whose result is
-cached, or was cached by an earlier job of the session, is built once and kept by
-:class:`hintplan.runtime.batch.cache.ResultCache`. Starts nothing.
+:mod:`hintplan.runtime.build.table` has the builder of each operator. An operator whose result is cached, or was cached
+by an earlier job of the session, is built once and kept by :class:`hintplan.runtime.batch.cache.ResultCache`. Starts no
+job.
 """
 
 from __future__ import annotations
@@ -37,9 +37,10 @@ _KEPT = CachedSettings(enabled=True, storage_level="MEMORY_AND_DISK")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuiltSink:
-    """What is to be written to a sink: its rows, what is observed of them, and the cached results they are read from.
+    """The job of a sink: its rows, their observed metrics, and the cached results that they are read from.
 
-    ``write`` writes them; calling it is the job. ``lookups`` and ``functions`` are the operators that look up and call.
+    ``write`` writes the rows; calling it runs the job. ``lookups`` and ``functions`` are the operators that look up and
+    call.
     """
 
     sink: str
@@ -58,11 +59,11 @@ def build_sinks(
     results: str | None,
     given: Given = NOTHING,
 ) -> tuple[BuiltSink, ...]:
-    """A job per sink of ``plan``, in its order; RunError, naming the operator, for what may not or cannot run.
+    """Return a job per sink of ``plan``, in the order of the sinks.
 
-    Cached results are used by the run that ``lookups`` has the token of, until the cache is told that it has ended.
-    With ``results`` rows are kept in that directory (:mod:`hintplan.runtime.results.files`) instead of written to the
-    sink.
+    The run with the token of ``lookups`` uses cached results until :meth:`ResultCache.end` ends it. With ``results``,
+    rows are kept in that directory (:mod:`hintplan.runtime.results.files`) instead of written to the sink. Raise
+    RunError, which names the operator, for an operator that may not or cannot run.
     """
     edges = Edges(
         spark=spark,
@@ -94,12 +95,12 @@ class _Building:
     results: str | None
     scans: Mapping[str, Scan]
     listed: dict[str, DataFrame]
-    """What scans read, by id: one listing of files serves all sinks."""
+    """The DataFrames of scans, by id: one listing of files serves all sinks."""
     snapshots: dict[str, DataFrame]
     """The same scans, as cached results read them."""
     drawing: frozenset[str]
     drawn: dict[str, CacheEntry]
-    """Random values that are read more than once, by id: all readers in the run must see the same."""
+    """Random values with several readers, by id: all readers in the run must see the same values."""
 
     def sink(self, sink: Sink) -> BuiltSink:
         observed = ObservedMetrics()
@@ -120,12 +121,12 @@ class _Building:
             write=write,
             observed=observed,
             reads=reads,
-            lookups=tuple(each.id for each in operators if isinstance(each, LookupJoin)),
-            functions=tuple(each.id for each in operators if isinstance(each, Correlate)),
+            lookups=tuple(operator.id for operator in operators if isinstance(operator, LookupJoin)),
+            functions=tuple(operator.id for operator in operators if isinstance(operator, Correlate)),
         )
 
     def frames(self, sink: Sink, edges: Edges) -> tuple[dict[str, DataFrame], tuple[CacheEntry, ...]]:
-        """The DataFrames that ``sink`` needs, down to cached results; and of those the ones that it reads itself."""
+        """Return the DataFrames that ``sink`` needs, down to cached results, and the cached results that it reads."""
         needed = self.needed(sink)
         kept = self.below_new_results(needed)
         frames: dict[str, DataFrame] = {}
@@ -149,7 +150,7 @@ class _Building:
         return frames, reads[sink.id]
 
     def drawn_once(self, operator: Operator, frame: DataFrame, below: tuple[CacheEntry, ...]) -> CacheEntry:
-        """The rows of ``frame``, kept until the run ends; no other run finds them."""
+        """Return the rows of ``frame``, kept until the run ends; no other run finds them."""
         if operator.id not in self.drawn:
             plan, meaning, run = self.edges.plan, self.meanings[operator.id], self.edges.lookups.token
             entry = self.cache.add(operator.id, plan, f"{meaning} {run}", _KEPT, frame, below, run)
@@ -158,19 +159,19 @@ class _Building:
         return self.drawn[operator.id]
 
     def needed(self, sink: Sink) -> set[str]:
-        found: set[str] = set()
+        needed: set[str] = set()
         open_ids = [sink.id]
         while open_ids:
             name = open_ids.pop()
-            if name not in found:
-                found.add(name)
+            if name not in needed:
+                needed.add(name)
                 operator = self.edges.plan.operator(name)
                 if self.entry(operator) is None:
                     open_ids += operator.inputs
-        return found
+        return needed
 
     def entry(self, operator: Operator) -> CacheEntry | None:
-        """The cached result that stands for ``operator``, unless its plan says that it wants none."""
+        """Return the cached result for ``operator``, unless its plan declines cached results."""
         settings = operator.settings.get(CACHED.name)
         meaning = self.meanings[operator.id]
         if settings is None or settings.values[ENABLED]:
@@ -181,14 +182,14 @@ class _Building:
         return None
 
     def below_new_results(self, needed: set[str]) -> set[str]:
-        """Which of the ``needed`` operators are computed for a result that is cached from now on."""
-        found: set[str] = set()
+        """Return the ``needed`` operators that are computed for a result which this run will cache."""
+        below: set[str] = set()
         for operator in reversed(self.edges.plan.operators):
             settings = operator.cached
             caches = settings is not None and settings.enabled and self.entry(operator) is None
-            if operator.id in needed and (caches or operator.id in found):
-                found |= {operator.id, *operator.inputs}
-        return found & needed
+            if operator.id in needed and (caches or operator.id in below):
+                below |= {operator.id, *operator.inputs}
+        return below & needed
 
     def frame(self, operator: Operator, frames: Mapping[str, DataFrame], edges: Edges, kept: set[str]) -> DataFrame:
         build = builder_of(operator).batch

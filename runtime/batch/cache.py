@@ -1,18 +1,18 @@
-"""Cached results of a session (FLIP-205): what is kept, where, and how often it served.
+"""Cached results of a session (FLIP-205): the results, their storage, and the number of times that jobs read them.
 
-A result is found by what its operator means (:mod:`hintplan.plans.analysis.fingerprints`), so another plan with an
-equal operator reads it too. It is created by the first job that computes it, and stays as it was then, a snapshot of
-its inputs, until it is dropped. Blocks that are lost with an executor are computed again by Spark, from the files that
-the snapshot is of (:mod:`hintplan.runtime.batch.snapshot`).
+A result is found by the meaning of its operator (:mod:`hintplan.plans.analysis.fingerprints`), so another plan with an
+equal operator reads it, too. The first job that computes a result creates it. It stays a snapshot of its inputs at that
+time until it is dropped. If an executor is lost, Spark computes the lost blocks again, from the files of the snapshot
+(:mod:`hintplan.runtime.batch.snapshot`).
 
-A run of a plan holds what it uses from when it is built to when it has ended: what is dropped meanwhile is gone for
-those who come later, and is freed with its last user. What a run that did not end well leaves in part is dropped.
+The run of a plan holds the results that it uses from its build to its end. A result that is dropped meanwhile is
+invisible to later runs, and is freed with its last user. If a run fails, its incomplete results are dropped.
 
     cache = ResultCache(spark)
     entry = cache.find(meaning, run) or cache.add("join_o_c", plan, meaning, settings, frame, reads=(), run=run)
     cache.end(run, well=True)
 
-Threads may use it at the same time.
+Threads may use the cache at the same time.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from hintplan.runtime.spark.versions import facts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CachedResult:
-    """A cached result as it was when it was asked for.
+    """A cached result at the time of the request.
 
-    ``rows`` and ``bytes`` (as stored, on all executors) are None until all of it has been computed; on Spark Connect
-    ``bytes`` is None. ``hits`` counts the jobs that read it without computing it.
+    ``rows`` and ``bytes`` (as stored, on all executors) are None until the whole result has been computed; on Spark
+    Connect ``bytes`` is None. ``hits`` counts the jobs that read it without computing it.
     """
 
     operator: str
@@ -49,13 +49,13 @@ class CachedResult:
     drop: Callable[[], None] = field(repr=False, compare=False)
 
     def invalidate(self) -> None:
-        """Drop the result: the next job that wants it computes and keeps it anew. Doing it again changes nothing."""
+        """Drop the result, so that the next job that needs it computes it anew. A second call changes nothing."""
         self.drop()
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class CacheEntry:
-    """A result under ``meaning``, computed from those it ``reads``; ``users`` are the runs that use it."""
+    """A result under ``meaning``, computed from the results that it ``reads``; ``users`` are the runs that use it."""
 
     operator: str
     plan: str
@@ -68,7 +68,7 @@ class CacheEntry:
     hits: int = 0
 
     def served(self) -> bool:
-        """Note that a job which reads this result has ended well; whether it found the result there."""
+        """Record that a job which reads this result has succeeded; return True if the result was already there."""
         if self.computed:
             self.hits += 1
             return True
@@ -80,7 +80,7 @@ class CacheEntry:
 
 @dataclass(slots=True)
 class ResultCache:
-    """The results of one session: ``entries`` by meaning, and in ``kept`` all that may be stored, dropped ones too."""
+    """The results of one session: ``entries`` by meaning; ``kept`` also has dropped ones that may still be stored."""
 
     spark: SparkSession
     entries: dict[str, CacheEntry] = field(default_factory=dict)
@@ -89,7 +89,7 @@ class ResultCache:
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     def find(self, meaning: str, run: Hashable = None) -> CacheEntry | None:
-        """The result of operators that mean this, computed or still to be; ``run``, if there is one, now uses it."""
+        """Return the result with this meaning, computed or not, or None; ``run``, if given, uses it from now on."""
         with self.lock:
             entry = self.entries.get(meaning)
             if entry is not None and run is not None:
@@ -106,11 +106,11 @@ class ResultCache:
         reads: tuple[CacheEntry, ...],
         run: Hashable,
     ) -> CacheEntry:
-        """Have Spark keep the rows of ``frame`` when they are computed for the first time; ``run`` uses them."""
+        """Let Spark keep the rows of ``frame`` when they are first computed; ``run`` uses them."""
         with self.lock:
             self.added += 1
-            # Spark takes equal plans for one another wherever they come from. A metric with a name of its own makes
-            # this one unlike any other, so that nobody reads it who has not found it here.
+            # Spark's cache serves every equal plan, whatever its origin. A metric with a unique name makes this plan
+            # differ from all others, so that only users of this entry read it.
             marked = frame.observe(f"__cached_{id(self):x}_{self.added}", F.count(F.lit(1)).alias("rows"))
             entry = CacheEntry(
                 operator=operator,
@@ -126,26 +126,26 @@ class ResultCache:
             return entry
 
     def drop(self, entry: CacheEntry) -> None:
-        """Forget ``entry``, and free its blocks once no run uses them."""
+        """Remove ``entry``, and free its blocks once no run uses them."""
         with self.lock:
             if self.entries.get(entry.meaning) is entry:
                 del self.entries[entry.meaning]
             self._free()
 
     def end(self, run: Hashable, *, well: bool) -> None:
-        """``run`` uses nothing any more. Unless it has ended ``well``, what it used and is not there as a whole goes.
+        """End the use of all results by ``run``; unless it ended ``well``, drop its incomplete results.
 
-        Of a result that no job could compute nothing may stay: neither rows nor the list of files it was to come from.
+        Nothing may remain of a result that no job could compute: neither rows nor the list of files that it reads.
         """
         with self.lock:
-            for entry in [each for each in self.kept if run in each.users]:
+            for entry in [result for result in self.kept if run in result.users]:
                 entry.users.remove(run)
                 if not well and self.entries.get(entry.meaning) is entry and not self.is_whole(entry):
                     del self.entries[entry.meaning]
             self._free()
 
     def close(self) -> None:
-        """Drop all results, and free them whoever uses them."""
+        """Drop all results, and free them even if runs use them."""
         with self.lock:
             self.entries.clear()
             for entry in self.kept:
@@ -153,12 +153,14 @@ class ResultCache:
             self._free()
 
     def _free(self) -> None:
-        for entry in [each for each in self.kept if not each.users and self.entries.get(each.meaning) is not each]:
+        for entry in [
+            result for result in self.kept if not result.users and self.entries.get(result.meaning) is not result
+        ]:
             self.kept.remove(entry)
             entry.frame.unpersist(blocking=True)
 
     def results(self) -> tuple[CachedResult, ...]:
-        """All results, in the order in which plans asked for them."""
+        """Return all results, in the order in which plans requested them."""
         with self.lock:
             return tuple(self._result(entry) for entry in self.entries.values())
 
@@ -179,29 +181,29 @@ class ResultCache:
         )
 
     def is_whole(self, entry: CacheEntry) -> bool:
-        """Whether all of a result has been stored."""
+        """Return True if all rows of a result have been stored."""
         if is_remote(self.spark):
             return _is_loaded(entry.frame)
         return _builder(self.spark, entry.frame) is not None
 
     def measured(self, entry: CacheEntry) -> tuple[int | None, int | None]:
-        """Rows and stored bytes of a result, as far as it is known to be there as a whole."""
+        """Return the number of rows and stored bytes of a result; None for numbers that are not known yet."""
         if is_remote(self.spark):
-            # A Connect client sees no storage status; counting reads what is stored, and only the sizes of its batches.
+            # A Connect client sees no storage status. A count reads only the sizes of the stored batches.
             return (entry.frame.count(), None) if _is_loaded(entry.frame) else (None, None)
         return _storage(self.spark, entry.frame)
 
 
 def _builder(java: Any, frame: Any) -> Any:
-    """What Spark has stored of ``frame``, if that is all of it; else None."""
-    found = java._jsparkSession.sharedState().cacheManager().lookupCachedData(frame._jdf)
+    """Return Spark's stored form of ``frame`` if it is complete, else None."""
+    cached = java._jsparkSession.sharedState().cacheManager().lookupCachedData(frame._jdf)
     # Py4J shows Scala's None as Python's.
-    builder = None if found is None or found.isEmpty() else found.get().cachedRepresentation().cacheBuilder()
+    builder = None if cached is None or cached.isEmpty() else cached.get().cachedRepresentation().cacheBuilder()
     return builder if builder is not None and builder.isCachedColumnBuffersLoaded() else None
 
 
 def _storage(java: Any, frame: Any) -> tuple[int | None, int | None]:
-    """What Spark's cache knows of ``frame``: it counts rows as it stores them."""
+    """Return the rows and bytes of ``frame`` in Spark's cache, which counts rows as it stores them."""
     builder = _builder(java, frame)
     if builder is None:
         return None, None
@@ -212,13 +214,13 @@ def _storage(java: Any, frame: Any) -> tuple[int | None, int | None]:
 
 
 def _is_loaded(frame: Any) -> bool:
-    """Whether Spark's statistics of the cached plan have a row count, which they have once all of it is stored."""
+    """Return True if Spark's statistics of the cached plan have a row count, which means that all of it is stored."""
     text: str = frame._explain_string(mode="cost")
     return any("InMemoryRelation" in line and "rowCount=" in line for line in text.splitlines()[:4])
 
 
 def _storage_level(name: str) -> StorageLevel:
-    """Spark's level of that name as the JVM has it: in memory, rows are kept as objects unless it says ``SER``."""
+    """Return Spark's storage level ``name`` as the JVM has it: rows in memory are objects unless it has ``SER``."""
     base, _, replicas = name.rpartition("_") if name[-1].isdigit() else (name, "", "1")
     memory, disk, off_heap = "MEMORY" in base, "DISK" in base, base == "OFF_HEAP"
     return StorageLevel(

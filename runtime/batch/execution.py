@@ -1,8 +1,8 @@
-"""A batch plan at work: one Spark job after the other, a sink each, in a thread of its own.
+"""A running batch plan: one Spark job after the other, one per sink, in a thread of its own.
 
-It is followed as a stream is (:class:`hintplan.runtime.run.execution.Execution`): ``active``, ``new_batches``,
-``raise_failure``, ``await_termination``, ``stop``. A job that fails or is stopped leaves nothing in its sink; sinks
-written before keep what they got, and the error says which these are.
+It has the interface of a stream's run (:class:`hintplan.runtime.run.execution.Execution`): ``active``, ``new_batches``,
+``raise_failure``, ``await_termination``, ``stop``. A job that fails or is stopped leaves nothing in its sink. Sinks
+that were written before keep their rows, and the error lists them.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from hintplan.runtime.spark.names import described, shown_as
 from hintplan.runtime.spark.session import is_remote
 
 Told = Callable[[JobProgress], None]
-"""Is told of a job that has ended well."""
+"""A callback that receives each job that has succeeded."""
 
 OFFERED = ("active", "await_termination", "new_batches", "notes", "progress", "stop")
-"""What there is of a run for programs and notebooks."""
+"""The names that programs and notebooks can use."""
 
 _POLL_SECONDS = 0.2
 _CANCEL_SECONDS = 0.5
@@ -41,14 +41,10 @@ _CANCEL_SECONDS = 0.5
 
 @dataclass(slots=True, kw_only=True, repr=False)
 class BatchExecution:
-    """A running batch plan called ``plan``, printed as a table of its sinks. ``jobs`` are what it has to write.
+    """A running batch plan with the name ``plan``, printed as a table of its sinks. ``jobs`` write the sinks.
 
-    As a context manager, it is stopped at the end of the block.
-
-    ``finished`` is called when it is done with them, and told whether all of them ended well; ``told`` is told of each
-    job that has ended well.
-
-    ``spark`` is a session that nobody else runs jobs in.
+    As a context manager, it stops the run at the end of the block. ``finished`` is called after the last job, with True
+    if all jobs succeeded. ``told`` receives each job that has succeeded. No other run may use the session ``spark``.
     """
 
     plan: str
@@ -74,21 +70,21 @@ class BatchExecution:
         self.stop()
 
     def __dir__(self) -> list[str]:
-        """Return what a prompt offers; the other names are for what follows a run."""
+        """Return the names that a prompt offers; the other names serve code that follows a run."""
         return sorted([*(name for name in object.__dir__(self) if name.startswith("__")), *OFFERED])
 
     def __repr__(self) -> str:
         return as_text(self._table())
 
     def start(self) -> None:
-        """Begin with the first job."""
+        """Start the first job."""
         pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="hintplan-batch")
         self._future = pool.submit(self._run)
         pool.shutdown(wait=False)
 
     @property
     def active(self) -> bool:
-        """Whether there are jobs still to end."""
+        """True while some job has not ended."""
         return not self._future.done()
 
     @property
@@ -97,56 +93,59 @@ class BatchExecution:
         return {job.sink: job for job in self._done}
 
     def new_batches(self) -> Iterator[JobProgress]:
-        """The jobs that finished since the last call, in order."""
+        """Yield the jobs that finished since the last call, in order."""
         while self._told < len(self._done):
             self._told += 1
             yield self._done[self._told - 1]
 
     def await_termination(self, timeout: float | None = None) -> bool:
-        """Wait until all jobs have ended, at most ``timeout`` seconds; whether they have. RunError if one failed."""
+        """Wait until all jobs have ended, at most ``timeout`` seconds; return True if they have.
+
+        Raise RunError if one failed.
+        """
         self.wait(timeout)
         self.raise_failure()
         return not self.active
 
     def wait(self, seconds: float | None) -> None:
-        """Wait until all jobs have ended, at most ``seconds``; says nothing of how they ended."""
+        """Wait until all jobs have ended, at most ``seconds``; a failure is not raised."""
         wait([self._future], timeout=seconds)
 
     def raise_failure(self) -> None:
-        """RunError with the root cause if a job has failed, and with what has been written by then."""
+        """Raise RunError if a job has failed, with the root cause and the sinks that were written before."""
         if self.active or self._stopping.is_set():
             return
         error = self._future.exception()
         if error is None:
             return
-        names = [job.sink for job in self.jobs]
-        written, current, rest = names[: len(self._done)], names[len(self._done)], names[len(self._done) + 1 :]
-        left = ["; nothing of it was written"]
+        sinks = [job.sink for job in self.jobs]
+        written, current, not_started = sinks[: len(self._done)], sinks[len(self._done)], sinks[len(self._done) + 1 :]
+        details = ["; nothing of it was written"]
         if written:
-            left.append(f"written before, and left as it is: {', '.join(written)}")
-        if rest:
-            left.append(f"not started: {', '.join(rest)}")
-        raise failed(f"the job of {current} failed", error, self.tables, "; ".join(left)) from error
+            details.append(f"written before, and left as it is: {', '.join(written)}")
+        if not_started:
+            details.append(f"not started: {', '.join(not_started)}")
+        raise failed(f"the job of {current} failed", error, self.tables, "; ".join(details)) from error
 
     def stop_between_batches(self) -> bool:
-        """Stop now: an unfinished job leaves nothing behind. True, for all has ended then."""
+        """Stop now and return True: an unfinished job leaves no rows, and then all jobs have ended."""
         self.stop()
         return True
 
     def stop(self) -> None:
-        """Stop the job at work and begin no other one; returns when it has ended."""
+        """Stop the current job and start no other; return when it has ended."""
         self._stopping.set()
         while self.active:
-            # Spark cannot interrupt a job before it has started, and a write is more than one; so once is not enough.
+            # Spark cannot interrupt a job before it starts, and a write has several jobs, so one call is not enough.
             self.spark.interruptAll()
             wait([self._future], timeout=_CANCEL_SECONDS)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: how the run stands, and the job of each sink."""
+        """Return the state of the run and the job of each sink as HTML, for a notebook."""
         return as_html(self._table())
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """The same where there is no HTML."""
+        """Print the same where HTML is not available."""
         printer.text(as_text(self._table()))
 
     def _table(self) -> ProgressTable:
@@ -180,18 +179,18 @@ class BatchExecution:
             cached[entry.operator] = CachedProgress(
                 hit=hit, rows=rows, bytes=size, storage_level=entry.storage_level, hits=entry.hits
             )
-        others = job.observed.rest(job.sink)
+        metrics_below = job.observed.rest(job.sink)
         return JobProgress(
             sink=job.sink,
             timestamp=timestamp,
             rows_out=rows_out,
             duration_ms=elapsed,
-            lookups={name: _counted(others[name], LOOKUP_METRICS) for name in job.lookups},
-            functions={name: _counted(others[name], FUNCTION_METRICS) for name in job.functions},
+            lookups={name: _counted(metrics_below[name], LOOKUP_METRICS) for name in job.lookups},
+            functions={name: _counted(metrics_below[name], FUNCTION_METRICS) for name in job.functions},
             cached=cached,
         )
 
 
 def _counted(found: Mapping[str, int], metrics: Sequence[tuple[str, Any]]) -> dict[str, int]:
-    """The metrics of an operator: zeros if it got no rows, of which Spark tells nothing."""
+    """Return the metrics of an operator, zeros if it got no rows; Spark reports no metrics then."""
     return {name: found.get(name, 0) for name, _ in metrics}

@@ -1,7 +1,7 @@
-"""Metrics of a batch job: Spark's Observations by operator id, read when the job has ended.
+"""The metrics of a batch job: Spark's Observations by operator id, read when the job has ended.
 
-A job that ended well has reported at its top, but Spark may have dropped parts of its plan, such as what is joined with
-nothing; what was observed there never arrives, and is not waited for.
+A successful job has reported at its top. But Spark may have dropped parts of its plan, such as the side of a join with
+an empty table. Metrics of dropped parts never arrive, and are not awaited.
 
     observed = ObservedMetrics()
     frame = frame.observe(observed.named("sink_r"), F.count(F.lit(1)).alias("rows_out"))
@@ -17,30 +17,33 @@ from pyspark.sql import Observation
 
 @dataclass(slots=True)
 class ObservedMetrics:
-    """What one job observes, by name."""
+    """The observations of one job, by name."""
 
     observations: dict[str, Any] = field(default_factory=dict)
 
     def named(self, name: str) -> Any:
-        """A new Observation, to be used once, whose metrics are found under ``name``."""
+        """Return a new Observation, for a single use, whose metrics are stored under ``name``."""
         observation = Observation(name)
         self.observations[name] = observation
         return observation
 
     def of(self, name: str) -> dict[str, int]:
-        """The metrics of what is observed at the top of a job that has ended; NULL counts as 0."""
+        """Return the metrics at the top of a job that has ended; NULL counts as 0."""
         return _numbers(self.observations[name].get)
 
     def rest(self, top: str) -> dict[str, dict[str, int]]:
-        """The metrics of all others, none of those that have not arrived; to be called after :meth:`of`."""
-        others = {name: one for name, one in self.observations.items() if name != top}
-        return {name: _numbers(one.get) if _has_arrived(one) else {} for name, one in others.items()}
+        """Return the metrics of all names except ``top``, empty if they have not arrived; call it after :meth:`of`."""
+        below_top = {name: observation for name, observation in self.observations.items() if name != top}
+        return {
+            name: _numbers(observation.get) if _has_arrived(observation) else {}
+            for name, observation in below_top.items()
+        }
 
 
 def _has_arrived(observation: Any) -> bool:
     if type(observation).__module__.startswith("pyspark.sql.connect"):
         return bool(observation._result)
-    # Spark ends what it has dropped, too: by an empty row, which PySpark cannot read.
+    # Spark also completes the observations of dropped parts, with an empty row, which PySpark cannot read.
     return bool(observation._jo.future().isCompleted()) and observation._jo.getRow().schema() is not None
 
 

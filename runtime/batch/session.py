@@ -1,14 +1,14 @@
-"""``Session``: several batch plans in one Spark session, sharing cached results (FLIP-205).
+"""``Session``: several batch plans in one Spark session, which share cached results (FLIP-205).
 
     with Session() as session:
         session.execute(hintplan.load("first.json")).await_termination()
-        session.execute(hintplan.load("second.json")).await_termination()      # reads what the first has cached
+        session.execute(hintplan.load("second.json")).await_termination()      # reads results that the first cached
         for result in session.cached_results():
             print(result.operator, result.rows, result.bytes, result.storage_level, result.hits)
 
-Jobs run one after another, whichever threads start them: a plan is built when the one before has ended, so what that
-has computed is there, and what it could not compute is computed anew. Leaving the block drops all cached results, also
-when a job has failed.
+Jobs run one after another, whichever threads start them. A plan is built when the plan before it has ended, so it can
+read the results of that plan. Results that the earlier plan could not compute are computed again. The end of the block
+drops all cached results, even if a job has failed.
 """
 
 from __future__ import annotations
@@ -51,10 +51,11 @@ _SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 
 
 class Session:
-    """Runs batch plans on ``spark``, or on the active session, or on a new local one, which stays when this one closes.
+    """Runs batch plans on ``spark``, the active session, or a new local one, which remains open when this one closes.
 
-    ``policy`` says what plans may reach and load beyond what is always open. On Spark Connect, DataFrames of temporary
-    views and of large local data are read only ``with_views``: in a copy of ``spark`` as it is now.
+    ``policy`` lists the places and modules that plans may use, in addition to those always open. On Spark Connect,
+    plans can read DataFrames of temporary views and of large local data only ``with_views``. Plans then run in a copy
+    of ``spark`` as it is now.
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class Session:
         self._partitions = str(self._spark.conf.get(_SHUFFLE_PARTITIONS))
         self._cache = ResultCache(self._spark)
         self._execution: BatchExecution | None = None
-        self._given: list[Given] = []  # so that no other DataFrame is taken for one of them
+        self._given: list[Given] = []  # keeps them alive, so that no other DataFrame gets the identity of one of them
         self._starting = threading.Lock()
         self._closed = False
         ship_code(self._spark, policy.modules)
@@ -95,45 +96,45 @@ class Session:
         sinks: Mapping[str, SinkFunction] = MappingProxyType({}),
         results: str | None = None,
     ) -> BatchExecution:
-        """Start the jobs of ``plan``, one per sink, once those of the plan before have ended.
+        """Start the jobs of ``plan``, one per sink, once the jobs of the plan before have ended.
 
-        ``tables``, ``sinks`` and ``results`` as in :func:`hintplan.runtime.run.execute.execute`. A cached result of a
-        DataFrame is found again by plans that are given the same DataFrame.
-        PlanError if the plan is wrong; RunError if it cannot run here, or is a streaming plan.
+        ``tables``, ``sinks`` and ``results`` are as in :func:`hintplan.runtime.run.execute.execute`. Later plans find a
+        cached result of a DataFrame if they are given the same DataFrame. Raise PlanError if the plan is wrong;
+        RunError if it cannot run here, or is a streaming plan.
         """
-        found = plan_of(plan)
-        return self._started(found, results, close=False, given=given_for(found, tables, sinks, self._spark))
+        loaded = plan_of(plan)
+        return self._started(loaded, results, close=False, given=given_for(loaded, tables, sinks, self._spark))
 
     def cached_results(self) -> tuple[CachedResult, ...]:
-        """The results that are or will be kept, in the order in which plans asked for them."""
+        """Return the results that are or will be kept, in the order in which plans requested them."""
         return self._cache.results()
 
     def uncache(self, operator: str) -> int:
-        """Drop the results of operators called ``operator``, of whatever plan, and say how many there were.
+        """Drop the results of operators called ``operator``, of any plan, and return the number of results.
 
-        RunError if there is none.
+        Raise RunError if there is none.
         """
         entries = tuple(self._cache.entries.values())
-        found = [entry for entry in entries if entry.operator == operator]
-        if not found:
-            known = sorted({entry.operator for entry in entries})
+        matching = [entry for entry in entries if entry.operator == operator]
+        if not matching:
+            cached_ids = sorted({entry.operator for entry in entries})
             raise RunError(
                 f"there is no cached result of an operator '{operator}'",
-                hint=did_you_mean(operator, known, what="cached results") if known else "nothing is cached",
+                hint=did_you_mean(operator, cached_ids, what="cached results") if cached_ids else "nothing is cached",
             )
-        for entry in found:
+        for entry in matching:
             self._cache.drop(entry)
-        return len(found)
+        return len(matching)
 
     def drop_cached(self, plan: Plan) -> int:
-        """Drop the results that ``plan`` would read, of whatever plan, and say how many there were."""
-        found = [entry for meaning in meanings(plan).values() if (entry := self._cache.find(meaning)) is not None]
-        for entry in found:
+        """Drop the results that ``plan`` would read, of any plan, and return the number of results."""
+        entries = [entry for meaning in meanings(plan).values() if (entry := self._cache.find(meaning)) is not None]
+        for entry in entries:
             self._cache.drop(entry)
-        return len(found)
+        return len(entries)
 
     def close(self) -> None:
-        """Stop what still runs and drop all cached results. Doing it again changes nothing."""
+        """Stop the running plan and drop all cached results. A second call changes nothing."""
         self._closed = True
         self._stop()
         with self._starting:  # a thread may just have started a plan
@@ -143,7 +144,10 @@ class Session:
     def execute_and_close(
         self, plan: Plan, *, given: Given = NOTHING, results: str | None = None, told: Told | None = None
     ) -> BatchExecution:
-        """As :meth:`execute`; the session closes by itself when the jobs have ended, each of which ``told`` is told."""
+        """Start the jobs of ``plan`` as :meth:`execute` does, and close the session when they have ended.
+
+        ``told`` receives each job that has succeeded.
+        """
         try:
             return self._started(plan, results, close=True, told=told, given=given)
         except BaseException:
@@ -221,8 +225,8 @@ class Session:
 
 
 def _notes(plan: Plan) -> tuple[str, ...]:
-    """What a run does otherwise than the plan may make one think."""
-    notes = [note for each in plan.operators if (note := builder_of(each).batch_note(each)) is not None]
+    """Return notes on all differences between the run and what the plan may suggest."""
+    notes = [note for operator in plan.operators if (note := builder_of(operator).batch_note(operator)) is not None]
     for name, sinks in shared_operators(plan).items():
         if plan.operator(name).cached is None:
             notes.append(

@@ -1,12 +1,12 @@
-"""Scans below a cached result: what they read is settled when they are built.
+"""Scans below a cached result, which always read the files that were listed when they were built.
 
-A cached result may be computed later than it is built, in parts, and once more after an executor is lost. Each time it
-has to come from the same files. Spark on its own would list the files anew: a write into a directory makes it forget
-whatever it has cached of that directory. It tells by the relation of files in the plan of what is cached, so such a
-plan has the tasks that read the files in its place.
+A cached result may be computed after it is built, in parts, and again after an executor is lost. Each time it must read
+the same files. Spark alone would list the files anew: a write into a directory makes Spark forget its cached results of
+that directory. Spark recognises these by the relation of files in their plan. So such a plan gets the tasks that read
+the files instead of the relation.
 
-On Spark Connect no client can do that: the files are named one by one there, and what is cached is computed again from
-them after a write.
+A client of Spark Connect cannot do that. There the plan names the files one by one, and after a write the cached result
+is computed again from them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from hintplan.runtime.spark.versions import facts
 
 
 def snapshot(spark: SparkSession, frame: DataFrame, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:
-    """The rows of ``frame``, a scan of ``columns`` of ``table``, from the files that it has listed, and no others."""
+    """Return the rows of ``frame``, a scan of ``columns`` of ``table``, from only the files that it has listed."""
     read_files = files_reader(table)
     if read_files is None:
         return frame
@@ -33,7 +33,7 @@ def snapshot(spark: SparkSession, frame: DataFrame, name: str, table: Table, col
 
 
 def _settled(spark: Any, frame: Any) -> DataFrame:
-    """The same rows as a scan of an RDD, which keeps the columns, the partitions and the size of ``frame``."""
+    """Return the same rows as a scan of an RDD, which keeps the columns, the partitions and the size of ``frame``."""
     jvm, java = spark.sparkContext._jvm, frame._jdf
     companion = getattr(jvm.org.apache.spark.sql.execution, "LogicalRDD$").__getattr__("MODULE$")
     plan = companion.fromDataset(java.queryExecution().toRdd(), java, *facts(str(spark.version)).of_rdd)

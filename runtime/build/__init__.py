@@ -1,1 +1,1 @@
-"""Operators of a plan to DataFrames: a file for each kind, with how it is built in streams and in batch jobs."""
+"""Builders that turn the operators of a plan into DataFrames, in streams and in batch jobs: one file per kind."""

@@ -1,10 +1,16 @@
-"""A group aggregate: in streams the kernel on the engine, in batch jobs Spark's own with the same results.
+"""A group aggregate: in streams the kernel on the engine, in batch jobs Spark's own aggregates with the same results.
 
-Types and NULL rules are Flink's: integer sums wrap around at the width of their type, AVG of an integer is truncated to
-that type, SUM and AVG of no values are NULL, and of DECIMAL if they have more than 38 digits. A sum of BIGINT is added
-up in halves of 32 bits, since Spark's own either fails at an overflow or gives NULL. NaN is greater than all numbers.
-In batch jobs FIRST_VALUE, LAST_VALUE, LISTAGG, ARRAY_AGG and functions of the user's go by the order in which Spark
-happens to bring the rows; for the last two all rows of a group come together in memory.
+Types and NULL rules are Flink's:
+
+- An integer sum wraps around at the width of its type.
+- AVG of an integer is truncated to that type.
+- SUM and AVG of no values are NULL.
+- SUM and AVG of DECIMAL are NULL if they need more than 38 digits.
+- NaN is greater than all numbers.
+
+Spark's own sum of BIGINT either fails at an overflow or returns NULL, so a sum is added up in halves of 32 bits. In
+batch jobs FIRST_VALUE, LAST_VALUE, LISTAGG, ARRAY_AGG and the user's functions depend on the order in which Spark
+happens to read the rows. For ARRAY_AGG and the user's functions, all rows of a group are in memory together.
 
     native_aggregate(aggregate, frame, {"country": "STRING", "amount": "BIGINT"})
 """
@@ -38,7 +44,7 @@ _BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
 _LOW_HALF = 0xFFFFFFFF
 _GROUP = "__group"
 Made = Callable[[Column], Column]
-"""Says of which rows an aggregate function of Spark's is."""
+"""A function that binds an aggregate function of Spark to its rows: a group, or a window."""
 
 
 def _of_group(function: Column) -> Column:
@@ -58,26 +64,29 @@ def _batch(operator: Aggregate, inputs: Sequence[DataFrame], edges: Edges) -> Da
 
 
 def native_aggregate(operator: Aggregate, frame: DataFrame, types: Mapping[str, str]) -> DataFrame:
-    """The groups of ``frame``, whose columns have ``types``; without keys one row, also of no rows, as in Flink.
+    """Return the groups of ``frame``, whose columns have ``types``.
 
-    What a function of the user's is called with is collected into lists, for
-    :mod:`hintplan.runtime.functions.collected`.
+    Without keys, the result has one row even if ``frame`` is empty, as in Flink. Arguments of the user's functions are
+    collected into lists, for :mod:`hintplan.runtime.functions.collected`.
     """
     frame = normal_floats(frame)
     calls = [
-        native_call(each, parse_type(types[each.argument]) if each.argument else None) for each in operator.aggregates
+        native_call(call, parse_type(types[call.argument]) if call.argument else None) for call in operator.aggregates
     ]
     if not any(has_map(frame, key) for key in operator.keys):
         keys = [F.col(quoted(key)) for key in operator.keys]
         return frame.groupBy(*keys).agg(*calls) if calls else frame.select(*keys).distinct()
-    # Spark takes maps as keys, and makes zeros of the NULLs in them.
+    # Spark accepts maps as keys, but turns NULLs in them into zeros.
     groups = [comparable(frame, key).alias(f"{_GROUP}{place}") for place, key in enumerate(operator.keys)]
     firsts = [F.first(quoted(key)).alias(key) for key in operator.keys]
     return frame.groupBy(*groups).agg(*firsts, *calls).drop(*(f"{_GROUP}{place}" for place in range(len(groups))))
 
 
 def native_call(call: AggregateCall, kind: DataType | None, made: Made = _of_group) -> Column:
-    """``call`` of an argument of type ``kind``; ``made`` says of which rows, if not of a group."""
+    """Return ``call`` of an argument of type ``kind`` as a column.
+
+    ``made`` binds aggregate functions to their rows, by default to a group.
+    """
     used = F.col(quoted(call.filter)) if call.filter else None
     value = F.col(quoted(call.argument)) if call.argument else F.lit(1)
     if call.is_users:
@@ -115,16 +124,18 @@ def native_call(call: AggregateCall, kind: DataType | None, made: Made = _of_gro
 
 
 def _array(call: AggregateCall, used: Column | None) -> Column:
-    """All values as an array, NULLs among them, which Spark's own function leaves out; NULL of none."""
+    """Return all values as an array, with the NULLs that Spark's own function leaves out; NULL for no values."""
     value = F.struct(F.col(quoted(call.argument or "")).alias("value"))
     collected = (F.collect_set if call.distinct else F.collect_list)(value if used is None else F.when(used, value))
     return F.when(F.size(collected) > 0, collected.getField("value"))
 
 
 def _multiset(values: Column) -> Column:
-    """How often each of ``values`` is there, none of which is NULL: of the runs of equal ones, when they are sorted.
+    """Return how often each of ``values`` occurs: sort them, and measure the runs of equal values.
 
-    An array of one lets a lambda see what would otherwise be computed anew for each element.
+    The values are never NULL.
+
+    An array of one element lets a lambda see a column that would otherwise be computed again for each element.
     """
 
     def runs(ordered: Column) -> Column:
@@ -132,13 +143,13 @@ def _multiset(values: Column) -> Column:
         begins = F.filter(before, lambda i: (i == 0) | (F.get(ordered, i) != F.get(ordered, i - 1)))
         return F.get(F.transform(F.array(begins), lambda starts: _runs(ordered, starts)), F.lit(0))
 
-    found = F.get(F.transform(F.array(F.array_sort(values)), runs), F.lit(0))
-    # Of no values, the sequence from 0 to -1 has made up some.
-    return F.map_from_entries(F.filter(found, lambda run: run.getField("key").isNotNull()))
+    entries = F.get(F.transform(F.array(F.array_sort(values)), runs), F.lit(0))
+    # For no values, the sequence from 0 to -1 has invented some.
+    return F.map_from_entries(F.filter(entries, lambda run: run.getField("key").isNotNull()))
 
 
 def _runs(ordered: Column, starts: Column) -> Column:
-    """The value of each run that begins at one of ``starts``, and how long the run is."""
+    """Return the value and the length of each run that begins at one of ``starts``."""
 
     def run(start: Column, number: Column) -> Column:
         end = F.coalesce(F.get(starts, number + 1), F.size(ordered))
@@ -148,14 +159,17 @@ def _runs(ordered: Column, starts: Column) -> Column:
 
 
 def _sum(value: Column, kind: DataType, made: Made, *, distinct: bool) -> Column:
-    """The sum: of integers as BIGINT that wraps around, of others as DOUBLE."""
+    """Return the sum: of integers as BIGINT that wraps around, of other numbers as DOUBLE."""
     if kind.root == "BIGINT":
         return _wrapped_distinct_sum(value) if distinct else _wrapped_sum(value, made)
     return made(F.sum_distinct(value) if distinct else F.sum(value))
 
 
 def _distinct_variance(call: AggregateCall, value: Column) -> Column:
-    """Values that are told apart may be equal as DOUBLE, so that they are collected before they are cast."""
+    """Return a variance of distinct values.
+
+    Distinct values may be equal as DOUBLE, so they are collected before the cast.
+    """
     less, root = VARIANCES[call.function]
     numbers = F.transform(F.collect_set(value), lambda x: x.cast("double"))
     count = F.size(numbers)
@@ -169,7 +183,10 @@ def _total(numbers: Column) -> Column:
 
 
 def _decimal_sum(call: AggregateCall, kind: DataType, made: Made) -> Column:
-    """A sum with 38 digits, NULL if it needs more; the functions of PySpark have none that is also DISTINCT."""
+    """Return a sum with 38 digits, NULL if it needs more.
+
+    PySpark has no function for a ``try_sum`` that is also DISTINCT, so the sum is SQL text.
+    """
     value = quoted(call.argument or "")
     if call.filter:
         value = f"CASE WHEN {quoted(call.filter)} THEN {value} END"

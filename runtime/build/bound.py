@@ -1,6 +1,6 @@
-"""The kernel of an operator with state, bound to what a plan says of it and of its inputs.
+"""Binds the kernel of a stateful operator to the plan's description of the operator and its inputs.
 
-Knows no Spark: whoever only looks at state needs the layouts of its tables, too.
+Knows no Spark, because code that only inspects state needs the layouts of its tables, too.
 
     operator = build_operator(join, (orders.columns, customers.columns), (False, False))
 """
@@ -47,11 +47,13 @@ from hintplan.runtime.types import to_arrow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundInputs:
-    """What an operator with state is bound to.
+    """The facts that a kernel is bound to, in addition to its operator.
 
-    Per input its columns as they are kept in state, and whether it carries row kinds; the TTLs of the state entries in
-    ms; whether the order of the operator's output matters to one above it (:mod:`hintplan.plans.analysis.row_order`);
-    and the aggregate functions of the user's that it calls.
+    - per input: ``schemas``, the columns as state keeps them, and ``changelog``, whether it carries row kinds
+    - ``ttls``: the TTLs of the state entries in ms
+    - ``in_order``: whether an operator above depends on the order of the output
+      (:mod:`hintplan.plans.analysis.row_order`)
+    - ``users``: the user's aggregate functions that the operator calls
     """
 
     schemas: tuple[pa.Schema, ...]
@@ -62,7 +64,7 @@ class BoundInputs:
 
 
 Bind = Callable[[Any, BoundInputs], StatefulOperator]
-"""Binds an operator of the plan to its inputs; what it returns travels to the workers."""
+"""Binds an operator of the plan to its inputs; Spark sends the resulting kernel to the workers."""
 
 
 def build_operator(
@@ -73,11 +75,11 @@ def build_operator(
     in_order: bool = False,
     users: Mapping[str, UserAggregate] = MappingProxyType({}),
 ) -> StatefulOperator:
-    """The kernel of ``operator``, bound to its input columns; ``changelog`` says per input whether it has row kinds.
+    """Return the kernel of ``operator``, bound to its input columns.
 
-    ``in_order`` says that the order of its output matters to an operator above it
-    (:mod:`hintplan.plans.analysis.row_order`). ``users`` are the aggregate functions of the user's that it calls.
-    RunError if a column type cannot be kept in state or the join condition is beyond what a join evaluates.
+    ``changelog`` is True for inputs with row kinds. ``in_order`` means that an operator above depends on the order of
+    the output (:mod:`hintplan.plans.analysis.row_order`). ``users`` are the user's aggregate functions that it calls.
+    Raise RunError if state cannot keep a column type, or if a join cannot evaluate the join condition.
     """
     schemas = tuple(state_schema(columns) for columns in inputs)
     ttls = tuple(parse_duration(entry.ttl) for entry in sorted(operator.state, key=lambda entry: entry.index))
@@ -91,15 +93,15 @@ def layouts_of(
     changelog: tuple[bool, ...],
     functions: Mapping[str, Function],
 ) -> tuple[StateLayout, ...]:
-    """The tables that the kernel of ``operator`` keeps; RunError if a column type cannot be kept in state.
+    """Return the tables that the kernel of ``operator`` keeps; RunError if state cannot keep a column type.
 
-    ``functions`` are those of the plan, none of which is loaded.
+    ``functions`` are the functions of the plan; none of them is loaded.
     """
-    if isinstance(operator, Join):  # a part of its condition may be Spark's to check, and none of it is stored
+    if isinstance(operator, Join):  # Spark may evaluate a part of its condition, and none of it is stored
         operator = replace(operator, condition=None)
     users = users_aggregates(operator, functions, LookupRun(token=""))
-    found: Any = build_operator(operator, inputs, changelog, users=users)
-    layouts: tuple[StateLayout, ...] = found.layouts
+    kernel: Any = build_operator(operator, inputs, changelog, users=users)
+    layouts: tuple[StateLayout, ...] = kernel.layouts
     return layouts
 
 
@@ -118,7 +120,7 @@ def _aggregate(operator: Aggregate, inputs: BoundInputs) -> AggregateOperator:
 
 
 def users_aggregates(operator: Stateful, functions: Mapping[str, Function], run: LookupRun) -> dict[str, UserAggregate]:
-    """The aggregate functions of the user's that ``operator`` calls in ``run``, of those of the plan, by name."""
+    """Return, by name, the user's aggregate functions that ``operator`` calls in ``run``."""
     return {
         name: UserAggregate(called=called_function(operator.id, name, functions[name], run))
         for name in functions_of(operator)
@@ -187,4 +189,4 @@ KERNELS: Mapping[type[Operator], Bind] = {
     Rank: _rank,
     SinkMaterialize: _sink_materialize,
 }
-"""How the kernel of each kind of operator with state is bound."""
+"""The function that binds the kernel, by class of stateful operator."""

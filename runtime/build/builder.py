@@ -1,6 +1,6 @@
-"""How an operator of one kind becomes rows: what its file in this folder says, and what kinds have in common.
+"""The builder of a kind of operator, which turns an operator and its inputs into rows; and parts that builders share.
 
-Each file has a ``BUILDER``; the table of all is :mod:`hintplan.runtime.build.table`.
+Each file of this folder has a ``BUILDER``; :mod:`hintplan.runtime.build.table` lists them all.
 
     BUILDER = OperatorBuilder(stream=from_frames(_expand), batch=_expand)
     BUILDER = OperatorBuilder(stream=with_state(), batch=native_aggregate)
@@ -23,10 +23,10 @@ from hintplan.runtime.functions.aggregates import UserAggregate
 from hintplan.runtime.functions.worker import load_function
 
 StreamBuilder = Callable[[Any, Sequence[Rows], Edges], Rows]
-"""An operator, the rows of its inputs and the edges -> its rows, in a stream."""
+"""Returns the rows of an operator in a stream, given the operator, the rows of its inputs and the edges."""
 
 FrameBuilder = Callable[[Any, Sequence[DataFrame], Edges], DataFrame]
-"""The same of rows as Spark has them, in a stream or a batch job."""
+"""Returns the DataFrame of an operator, given its inputs as DataFrames, in a stream or a batch job."""
 
 
 def _nothing(operator: Any) -> None:
@@ -35,10 +35,10 @@ def _nothing(operator: Any) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorBuilder:
-    """How the operators of one kind are built; ``stream`` or ``batch`` is None where validation refuses the kind.
+    """Builds the operators of one kind; ``stream`` or ``batch`` is None if validation refuses the kind there.
 
-    ``condition`` is what rows of the input must meet, as far as an operator below may check it instead. ``batch_note``
-    says what a batch job does otherwise than its plan may suggest.
+    ``condition`` returns the condition on the operator's input rows, which an operator below may check instead.
+    ``batch_note`` returns a note if a batch job differs from what the plan suggests.
     """
 
     stream: StreamBuilder | None
@@ -48,18 +48,18 @@ class OperatorBuilder:
 
 
 def from_frames(build: FrameBuilder) -> StreamBuilder:
-    """A builder of streams that are Spark's own."""
+    """Return a builder of streams that Spark computes."""
 
     def stream(operator: Any, inputs: Sequence[Rows], edges: Edges) -> Rows:
-        rows = Rows(lambda: build(operator, [each.frame for each in inputs], edges))
-        _ = rows.frame  # what is wrong with it is to be said now
+        rows = Rows(lambda: build(operator, [rows_below.frame for rows_below in inputs], edges))
+        _ = rows.frame  # built now, so that errors are raised here
         return rows
 
     return stream
 
 
 def loaded_aggregates(operator: Stateful, edges: Edges) -> dict[str, UserAggregate]:
-    """The aggregate functions of the user's that ``operator`` calls, by name; RunError for a class that may not run."""
+    """Load the user's aggregate functions that ``operator`` calls, by name; RunError for a class that may not run."""
     users = users_aggregates(operator, edges.plan.functions, edges.lookups)
     for user in users.values():
         load_function(user.called)
@@ -67,7 +67,7 @@ def loaded_aggregates(operator: Stateful, edges: Edges) -> dict[str, UserAggrega
 
 
 def with_state(counts: Sequence[str] = ()) -> StreamBuilder:
-    """A builder of streams through the engine, with the operator's kernel; ``counts`` names its metrics."""
+    """Return a builder of streams that runs the operator's kernel on the engine; ``counts`` names its metrics."""
 
     def stream(operator: Stateful, inputs: Sequence[Rows], edges: Edges) -> Rows:
         columns = tuple(edges.columns[name] for name in operator.inputs)
@@ -75,7 +75,7 @@ def with_state(counts: Sequence[str] = ()) -> StreamBuilder:
         users = loaded_aggregates(operator, edges)
         made = apply_operator(
             build_operator(operator, columns, changelog, in_order=operator.id in edges.ordered, users=users),
-            [each.in_arrow or each.frame for each in inputs],
+            [rows.in_arrow or rows.frame for rows in inputs],
             edges.places[operator.id],
             metrics=[(name, "sum") for name in counts],
             row_order=[side for side, name in enumerate(operator.inputs) if name in edges.row_order],

@@ -1,8 +1,8 @@
-"""A calc: Spark's own, or done in Arrow where its rows are there.
+"""A calc: Spark computes it, or Arrow if its input rows are already in Arrow.
 
-Only what certainly means in Arrow what it means in SQL is done so, and only what cannot fail
-(:mod:`hintplan.runtime.expressions.exact`), besides the day of a TIMESTAMP as text. Any other calc is Spark's as a
-whole. Expressions are checked before either sees them.
+Arrow computes a calc only if every expression has the same meaning there as in SQL and cannot fail
+(:mod:`hintplan.runtime.expressions.exact`). The day of a TIMESTAMP as text is also allowed. Spark computes any other
+calc as a whole. Expressions are checked before either evaluates them.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _DAY = re.compile(r"date_format ?\( ?(`.+`) ?, ?'yyyy-MM-dd' ?\)", re.IGNORECASE
 
 
 def calc_in_spark(operator: Calc, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
-    """The rows of the only input that pass the filter, with the selected columns and their metadata."""
+    """Return the rows of the only input that pass the filter, with the selected columns and their metadata."""
     (frame,) = inputs
     path = f"operators.{operator.id}"
-    known: dict[tuple[str, ...], str] = {(name,): name for name in edges.names(operator.inputs[0])}
+    input_columns: dict[tuple[str, ...], str] = {(name,): name for name in edges.names(operator.inputs[0])}
 
     def expression(text: str, where: str) -> SparkColumn:
-        checked = check_expression(text, known, operator=operator.id, path=f"{path}.{where}")
+        checked = check_expression(text, input_columns, operator=operator.id, path=f"{path}.{where}")
         with refusing(operator.id, f"{path}.{where}"):
             return spark_expression(frame, checked.sql)
 
@@ -54,7 +54,7 @@ def calc_in_spark(operator: Calc, inputs: Sequence[DataFrame], edges: Edges) -> 
         condition = expression(operator.filter, "filter")
         with refusing(operator.id, f"{path}.filter"):
             frame = analysed(frame.where(condition))
-    selected = [item(index, each) for index, each in enumerate(operator.select)]
+    selected = [item(index, selection) for index, selection in enumerate(operator.select)]
     try:
         return analysed(frame.select(*selected, *edges.metadata(operator.id).names))
     except SPARK_ERRORS:
@@ -65,16 +65,16 @@ def calc_in_spark(operator: Calc, inputs: Sequence[DataFrame], edges: Edges) -> 
 
 
 def calc_in_arrow(operator: Calc, columns: Sequence[Column], metadata: Sequence[str]) -> ArrowCalc | None:
-    """``operator`` over rows with ``columns`` and ``metadata``, which it passes on; None if Spark must do it.
+    """Return ``operator`` over rows with ``columns`` and ``metadata``, or None if only Spark can compute it.
 
-    RunError for an expression that may not run.
+    The calc passes ``metadata`` on. Raise RunError for an expression that may not run.
     """
     schema = pa.schema([(column.name, to_arrow(column.type)) for column in columns])
-    known: dict[tuple[str, ...], str] = {(name,): name for name in schema.names}
+    input_columns: dict[tuple[str, ...], str] = {(name,): name for name in schema.names}
     path = f"operators.{operator.id}"
 
     def checked(text: str, where: str) -> str:
-        return check_expression(text, known, operator=operator.id, path=f"{path}.{where}").sql
+        return check_expression(text, input_columns, operator=operator.id, path=f"{path}.{where}").sql
 
     values: list[tuple[str, ArrowValue]] = []
     texts = [operator.filter or "", *(item.expression or "" for item in operator.select)]
@@ -96,7 +96,7 @@ def calc_in_arrow(operator: Calc, columns: Sequence[Column], metadata: Sequence[
 
 
 def _value(item: SelectItem, sql: str, schema: pa.Schema, path: str) -> ArrowValue | None:
-    """How ``item``, whose expression reads ``sql``, comes about in Arrow; None if only Spark can compute it."""
+    """Return the function that computes ``item``, whose expression is ``sql``, in Arrow; None if only Spark can."""
     columns = {quoted(name): name for name in schema.names}
     wanted = None if item.type is None else to_arrow(item.type)
     if sql in columns:
@@ -107,8 +107,8 @@ def _value(item: SelectItem, sql: str, schema: pa.Schema, path: str) -> ArrowVal
     if day is not None and day[1] in columns and wanted == pa.string():
         source = columns[day[1]]
         return Day(source) if schema.field(source).type == pa.timestamp("us") else None
-    found = None if wanted is None else exact_value(sql, schema, wanted, path=path)
-    return None if found is None else Computed(found)
+    exact = None if wanted is None else exact_value(sql, schema, wanted, path=path)
+    return None if exact is None else Computed(exact)
 
 
 def _stream(operator: Calc, inputs: Sequence[Rows], edges: Edges) -> Rows:

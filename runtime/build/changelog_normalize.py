@@ -1,4 +1,4 @@
-"""A changelog-normalize operator, of streams only: the kernel on the engine."""
+"""A changelog-normalize, for streams only: the kernel on the engine."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A correlate operator as a step between DataFrames: arguments in, ``mapInArrow``, metrics.
+"""A correlate as a step between DataFrames: arguments in, ``mapInArrow``, metrics.
 
-Constant arguments are computed by Spark, as columns. Works the same in streams and batches, on Spark classic and Spark
-Connect.
+Spark computes constant arguments, as columns. The step is the same in streams and batch jobs, on classic Spark and
+Spark Connect.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from hintplan.runtime.types import to_arrow, to_spark
 
 
 def call_function(op: Correlate, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
-    """The rows of the only input joined with what the function returns for them.
+    """Return the rows of the only input, joined with the rows that the function returns for them.
 
-    RunError, naming the operator, for a constant or a class that may not run.
+    Raise RunError, which names the operator, for a constant or a class that may not run.
     """
     (frame,) = inputs
     function = edges.plan.functions[op.function]
@@ -60,7 +60,7 @@ def call_function(op: Correlate, inputs: Sequence[DataFrame], edges: Edges) -> D
         computed[field.name] = (F.col(field.name), field.type)
         origins.append(("left", field.name))
         fields.append(field)
-    if not computed:  # a function without arguments, of whose input nothing is kept: its rows must still be counted
+    if not computed:  # a call without arguments and kept columns still needs a row per input row
         computed["__row"] = (F.lit(None).cast("tinyint"), pa.int8())
     rows = JoinedRows(
         padded=op.join_type == "left",

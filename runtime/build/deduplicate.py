@@ -1,4 +1,4 @@
-"""A deduplicate: in streams the kernel on the engine, in batch jobs Spark's own numbering."""
+"""A deduplicate: in streams the kernel on the engine, in batch jobs Spark's ``row_number``."""
 
 from __future__ import annotations
 

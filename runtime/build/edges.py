@@ -1,4 +1,4 @@
-"""What builders know besides their operator: what flows on each edge of the plan, and the run that they build for.
+"""The context of builders: the columns and properties of each edge of the plan, and the run.
 
 edges = edges_of(plan, spark, places={"join_o_c": Place(root="/tmp/state", operator="join_o_c")}, lookups=lookups)
 """
@@ -37,7 +37,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edges:
-    """The columns on each edge, which edges carry row kinds or the order of rows, and what the run is."""
+    """The columns on each edge, the edges that carry row kinds or the order of rows, and the facts of the run."""
 
     spark: SparkSession
     plan: Plan
@@ -45,36 +45,37 @@ class Edges:
     changelog: Mapping[str, bool]
     lookups: LookupRun
     places: Mapping[str, Place] = field(default_factory=dict)
-    """Where the state of each operator is; a batch job keeps none."""
+    """The place of each operator's state; a batch job keeps none."""
     pins: Mapping[str, PinPlace] = field(default_factory=dict)
-    """Where operators pin what they are answered, of those that must; a batch job does not."""
+    """The places where operators pin answers, for operators that must; a batch job pins none."""
     row_order: frozenset[str] = frozenset()
-    """The operators whose rows have the columns of ``ROW_ORDER`` (:mod:`hintplan.plans.analysis.row_order`); batch:
-    none.
+    """The operators whose rows have the columns of ``ROW_ORDER`` (:mod:`hintplan.plans.analysis.row_order`).
+
+    Empty in a batch job.
     """
     ordered_by_scan: frozenset[str] = frozenset()
-    """The scans that put their rows in order (:mod:`hintplan.plans.analysis.row_order`); batch: none."""
+    """The scans that sort their rows (:mod:`hintplan.plans.analysis.row_order`); none in a batch job."""
     ordered: frozenset[str] = frozenset()
-    """The operators whose output is read by its order (:mod:`hintplan.plans.analysis.row_order`)."""
+    """The operators whose output order matters to a reader (:mod:`hintplan.plans.analysis.row_order`)."""
     conditions_above: Mapping[str, Condition] = field(default_factory=dict)
-    """Of each operator the condition of its only reader, which it may check itself; batch: none."""
+    """The condition of each operator's only reader, which the operator may check itself; none in a batch job."""
     given: Given = NOTHING
     """The DataFrames and functions of the program that runs the plan."""
     observe_as: Callable[[str], Any] = str
-    """What the metrics of an operator are observed as: a stream reports them under its id, a batch job elsewhere."""
+    """Returns the Observation, or its name, for an operator's metrics: in a stream the operator's id."""
 
     def metadata(self, operator_id: str) -> pa.Schema:
-        """The columns that rows have besides their data: their kind in a changelog, and their order."""
+        """Return the columns of rows in addition to their data: the row kind in a changelog, and the order."""
         kind = [pa.field(KIND, pa.int8())] if self.changelog[operator_id] else []
         return pa.schema([*kind, *(ROW_ORDER if operator_id in self.row_order else [])])
 
     def schema(self, operator_id: str) -> pa.Schema:
-        """The columns of rows in Arrow, data and metadata."""
+        """Return the columns of rows in Arrow, data and metadata."""
         data = [pa.field(column.name, to_arrow(column.type)) for column in self.columns[operator_id]]
         return pa.schema([*data, *self.metadata(operator_id)])
 
     def names(self, operator_id: str) -> tuple[str, ...]:
-        """The names of the data columns."""
+        """Return the names of the data columns."""
         return tuple(column.name for column in self.columns[operator_id])
 
 
@@ -87,7 +88,7 @@ def edges_of(
     pins: Mapping[str, PinPlace] = MappingProxyType({}),
     given: Given = NOTHING,
 ) -> Edges:
-    """What builders need for ``plan``; ``lookups`` is what lookups must know of the run."""
+    """Return the context of builders for ``plan``; ``lookups`` holds the facts of the run that lookups need."""
     return Edges(
         spark=spark,
         plan=plan,

@@ -1,4 +1,7 @@
-"""Several rows of one, as Spark's own: for each of the grouping sets, or each element of an ARRAY, MAP or MULTISET."""
+"""Operators that make several rows from one, computed by Spark: expand and unnest.
+
+Expand repeats a row for each grouping set; unnest for each element of an ARRAY, MAP or MULTISET.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ def _expand(operator: Expand, inputs: Sequence[DataFrame], edges: Edges) -> Data
     digits = {key: 1 << place for place, key in enumerate(reversed(operator.keys))}
 
     def copy(kept: tuple[str, ...]) -> SparkColumn:
-        """The keys and the id of one set."""
+        """Return the keys and the id of one grouping set."""
         keys = [
             (F.col(quoted(key)) if key in kept else F.lit(None).cast(to_spark(types[key]))).alias(key)
             for key in operator.keys
@@ -32,14 +35,14 @@ def _expand(operator: Expand, inputs: Sequence[DataFrame], edges: Edges) -> Data
         group_id = sum(digit for key, digit in digits.items() if key not in kept)
         return F.struct(*keys, F.lit(group_id).cast("bigint").alias(operator.group_id))
 
-    others = [quoted(name) for name in edges.names(operator.inputs[0]) if name not in operator.keys]
+    other_columns = [quoted(name) for name in edges.names(operator.inputs[0]) if name not in operator.keys]
     metadata = edges.metadata(operator.id).names
-    copies = frame.select(*others, *metadata, F.inline(F.array(*map(copy, operator.sets))))
+    copies = frame.select(*other_columns, *metadata, F.inline(F.array(*map(copy, operator.sets))))
     return copies.select(*map(quoted, edges.names(operator.id)), *metadata)
 
 
 def _unnest(operator: Unnest, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
-    """Of an ARRAY of ROW without the elements that are NULL, which Flink passes over."""
+    """Return a row per element; NULL elements of an ARRAY of ROW are ignored, as in Flink."""
     (frame,) = inputs
     collection = parse(types_of(edges.columns[operator.inputs[0]])[operator.column])
     column = F.col(quoted(operator.column))
@@ -50,24 +53,24 @@ def _unnest(operator: Unnest, inputs: Sequence[DataFrame], edges: Edges) -> Data
         numbered = F.transform(
             array, lambda element, place: F.struct(element.alias(_ELEMENT), (place + 1).alias(_PLACE))
         )
-        there = F.filter(numbered, lambda each: each.getField(_ELEMENT).isNotNull())
+        there = F.filter(numbered, lambda entry: entry.getField(_ELEMENT).isNotNull())
         rows = frame.select("*", (F.inline_outer if outer else F.inline)(there))
     else:
-        # Spark's transform fails at an array from Parquet of nothing but NULLs.
+        # Spark's transform fails for an array from Parquet that has only NULLs.
         at = (F.posexplode_outer if outer else F.posexplode)(array).alias(_PLACE, _ELEMENT)
         rows = frame.select("*", at).withColumn(_PLACE, F.col(_PLACE) + 1)
     *fields, place = element_columns(collection)
     sides = {("left", name): F.col(quoted(name)) for name in edges.names(operator.inputs[0])}
     sides |= {
-        ("right", each.name): F.col(_ELEMENT).getField(each.name) if of_rows else F.col(_ELEMENT) for each in fields
+        ("right", field.name): F.col(_ELEMENT).getField(field.name) if of_rows else F.col(_ELEMENT) for field in fields
     }
     sides["right", place.name] = F.col(_PLACE)
-    selected = (sides[each.side, each.column].alias(each.name) for each in operator.output)
+    selected = (sides[item.side, item.column].alias(item.name) for item in operator.output)
     return rows.select(*selected, *edges.metadata(operator.id).names)
 
 
 def _each(multiset: SparkColumn) -> SparkColumn:
-    """The elements of a MULTISET, each as often as it is there."""
+    """Return the elements of a MULTISET, each as often as it occurs."""
 
     def repeated(entry: SparkColumn) -> SparkColumn:
         return F.array_repeat(entry.getField("key"), F.coalesce(entry.getField("value"), F.lit(0)))

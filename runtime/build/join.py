@@ -1,9 +1,10 @@
-"""A join: in streams the kernel on the engine, in batch jobs Spark's own.
+"""A join: in streams the kernel on the engine, in batch jobs Spark's own join.
 
-The kernel of an inner join checks those parts of its condition that mean in Arrow what they mean in SQL, and Spark the
-others above it. The planner puts into a join what is simple, and the rest of ON and WHERE into a calc above it: times
-that are at most an interval apart, say. Where nothing else reads the join, the kernel checks the comparisons among them
-as well, so that pairs which fail them never leave it. The calc remains as it is, the plan too, and so does the state.
+The kernel of an inner join checks the parts of its condition that have the same meaning in Arrow as in SQL. Spark
+checks the other parts above the join. The planner puts simple conditions into the join, and the rest of ON and WHERE
+into a calc above it. An example is a condition that two times are at most an interval apart. If only that calc reads
+the join, the kernel also checks the calc's comparisons, so that pairs which fail them never leave the kernel. The calc,
+the plan and the state remain unchanged.
 """
 
 from __future__ import annotations
@@ -35,22 +36,22 @@ _SPARK_TYPES = {"semi": "left_semi", "anti": "left_anti"}
 
 
 def with_condition_above(join: Join, above: Condition | None, columns: Mapping[str, tuple[Column, ...]]) -> Join:
-    """``join`` with what it can check of the condition of its only reader; ``columns`` are those of each operator.
+    """Return ``join`` with the parts of its only reader's condition that it can check.
 
-    RunError for a condition that may not run.
+    ``columns`` are the columns of each operator. Raise RunError for a condition that may not run.
     """
     if above is None or join.join_type != "inner":
         return join
-    known: dict[tuple[str, ...], str] = {(column.name,): column.name for column in join.output}
-    check_expression(above.text, known, operator=above.operator, path=f"operators.{above.operator}.filter")
+    output_columns: dict[tuple[str, ...], str] = {(column.name,): column.name for column in join.output}
+    check_expression(above.text, output_columns, operator=above.operator, path=f"operators.{above.operator}.filter")
     left, right = (state_schema(columns[source]) for source in join.inputs)
-    found = exact_below(above.text, join.output, left, right)
-    if found is None:
+    checkable = exact_below(above.text, join.output, left, right)
+    if checkable is None:
         return join
     if join.condition is None:
-        return replace(join, condition=found)
+        return replace(join, condition=checkable)
     held = join.condition if len(conjuncts(join.condition)) > 1 else f"({join.condition})"
-    return replace(join, condition=f"{held} AND {found}")
+    return replace(join, condition=f"{held} AND {checkable}")
 
 
 def _stream(operator: Join, inputs: Sequence[Rows], edges: Edges) -> Rows:
@@ -65,7 +66,7 @@ def _stream(operator: Join, inputs: Sequence[Rows], edges: Edges) -> Rows:
     path = f"operators.{operator.id}.condition"
     check_expression(operator.condition, carried, operator=operator.id, path=path)
     if operator.join_type != "inner":
-        # Whether a row has a partner decides on the padding of an outer join, so it checks all of its condition.
+        # The output of these joins depends on whether a row has a partner, so the kernel checks the whole condition.
         return _in_engine(operator, inputs, edges)
     left, right = (state_schema(edges.columns[source]) for source in operator.inputs)
     within, above = split_condition(operator.condition, left, right)
@@ -85,7 +86,7 @@ def _stream(operator: Join, inputs: Sequence[Rows], edges: Edges) -> Rows:
 def _extra_columns(
     operator: Join, checked: CheckedExpression, carried: Mapping[tuple[str, ...], str], edges: Edges
 ) -> tuple[JoinColumn, ...]:
-    """The columns that Spark needs above the join for what it checks there."""
+    """Return the columns that Spark needs above the join to check the other parts of the condition."""
     types = {
         side: {column.name: column.type for column in edges.columns[source]}
         for side, source in zip("lr", operator.inputs, strict=True)
@@ -99,8 +100,8 @@ def _extra_columns(
 
 
 def _batch(operator: Join, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
-    """Keys by ``=``, so NULL never matches, and the rest of the condition with it."""
-    # Columns get names of their own first: both sides may have a column `id`, or even be the same DataFrame.
+    """Join by ``=`` on the keys, so that NULL never matches, and by the rest of the condition."""
+    # Columns get unique names first: both sides may have a column `id`, or even be the same DataFrame.
     sides = {side: (frame, edges.names(name)) for side, frame, name in zip("lr", inputs, operator.inputs, strict=True)}
     named = {
         side: normal_floats(frame).select(*(F.col(quoted(name)).alias(f"__{side}_{name}") for name in names))
@@ -110,11 +111,11 @@ def _batch(operator: Join, inputs: Sequence[DataFrame], edges: Edges) -> DataFra
         comparable(named["l"], f"__l_{key.left}") == comparable(named["r"], f"__r_{key.right}") for key in operator.keys
     ]
     if operator.condition is not None:
-        known: dict[tuple[str, ...], str] = {
+        carried: dict[tuple[str, ...], str] = {
             (side, name): f"__{side}_{name}" for side, (_, names) in sides.items() for name in names
         }
         path = f"operators.{operator.id}.condition"
-        checked = check_expression(operator.condition, known, operator=operator.id, path=path)
+        checked = check_expression(operator.condition, carried, operator=operator.id, path=path)
         pairs = named["l"].crossJoin(named["r"])
         with refusing(operator.id, path):
             conditions.append(spark_expression(pairs, checked.sql))

@@ -1,8 +1,8 @@
 """A lookup join as a step between DataFrames: keys in, ``mapInArrow`` or the engine, filter, metrics.
 
-What an INNER join keeps is decided by Spark, after the lookup; what a LEFT join pads depends on its conditions, so they
-are evaluated with the lookup if Arrow can, and else by Spark, on a list of all that a row has found. A pre-filter is
-evaluated by Spark, before. Works the same on Spark classic and Spark Connect.
+Spark filters the rows of an INNER join after the lookup. The padding of a LEFT join depends on its conditions, so Arrow
+evaluates them with the lookup if it can. Otherwise Spark evaluates them on a list of all matches of a row. Spark
+evaluates a pre-filter before the lookup. The step is the same on classic Spark and Spark Connect.
 """
 
 from __future__ import annotations
@@ -45,14 +45,15 @@ from hintplan.runtime.types import to_arrow, to_spark
 ASKS = "__asks"
 FOUND = "__found"
 ONE = "__one"
-"""A row of the list ``FOUND``."""
+"""An element of the list ``FOUND``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Checked:
-    """The expressions that Spark evaluates on joined rows, and the columns they need under names of their own.
+    """The expressions that Spark evaluates on joined rows, and the columns that they need under unique names.
 
-    Columns of the table are those of the joined row, or fields of ``ONE`` where conditions are about a list.
+    A column of the table is a column of the joined row, or a field of ``ONE`` if the conditions are evaluated on a
+    list.
     """
 
     filters: tuple[str, ...]
@@ -60,9 +61,9 @@ class _Checked:
 
 
 def look_up(op: LookupJoin, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
-    """The rows of the only input joined with what they find in the table.
+    """Return the rows of the only input, joined with their matches in the table.
 
-    RunError, naming the operator, for an expression or a class that may not run.
+    Raise RunError, which names the operator, for an expression or a class that may not run.
     """
     (frame,) = inputs
     columns, table = edges.columns[op.inputs[0]], edges.plan.tables[op.table]
@@ -130,14 +131,16 @@ def _schema(columns: tuple[Column, ...]) -> pa.Schema:
 
 
 def _padded(op: LookupJoin, joined: DataFrame, checked: _Checked, metadata: pa.Schema) -> DataFrame:
-    """A row for each that is left of the list ``FOUND``, and one with NULL for an empty list."""
+    """Return a row for each element of ``FOUND`` that passes, and one row with NULLs if none does."""
     rows = F.col(FOUND)
     with refusing(op.id, f"operators.{op.id}"):
         typed = joined.select("*", F.get(rows, F.lit(0)).alias(ONE))
         texts = [spark_text(typed, text) for text in checked.filters]
         holds = " AND ".join(f"({text})" for text in texts)
-        left = analysed(joined.withColumn(FOUND, F.expr(f"filter({quoted(FOUND)}, {quoted(ONE)} -> {holds})")))
-    single = left.select(*(quoted(name) for name in left.columns if name != FOUND), F.explode_outer(FOUND).alias(ONE))
+        passing = analysed(joined.withColumn(FOUND, F.expr(f"filter({quoted(FOUND)}, {quoted(ONE)} -> {holds})")))
+    single = passing.select(
+        *(quoted(name) for name in passing.columns if name != FOUND), F.explode_outer(FOUND).alias(ONE)
+    )
 
     def value(column: JoinColumn) -> SparkColumn:
         if column.side == "left":
@@ -148,7 +151,7 @@ def _padded(op: LookupJoin, joined: DataFrame, checked: _Checked, metadata: pa.S
 
 
 def _checked(op: LookupJoin, types: Mapping[str, str], fetched: tuple[Column, ...], *, listed: bool) -> _Checked:
-    """Check filter and condition, whoever evaluates them; ``listed`` if that is Spark on a list of what was found."""
+    """Check filter and condition for either evaluator; ``listed`` if Spark evaluates them on a list of matches."""
     bare: dict[tuple[str, ...], str | tuple[str, ...]] = {
         (column.name,): (ONE, column.name) if listed else f"__r_{column.name}" for column in fetched
     }
@@ -158,14 +161,14 @@ def _checked(op: LookupJoin, types: Mapping[str, str], fetched: tuple[Column, ..
     carried: dict[str, JoinColumn] = {}
     texts = [("filter", op.filter, bare), ("condition", op.condition, left | right)]
     kinds = {("l", name): kind for name, kind in types.items()} | {("r", c.name): c.type for c in fetched}
-    for where, text, known in texts:
+    for location, text, scope in texts:
         if text is None:
             continue
-        checked = check_expression(text, known, operator=op.id, path=f"operators.{op.id}.{where}")
+        checked = check_expression(text, scope, operator=op.id, path=f"operators.{op.id}.{location}")
         filters.append(checked.sql)
         for names in checked.columns:
             side, name = names if len(names) == 2 else ("r", names[0])
-            if isinstance(under := known[names], str):
+            if isinstance(under := scope[names], str):
                 carried[under] = JoinColumn(
                     name=under, type=kinds[side, name], side="left" if side == "l" else "right", column=name
                 )
@@ -173,7 +176,7 @@ def _checked(op: LookupJoin, types: Mapping[str, str], fetched: tuple[Column, ..
 
 
 def _compiled(op: LookupJoin, left: tuple[Column, ...], right: tuple[Column, ...]) -> tuple[JoinCondition, ...] | None:
-    """Filter and condition for Arrow; None if one of them is beyond it."""
+    """Return filter and condition compiled for Arrow; None if Arrow cannot evaluate one of them."""
     conditions = []
     try:
         if op.filter is not None:
@@ -188,14 +191,14 @@ def _compiled(op: LookupJoin, left: tuple[Column, ...], right: tuple[Column, ...
 def _inputs(
     op: LookupJoin, frame: DataFrame, columns: tuple[Column, ...], table: Table, metadata: pa.Schema
 ) -> tuple[tuple[str, ...], dict[str, tuple[SparkColumn, pa.DataType]]]:
-    """The names of the key columns; and by name what Spark computes for the lookup to read, with its type."""
+    """Return the names of the key columns, and by name the columns and types that Spark computes for the lookup."""
     types = {column.name: column.type for column in columns}
-    found = {name: (F.col(quoted(name)), to_arrow(kind)) for name, kind in types.items()}
-    names = []
+    computed = {name: (F.col(quoted(name)), to_arrow(kind)) for name, kind in types.items()}
+    key_names = []
     for index, (key, column) in enumerate(zip(op.keys, key_columns(op, table), strict=True)):
         kind = to_arrow(column.type)
-        if key.left is not None and found[key.left][1] == kind:
-            names.append(key.left)
+        if key.left is not None and computed[key.left][1] == kind:
+            key_names.append(key.left)
             continue
         if key.left is not None:
             value = F.col(quoted(key.left))
@@ -204,21 +207,21 @@ def _inputs(
             checked = check_expression(key.constant or "NULL", {}, operator=op.id, path=path)
             with refusing(op.id, path):
                 value = spark_expression(frame, checked.sql)
-        names.append(f"__key{index}")
-        found[f"__key{index}"] = (value.cast(to_spark(column.type)), kind)
+        key_names.append(f"__key{index}")
+        computed[f"__key{index}"] = (value.cast(to_spark(column.type)), kind)
     if op.pre_filter is not None:
-        known: dict[tuple[str, ...], str] = {(name,): name for name in types}
+        input_columns: dict[tuple[str, ...], str] = {(name,): name for name in types}
         path = f"operators.{op.id}.pre-filter"
-        checked = check_expression(op.pre_filter, known, operator=op.id, path=path)
+        checked = check_expression(op.pre_filter, input_columns, operator=op.id, path=path)
         with refusing(op.id, path):
-            found[ASKS] = (spark_expression(frame, checked.sql), pa.bool_())
-    found |= {field.name: (F.col(field.name), field.type) for field in metadata}
-    return tuple(names), found
+            computed[ASKS] = (spark_expression(frame, checked.sql), pa.bool_())
+    computed |= {field.name: (F.col(field.name), field.type) for field in metadata}
+    return tuple(key_names), computed
 
 
 def _batch(op: LookupJoin, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
     if op.retry is not None and op.retry.mode == "deferred":
-        # Deferred retries park rows in the state of a stream; here nothing comes that a waiting row could hold up.
+        # Deferred retries park rows in the state of a stream. In a batch job a waiting row blocks no later rows.
         retry = op.settings["retry"]
         inline = replace(retry, values={**retry.values, "mode": "inline"})
         op = replace(op, settings={**op.settings, "retry": inline})

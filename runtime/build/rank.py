@@ -1,7 +1,7 @@
-"""A rank, in streams the kernel on the engine, in batch jobs Spark's own numbering; and what else Spark does OVER rows.
+"""A rank, in streams the kernel on the engine, in batch jobs Spark's ``row_number``; and over aggregates, as Spark's.
 
-An over aggregate has Flink's results: aggregates are those of groups (:mod:`hintplan.runtime.build.aggregate`), over a
-window.
+An over aggregate has Flink's results: its aggregates are the group aggregates of
+:mod:`hintplan.runtime.build.aggregate`, over a window.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from hintplan.runtime.types import to_spark
 
 _NUMBER = "__number"
 _DISTANT = "decimal(20, 0)"
-"""Holds the integers, and what is as far from each as a bound of a frame may be."""
+"""A type for the integers, and for values as far from them as the bound of a frame may be."""
 
 
 def _batch(operator: Rank, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
@@ -41,8 +41,8 @@ def _batch(operator: Rank, inputs: Sequence[DataFrame], edges: Edges) -> DataFra
 def _window(
     frame: DataFrame, key: Sequence[str], order: Sequence[SortKey], *, order_type: str | None = None
 ) -> WindowSpec:
-    found = Window.partitionBy(*(comparable(frame, name) for name in key))
-    return found.orderBy(*(sorted_by(each, order_type) for each in order)) if order else found
+    window = Window.partitionBy(*(comparable(frame, name) for name in key))
+    return window.orderBy(*(sorted_by(sort_key, order_type) for sort_key in order)) if order else window
 
 
 def _over(operator: OverAggregate, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
@@ -73,11 +73,14 @@ def _call(call: OverCall, window: WindowSpec, types: Mapping[str, str]) -> Colum
 
 
 def _shifted(call: OverCall, window: WindowSpec) -> Column:
-    """The value of a row before or behind; of a row that is there it may be NULL, and has no default."""
+    """Return the value of a row before or behind this row.
+
+    An existing row may have NULL there; the default applies only if there is no such row.
+    """
     there = F.struct(F.col(quoted(call.argument or "")).alias("value"))
-    found = (F.lag if call.function == "LAG" else F.lead)(there, call.count or 0).over(window)
-    value = found.getField("value")
-    return value if call.default is None else F.when(found.isNull(), F.col(quoted(call.default))).otherwise(value)
+    shifted = (F.lag if call.function == "LAG" else F.lead)(there, call.count or 0).over(window)
+    value = shifted.getField("value")
+    return value if call.default is None else F.when(shifted.isNull(), F.col(quoted(call.default))).otherwise(value)
 
 
 BUILDER = OperatorBuilder(stream=with_state(counts=COUNTS), batch=_batch)

@@ -1,4 +1,4 @@
-"""A scan: its connector reads the table, in Arrow if it can and no order of rows is needed."""
+"""A scan: its connector reads the table, in Arrow if it can and if the order of rows does not matter."""
 
 from __future__ import annotations
 
@@ -29,16 +29,19 @@ def _stream(operator: Scan, inputs: Sequence[Rows], edges: Edges) -> Rows:
         in_arrow = connectors.read_in_arrow(edges.spark, operator.table, table, operator.columns)
         if in_arrow is not None:
             counted = tuple((f"{metric} {operator.id}", how) for metric, how in in_arrow.metrics)
-            found = replace(in_arrow, frame=marked(in_arrow.frame, operator.id), metrics=counted)
-            return Rows(lambda: _read(operator, [], edges), found)
+            read = replace(in_arrow, frame=marked(in_arrow.frame, operator.id), metrics=counted)
+            return Rows(lambda: _read(operator, [], edges), read)
     return from_frames(_read)(operator, inputs, edges)
 
 
 def _as_arrived(operator: Scan, edges: Edges) -> Rows:
-    """The changes in the order in which they arrived, those of a key in one task: of equal rows if there is no key."""
+    """Return the changes in their order of arrival, all changes of a key in one task.
+
+    Without a primary key of flat types, all changes of equal rows are in one task.
+    """
     schema, primary_key = edges.schema(operator.id), edges.plan.tables[operator.table].primary_key
     data = schema.names[: len(operator.columns)]
-    # Equal values of nested types may be written in different ways, and be hashed to different tasks.
+    # Equal values of nested types may have different encodings, which would be hashed to different tasks.
     flat = [name for name in data if not pa.types.is_nested(schema.field(name).type)]
     key = primary_key if primary_key and {*primary_key} <= {*flat} else flat
     partitions = int(edges.spark.conf.get("spark.sql.shuffle.partitions") or 1)
@@ -64,7 +67,7 @@ def _batch(operator: Scan, inputs: Sequence[DataFrame], edges: Edges) -> DataFra
 
 
 def _asked(operator: Scan, table: Table) -> Asked | None:
-    """What the source is asked for; RunError for what it cannot be asked, or what may not run."""
+    """Return the filter that the source evaluates; RunError if it cannot evaluate it, or if it may not run."""
     if operator.filter is None:
         return None
     path = f"operators.{operator.id}.filter"

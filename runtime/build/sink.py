@@ -1,6 +1,6 @@
-"""A sink: the rows of its input, of which none has NULL where the table is NOT NULL.
+"""A sink: the rows of its input, checked for NULL in the NOT NULL columns of the table.
 
-The connector that writes them is chosen where queries and jobs are started.
+The code that starts queries and jobs chooses the connector that writes the rows.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _batch(operator: Sink, inputs: Sequence[DataFrame], edges: Edges) -> DataFra
 
 
 def _checked(operator: Sink, frame: DataFrame, edges: Edges) -> DataFrame:
-    """Return the rows of ``frame``, which fail in Spark if one that is added has NULL in a required column."""
+    """Return the rows of ``frame``, which fail in Spark if an added row has NULL in a required column."""
     required = _required(operator, edges)
     if not required:
         return frame

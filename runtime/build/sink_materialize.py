@@ -1,4 +1,4 @@
-"""A sink-materialize operator, of streams only: the kernel on the engine."""
+"""A sink-materialize, for streams only: the kernel on the engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sort with or without a limit, of batch plans only: Spark's own."""
+"""A sort with or without a limit, for batch plans only, computed by Spark."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _batch(operator: Sort, inputs: Sequence[DataFrame], edges: Edges) -> DataFra
 
 
 def sorted_by(key: SortKey, kind: str | None = None) -> Column:
-    """A sort key as Spark's, its values as those of ``kind`` if one is given."""
+    """Return a sort key as a column of Spark, cast to ``kind`` if it is given."""
     column = F.col(quoted(key.column)) if kind is None else F.col(quoted(key.column)).cast(kind)
     if key.direction == "asc":
         return column.asc_nulls_first() if key.nulls == "first" else column.asc_nulls_last()

@@ -1,10 +1,11 @@
-"""Plan -> streaming DataFrames: walks the operators in order and builds each from those it reads.
+"""Builds the streaming DataFrames of a plan: walks the operators in order and builds each from its inputs.
 
-How each is built says the table of builders. What several read, and is more than reading a table anew, goes through an
-exchange of its own (:mod:`hintplan.runtime.engine.shared`). Knows no SQL and starts nothing.
+The table of builders has the builder of each kind. If several operators read an output that is expensive to compute,
+the output goes through an exchange of its own (:mod:`hintplan.runtime.engine.shared`). A cheap output, such as a table,
+is computed for each reader. Knows no SQL and starts no query.
 
     edges = edges_of(plan, spark, places=places, lookups=LookupRun(token="1"))
-    rows = build(edges, [sink.id for sink in plan.sinks])  # those of a sink are what is to be written
+    rows = build(edges, [sink.id for sink in plan.sinks])  # the rows of a sink are to be written
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from hintplan.runtime.engine.shared import shared
 
 
 def build(edges: Edges, tops: Collection[str]) -> dict[str, Rows]:
-    """The output of the operators ``tops``, whose rows are to be written, and of all that they read.
+    """Return the output of the operators ``tops``, whose rows are to be written, and of all operators below them.
 
-    RunError, naming the operator, for an expression that may not run or something that cannot be read.
+    Raise RunError, which names the operator, for an expression that may not run or an input that cannot be read.
     """
     edges = replace(edges, conditions_above=conditions_above(edges.plan))
     wanted = set(edges.plan.upstream(*tops))
@@ -35,27 +36,27 @@ def build(edges: Edges, tops: Collection[str]) -> dict[str, Rows]:
     dear: set[str] = set()
     rows: dict[str, Rows] = {}
     for operator in operators:
-        found = _built(operator, [rows[name] for name in operator.inputs], edges)
+        output = _built(operator, [rows[name] for name in operator.inputs], edges)
         if is_dear(operator) or not dear.isdisjoint(operator.inputs):
             dear.add(operator.id)
             if readers[operator.id] > 1:
-                found = _shared(operator, found, edges)
-        elif readers[operator.id] > 1 and (in_arrow := found.in_arrow) is not None:
-            # Read by Spark and in Arrow, a table would be two sources, of which each has batches of its own.
-            found = Rows(partial(in_arrow.in_spark, operator.id), in_arrow)
-        rows[operator.id] = found
+                output = _shared(operator, output, edges)
+        elif readers[operator.id] > 1 and (in_arrow := output.in_arrow) is not None:
+            # If Spark and Arrow both read the table, it would be two sources with separate batches.
+            output = Rows(partial(in_arrow.in_spark, operator.id), in_arrow)
+        rows[operator.id] = output
     return rows
 
 
 def apply_operators(operators: Sequence[Operator], rows: Rows, *, edges: Edges) -> Rows:
-    """What ``operators``, each reading the one before it, make of ``rows``, streamed or not."""
+    """Return the output of ``operators``, a chain above ``rows``, which may be streaming or not."""
     for operator in operators:
         rows = _built(operator, [rows], edges)
     return rows
 
 
 def conditions_above(plan: Plan) -> dict[str, Condition]:
-    """The condition that the only reader of an operator has, by the operator's id."""
+    """Return the condition of the only reader of each operator, by the id of the operator that it reads."""
     readers = plan.readers
     return {
         operator.inputs[0]: Condition(operator=operator.id, text=text)

@@ -1,4 +1,4 @@
-"""The table of builders: how each kind of operator is built, in streams and in batch jobs."""
+"""The table of builders: one per kind of operator, for streams and for batch jobs."""
 
 from __future__ import annotations
 
@@ -65,5 +65,5 @@ BUILDERS: Mapping[type[Operator], OperatorBuilder] = {
 
 
 def builder_of(operator: Operator) -> OperatorBuilder:
-    """How ``operator`` is built."""
+    """Return the builder of ``operator``."""
     return BUILDERS[type(operator)]

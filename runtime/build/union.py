@@ -1,4 +1,4 @@
-"""A union, as Spark's own; inputs get the metadata columns that only other inputs have."""
+"""A union, computed by Spark; an input without some of the metadata columns gets default values in them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hintplan.runtime.operator import INSERT, KIND
 from hintplan.runtime.spark.names import quoted
 
 _ABSENT = dict(zip((KIND, *ROW_ORDER.names), (f"{INSERT}Y", "0L", "''", "0L"), strict=True))
-"""What rows of one input have in metadata columns that only another input's rows have, in Spark SQL."""
+"""The values, in Spark SQL, of metadata columns that an input lacks."""
 
 
 def _union(operator: Union, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:

@@ -1,4 +1,7 @@
-"""Rows of the plan: Spark computes them, in a stream from one row that a source of ours has once."""
+"""Rows that the plan contains, computed by Spark.
+
+A stream computes them from a source of hintplan's that emits one row once.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ def _batch(operator: Values, inputs: Sequence[DataFrame], edges: Edges) -> DataF
 
 
 def _rows(operator: Values, frame: DataFrame, edges: Edges) -> DataFrame:
-    """The rows for each row of ``frame``; RunError, naming the operator, for a value that may not run."""
+    """Return the rows for each row of ``frame``; RunError, which names the operator, for a value that may not run."""
     types = [_written(to_spark(column.type)) for column in operator.columns]
     names = edges.names(operator.id)
     cells: list[str] = []
@@ -54,7 +57,7 @@ def _rows(operator: Values, frame: DataFrame, edges: Edges) -> DataFrame:
 
 
 def _written(kind: DataType) -> str:
-    """Return ``kind`` for an expression; unlike in ``simpleString``, names of fields may be any text."""
+    """Return ``kind`` as text for an expression; unlike ``simpleString``, it quotes the names of fields."""
     match kind:
         case StructType():
             return f"struct<{', '.join(f'{quoted(field.name)}: {_written(field.dataType)}' for field in kind.fields)}>"

@@ -1,1 +1,1 @@
-"""``hintplan bundle``: a plan, the code that runs it and what that code needs, in one archive for clusters."""
+"""``hintplan bundle``: packs a plan, the code that runs it and its dependencies into an archive for clusters."""

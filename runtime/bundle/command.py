@@ -1,6 +1,6 @@
-"""``hintplan bundle``: writes the archive and the program of a plan for clusters, and says how to submit them.
+"""``hintplan bundle``: writes the archive and the program of a plan for clusters, and prints how to submit them.
 
-What a run would refuse of the plan and its options is refused here. The same input gives the same bytes.
+It refuses a plan and options that a run would refuse. The same input gives the same bytes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SAID_OTHERWISE = frozenset({"--expect", "--policy", *(f"--{key}" for key in (*K
 def bundle_command(path: str, options: tuple[str, ...], output: str, platform: str) -> int:
     """Pack a plan, and all that runs it, for a cluster on which nothing of hintplan is installed.
 
-    Options of hintplan run that stand after -- are those of the bundle; spark-submit may be given more.
+    Options of hintplan run after -- become options of the bundle; spark-submit can add more.
 
     \b
     hintplan bundle revenue.json -o dist -- --checkpoint hdfs:///state/revenue
@@ -54,9 +54,9 @@ def bundle_command(path: str, options: tuple[str, ...], output: str, platform: s
     refuse_wrong_usage(run)
     plan = checked_plan(run)
     name = re.sub(r"[^\w.-]", "_", Path(path).stem)
-    found = contents(plan, modules=run.policy.modules, platform=platform)
+    bundled = contents(plan, modules=run.policy.modules, platform=platform)
     program = program_text(name=name, options=_options(options, run.policy, fingerprint(plan)), platform=platform)
-    files = {**found.files, f"{name}.json": read_plan_bytes(path), "__main__.py": program.encode()}
+    files = {**bundled.files, f"{name}.json": read_plan_bytes(path), "__main__.py": program.encode()}
     archive, main = Path(output, f"{name}.zip"), Path(output, f"{name}_main.py")
     refuse_links(archive)
     refuse_links(main)
@@ -65,7 +65,7 @@ def bundle_command(path: str, options: tuple[str, ...], output: str, platform: s
     write_zip(packed, files, squeezed=True)
     write_plan_bytes(packed.getvalue(), archive)
     write_plan_bytes(program.encode(), main)
-    show(submission_text(plan, found, archive, main, platform))
+    show(submission_text(plan, bundled, archive, main, platform))
     return 0
 
 
@@ -76,9 +76,9 @@ def _as_run(options: RunOptions) -> RunOptions:
 
 
 def _options(given: Sequence[str], policy: Policy, digest: str) -> list[str]:
-    """The options that the program begins with: the digest, those ``given``, and all that ``policy`` allows.
+    """Return the first options of the program: the digest, the ``given`` options, and all that ``policy`` allows.
 
-    A policy file stays here.
+    A policy file is not packed.
     """
     words, kept = iter(given), []
     for word in words:

@@ -1,7 +1,7 @@
-"""What is in the archive of a bundle: the plan, hintplan, what that needs, modules of the user's, drivers, and files
-with definitions.
+"""The content of a bundle's archive.
 
-Paths are those from which Python imports, so that workers may be given the archive as it is.
+It has the plan, hintplan and its dependencies, modules of the user, drivers of connectors, and definition files. Python
+can import from their paths, so workers can use the archive as it is.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from hintplan.runtime.code_files import PACKAGE, own_files, own_package, packed_
 class Contents:
     """The ``files`` of an archive by their paths.
 
-    ``drivers`` of connectors are in it, and so are ``definitions``, by the paths that the plan has for them;
-    ``to_install`` are not, nor are the modules ``installed`` here, nor the ``local`` files and directories of tables.
+    The archive includes the ``drivers`` of connectors, and the ``definitions``, by their paths in the plan. It does not
+    include the requirements ``to_install``, the modules ``installed`` here, or the ``local`` files and directories of
+    tables.
     """
 
     files: Mapping[str, bytes]
@@ -36,9 +37,9 @@ class Contents:
 
 
 def contents(plan: Plan, *, modules: Sequence[str], platform: str) -> Contents:
-    """What a run of ``plan`` on ``platform`` needs whose classes may be in ``modules``.
+    """Return the content that a run of ``plan`` on ``platform`` needs, whose classes may be in ``modules``.
 
-    RunError if one of these is not found here, or a file with a definition cannot be read.
+    Raise RunError if a module is not found here, or a definition file cannot be read.
     """
     files = own_package()
     files.update(needed_by_runs(platform))
@@ -53,22 +54,22 @@ def contents(plan: Plan, *, modules: Sequence[str], platform: str) -> Contents:
         files.update(own)
         installed += [] if own else [name]
     extras = {extra: driver_files(extra) for extra in extras_of(plan.tables.values())}
-    for found in extras.values():
-        files.update(found or {})
+    for packed in extras.values():
+        files.update(packed or {})
     defined, local = _named_files(plan)
     files.update({packed_path(path): data for path, data in defined.items()})
     return Contents(
         definitions=tuple(defined),
         local=local,
         files=dict(sorted(files.items())),
-        drivers=_asked(extra for extra, found in extras.items() if found),
-        to_install=_asked(extra for extra, found in extras.items() if not found),
+        drivers=_asked(extra for extra, packed in extras.items() if packed),
+        to_install=_asked(extra for extra, packed in extras.items() if not packed),
         installed=tuple(installed),
     )
 
 
 def _named_files(plan: Plan) -> tuple[dict[str, bytes], tuple[str, ...]]:
-    """What is in the files with definitions, by their paths, and the other local paths that tables name."""
+    """Return the content of definition files by their paths, and the other local paths of tables."""
     defined: dict[str, bytes] = {}
     local = set()
     for name, table in sorted(plan.tables.items()):

@@ -1,7 +1,7 @@
-"""What pip has installed here, as files of an archive: hintplan's own dependencies, and drivers of connectors.
+"""Distributions that pip has installed here, as files of an archive: hintplan's dependencies and connector drivers.
 
-What is compiled is for one platform, and Python cannot load it out of an archive: of what goes along, only
-jsonschema-rs is, and the program of a bundle unpacks it. For another platform than this one pip fetches its wheel.
+Compiled files are for one platform, and Python cannot load them from an archive. Of the packed distributions, only
+jsonschema-rs is compiled, and the program of a bundle unpacks it. For another platform, pip fetches its wheel.
 
 >>> requirement_name("psycopg[binary,pool]>=3.2,<4")
 'psycopg'
@@ -25,52 +25,54 @@ PLATFORMS: Mapping[str, tuple[str, ...]] = {
     f"linux-{machine}": tuple(f"{tag}_{machine}" for tag in ("manylinux_2_28", "manylinux_2_17", "manylinux2014"))
     for machine in ("x86_64", "aarch64")
 }
-"""Platforms of clusters, as Python calls them, and what their wheels may be called."""
+"""Platforms of clusters, with Python's names, and the platform tags of their wheels."""
 
 _HINTPLAN = "hintplan"
 _AT_A_PROMPT = {"prompt_toolkit"}
-"""What only the SQL prompt needs."""
+"""Distributions that only the SQL prompt needs."""
 _COMPILED = (".so", ".pyd", ".dylib")
 _OF_PIP = {"RECORD", "INSTALLER", "REQUESTED", "direct_url.json"}
 
 
 def requirement_name(requirement: str) -> str:
-    """The distribution that a line such as ``redis>=5,<9`` asks for."""
-    found = re.match(r"[\w.-]+", requirement)
-    assert found is not None, requirement
-    return found[0]
+    """Return the name of the distribution in a requirement such as ``redis>=5,<9``."""
+    match = re.match(r"[\w.-]+", requirement)
+    assert match is not None, requirement
+    return match[0]
 
 
 def needed_by_runs(platform: str) -> dict[str, bytes]:
-    """The files of all distributions that ``hintplan run`` needs of those it is installed with, for ``platform``."""
+    """Return the files, for ``platform``, of all installed distributions that ``hintplan run`` needs."""
     wanted = [name for line in _requires(_HINTPLAN) if (name := requirement_name(line)) not in _AT_A_PROMPT]
     files: dict[str, bytes] = {}
-    for one in _with_dependencies(wanted):
-        if _is_compiled(one) and platform != sysconfig.get_platform():
-            files.update(_fetched(one.name, one.version, platform))
+    for needed in _with_dependencies(wanted):
+        if _is_compiled(needed) and platform != sysconfig.get_platform():
+            files.update(_fetched(needed.name, needed.version, platform))
         else:
-            files.update(_files(one))
+            files.update(_files(needed))
     return files
 
 
 def driver_files(extra: str) -> dict[str, bytes] | None:
-    """The files of what ``hintplan[extra]`` brings; None if some of it is compiled, or not installed here."""
+    """Return the files that ``hintplan[extra]`` adds; None if some are compiled, or not installed here."""
     asked = extra_requirements(extra)
-    if any("[" in line for line in asked):  # extras of theirs are what they have compiled
+    if any("[" in line for line in asked):  # their extras are compiled
         return None
     try:
-        found = list(_with_dependencies(map(requirement_name, asked)))
+        distributions = list(_with_dependencies(map(requirement_name, asked)))
     except PackageNotFoundError:
         return None
-    if any(map(_is_compiled, found)):
+    if any(map(_is_compiled, distributions)):
         return None
-    return {path: data for one in found for path, data in _files(one).items()}
+    return {path: data for driver in distributions for path, data in _files(driver).items()}
 
 
 def extra_requirements(extra: str) -> tuple[str, ...]:
-    """What ``hintplan[extra]`` asks for, as pip takes it."""
+    """Return the requirements of ``hintplan[extra]``, in pip's syntax."""
     lines = (line.partition(";") for line in _installed(_HINTPLAN).requires or ())
-    return tuple(what.strip() for what, _, marker in lines if re.search(rf"""extra == ["']{extra}["']""", marker))
+    return tuple(
+        requirement.strip() for requirement, _, marker in lines if re.search(rf"""extra == ["']{extra}["']""", marker)
+    )
 
 
 def _installed(name: str) -> Distribution:
@@ -83,17 +85,17 @@ def _installed(name: str) -> Distribution:
 
 
 def _requires(name: str) -> Iterator[str]:
-    """What distribution ``name`` asks for without any of its extras, and if it is installed."""
+    """Yield the installed requirements of distribution ``name``, without its extras."""
     for line in _installed(name).requires or ():
-        what, _, marker = line.partition(";")
+        requirement, _, marker = line.partition(";")
         if "extra" not in marker:
             try:
-                distribution(requirement_name(what))
+                distribution(requirement_name(requirement))
             except PackageNotFoundError:
                 if not marker:
                     raise
-                continue  # it is for another Python or another system
-            yield what
+                continue  # the requirement is for another Python or another system
+            yield requirement
 
 
 def _with_dependencies(names: Iterator[str] | list[str]) -> Iterator[Distribution]:
@@ -113,7 +115,7 @@ def _is_compiled(one: Distribution) -> bool:
 
 
 def _files(one: Distribution) -> dict[str, bytes]:
-    """The files of a distribution, with its licence and without what pip has noted and Python compiled."""
+    """Return the files of a distribution, with its licence, but without pip's records and Python's compiled files."""
     if one.files is None:
         raise RunError(f"the distribution {one.name} does not say which files it has", hint="install it with pip")
     return {
@@ -124,7 +126,7 @@ def _files(one: Distribution) -> dict[str, bytes]:
 
 
 def _fetched(name: str, version: str, platform: str) -> dict[str, bytes]:
-    """The files of the wheel of ``name`` for another platform, which pip fetches."""
+    """Return the files of the wheel of ``name`` for another platform, which pip fetches."""
     with tempfile.TemporaryDirectory() as directory:
         command = [sys.executable, "-P", "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
         command += ["--only-binary=:all:", "--no-deps", "--python-version", "3.11", "--dest", directory]
@@ -132,9 +134,9 @@ def _fetched(name: str, version: str, platform: str) -> dict[str, bytes]:
         done = subprocess.run([*command, f"{name}=={version}"], capture_output=True, text=True, check=False)
         wheels = list(Path(directory).glob("*.whl"))
         if done.returncode or not wheels:
-            said = (done.stderr.strip().splitlines() or ["pip says nothing"])[-1]
+            reason = (done.stderr.strip().splitlines() or ["pip says nothing"])[-1]
             raise RunError(
-                f"the wheel of {name} {version} for {platform} cannot be fetched: {said}",
+                f"the wheel of {name} {version} for {platform} cannot be fetched: {reason}",
                 hint=f"make the bundle on a machine of {platform}",
             )
         with zipfile.ZipFile(wheels[0]) as wheel:

@@ -1,7 +1,7 @@
-'''The program of a bundle, which spark-submit starts: a few lines for people to read, and the same in its archive.
+'''The program of a bundle, which spark-submit starts: a few lines for people to read, with a copy in the archive.
 
-The archive is unpacked before it is used, since Python loads no compiled code out of one, and hintplan sends workers
-its own files. The program is written for any Python 3, so that one which is too old is told so.
+The program unpacks the archive, because Python loads no compiled code from one, and hintplan sends its own files to
+workers. The program runs on any Python 3, so that it can report a version that is too old.
 
 >>> print(program_text(name="revenue", options=["--expect", "91fce7406047196c"], platform="linux-x86_64"))
 ... # doctest: +ELLIPSIS
@@ -58,7 +58,10 @@ with tempfile.TemporaryDirectory(prefix="hintplan-") as unpacked:
 
 
 def program_text(*, name: str, options: Sequence[str], platform: str) -> str:
-    """The program for the plan ``name``.json in the archive ``name``.zip; ``options`` are those of ``hintplan run``."""
+    """Return the program for the plan ``name``.json in the archive ``name``.zip.
+
+    ``options`` are options of ``hintplan run``.
+    """
     lines = "".join(f"    {json.dumps(option, ensure_ascii=False)},\n" for option in options)
     return _TEXT.format(
         name=name,

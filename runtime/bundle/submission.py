@@ -1,4 +1,4 @@
-"""What ``hintplan bundle`` says: what it has written, what must be there on a cluster, and how it is submitted."""
+"""The output of ``hintplan bundle``: the written files, the requirements of a cluster, and the commands to submit."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from hintplan.runtime.bundle.distributions import extra_requirements
 from hintplan.runtime.spark.versions import VERSIONS, package_version
 
 PYTHON_RUNNER = "org.apache.spark.deploy.PythonRunner"
-"""The class with which spark-submit itself starts Python."""
+"""The class that spark-submit itself uses to start Python."""
 
 
 def submission_text(plan: Plan, contents: Contents, archive: Path, program: Path, platform: str) -> str:
-    """The lines about a bundle that has been written to ``archive`` and ``program``."""
+    """Return the lines about a bundle that has been written to ``archive`` and ``program``."""
     first, *_, last = VERSIONS
     there = [f"Spark {first} to {last}, Python 3.11 or newer with {_quoted(extra_requirements('state'))}"]
     if contents.to_install:
@@ -38,7 +38,7 @@ def submission_text(plan: Plan, contents: Contents, archive: Path, program: Path
         ("or, with the driver in YARN or Kubernetes", _cluster_mode(plan, archive, program)),
         ("or, with the driver in a standalone cluster, all of which must reach the .jar", _standalone(plan, archive)),
     ]
-    return "\n".join(line for title, lines in parts for line in (f"{title}:", *(f"  {each}" for each in lines)))
+    return "\n".join(line for title, lines in parts for line in (f"{title}:", *(f"  {item}" for item in lines)))
 
 
 def _client_mode(plan: Plan, archive: Path, program: Path) -> Iterator[str]:
@@ -56,10 +56,13 @@ def _standalone(plan: Plan, archive: Path) -> Iterator[str]:
 
 
 def _submit(plan: Plan) -> list[str]:
-    """How each begins. The name is the plan's in any case, but a cluster shows that of the program until it starts."""
-    found, _ = package_version(_spark_here())
+    """Return the beginning of each command.
+
+    The name is the plan's in any case, but a cluster shows the program's name until the program starts.
+    """
+    spark_version, _ = package_version(_spark_here())
     written = {sink.table for sink in plan.sinks}
-    packages = ",".join(f"{package}:{found}" for package in spark_packages(plan.tables, written))
+    packages = ",".join(f"{package}:{spark_version}" for package in spark_packages(plan.tables, written))
     return ["spark-submit", "--master", "URL", "--name", plan.name, *(["--packages", packages] if packages else [])]
 
 

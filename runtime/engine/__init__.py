@@ -3,5 +3,5 @@
     rows -> pack -> one blob per partition -> groupBy(bucket) -> process -> blobs -> unpack -> rows
 
 Rows cross every boundary as Arrow IPC blobs and never become Python objects. The engine owns routing, blobs, timers,
-metrics and where segments of state live; it knows neither joins nor aggregates.
+metrics and the location of state segments. It knows no joins and no aggregates.
 """

@@ -1,7 +1,7 @@
-"""Rows of a source that Spark reads in pieces, put in the order in which they arrived, all rows of a key in one task.
+"""Restores the order of arrival of a source whose rows Spark reads in pieces, with all rows of a key in one task.
 
-For changes that go to a sink without an operator with state between, which would put them in order. Rows are packed
-into blobs by key, as for such an operator, and their values are not touched.
+It serves changes that reach a sink without a stateful operator in between, which would sort them. Rows are packed into
+blobs by key, as for a stateful operator, and their values are not changed.
 """
 
 from __future__ import annotations
@@ -25,27 +25,33 @@ from hintplan.runtime.worker.metered import METRICS_COLUMN
 
 
 def as_arrived(rows: DataFrame, schema: pa.Schema, key: Sequence[str], partitions: int, name: str) -> ArrowRows:
-    """The ``rows`` of the scan ``name``, with ``schema`` and the columns of ``ROW_ORDER``, in the order of those.
+    """Return the ``rows`` of the scan ``name`` with ``schema``, sorted by their columns of ``ROW_ORDER``.
 
-    Those columns go, unless ``schema`` has them. Rows with equal values in ``key`` are in one of the ``partitions``.
+    These columns are dropped, unless ``schema`` has them. Rows with equal values in ``key`` are in one of the
+    ``partitions``.
     """
-    given = pa.schema([*(field for field in schema if field not in ROW_ORDER), *ROW_ORDER])
+    packed_schema = pa.schema([*(field for field in schema if field not in ROW_ORDER), *ROW_ORDER])
     packing = Packing(
-        side=0, schema=given, route=tuple(key), buckets=bucket_ids(partitions), tables=as_it_is, as_they_are=True
+        side=0,
+        schema=packed_schema,
+        route=tuple(key),
+        buckets=bucket_ids(partitions),
+        tables=as_it_is,
+        as_they_are=True,
     )
-    packed = map_in_arrow(rows.select(*map(quoted, given.names)), named(packing, name), PACKED_DDL)
+    packed = map_in_arrow(rows.select(*map(quoted, packed_schema.names)), named(packing, name), PACKED_DDL)
     frame = packed.where("side >= 0").drop(METRICS_COLUMN).repartition(partitions, "bucket")
     return ArrowRows(frame=frame, read=_Arrived(schema=schema), schema=schema)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Arrived:
-    """Reads the packed rows of a task in their order."""
+    """Reads the packed rows of a task in order of arrival."""
 
     schema: pa.Schema
 
     def __call__(self, batches: Iterable[pa.RecordBatch], metrics: Metrics) -> Iterator[pa.Table]:
-        found = list(unpacked(batches, metrics))
-        if found:
-            rows = in_order(pa.concat_tables(found), keep=True)
+        tables = list(unpacked(batches, metrics))
+        if tables:
+            rows = in_order(pa.concat_tables(tables), keep=True)
             yield from chunks(rows.select(self.schema.names))

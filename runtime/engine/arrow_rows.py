@@ -1,8 +1,8 @@
-"""Rows that are in Arrow where they are made, so that the next operator with state need not ask Spark for them.
+"""Rows that workers produce in Arrow, so that the next stateful operator need not read them from Spark.
 
-Spark only carries what they are read from in a worker: the paths of files, or the packed input of an operator with
-state, which runs where its output is read. What stands between it and the next such operator, as far as it can be done
-in Arrow, are ``steps``. Whoever wants Spark's rows has them with :meth:`ArrowRows.in_spark`.
+Spark only carries the source that a worker reads them from. This is the paths of files, or the packed input of a
+stateful operator, which runs in the task that reads its output. ``steps`` are the operators up to the next stateful
+one, if Arrow can compute them. :meth:`ArrowRows.in_spark` returns the rows as Spark's own.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from hintplan.runtime.worker.metered import METRICS_COLUMN, counts, data, with_m
 
 ROWS = "rows"
 UNCOUNTED = "uncounted"
-"""The metric that says how many rows a task has read beyond those that Spark has counted; the scan's id follows."""
+"""The prefix of the metric for rows that a task has read but Spark has not counted; the scan's id follows."""
 
 Metrics = list[int | None]
-"""What a task has counted, to which ``read`` adds at the end; None where it knows nothing."""
+"""The values that a task has counted, appended by ``read`` at the end; None if a value is unknown."""
 
 Aggregate = Literal["sum", "max", "min"]
-"""How what tasks have counted becomes one number."""
+"""The function that aggregates a metric over tasks."""
 
 Read = Callable[[Iterable[pa.RecordBatch], Metrics], Iterator[pa.Table]]
-"""What the batches of a task stand for; picklable."""
+"""Returns the rows for the batches of a task; picklable."""
 
 Step = Callable[[pa.Table], pa.Table]
-"""What becomes of rows on the way, each table by itself; picklable."""
+"""Transforms rows, each table independently of the others; picklable."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArrowRows:
-    """Rows with ``schema``, which ``steps`` make of what ``read`` finds in ``frame``.
+    """Rows with ``schema``: ``read`` makes tables from the batches of ``frame``, and ``steps`` transform them.
 
-    ``metrics`` names what ``read`` counts, and how that is aggregated over tasks; it is observed under ``observed_as``,
-    or else under a name of its reader's.
+    ``metrics`` are the names of the values that ``read`` counts, and their aggregation over tasks. They are observed
+    under ``observed_as``, or else under a name derived from the reader.
     """
 
     frame: DataFrame
@@ -54,27 +54,27 @@ class ArrowRows:
     observed_as: str | None = None
 
     def then(self, step: Step, schema: pa.Schema) -> ArrowRows:
-        """The rows with ``schema`` that ``step`` makes of these."""
+        """Return these rows after a further ``step``, which yields ``schema``."""
         return replace(self, steps=(*self.steps, step), schema=schema)
 
     def tables(self) -> Callable[[Iterable[pa.RecordBatch], Metrics], Iterator[pa.Table]]:
-        """What makes the rows in a task, where there are any; picklable."""
+        """Return the function that makes the tables of a task, without empty ones; picklable."""
         return partial(_tables, read=self.read, steps=self.steps)
 
     def in_spark(self, reader: str) -> DataFrame:
-        """The same rows as Spark has them, for ``reader``."""
+        """Return the same rows as Spark's own, for ``reader``."""
         return self._data(partial(_unpacked, tables=self.tables(), schema=self.schema), self.schema, reader)
 
     def counted(self, reader: str) -> DataFrame:
-        """How many rows each task has, in the column ``rows``; the rows are made, and dropped."""
+        """Return the number of rows of each task, in the column ``rows``; the rows are computed and dropped."""
         return self._data(partial(_counted, tables=self.tables()), _COUNTED, reader)
 
     def observe(self, frame: DataFrame, reader: str) -> DataFrame:
-        """``frame``, whose tasks put the metrics out in ``METRICS_COLUMN``, with these observed."""
+        """Return ``frame``, whose tasks emit metrics in ``METRICS_COLUMN``, with these metrics observed."""
         if not self.metrics:
             return frame
-        found = [aggregated(METRICS_COLUMN, index, *metric) for index, metric in enumerate(self.metrics)]
-        return frame.observe(self.observed_as or f"read by {reader}", *found)
+        aggregates = [aggregated(METRICS_COLUMN, index, *metric) for index, metric in enumerate(self.metrics)]
+        return frame.observe(self.observed_as or f"read by {reader}", *aggregates)
 
     def _data(
         self, run: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]], schema: pa.Schema, reader: str
@@ -92,7 +92,7 @@ _AGGREGATES: dict[Aggregate, Callable[[Column], Column]] = {"sum": F.sum, "max":
 
 
 def aggregated(column: str, index: int, name: str, how: Aggregate) -> Column:
-    """The metric that stands at ``index`` of the arrays in ``column``, over all rows that have one."""
+    """Return the metric at ``index`` of the arrays in ``column``, aggregated over all rows that have one."""
     return _AGGREGATES[how](F.get(column, F.lit(index))).alias(name)
 
 

@@ -1,6 +1,6 @@
 """Arrow tables as IPC blobs, the form in which rows cross Spark between operators.
 
-A blob is one Arrow IPC stream, uncompressed, because Spark compresses its shuffle by itself.
+A blob is one Arrow IPC stream, uncompressed, because Spark compresses its shuffle itself.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import pyarrow as pa
 
 CHUNK_ROWS = 1 << 18
 CHUNK_BYTES = 32 << 20
-"""About the most in a blob: far below the 2 GiB of a Spark value, and something for unpacking to stream."""
+"""The approximate maximum size of a blob: far below the 2 GiB of a Spark value, and small enough to stream."""
 
 
 def to_blob(table: pa.Table) -> bytes:
-    """``table`` as one IPC stream."""
+    """Return ``table`` as one IPC stream."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
@@ -23,13 +23,13 @@ def to_blob(table: pa.Table) -> bytes:
 
 
 def from_blob(blob: bytes | pa.Buffer) -> pa.Table:
-    """The table in ``blob``, without copying its columns."""
+    """Return the table in ``blob``, without copying its columns."""
     with pa.ipc.open_stream(pa.py_buffer(blob)) as reader:
         return reader.read_all()
 
 
 def blob_column(tables: Sequence[pa.Table]) -> pa.Array:
-    """``tables`` as a binary column of IPC streams, written side by side into one buffer."""
+    """Return ``tables`` as a binary column of IPC streams, written one after the other into one buffer."""
     sink = pa.BufferOutputStream()
     offsets = [0]
     for table in tables:
@@ -41,7 +41,7 @@ def blob_column(tables: Sequence[pa.Table]) -> pa.Array:
 
 
 def chunks(table: pa.Table) -> Iterator[pa.Table]:
-    """Zero-copy slices of at most CHUNK_ROWS rows and some CHUNK_BYTES, in order; none if the table is empty."""
+    """Yield zero-copy slices of at most CHUNK_ROWS rows and about CHUNK_BYTES, in order; none for an empty table."""
     if table.num_rows == 0:
         return
     rows = max(1, min(CHUNK_ROWS, CHUNK_BYTES * table.num_rows // max(1, table.nbytes)))

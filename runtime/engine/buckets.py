@@ -1,7 +1,7 @@
 """Bucket ids: integers that Spark's hash partitioning sends to exactly one partition each.
 
-Grouping by such a column puts bucket ``i`` in partition ``i``: no partition gets two, none gets none. The hash is
-MurmurHash3 (x86, 32 bit) of one int with Spark's seed 42, which Spark promises for ``hash`` and uses to partition.
+Grouping by such a column puts bucket ``i`` in partition ``i``, so each partition gets exactly one bucket. The hash is
+MurmurHash3 (x86, 32 bit) of one int with Spark's seed 42. Spark guarantees it for ``hash`` and uses it to partition.
 
 >>> bucket_ids(2)
 (2, 0)
@@ -15,7 +15,7 @@ _MASK = 0xFFFFFFFF
 
 
 def murmur3(value: int, seed: int = 42) -> int:
-    """Spark's ``hash`` of one non-negative INT, as a signed 32-bit number."""
+    """Return Spark's ``hash`` of one non-negative INT, as a signed 32-bit number."""
     k = value * 0xCC9E2D51 & _MASK
     k = (k << 15 | k >> 17) & _MASK
     h = seed ^ (k * 0x1B873593 & _MASK)
@@ -29,10 +29,10 @@ def murmur3(value: int, seed: int = 42) -> int:
 
 
 def bucket_ids(partitions: int) -> tuple[int, ...]:
-    """For each partition ``p`` the smallest int ``b`` with ``pmod(hash(b), partitions) == p``."""
-    found: dict[int, int] = {}
+    """Return, for each partition ``p``, the smallest int ``b`` with ``pmod(hash(b), partitions) == p``."""
+    bucket_of: dict[int, int] = {}
     for candidate in count():
-        found.setdefault(murmur3(candidate) % partitions, candidate)
-        if len(found) == partitions:
-            return tuple(found[partition] for partition in range(partitions))
+        bucket_of.setdefault(murmur3(candidate) % partitions, candidate)
+        if len(bucket_of) == partitions:
+            return tuple(bucket_of[partition] for partition in range(partitions))
     raise AssertionError("count() does not end")

@@ -18,10 +18,10 @@ from hintplan.runtime.spark.shipping import with_code
 
 
 def written_by(write: Callable[[Any, int], object], df: DataFrame, logs: str | None) -> DataStreamWriter:
-    """A writer that calls ``write`` with each micro-batch: on the driver, which on Spark Connect is the server.
+    """Return a writer that calls ``write`` with each micro-batch, on the driver; on Spark Connect, that is the server.
 
-    ``logs`` is the checkpoint location that the query will have; None for one whose tasks do not ask for their batch.
-    Before it, the files of the batch are looked at (:mod:`hintplan.runtime.engine.noted_files`).
+    ``logs`` is the future checkpoint location of the query, or None if its tasks do not need the number of their batch.
+    The files of a batch are checked before ``write`` (:mod:`hintplan.runtime.engine.noted_files`).
     """
     if is_remote(df.sparkSession):
         write = write if logs is None else _Telling(write=write, key=batch_key(logs))
@@ -32,7 +32,7 @@ def written_by(write: Callable[[Any, int], object], df: DataFrame, logs: str | N
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Checking:
-    """``write``, unless files of the batch are not what they were, or lead where the run may not reach."""
+    """Calls ``write``, unless files of the batch have changed, or links lead where the run may not read."""
 
     write: Callable[[Any, int], object]
     logs: str
@@ -52,7 +52,7 @@ class _Checking:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Telling:
-    """``write``, with the number of the batch in the configuration that its tasks are handed."""
+    """Calls ``write`` after setting the number of the batch in the configuration, which Spark sends to all tasks."""
 
     write: Callable[[Any, int], object]
     key: str

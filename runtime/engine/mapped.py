@@ -1,7 +1,6 @@
-"""Runs Python code over Arrow batches between two DataFrames, and observes what its tasks counted.
+"""Runs Python code over Arrow batches between two DataFrames, and observes the metrics of its tasks.
 
-The code is the worker's side, :mod:`hintplan.runtime.worker.metered`. Works the same on Spark classic and Spark
-Connect.
+:mod:`hintplan.runtime.worker.metered` is the worker's side. Works the same on classic Spark and Spark Connect.
 """
 
 from __future__ import annotations
@@ -26,8 +25,9 @@ def map_batches(
     name: Any,
     metrics: Sequence[tuple[str, Aggregate]],
 ) -> DataFrame:
-    """The rows in ``output`` that ``run`` makes of ``frame``; ``metrics`` of its tasks are observed under ``name``,
-    which is an Observation in batch mode.
+    """Return the rows, with schema ``output``, that ``run`` makes from ``frame``.
+
+    The ``metrics`` of its tasks are observed under ``name``, which is an Observation in batch mode.
     """
     mapped = map_in_arrow(frame, run, from_arrow_schema(with_metrics(output), prefer_timestamp_ntz=True))
     columns = (aggregated(METRICS_COLUMN, index, *metric) for index, metric in enumerate(metrics))

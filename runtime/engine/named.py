@@ -1,4 +1,4 @@
-"""What a function is called in Spark's plans and pages: after the operator it is of, not after its Python class."""
+"""The name of a function in Spark's plans and web pages: the id of its operator, not its Python class."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 
 def named(run: Callable[..., Any], operator: str) -> Any:
-    """``run`` under the name of an ``operator``.
+    """Return ``run`` with the name of an ``operator``.
 
     >>> named(len, "join_o_c").__name__
     'join_o_c'
     """
-    found = partial(run)
-    found.__name__ = operator  # type: ignore[attr-defined]
-    return found
+    function = partial(run)
+    function.__name__ = operator  # type: ignore[attr-defined]
+    return function

@@ -1,13 +1,13 @@
-"""The files that Spark has noted for a micro-batch, which must be what they were when it reads them.
+"""The files that Spark has logged for a micro-batch, which must be unchanged when it reads them.
 
-Spark lists the files of a batch before it reads any, notes them in the logs of the query, and passes one over that has
-gone since. What it noted stands in the offsets of the batch, by which entries of the logs of each source it has:
+Spark lists the files of a batch before it reads any, and logs them in the checkpoint of the query. It skips a file
+that has been deleted since. The offsets of a batch refer to entries of the log of each source:
 
     offsets/7        v1 | {...} | {"logOffset": 3} | -
     sources/0/3      v1 | {"path": "file:///data/orders/9.json", "timestamp": 1795670399921, "batchId": 3}
 
-A file of a batch may also be a link that was made since the run began: it must not lead where the run may not reach.
-Knows local checkpoints and local files; of others nothing is said.
+A file of a batch may also be a link that was created after the run began. It must not lead where the run may not read.
+This module checks only local checkpoints and local files.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from hintplan.plans.errors import RunError
 from hintplan.plans.text.links import is_below
 
 ALLOWED = "spark.hintplan.allowMissingFiles"
-"""The setting of a session with which a run goes on without files that are gone, or with what they are now."""
+"""The session setting with which a run continues without missing files, and with changed files as they are now."""
 REACHED = "spark.hintplan.allowedPaths"
-"""The setting of a session with the paths, as a JSON array, that the files of its batches must be in."""
+"""The session setting with the paths that must contain the files of all batches, as a JSON array."""
 _SHOWN = 3
 
 
@@ -39,7 +39,7 @@ class NotedFile:
 
 
 def refuse_missing(files: Sequence[NotedFile], batch: int) -> None:
-    """RunError if one of the ``files`` of a batch is gone, or was changed since it was noted."""
+    """Raise RunError if one of the ``files`` of a batch is missing, or has changed since Spark logged it."""
     wrong = [problem for file in files if (problem := _problem(file))]
     if wrong:
         more = f" and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
@@ -50,7 +50,10 @@ def refuse_missing(files: Sequence[NotedFile], batch: int) -> None:
 
 
 def refuse_links_out(files: Sequence[NotedFile], paths: Sequence[str]) -> None:
-    """RunError if one of ``files`` is none of the absolute ``paths`` nor below one, wherever symbolic links lead."""
+    """Raise RunError if one of ``files`` is neither one of the absolute ``paths`` nor below one.
+
+    Symbolic links are resolved.
+    """
     for file in files:
         if not any(is_below(file.path, path) for path in paths):
             raise RunError(
@@ -60,7 +63,7 @@ def refuse_links_out(files: Sequence[NotedFile], paths: Sequence[str]) -> None:
 
 
 def noted_files(logs: Path, batch: int) -> Iterator[NotedFile]:
-    """The local files of a batch, of all its sources."""
+    """Yield the local files of all sources of a batch."""
     before, until = _offsets(logs, batch - 1), _offsets(logs, batch)
     for source, last in enumerate(until):
         if last is None:
@@ -71,12 +74,15 @@ def noted_files(logs: Path, batch: int) -> Iterator[NotedFile]:
 
 
 def _offsets(logs: Path, batch: int) -> list[int | None]:
-    """The last entry of the log of each source that a batch has; None for a source of another kind, or without any."""
+    """Return the last log entry of each source in a batch.
+
+    It is None for a source of another kind, or a source without any entry.
+    """
     try:
         lines = (logs / "offsets" / str(batch)).read_text(encoding="utf-8").splitlines()[2:]
     except FileNotFoundError:
         return []
-    return [found.get("logOffset") if isinstance(found := _parsed(line), dict) else None for line in lines]
+    return [offset.get("logOffset") if isinstance(offset := _parsed(line), dict) else None for line in lines]
 
 
 def _entries(log: Path, number: int) -> Iterator[NotedFile]:
@@ -102,7 +108,7 @@ def _parsed(line: str) -> Any:
 
 def _problem(file: NotedFile) -> str | None:
     try:
-        found = os.stat(file.path)
+        status = os.stat(file.path)
     except OSError:
         return f"{file.path} is gone"
-    return None if found.st_mtime_ns // 1_000_000 == file.changed else f"{file.path} was changed"
+    return None if status.st_mtime_ns // 1_000_000 == file.changed else f"{file.path} was changed"

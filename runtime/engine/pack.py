@@ -1,10 +1,9 @@
-"""Packing: the rows of one input become Arrow blobs, one per target partition, ready to be shuffled by bucket.
+"""Packs the rows of one input into Arrow blobs, one per target partition, for a shuffle by bucket.
 
-Runs in ``mapInArrow``. Rows are hashed here, whether they come from Spark or from files or blobs that are read here,
-and floating-point numbers get the one form in which state knows them.
-Where the operator says how, rows are summed up first; a task that finds that not worth it leaves its other rows as they
-are. ``task`` and ``seq`` say where a blob came from, so that the receiver can restore the order of rows. Knows no state
-and no operator.
+It runs in ``mapInArrow``. It hashes the rows, whether they come from Spark or are read here from files or blobs, and
+normalises floating-point numbers as state needs them. If the operator has a presum, rows are summed up first. A task
+that gains too little from it does not sum up its other rows. ``task`` and ``seq`` record the origin of a blob, so that
+the receiver can restore the order of rows. Knows no state and no operator.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from hintplan.runtime.worker.metered import METRICS_COLUMN
 
 PACKED_DDL = f"bucket int, side tinyint, task int, seq int, blob binary, {METRICS_COLUMN} array<bigint>"
 TICK = -1
-"""The ``side`` of a row that carries no data and only makes Spark call a partition in this batch."""
+"""The ``side`` of a row without data, which only makes Spark call a partition in this batch."""
 
 _PACKED = pa.schema(
     [
@@ -43,17 +42,17 @@ _MAX_BYTES = 32 << 20
 
 
 def as_it_is(batches: Iterable[pa.RecordBatch], metrics: Metrics) -> Iterator[pa.Table]:
-    """Rows that come from Spark."""
+    """Return the rows that come from Spark, unchanged."""
     return (pa.Table.from_batches([batch]) for batch in batches)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Packing:
-    """How the rows of the input ``side`` are packed; picklable.
+    """Packs the rows of the input ``side``; picklable.
 
-    ``schema`` has the columns of rows that are wanted, to which the hash of the columns ``route`` is added, by which
-    rows are routed; ``buckets`` is the bucket id per target partition. ``tables`` makes the rows of what the batches of
-    a task have, and ``presum`` sums them up. Rows go ``as_they_are`` to who keeps no state of them.
+    ``schema`` has the columns to keep. Rows are routed by the hash of the columns ``route``, which is added as a
+    column. ``buckets`` has the bucket id of each target partition. ``tables`` makes rows from the batches of a task,
+    and ``presum`` sums them up. With ``as_they_are``, rows are not normalised, because no state keeps them.
     """
 
     side: int
@@ -67,8 +66,8 @@ class Packing:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield packed rows for the batches of one task; task 0 also yields a tick for every bucket.
 
-        A stage of Spark that runs at all has a task 0, so with any data anywhere each partition is called. What
-        ``tables`` has counted goes with a tick at the end.
+        Every running stage of Spark has a task 0, so Spark calls every partition if there is data anywhere. The values
+        that ``tables`` has counted go with a tick at the end.
         """
         task = TaskContext.get()
         number = 0 if task is None else task.partitionId()
@@ -78,8 +77,8 @@ class Packing:
         sequence = 0
         presum = self.presum
         for table in gather(self.tables(batches, metrics)):
-            given = _conform(table.select(self.schema.names), self.schema)
-            rows = hashed(given if self.as_they_are else normal_floats(given), [self.route])
+            conformed = _conform(table.select(self.schema.names), self.schema)
+            rows = hashed(conformed if self.as_they_are else normal_floats(conformed), [self.route])
             sums = None if presum is None else presum.sum_up(rows)
             if sums is None:
                 presum = None
@@ -98,7 +97,7 @@ class Packing:
 
 @dataclass(frozen=True, slots=True)
 class Ticking:
-    """Calls the partitions with these ``buckets``, whatever comes; picklable."""
+    """Calls the partitions with these ``buckets``, without regard to its input; picklable."""
 
     buckets: Sequence[int]
 
@@ -131,7 +130,7 @@ def _rows(
 
 
 def gather(found: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """The rows of tables in larger tables, so that few blobs are made of them."""
+    """Yield the rows of the tables in larger tables, so that they become few blobs."""
     pending: list[pa.Table] = []
     rows = size = 0
     for table in found:
@@ -146,23 +145,29 @@ def gather(found: Iterable[pa.Table]) -> Iterator[pa.Table]:
 
 
 def _conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The same data under ``schema``: Spark labels timestamps with the session's zone and fields as not null."""
+    """Return the same data under ``schema``.
+
+    Spark labels timestamps with the session's time zone, and fields as not null.
+    """
     return table if table.schema.equals(schema) else table.cast(schema)
 
 
 def hashed(table: pa.Table, hashes: Sequence[tuple[str, ...]], first: int = 0) -> pa.Table:
-    """``table`` with a column for the hash of each set of columns in ``hashes``, from the ``first`` on."""
+    """Return ``table`` with a hash column for each set of columns in ``hashes``, from the ``first`` set on."""
     if first >= len(hashes):
         return table
     whole = table.combine_chunks()
     for index, columns in enumerate(hashes[first:], first):
-        found = hash_rows([whole[name].chunk(0) for name in columns], whole.num_rows)
-        whole = whole.append_column(hash_column(index), pa.array(found))
+        hash_values = hash_rows([whole[name].chunk(0) for name in columns], whole.num_rows)
+        whole = whole.append_column(hash_column(index), pa.array(hash_values))
     return whole
 
 
 def _split(table: pa.Table, partitions: int) -> list[tuple[int, pa.Table]]:
-    """The non-empty parts of ``table`` by partition, rows in their order; one ``take``, then slices without a copy."""
+    """Return the non-empty parts of ``table`` by partition, with rows in order.
+
+    One ``take`` sorts the rows; the parts are slices without a copy.
+    """
     if partitions == 1:
         return [(0, table)]
     # Few bits make numpy's stable sort a radix sort.

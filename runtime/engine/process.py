@@ -1,9 +1,8 @@
-"""Runs an operator for one partition and micro-batch, in the task that has got the partition's packed rows.
+"""Runs an operator for one partition and micro-batch, in the task that received the partition's packed rows.
 
-It turns blobs into deltas, opens the state as the batch before left it (:mod:`hintplan.runtime.storage.partition`),
-publishes what the operator makes of it, and hands on what that puts out. Which batch it is, Spark says to each task;
-which partition and what time, the packed rows say, so that a batch that runs again computes the same. Knows no joins
-and no aggregates.
+It turns blobs into deltas, opens the state of the previous batch (:mod:`hintplan.runtime.storage.partition`), publishes
+the operator's new state, and yields its output. Spark passes the batch number to each task. The partition and the time
+come with the packed rows, so a batch that runs again computes the same. Knows no joins and no aggregates.
 """
 
 from __future__ import annotations
@@ -38,31 +37,32 @@ METRICS: tuple[tuple[str, Aggregate], ...] = (
     ("reports", "sum"),
     *((f"file_{name}", "sum") for name in OPERATIONS),
 )
-"""Metrics of one call, and how those of a batch become one; ``reports`` counts calls, so that totals are known to be
-whole or partial.
+"""The metrics of one call, and their aggregation over a batch.
 
-What was asked of the file system of the state is counted of the attempt that came to its end.
+``reports`` counts calls, which shows whether totals are whole or partial. File system operations on the state are
+counted for the attempt that completed.
 """
 
 NOW = "now"
-"""The column of packed rows with the time of the batch in Spark's log of offsets, in ms, as text."""
+"""The column of packed rows with the time of the batch in Spark's offset log, in ms, as text."""
 
 _remembered = Remembered()
-"""What this worker knows of the partitions that it was given; which one it is given next is Spark's choice."""
+"""This worker's cache for the partitions that it has processed; Spark chooses the next partition."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Process:
-    """Reads the output of ``operator`` from packed rows, whose ``buckets`` are the partitions of ``place``."""
+    """Reads the output of ``operator`` from packed rows; ``buckets`` are the ids of the partitions of ``place``."""
 
     operator: StatefulOperator
     place: Place
     buckets: Sequence[int]
 
     def __call__(self, batches: Iterable[pa.RecordBatch], metrics: Metrics) -> Iterator[pa.Table]:
-        """The rows that the operator puts out in this batch; none, and nothing is called, if no row and no tick came.
+        """Yield the rows that the operator emits in this batch.
 
-        RunError, naming the operator, if its state cannot be read or written.
+        If no row and no tick came, it yields nothing and does not call the operator. Raise RunError, which names the
+        operator, if its state cannot be read or written.
         """
         packed = [row for batch in batches for row in _rows(batch)]
         if not packed:
@@ -72,7 +72,7 @@ class Process:
         deltas: list[pa.Table | None] = []
         for side, spec in enumerate(self.operator.inputs):
             tables = [from_blob(row.blob) for row in packed if row.side == side]
-            # One hash has come with the rows; the others are made here, as they would only be more to shuffle.
+            # One hash came with the rows. The others are computed here, because they would only enlarge the shuffle.
             deltas.append(hashed(in_order(joined(tables, spec.presum)), spec.hashes, 1) if tables else None)
         del packed
         yield from self._call(deltas, partition, now, metrics)
@@ -131,14 +131,14 @@ class _Row:
 
 
 def _rows(batch: pa.RecordBatch) -> Iterator[_Row]:
-    """The rows of packed input; blobs are not copied."""
+    """Yield the rows of packed input; blobs are not copied."""
     names = ("bucket", "side", "task", "seq", NOW)
     for row, (bucket, side, task, sequence, now) in enumerate(zip(*(batch[n].to_pylist() for n in names), strict=True)):
         yield _Row(bucket, side, task, sequence, batch["blob"][row].as_buffer(), int(now))
 
 
 def joined(tables: Sequence[pa.Table], presum: Presum | None) -> pa.Table:
-    """One delta in the order of its pieces, some of which may have been summed up."""
+    """Return one delta with the rows of the tables in order, some of which may have been summed up."""
     if presum is not None and any(table.schema != tables[0].schema for table in tables):
         summed = presum.schema
         tables = [table if table.schema == summed else presum.lift(table) for table in tables]

@@ -1,7 +1,7 @@
-"""The order of the rows of a source, in metadata columns, and the putting of rows in that order.
+"""The order of the rows of a source, as metadata columns, and the sort by these columns.
 
-Scans of changes add the columns (:mod:`hintplan.plans.analysis.row_order`), what stands between them and an operator
-with state passes them on, and the engine puts a delta in order before the operator sees it. Knows no Spark.
+Scans of changes add the columns (:mod:`hintplan.plans.analysis.row_order`). The operators up to a stateful operator
+pass them on, and the engine sorts a delta before the operator reads it. Knows no Spark.
 """
 
 from __future__ import annotations
@@ -20,12 +20,14 @@ ROW_ORDER = pa.schema(
         ("__arrival_block", pa.int64()),
     ]
 )
-"""When the file of a row was written, which file it is, and where the piece begins that a task has read. Rows of one
-piece stand in their order wherever they go."""
+"""The time at which the file of a row was written, the path of the file, and the start of the piece that a task read.
+
+The rows of one piece always stay in order.
+"""
 
 
 def in_order(delta: pa.Table, *, keep: bool = False) -> pa.Table:
-    """``delta`` in the order of its rows, without the columns of ``ROW_ORDER``; as it is if it has none.
+    """Return ``delta`` in the order of its rows, without the columns of ``ROW_ORDER``; unchanged if it has none.
 
     With ``keep``, these columns stay.
     """
@@ -37,7 +39,10 @@ def in_order(delta: pa.Table, *, keep: bool = False) -> pa.Table:
 
 
 def _places(columns: pa.Table) -> npt.NDArray[np.int64]:
-    """The places of rows in their order; a batch has few pieces of files, and many rows of each."""
+    """Return the indices that sort the rows.
+
+    A batch has few pieces of files, and many rows of each.
+    """
     if not columns.num_rows:
         return np.empty(0, np.int64)
     pieces, first = encode_groups([column.combine_chunks() for column in columns.columns])

@@ -1,7 +1,7 @@
-"""What flows on the edges of a streaming plan while it is built: rows as Spark has them, or as they are in Arrow.
+"""The rows on an edge of a streaming plan while it is built: as Spark has them, or in Arrow.
 
-Between operators with state rows stay in Arrow where they can, and so they do on their way from files of Parquet;
-whoever needs Spark's own has them made. Which of both is used never changes what the rows are.
+Rows stay in Arrow between stateful operators, and on their way from Parquet files, wherever they can. A reader that
+needs Spark's rows gets them converted. The choice never changes the values.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Rows:
 
     @property
     def frame(self) -> DataFrame:
-        """The rows as Spark has them; built when it is first asked for."""
+        """The rows as Spark has them, built on first access."""
         if self._frame is None:
             self._frame = self._spark()
         return self._frame

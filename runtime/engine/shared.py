@@ -1,11 +1,11 @@
-"""Rows that several operators of a query read: packed once, behind one exchange, so that Spark makes them once a batch.
+"""Packs rows that several operators of a query read behind one exchange, so that Spark computes them once per batch.
 
-Spark computes what stands below two exchanges that are equal only once. So the rows go as blobs through an exchange of
-their own, and each reader unpacks them in Python: what it chooses there cannot be pushed below the exchange, which
-would make it another one. Which partition a blob goes to does not matter; the rows of a task stay together, in order.
+Spark computes the input of two equal exchanges only once. So the rows go as blobs through an exchange of their own, and
+each reader unpacks them in Python. Spark cannot push a reader's column choice below the exchange, which would make the
+exchanges unequal. The partition of a blob does not matter; the rows of a task stay together, in order.
 
-What leaves a query for several sinks goes as blobs, too: of each operator above them as a branch of one frame. Of
-rows that are to be dropped, only how many there are: what is made of them is made where the operator runs.
+The output of a query for several sinks also goes as blobs, with each top operator as a branch of one frame. For rows
+that are dropped, only their number leaves the task; the calcs of the sink run where the operator runs.
 """
 
 from __future__ import annotations
@@ -45,16 +45,17 @@ _PACKED = pa.schema(
 
 
 def shared(rows: ArrowRows | DataFrame, schema: pa.Schema, partitions: int, name: str) -> ArrowRows:
-    """``rows`` with ``schema``, of the operator ``name``, for several readers; what they count is observed once."""
+    """Return the ``rows`` of the operator ``name`` for several readers; their metrics are observed only once."""
     frame = _packed(rows, schema, bucket_ids(partitions), name, reader=f"{name}/shared").drop("counts")
     return ArrowRows(frame=frame.repartition(partitions, "bucket"), read=unpacked, schema=schema)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Branch:
-    """What leaves a query at the operator ``top``, whose ``rows`` have ``schema``.
+    """The output of a query at the operator ``top``: its ``rows``, with ``schema``.
 
-    They are in the frame if they are ``kept``; of what the steps in ``counted`` make of them, only the number is.
+    The frame contains the rows if they are ``kept``. For each entry of ``counted``, it contains only the number of rows
+    after the steps.
     """
 
     top: str
@@ -66,54 +67,55 @@ class Branch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrived:
-    """What has come to the driver of a batch: the rows of branches that have few, and what was counted, by its name."""
+    """The part of a batch that came to the driver: the rows of small branches, and row counts by name."""
 
     tables: Mapping[int, pa.Table] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
 
 
 def branches(found: Sequence[Branch]) -> DataFrame:
-    """What leaves a query, in one frame, to be taken apart again: each is known by its place in ``found``."""
+    """Return the output of a query as one frame; each branch is identified by its position in ``found``."""
     packed = [
-        _packed(each.rows, each.schema, (number,), each.top, kept=each.kept, counted=each.counted)
-        for number, each in enumerate(found)
+        _packed(branch.rows, branch.schema, (number,), branch.top, kept=branch.kept, counted=branch.counted)
+        for number, branch in enumerate(found)
     ]
     return reduce(DataFrame.union, packed)
 
 
 def of_branch(frame: DataFrame, branch: int, schema: pa.Schema) -> ArrowRows:
-    """The rows with ``schema`` of what :func:`branches` was given as number ``branch``."""
+    """Return the rows of the branch at position ``branch`` of :func:`branches`, with ``schema``."""
     rows = frame.where((F.col("bucket") == branch) & F.col("blob").isNotNull())
     return ArrowRows(frame=rows, read=unpacked, schema=schema)
 
 
 def arrived(frame: DataFrame, schemas: Mapping[int, pa.Schema], most: int) -> Arrived:
-    """The counts of all branches, and the rows of those in ``schemas`` that have at most ``most`` bytes, all together.
+    """Return the counts of all branches, and the rows of branches in ``schemas``, up to ``most`` bytes altogether.
 
-    The sizes of all blobs are asked first, which computes them; a ``frame`` with blobs is one that Spark keeps, and has
-    them from then on.
+    The sizes of all blobs are read first, which computes the blobs. Spark persists a ``frame`` with blobs, and reads
+    them from there afterwards.
     """
     sizes = frame.select("bucket", F.length("blob").alias("size"), "counts").toArrow()
     counts: Counter[str] = Counter()
-    for found in sizes["counts"].to_pylist():
-        counts.update(dict(found or ()))
+    for task_counts in sizes["counts"].to_pylist():
+        counts.update(dict(task_counts or ()))
     return Arrived(tables=_few_rows(frame, sizes, schemas, most), counts=counts)
 
 
 def _few_rows(frame: DataFrame, sizes: pa.Table, schemas: Mapping[int, pa.Schema], most: int) -> Mapping[int, pa.Table]:
-    left = most
+    budget = most
     few: list[int] = []
     for branch in schemas:
         size = pc.sum(sizes.filter(pc.equal(sizes["bucket"], branch))["size"]).as_py() or 0
-        if size <= left:
-            left, few = left - size, [*few, branch]
+        if size <= budget:
+            budget, few = budget - size, [*few, branch]
     if not few:
         return {}
     wanted = frame.where(F.col("bucket").isin(few) & F.col("blob").isNotNull())
     batches = wanted.select("bucket", "task", "seq", "blob").toArrow().to_batches()
-    found = {branch: [batch.filter(pc.equal(batch["bucket"], branch)) for batch in batches] for branch in few}
+    batches_of = {branch: [batch.filter(pc.equal(batch["bucket"], branch)) for batch in batches] for branch in few}
     return {
-        branch: pa.concat_tables([schemas[branch].empty_table(), *unpacked(rows, [])]) for branch, rows in found.items()
+        branch: pa.concat_tables([schemas[branch].empty_table(), *unpacked(rows, [])])
+        for branch, rows in batches_of.items()
     }
 
 
@@ -137,7 +139,7 @@ def _packed(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Packing:
-    """Packs the rows that ``tables`` makes of a task's batches, if they are ``kept``; the last row has the counts."""
+    """Packs the rows that ``tables`` makes from a task's batches, if ``kept``; the last row has the counts."""
 
     tables: Read
     schema: pa.Schema
@@ -152,8 +154,8 @@ class _Packing:
         metrics: Metrics = []
         sequence = 0
         counts = dict.fromkeys(self.counted, 0)
-        for found in gather(self.tables(batches, metrics)):
-            table = found.select(self.schema.names).cast(self.schema)
+        for gathered in gather(self.tables(batches, metrics)):
+            table = gathered.select(self.schema.names).cast(self.schema)
             for name, steps in self.counted.items():
                 counts[name] += reduce(lambda rows, step: step(rows), steps, table).num_rows
             for chunk in chunks(table) if self.kept else ():
@@ -184,11 +186,11 @@ def _row(
 
 
 def unpacked(batches: Iterable[pa.RecordBatch], metrics: Metrics) -> Iterator[pa.Table]:
-    """The rows of a task, those of each task that packed them in their order; nothing is counted again."""
-    found = [
+    """Yield the rows of a task, sorted by the task that packed them and their order there; no metrics are added."""
+    blobs = [
         (task, sequence, batch["blob"][row].as_buffer())
         for batch in batches
         for row, (task, sequence) in enumerate(zip(batch["task"].to_pylist(), batch["seq"].to_pylist(), strict=True))
     ]
-    for _, _, blob in sorted(found, key=lambda row: row[:2]):
+    for _, _, blob in sorted(blobs, key=lambda row: row[:2]):
         yield from_blob(blob)

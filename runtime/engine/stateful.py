@@ -1,7 +1,7 @@
 """A stateful operator as a step between rows: pack, exchange, and run where its output is read.
 
-The only module of the engine that builds DataFrames of operators with state. To Spark they are stateless. Works the
-same on Spark classic and Spark Connect.
+This is the only module of the engine that builds the DataFrames of stateful operators. To Spark they are stateless.
+Works the same on classic Spark and Spark Connect.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ def apply_operator(
     metrics: Sequence[tuple[str, Aggregate]] = (),
     waking: DataFrame | None = None,
 ) -> ArrowRows:
-    """The output of ``operator`` over streaming ``inputs``, which have at least the columns their ``InputSpec`` names.
+    """Return the output of ``operator`` over streaming ``inputs``, which have at least the columns of its ``inputs``.
 
-    Its state is at ``place``, and its metrics are observed under the name of the operator there. ``row_order`` are the
-    numbers of the inputs whose rows have the columns of ``ROW_ORDER``, and are put in that order. ``metrics`` names
-    those in ``Result.metrics``, and how they are aggregated over the partitions. ``waking`` has batches, without rows,
-    in which all partitions are to be called.
+    - ``place`` is the place of its state, and names the operator under which its metrics are observed.
+    - ``row_order`` are the numbers of the inputs that have the columns of ``ROW_ORDER`` and are sorted by them.
+    - ``metrics`` are the names of the values in ``Result.metrics``, and their aggregation over partitions.
+    - ``waking`` is a stream without rows, in whose batches all partitions are called.
     """
     buckets = bucket_ids(place.partitions)
     packed = [
@@ -50,8 +50,8 @@ def apply_operator(
     if waking is not None:
         ticking = named(Ticking(buckets), f"for {place.operator}")
         packed.append(map_in_arrow(waking, ticking, PACKED_DDL).drop(METRICS_COLUMN))
-    # Spark would write the time into the code that it generates, and compile that anew in each batch; it generates none
-    # for the sorting of an array.
+    # Spark would write the time into its generated code and compile that code in each batch. For the sort of an array
+    # it generates no code.
     time = F.array_sort(F.array(F.current_timestamp()))[0]
     now = F.unix_millis(time).cast("string").alias(NOW)
     exchanged = reduce(DataFrame.unionAll, packed).select("*", now).repartition(place.partitions, "bucket")

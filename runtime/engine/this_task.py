@@ -1,9 +1,9 @@
-"""Which micro-batch a task is of, and which of its stage's tasks it is, as Spark tells it.
+"""The micro-batch of the current task, and the number of the task in its stage, as Spark reports them.
 
-Spark tells the number of the batch to tasks that the thread of its query starts. On Spark Connect, what
-``foreachBatch`` does with a batch is started by other threads, whose tasks nobody tells it. There the function tells it
-itself, in the configuration of its session, which Spark hands to all tasks: under a name that no other query has, as
-queries share the session.
+Spark passes the number of the batch to tasks that the thread of the query starts. On Spark Connect, other threads start
+the tasks of ``foreachBatch``, and these tasks do not receive the number. There the function passes the number itself,
+in the configuration of its session, which Spark sends to all tasks. Queries share the session, so each uses its own
+key.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ _BATCH = "streaming.sql.batchId"
 
 
 class ThisTask(NamedTuple):
-    """The number of the micro-batch, and that of the task, which all attempts of it have."""
+    """The number of the micro-batch, and the number of the task, which is the same in all attempts."""
 
     batch: int
     number: int
 
 
 def batch_key(logs: str) -> str:
-    """Under which name the query with these ``logs``, a path or a URL, tells its batch."""
+    """Return the key under which the query with these ``logs``, a path or a URL, sets its batch number."""
     return f"spark.hintplan.batch.{hashlib.sha256(logs.encode()).hexdigest()[:16]}"
 
 
 def this_task(key: str) -> ThisTask:
-    """The task that runs in this thread; its query tells the batch under ``key`` if Spark does not."""
-    from pyspark import TaskContext  # kernels are bound without Spark, too
+    """Return the task that runs in this thread; ``key`` has the batch number if Spark does not pass it."""
+    from pyspark import TaskContext  # kernels are also bound without Spark
 
     task = TaskContext.get()
     batch = None if task is None else task.getLocalProperty(_BATCH) or task.getLocalProperty(key)

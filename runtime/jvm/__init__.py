@@ -1,1 +1,1 @@
-"""The JVM that a run starts for Spark: how it is started, and what makes that quick."""
+"""The JVM that a run starts for Spark: its launch, and the measures that make it quick."""

@@ -1,12 +1,12 @@
-"""The class data archive: the classes of Spark as the JVM has them in memory, so that the next JVM maps a file
-instead of reading, checking and linking them.
+"""The class data archive: Spark's classes in the form that the JVM has in memory.
 
-There is one archive for each environment: this Java, these jars of Spark, this class path. ``hintplan`` makes it in the
-background after the first run, in ``$XDG_CACHE_HOME/hintplan/classes`` or ``~/.cache/hintplan/classes``, and JVMs that
-hintplan starts use it from then on. ``HINTPLAN_CLASS_ARCHIVE=off`` in the environment switches both off.
+With it, the next JVM maps a file instead of reading, checking and linking the classes. There is one archive for each
+environment: this Java, these jars of Spark, this class path. ``hintplan`` makes it in the background after the first
+run, in ``$XDG_CACHE_HOME/hintplan/classes`` or ``~/.cache/hintplan/classes``. JVMs that hintplan starts use it from
+then on. ``HINTPLAN_CLASS_ARCHIVE=off`` in the environment disables both.
 
-An archive is code. So it is taken only from a directory of this user's that nobody else can enter. It is taken only in
-its full length, too, because a JVM that maps a part of one crashes.
+An archive is code. So it is used only from a directory of this user that no other user can enter. It is also used only
+in its full length, because a JVM that maps a part of an archive crashes.
 
     options()                # the options of a JVM that uses the archive; none if there is no archive
     make()                   # make it now, which takes a minute
@@ -39,11 +39,11 @@ VARIABLE = "HINTPLAN_CLASS_ARCHIVE"
 OFF = "off"
 
 _WITHOUT = ("PYSPARK_GATEWAY_PORT", "SPARK_PREPEND_CLASSES", "SPARK_TESTING")
-"""Variables with which there is none: a JVM runs already, or the launcher puts directories before Spark's jars."""
+"""Variables that exclude an archive: a JVM runs already, or the launcher puts directories before Spark's jars."""
 
 _NEEDED_SPACE = 1 << 30
 _RETRY_SECONDS = 24 * 3600.0
-"""The time after which an archive that could not be made is tried again."""
+"""The time after a failure until the archive is tried again."""
 _LONGEST_SECONDS = 3600
 _NICENESS = 10
 
@@ -53,12 +53,14 @@ _LATE = (
     "-XX:Tier4CompileThreshold=150000",
     "-XX:Tier4BackEdgeThreshold=400000",
 )
-"""Ten times what Java waits for until it optimises a method, which takes more of a short run than it gives back. A long
-run has called what matters as often in a moment.
+"""Ten times the thresholds at which Java optimises a method.
+
+In a short run, the optimisation costs more than it gains. In a long run, important methods reach these thresholds in a
+moment.
 """
 
 _SUBMIT_OPTIONS = "SPARK_SUBMIT_OPTS"
-"""The variable with options of the JVM that Spark's launcher starts. Those of ``--conf`` come after them."""
+"""The variable with options of the JVM that Spark's launcher starts. Options of ``--conf`` come after them."""
 
 _SCRIPT = """
 CREATE TABLE orders (id BIGINT, customer STRING, total DECIMAL(10, 2), at TIMESTAMP(3))
@@ -79,7 +81,7 @@ INSERT INTO kept SELECT id, UPPER(customer), total, at FROM orders WHERE total >
 SELECT k.customer, COUNT(*), SUM(p.amount) FROM kept AS k JOIN payments AS p ON k.id = p.order_id
 GROUP BY k.customer ORDER BY k.customer LIMIT 10;
 """
-"""A job of each kind, in a stream and in batch mode: the archive has the classes that these load."""
+"""A job of each kind, in a stream and in batch mode; the archive has the classes that these jobs load."""
 
 _FILES = {
     "orders/1.json": '{"id": 1, "customer": "Ann", "total": 20.5, "at": "2026-01-01 12:00:00"}\n'
@@ -91,7 +93,7 @@ _FILES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
-    """A Java and a Spark. ``place`` is the digest of where they are, ``content`` of what is there now."""
+    """A Java and a Spark. ``place`` is the digest of their paths, ``content`` the digest of their current files."""
 
     java: Path
     jars: Path
@@ -105,35 +107,35 @@ class Environment:
 
 
 def options() -> list[str]:
-    """Return the options of a JVM that uses the archive of this environment, and optimises later; none without one."""
-    found = class_data()
-    return [*found, *_LATE] if found else []
+    """Return the options of a JVM that uses this environment's archive and optimises later; none without an archive."""
+    archive_options = class_data()
+    return [*archive_options, *_LATE] if archive_options else []
 
 
 def class_data() -> list[str]:
-    """Return the options by which a JVM uses the archive of this environment; none without one."""
-    found = archive()
-    if found is None:
+    """Return the options with which a JVM uses the archive of this environment; none without an archive."""
+    path = archive()
+    if path is None:
         return []
-    # Whatever is wrong with an archive, the JVM runs without it and prints nothing.
+    # If an archive is unusable, the JVM runs without it and prints nothing.
     quiet = [f"-Xlog:{tags}=off" for tags in ("cds", "cds+dynamic", "cds+heap")]
-    return ["-Xshare:auto", f"-XX:SharedArchiveFile={found}", *quiet]
+    return ["-Xshare:auto", f"-XX:SharedArchiveFile={path}", *quiet]
 
 
 def submit_options() -> dict[str, str]:
-    """Return the variable by which a JVM of Spark's launcher uses the archive; what the user set in it wins."""
+    """Return the variable with which a JVM of Spark's launcher uses the archive; the user's own options win."""
     words = [*map(quoted, options()), os.environ.get(_SUBMIT_OPTIONS, "")]
     return {_SUBMIT_OPTIONS: " ".join(filter(None, words))} if any(words) else {}
 
 
 def archive() -> Path | None:
-    """Return the archive of this environment, if it is whole and nobody else can have written it."""
+    """Return the archive of this environment, if it is complete and no other user can have written it."""
     here = environment()
     return None if here is None else _whole(here)
 
 
 def is_wanted() -> bool:
-    """True if this environment can have an archive, has none, and making it has not failed in the last day."""
+    """Return True if this environment can have an archive, has none, and no attempt failed in the last day."""
     here = environment()
     if here is None or _whole(here) is not None:
         return False
@@ -144,7 +146,7 @@ def is_wanted() -> bool:
 
 
 def make() -> Path | None:
-    """Make the archive if it is wanted, and return it; None if there is none, or if another process makes it now."""
+    """Make the archive if it is wanted, and return it; None if there is none, or if another process is making it."""
     here = environment()
     folder = _folder()
     if here is None or not _owned(folder, create=True):
@@ -160,7 +162,7 @@ def make() -> Path | None:
 
 
 def make_in_background() -> None:
-    """Let a process of its own make the archive, if it is wanted. It holds neither the terminal nor a pipe."""
+    """Start a process that makes the archive, if it is wanted. The process holds no terminal and no pipe."""
     if not is_wanted():
         return
     with contextlib.suppress(OSError):
@@ -172,14 +174,18 @@ def make_in_background() -> None:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        process.returncode = 0  # it outlives this process, which is no reason for Python to warn
+        process.returncode = 0  # it outlives this process, and Python must not warn about that
 
 
 def environment(variables: Mapping[str, str] | None = None) -> Environment | None:
-    """Return the environment that a JVM would start in with ``variables``, by default those of this process.
+    """Return the environment of a JVM that starts with ``variables``, by default with the variables of this process.
 
-    None if it can have no archive: the archive is switched off, spark-submit has started the JVM, Java does not say
-    what it is, or the class path begins with a directory, which the JVM does not archive.
+    It is None if it can have no archive. There are four such cases:
+
+    - The archive is switched off.
+    - spark-submit has started the JVM.
+    - Java has no release file that describes it.
+    - The class path begins with a directory, which the JVM does not archive.
     """
     variables = os.environ if variables is None else variables
     if variables.get(VARIABLE, "").lower() == OFF or any(name in variables for name in _WITHOUT):
@@ -192,8 +198,8 @@ def environment(variables: Mapping[str, str] | None = None) -> Environment | Non
     real, jars = Path(os.path.realpath(java)), spark / "jars"
     try:
         release = release_file(java).read_bytes()
-        said = [f"{entry.name} {_stamp(entry.stat())}" for entry in os.scandir(jars)]
-        content = [_stamp(real.stat()), *sorted(said)]
+        jar_stamps = [f"{entry.name} {_stamp(entry.stat())}" for entry in os.scandir(jars)]
+        content = [_stamp(real.stat()), *sorted(jar_stamps)]
     except OSError:
         return None
     place = [str(real), str(jars), sys.platform, platform.machine()]
@@ -203,9 +209,9 @@ def environment(variables: Mapping[str, str] | None = None) -> Environment | Non
 
 
 def _spark_home(variables: Mapping[str, str]) -> Path | None:
-    """Where the Spark is that PySpark starts."""
-    if given := variables.get("SPARK_HOME"):
-        return Path(given)
+    """Return the home of the Spark that PySpark starts."""
+    if configured := variables.get("SPARK_HOME"):
+        return Path(configured)
     import pyspark
 
     home = Path(os.path.realpath(pyspark.__file__)).parent
@@ -226,7 +232,7 @@ def _folder() -> Path:
 
 
 def _owned(folder: Path, *, create: bool = False) -> bool:
-    """True if ``folder`` is a directory of this user that nobody else can enter."""
+    """Return True if ``folder`` is a directory of this user that no other user can enter."""
     try:
         if create:
             folder.parent.mkdir(parents=True, exist_ok=True)
@@ -241,16 +247,16 @@ def _is_private(found: os.stat_result) -> bool:
 
 
 def _whole(here: Environment) -> Path | None:
-    """The archive of ``here``, with the size that it was made with."""
+    """Return the archive of ``here`` if it is unchanged since it was made, and belongs to this user alone."""
     path = _folder() / here.name
     if not _owned(path.parent):
         return None
     try:
-        found, noted = path.lstat(), json.loads(_note(path).read_text(encoding="utf-8"))
+        status, note = path.lstat(), json.loads(_note(path).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    is_ours = stat.S_ISREG(found.st_mode) and _is_private(found)
-    return path if is_ours and isinstance(noted, dict) and noted.get("stamp") == _stamp(found) else None
+    is_ours = stat.S_ISREG(status.st_mode) and _is_private(status)
+    return path if is_ours and isinstance(note, dict) and note.get("stamp") == _stamp(status) else None
 
 
 def _note(path: Path) -> Path:
@@ -263,7 +269,7 @@ def _failure(here: Environment) -> Path:
 
 @contextlib.contextmanager
 def _alone(lock: Path) -> Iterator[bool]:
-    """True for the one process that makes an archive now."""
+    """Yield True in the one process that may make an archive now."""
     with lock.open("a") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -274,7 +280,7 @@ def _alone(lock: Path) -> Iterator[bool]:
 
 
 def _made(here: Environment, folder: Path) -> bool:
-    """Make the archive of ``here``, and put it in its place as a whole; False if Java does not make one."""
+    """Make the archive of ``here`` and move it into place as a whole; return False if Java does not make one."""
     path, part = folder / here.name, folder / f"{here.name}.{os.getpid()}.part"
     try:
         _run_jobs(part)
@@ -295,7 +301,7 @@ def _made(here: Environment, folder: Path) -> bool:
 def _run_jobs(part: Path) -> None:
     """Run the jobs in a JVM that writes its classes to ``part`` when it ends.
 
-    The JVM has the pipe as well, and ends after the command. So the pipe is at its end when the archive is written.
+    The JVM also holds the pipe, and ends after the command. So the pipe ends when the archive is complete.
     """
     variables = {**os.environ, VARIABLE: OFF, _SUBMIT_OPTIONS: quoted(f"-XX:ArchiveClassesAtExit={part}")}
     for name in ("PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS"):
@@ -319,7 +325,7 @@ def _run_jobs(part: Path) -> None:
 
 
 def _is_usable(here: Environment, part: Path) -> bool:
-    """True if Java takes ``part``, with all of its checksums, and the other options.
+    """Return True if Java accepts ``part``, with all of its checksums, and the other options.
 
     A crash writes its report to the working directory.
     """
@@ -339,18 +345,18 @@ def _is_usable(here: Environment, part: Path) -> bool:
 
 
 def _class_path(jars: Path) -> str:
-    """The class path of Spark's launcher. Java looks into an archive only with the path that it was made with."""
+    """Return the class path of Spark's launcher. Java accepts an archive only with the path that it was made with."""
     return os.pathsep.join([f"{jars.parent / 'conf'}/", *map(str, jars.glob("slf4j-api-*.jar")), f"{jars}/*"])
 
 
 def _remove_parts(folder: Path) -> None:
-    """Remove what processes have left that were killed."""
+    """Remove incomplete files of processes that were killed."""
     for path in folder.glob("*.part"):
         path.unlink(missing_ok=True)
 
 
 def _remove_replaced(here: Environment, folder: Path) -> None:
-    """Remove archives of what was in the place of this environment before, and of Sparks that are gone."""
+    """Remove older archives for the place of this environment, and archives of Sparks that no longer exist."""
     for path in folder.glob("*.jsa"):
         if path.name != here.name and (path.name.startswith(f"{here.place}-") or not _is_there(path)):
             for old in (path, _note(path), path.with_suffix(".failed")):
@@ -358,7 +364,7 @@ def _remove_replaced(here: Environment, folder: Path) -> None:
 
 
 def _is_there(path: Path) -> bool:
-    """True if the Spark of an archive is still where it was."""
+    """Return True if the Spark of an archive is still in its place."""
     try:
         return Path(json.loads(_note(path).read_text(encoding="utf-8"))["jars"]).is_dir()
     except (OSError, ValueError, LookupError, TypeError):
@@ -366,12 +372,15 @@ def _is_there(path: Path) -> bool:
 
 
 def quoted(option: str) -> str:
-    """``option`` as a word of ``SPARK_SUBMIT_OPTS``, as Spark's launcher reads words."""
+    """Return ``option`` as a word of ``SPARK_SUBMIT_OPTS``, quoted for Spark's launcher."""
     return '"' + option.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _step_back() -> None:
-    """Let all other processes go first: Linux weighs sessions against each other, and this process has its own."""
+    """Lower the priority of this process.
+
+    Linux weighs sessions against each other, and this process has its own, so its autogroup gets the niceness, too.
+    """
     os.nice(_NICENESS)
     with contextlib.suppress(OSError):
         Path("/proc/self/autogroup").write_text(f"{_NICENESS}\n", encoding="ascii")

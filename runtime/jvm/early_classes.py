@@ -1,7 +1,7 @@
-"""Lets a JVM of Spark load classes, which takes long, while its main thread does something else.
+"""Loads slow classes in Spark's JVM while the main thread does something else.
 
-A Spark session has the functions of Spark's own machine learning, whose types are found by Scala's reflection: half a
-second of work before the session is there. A Spark context needs none of it.
+A Spark session has the functions of Spark's own machine learning, whose types Scala's reflection looks up. That takes
+half a second before the session exists. A Spark context needs none of it.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ _CLASSES = ("org.apache.spark.sql.ml.InternalFunctionRegistration$",)
 
 
 def load_early(jvm: Any) -> threading.Thread:
-    """Load them in a thread of ``jvm`` of its own. Whoever starts a session waits for the end: two threads that
-    initialise classes which need each other would wait for ever.
+    """Load the classes in a separate thread of ``jvm``, and return it.
+
+    Wait for its end before starting a session: two threads that initialise classes which need each other would
+    deadlock.
     """
     thread = threading.Thread(target=_load, args=(jvm,), name="hintplan-early-classes", daemon=True)
     thread.start()

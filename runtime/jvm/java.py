@@ -1,4 +1,4 @@
-"""Which Java Spark's launcher starts, and whether Spark runs on it."""
+"""Finds the Java that Spark's launcher starts, and checks that Spark runs on it."""
 
 from __future__ import annotations
 
@@ -21,43 +21,43 @@ def java_command(variables: Mapping[str, str]) -> str | None:
 
 
 def release_file(java: str) -> Path:
-    """Return the file in its home in which a Java says what it is. A program that only finds a Java has none."""
+    """Return the release file of a Java, which describes it. A wrapper program that only finds a Java has none."""
     return Path(os.path.realpath(java)).parent.parent / "release"
 
 
 def java_version() -> str | None:
-    """Return the first number of the version of the Java that Spark starts on; None if that takes starting it."""
+    """Return the major version of the Java that Spark starts on; None if only starting Java can reveal it."""
     java = java_command(os.environ)
     try:
-        said = "" if java is None else release_file(java).read_text(encoding="utf-8", errors="replace")
+        release = "" if java is None else release_file(java).read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    match = re.search(r'^JAVA_VERSION="(?:1\.)?(\d+)', said, re.MULTILINE)
+    match = re.search(r'^JAVA_VERSION="(?:1\.)?(\d+)', release, re.MULTILINE)
     return None if match is None else match[1]
 
 
 def require_java() -> None:
-    """RunError, saying what to install, unless Java 17 or newer would be found by Spark's launcher."""
+    """Raise RunError, with advice on what to install, unless Spark's launcher finds Java 17 or newer."""
     home, java = os.environ.get("JAVA_HOME"), java_command(os.environ)
     install = (
         f"install a Java runtime, version {MINIMUM_JAVA} or 21, for instance with "
         f"'apt-get install openjdk-{MINIMUM_JAVA}-jre-headless' or 'brew install openjdk@{MINIMUM_JAVA}', "
         "and set JAVA_HOME if it is not on the PATH"
     )
-    where = f"JAVA_HOME is {home!r}, and there is no working bin/java" if home else "there is no java on the PATH"
+    problem = f"JAVA_HOME is {home!r}, and there is no working bin/java" if home else "there is no java on the PATH"
     try:
         if java is None:
             raise FileNotFoundError
-        found = subprocess.run([java, "-version"], capture_output=True, text=True, check=True, timeout=60)
+        completed = subprocess.run([java, "-version"], capture_output=True, text=True, check=True, timeout=60)
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise RunError(f"Spark needs Java, and {where}", hint=install) from error
+        raise RunError(f"Spark needs Java, and {problem}", hint=install) from error
     except (OSError, subprocess.SubprocessError) as error:
-        said = getattr(error, "stderr", None) or error
+        failure = getattr(error, "stderr", None) or error
         raise RunError(
-            f"Spark needs Java, and {java} -version fails: {said}",
+            f"Spark needs Java, and {java} -version fails: {failure}",
             hint="see what it says in a shell: whether it may be run, and whether there is memory for it",
         ) from error
-    match = re.search(r'version "(?:1\.)?(\d+)', found.stderr + found.stdout)
+    match = re.search(r'version "(?:1\.)?(\d+)', completed.stderr + completed.stdout)
     if match is None or int(match[1]) < MINIMUM_JAVA:
         version = match[1] if match else "of an unknown version"
         raise RunError(f"Spark needs Java {MINIMUM_JAVA} or newer; {java} is Java {version}", hint=install)

@@ -1,11 +1,11 @@
-"""Starts the JVM of a Spark session as PySpark does, and lets Python import what a run needs in the meantime.
+"""Starts the JVM of a Spark session as PySpark does, while Python imports the modules that a run needs.
 
     started = launch({"spark.master": "local[2]"})
     import hintplan.runtime.run.execute          # a second of work
     gateway = started.gateway()         # waits for the JVM
 
-The JVM ends with this process, whatever becomes of that: its input is closed then. Until it looks at its input, and
-while Spark's scripts run before it, Linux sends it SIGTERM, which it heeds until it is up.
+The JVM ends with this process in all cases, because its input is closed then. Before the JVM reads its input, and while
+Spark's scripts run, Linux sends SIGTERM when this process ends. The JVM obeys SIGTERM until it is up.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ _LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
 _PR_SET_PDEATHSIG = 1
 
 _OF_LAUNCHER = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""Options of the JVM that puts the command line of the next one together, and lives for a moment."""
+"""Options of the short-lived JVM that assembles the command line of the next one."""
 
 _LAUNCHERS = ("spark-launcher_", "spark-common-utils-java_")
-"""The jars with the classes of that JVM. In the class path they come after a hundred others, which it would open."""
+"""The jars with the classes of that JVM. A hundred other jars precede them in the class path, and would be opened."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
-    """A JVM that starts, and the ``folder`` where it will say how it is reached."""
+    """A starting JVM, and the ``folder`` in which it will write its address."""
 
     process: subprocess.Popen[bytes]
     folder: Path
@@ -68,7 +68,7 @@ class Launch:
             raise
         finally:
             shutil.rmtree(self.folder, ignore_errors=True)
-        # What PySpark connects to if the JVM is there already.
+        # With these variables, PySpark connects to a running JVM.
         os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = str(port), secret
         try:
             gateway = launch_gateway()  # type: ignore[no-untyped-call]
@@ -78,7 +78,7 @@ class Launch:
         return gateway
 
     def abandon(self) -> None:
-        """End a JVM that nobody has connected to."""
+        """End a JVM without a connection."""
         if self.folder.exists():
             self.process.kill()
             self.process.wait()
@@ -86,7 +86,7 @@ class Launch:
 
 
 def launch(settings: Mapping[str, str]) -> Launch:
-    """Start a JVM with ``settings`` of Spark, which says where it is reached when it is up."""
+    """Start a JVM with ``settings`` of Spark; the JVM writes its address when it is up."""
     from pyspark.find_spark_home import _find_spark_home
 
     home = _find_spark_home()
@@ -97,14 +97,14 @@ def launch(settings: Mapping[str, str]) -> Launch:
     folder = Path(tempfile.mkdtemp(prefix="hintplan-jvm-"))
     variables = {
         **os.environ,
-        "SPARK_HOME": home,  # else a script would start another Python to find it
+        "SPARK_HOME": home,  # otherwise a script would start another Python to find it
         "SPARK_CONNECT_MODE": "0",
         **_utf_8(),
         "SPARK_LAUNCHER_OPTS": " ".join([_OF_LAUNCHER, *_jars_first(home), os.environ.get("SPARK_LAUNCHER_OPTS", "")]),
         **class_archive.submit_options(),
         "_PYSPARK_DRIVER_CONN_INFO_PATH": str(folder / "connection"),
     }
-    # Linux counts the end of the thread that has started a process as the end of its parent.
+    # To Linux, the end of the thread that started a process is the end of its parent.
     lasts = threading.current_thread() is threading.main_thread()
     in_the_child = partial(_in_the_child, ends_with_parent=lasts)
     try:
@@ -116,27 +116,30 @@ def launch(settings: Mapping[str, str]) -> Launch:
 
 
 def _utf_8() -> dict[str, str]:
-    """The variable by which a JVM takes the names of files for UTF-8, which they are here whatever the locale says.
+    """Return the variable that makes a JVM decode file names as UTF-8, which hintplan uses in any locale.
 
-    In another locale it cannot decode some of them, and Spark does not see the files.
+    In other locales the JVM cannot decode some names, and Spark does not see the files.
     """
-    said = next(filter(None, map(os.environ.get, ("LC_ALL", "LC_CTYPE", "LANG"))), "")
-    return {} if "utf8" in said.lower().replace("-", "") else {"LC_ALL": "C.UTF-8"}
+    locale = next(filter(None, map(os.environ.get, ("LC_ALL", "LC_CTYPE", "LANG"))), "")
+    return {} if "utf8" in locale.lower().replace("-", "") else {"LC_ALL": "C.UTF-8"}
 
 
 def _jars_first(home: str) -> list[str]:
-    """The option by which the JVM of Spark's launcher finds its classes first; none where they are in other jars.
+    """Return the option with which the JVM of Spark's launcher finds its classes first; none if other jars have them.
 
-    The launcher's script splits it at blanks.
+    The launcher's script splits the option at blanks.
     """
-    found = [glob.glob(f"{glob.escape(home)}/jars/{name}*.jar") for name in _LAUNCHERS]
-    if any(len(jars) != 1 for jars in found) or any(character.isspace() for character in home):
+    jars_of = [glob.glob(f"{glob.escape(home)}/jars/{name}*.jar") for name in _LAUNCHERS]
+    if any(len(jars) != 1 for jars in jars_of) or any(character.isspace() for character in home):
         return []
-    return ["-Xbootclasspath/a:" + os.pathsep.join(jar for (jar,) in found)]
+    return ["-Xbootclasspath/a:" + os.pathsep.join(jar for (jar,) in jars_of)]
 
 
 def _in_the_child(*, ends_with_parent: bool) -> None:
-    """Ctrl-C in a terminal comes to all processes there, and a batch needs the JVM to its end."""
+    """Ignore Ctrl-C in the JVM, and end it with its parent.
+
+    A terminal sends Ctrl-C to all processes, but a batch needs the JVM until its end.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if _LIBC is not None and ends_with_parent:
         _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)

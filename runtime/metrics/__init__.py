@@ -1,1 +1,1 @@
-"""What a run tells monitoring of itself: one table of metrics, what is measured of a run, and who gets it."""
+"""The metrics of a run: the table of all metrics, the measurement of a run, and the exporters."""

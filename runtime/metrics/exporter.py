@@ -1,4 +1,4 @@
-"""Where metrics go, as a user writes it: at ``prometheus=:9090`` they are asked for, to ``otlp=URL`` they are sent.
+"""The destinations of metrics as a user writes them: ``prometheus=:9090`` serves them, ``otlp=URL`` sends them.
 
 >>> destination("prometheus=:9090")
 Destination(kind='prometheus', host='127.0.0.1', port=9090, url=None)
@@ -20,12 +20,12 @@ from urllib.parse import urlsplit
 _LOOPBACK = "127.0.0.1"
 _ADDRESS = re.compile(r"(?P<host>[^:\[\]/@]*|\[[0-9A-Fa-f:.]+\]):(?P<port>[0-9]{1,5})")
 _SIGNAL = "/v1/metrics"
-"""What OTLP over HTTP adds to the address of a collector."""
+"""The path that OTLP over HTTP appends to the address of a collector."""
 
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """An address to be asked at, whose port is any free one if it is 0, or the URL that metrics are sent to."""
+    """The address of a server for metrics, with port 0 for any free port, or the URL that metrics are sent to."""
 
     kind: Literal["prometheus", "otlp"]
     host: str = _LOOPBACK
@@ -34,7 +34,7 @@ class Destination:
 
 
 class Exporter(Protocol):
-    """Something that has metrics to give until it is closed; ``place`` is what a user is told of it."""
+    """Exports metrics until it is closed; ``place`` is its address, to show to the user."""
 
     @property
     def place(self) -> str: ...
@@ -43,20 +43,20 @@ class Exporter(Protocol):
 
 
 def destination(text: str) -> Destination:
-    """What ``text`` says; ValueError with what is wrong about it."""
-    kind, _, where = text.partition("=")
+    """Parse ``text`` as a destination; ValueError, which names the fault, if it is none."""
+    kind, _, target = text.partition("=")
     if kind == "prometheus":
-        return _address(where)
+        return _address(target)
     if kind == "otlp":
-        return _url(where)
+        return _url(target)
     raise ValueError(f"metrics go to prometheus=[HOST]:PORT or otlp=URL, not to {text!r}")
 
 
 def _address(text: str) -> Destination:
-    found = _ADDRESS.fullmatch(text)
-    if found is None or int(found["port"]) > 65535:
+    match = _ADDRESS.fullmatch(text)
+    if match is None or int(match["port"]) > 65535:
         raise ValueError(f"{text!r} is no [HOST]:PORT, such as :9090 for this machine alone, or 0.0.0.0:9090 for all")
-    return Destination("prometheus", host=found["host"].strip("[]") or _LOOPBACK, port=int(found["port"]))
+    return Destination("prometheus", host=match["host"].strip("[]") or _LOOPBACK, port=int(match["port"]))
 
 
 def _url(text: str) -> Destination:

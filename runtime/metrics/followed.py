@@ -1,10 +1,10 @@
-"""A run that is followed while it goes on: what has ended is read, and how long batches are at work is known.
+"""Follows a run while it is active: reads finished batches, and measures how long current batches have run.
 
     followed = metrics.begun(plan, queries)
-    execution = Execution(..., followed=followed)  # tells it of each batch, and that it is over
+    execution = Execution(..., followed=followed)  # reports each batch, and the end of the run
     followed.begin(execution)
 
-Whoever else reads the progress of the run may do so at the same time: each batch is measured once.
+Other code may read the progress of the run at the same time: each batch is measured once.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LAST_LOOK_SECONDS = 2.0
 
 @dataclass(slots=True)
 class Followed:
-    """The run of a plan, looked at each second in a thread of its own; ``clock`` is monotonic, in seconds."""
+    """Follows the run of a plan, once per second, in a thread of its own; ``clock`` is monotonic, in seconds."""
 
     measured: Measured
     clock: Callable[[], float]
@@ -40,39 +40,39 @@ class Followed:
     _thread: threading.Thread | None = None
 
     def told(self, ended: BatchProgress | JobProgress) -> None:
-        """A batch, or the job of a sink, has ended."""
+        """Measure a batch, or the job of a sink, that has ended."""
         self.measured.progress(ended)
 
     def begin(self, execution: Any) -> None:
-        """Follow ``execution`` from now on."""
+        """Start to follow ``execution``."""
         self._execution = execution
         self.measured.into.set(table.RUN_ACTIVE, 1, self.measured.plan.name)
         self._thread = threading.Thread(target=self._follow, name="hintplan-metrics", daemon=True)
         self._thread.start()
 
     def end(self) -> None:
-        """Follow it no more; a look that is being taken is waited for, as Spark may end next."""
+        """Stop following the run, and wait for a look in progress, because Spark may end next."""
         self._ended.set()
         if self._thread is not None:
             self._thread.join(_LAST_LOOK_SECONDS)
         self._over()
 
     def look(self) -> bool:
-        """Read what has ended, and since when batches are at work; whether the run goes on."""
+        """Read finished batches, and the start of running ones; return True while the run is active."""
         execution, plan = self._execution, self.measured.plan
         if plan.mode == "streaming":
-            if execution.times_read == self._times_read:  # else whoever waits for the run has looked since
+            if execution.times_read == self._times_read:  # else the code that waits for the run has read them
                 execution.read_batches()
             self._times_read = execution.times_read
             for query in execution.queries:
-                found = execution.at_work(query)
+                work = execution.at_work(query)
                 since = self._since.get(query)
-                if not found.working:
+                if not work.working:
                     self._since.pop(query, None)
                     self.measured.into.set(table.BATCH_RUNNING, 0, plan.name, query)
-                elif since is None or since[0] != found.ended:
+                elif since is None or since[0] != work.ended:
                     began = self.clock()
-                    self._since[query] = (found.ended, began)
+                    self._since[query] = (work.ended, began)
                     self.measured.into.set(table.BATCH_RUNNING, partial(self._running, began), plan.name, query)
         return bool(execution.active)
 

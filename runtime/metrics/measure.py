@@ -1,9 +1,9 @@
-"""What the progress of a run means in metrics.
+"""Turns the progress of a run into metrics.
 
     measured = Measured(measurements, plan, queries={"sink_paid": ("sink_paid",)})
     measured.progress(batch)
 
-Told of each batch once, in the order in which they ended. Knows neither Spark nor exporters, and no clock.
+It receives each batch once, in the order in which batches end. Knows no Spark, no exporters and no clock.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ FUNCTION_METRICS: Mapping[str, tuple[Metric, float]] = {
     "inFlightMax": (table.FUNCTION_IN_FLIGHT, 1),
     "rowsOut": (table.FUNCTION_ROWS_OUT, 1),
 }
-"""By what lookups and calls report, the metric, and what its unit is of theirs."""
+"""By counter of a lookup or call: its metric, and the factor from the counter's unit to the metric's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The run of a ``plan``, whose ``queries`` have their sinks, the first of which a batch is reported with."""
+    """The run of a ``plan``. ``queries`` have their sinks; a batch is reported with the first sink of its query."""
 
     into: Measurements
     plan: Plan
     queries: Mapping[str, Sequence[str]]
 
     def begun(self) -> None:
-        """What is known before the first batch: the TTLs in force, and what can be counted, at 0."""
+        """Set the metrics that are known before the first batch: TTLs in force, and counters at 0."""
         plan, into = self.plan, self.into
         for operator in plan.operators:
             for entry in state_of(operator):
@@ -68,13 +68,13 @@ class Measured:
                 into.set(table.BATCH_RUNNING, 0, plan.name, query)
 
     def progress(self, ended: BatchProgress | JobProgress) -> None:
-        """A batch, or the job of a sink, has ended."""
+        """Measure a batch, or the job of a sink, that has ended."""
         query = next((name for name, sinks in self.queries.items() if ended.sink in sinks), ended.sink)
         seconds, into = ended.duration_ms / 1000, self.into
         into.add(table.SINK_ROWS, ended.rows_out, self.plan.name, query, ended.sink)
         for counted, metrics in ((ended.lookups, LOOKUP_METRICS), (ended.functions, FUNCTION_METRICS)):
-            for name, found in counted.items():
-                self._counted(query, name, found, metrics)
+            for name, values in counted.items():
+                self._counted(query, name, values, metrics)
         if isinstance(ended, JobProgress):
             into.record(table.JOB_DURATION, seconds, self.plan.name, query)
             self._cached(query, ended)
@@ -82,7 +82,7 @@ class Measured:
         into.add(table.BATCH_ROWS_IN, ended.rows_in, self.plan.name, query)
         into.add(table.BATCH_ROWS_OUT, ended.rows_out, self.plan.name, query)
         if ended.sink != self.queries.get(query, (query,))[0]:
-            return  # of a batch that is reported with another sink
+            return  # the batch is measured with the first sink of its query
         into.record(table.BATCH_DURATION, seconds, self.plan.name, query)
         into.set(table.BATCH_END, _seconds(ended.timestamp) + seconds, self.plan.name, query)
         self._sources(query, ended)
@@ -93,7 +93,7 @@ class Measured:
         scans = {operator.id for operator in self.plan.operators if isinstance(operator, Scan)}
         for source in batch.sources:
             if source.operator not in scans:
-                continue  # what wakes an operator is no table
+                continue  # a source that wakes an operator is no table
             labels = (self.plan.name, query, source.operator)
             behind = lag(source)
             self.into.add(table.SOURCE_ROWS, source.rows_in, *labels)
@@ -125,12 +125,12 @@ class Measured:
                 self.into.set(metric, found[counter] * unit, *labels)
 
     def _cached(self, query: str, job: JobProgress) -> None:
-        for name, found in job.cached.items():
+        for name, result in job.cached.items():
             labels = self._labels(query, name)
-            self.into.add(table.CACHED_HITS, int(found.hit), *labels)
-            self.into.add(table.CACHED_MISSES, int(not found.hit), *labels)
-            self.into.set(table.CACHED_ROWS, found.rows, *labels)
-            self.into.set(table.CACHED_SIZE, found.bytes, *labels)
+            self.into.add(table.CACHED_HITS, int(result.hit), *labels)
+            self.into.add(table.CACHED_MISSES, int(not result.hit), *labels)
+            self.into.set(table.CACHED_ROWS, result.rows, *labels)
+            self.into.set(table.CACHED_SIZE, result.bytes, *labels)
 
     def _labels(self, query: str, name: str) -> tuple[str, str, str, str]:
         return self.plan.name, query, name, kind_of(self.plan.by_id[name]).op

@@ -1,4 +1,4 @@
-"""What has been measured of a run until now; read by those who export it, while it goes on being measured.
+"""The current measurements of a run; exporters read them while they change.
 
 >>> from hintplan.runtime.metrics.table import BATCH_DURATION, RUN_RESTARTS
 >>> measurements = Measurements()
@@ -26,12 +26,12 @@ Labels = tuple[str, ...]
 """The values of a metric's labels, in their order."""
 
 Value = float | Callable[[], float]
-"""A number, or what says it when it is asked for."""
+"""A number, or a function that returns it on each read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """How many values were recorded in each bucket, the last one of those above all bounds, and their sum."""
+    """The number of values per bucket, the last bucket for values above all bounds, and the sum of the values."""
 
     counts: tuple[int, ...] = (0,) * (len(BUCKETS) + 1)
     sum: float = 0.0
@@ -44,7 +44,7 @@ class Histogram:
 
 @dataclass(slots=True)
 class Measurements:
-    """The values of all metrics by their labels. ``recorders`` are told of each value of a histogram."""
+    """The values of all metrics by their labels. ``recorders`` receive each value of a histogram."""
 
     recorders: list[Callable[[Metric, Labels, float], None]] = field(default_factory=list)
     _values: dict[str, dict[Labels, Value]] = field(default_factory=dict)
@@ -52,37 +52,37 @@ class Measurements:
     _lock: Lock = field(default_factory=Lock)
 
     def add(self, metric: Metric, amount: float, *labels: str) -> None:
-        """Let a counter grow; with 0 it is there, to be compared with later."""
+        """Increase a counter; an ``amount`` of 0 creates it, so that later values can be compared with it."""
         with self._lock:
-            found = self._values.setdefault(metric.name, {})
-            before = found.get(labels, 0)
+            by_labels = self._values.setdefault(metric.name, {})
+            before = by_labels.get(labels, 0)
             assert not callable(before)
-            found[labels] = before + amount
+            by_labels[labels] = before + amount
 
     def set(self, metric: Metric, value: Value | None, *labels: str) -> None:
-        """Let a gauge be ``value``; None if it says nothing any more."""
+        """Set a gauge to ``value``; None removes it."""
         with self._lock:
-            found = self._values.setdefault(metric.name, {})
+            by_labels = self._values.setdefault(metric.name, {})
             if value is None:
-                found.pop(labels, None)
+                by_labels.pop(labels, None)
             else:
-                found[labels] = value
+                by_labels[labels] = value
 
     def record(self, metric: Metric, value: float, *labels: str) -> None:
-        """Count ``value`` in a histogram."""
+        """Record ``value`` in a histogram."""
         with self._lock:
-            found = self._histograms.setdefault(metric.name, {})
-            found[labels] = found.get(labels, Histogram()).with_value(value)
+            by_labels = self._histograms.setdefault(metric.name, {})
+            by_labels[labels] = by_labels.get(labels, Histogram()).with_value(value)
         for recorder in self.recorders:
             recorder(metric, labels, value)
 
     def values(self, metric: Metric) -> list[tuple[Labels, float]]:
-        """What a counter or a gauge is now."""
+        """Return the current values of a counter or a gauge."""
         with self._lock:
-            found = list(self._values.get(metric.name, {}).items())
-        return [(labels, value() if callable(value) else value) for labels, value in found]
+            current = list(self._values.get(metric.name, {}).items())
+        return [(labels, value() if callable(value) else value) for labels, value in current]
 
     def histograms(self, metric: Metric) -> list[tuple[Labels, Histogram]]:
-        """What has been recorded until now."""
+        """Return the current histograms of a metric."""
         with self._lock:
             return list(self._histograms.get(metric.name, {}).items())

@@ -1,9 +1,9 @@
-"""Metrics of the runs of a process: measured while they go on, and given to Prometheus or OpenTelemetry.
+"""The metrics of the runs of a process, measured while they are active, and exported to Prometheus or OpenTelemetry.
 
     with open_metrics("prometheus=:9090") as metrics:
         execute(plan, checkpoint="state", metrics=metrics).await_termination()
 
-A plan that is run once more with the same metrics has been restarted: what was counted goes on being counted.
+A plan that runs again with the same metrics counts as restarted, and its counters continue.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from hintplan.runtime.metrics.measurements import Measurements
 
 @dataclass(slots=True)
 class Metrics:
-    """What is measured of runs, and by which ``exporters`` others get it; closed when no run needs it any more.
+    """The measurements of runs, and their ``exporters``; close it when no run needs it any more.
 
     ``now`` is in seconds since 1970, ``clock`` is monotonic.
     """
@@ -41,7 +41,7 @@ class Metrics:
     _runs: dict[str, Followed] = field(default_factory=dict)
 
     def begun(self, plan: Plan, queries: Mapping[str, Sequence[str]]) -> Followed:
-        """``plan`` is about to run, with ``queries`` and their sinks; what is to be told of it, and to follow it."""
+        """Prepare to follow a run of ``plan``; ``queries`` have their sinks. Return the object that follows the run."""
         into, before = self.measurements, self._runs.get(plan.name)
         if before is not None:
             before.end()
@@ -57,7 +57,7 @@ class Metrics:
         return run
 
     def close(self) -> None:
-        """Follow no run any more, send what is to be sent, and answer no more."""
+        """Stop following runs, send the last report, and stop serving."""
         for run in self._runs.values():
             run.end()
         for exporter in self.exporters:
@@ -71,11 +71,11 @@ class Metrics:
 
 
 def open_metrics(*destinations: str, tell: Callable[[str], None] = say) -> Metrics:
-    """Metrics that go to all ``destinations``: ``prometheus=[HOST]:PORT`` to be asked there, ``otlp=URL`` to be sent.
+    """Open metrics for all ``destinations``: ``prometheus=[HOST]:PORT`` serves them, ``otlp=URL`` sends them.
 
-    Without a host only this machine is answered; port 0 is any free one, and ``Metrics.exporters`` say which. ``tell``
-    is told of a collector that does not answer. RunError if a destination is none or a port cannot be had; NotInstalled
-    without the packages of ``hintplan[metrics]``.
+    Without a host, the server answers only this machine. Port 0 is any free port; ``Metrics.exporters`` have the actual
+    one. ``tell`` receives a message about a collector that does not answer. Raise RunError for an invalid destination
+    or a port that is not available; NotInstalled without the packages of ``hintplan[metrics]``.
     """
     try:
         wanted = [destination(text) for text in destinations]
@@ -85,8 +85,8 @@ def open_metrics(*destinations: str, tell: Callable[[str], None] = say) -> Metri
     measurements = Measurements()
     with ExitStack() as opened:
         exporters = []
-        for each in wanted:
-            exporters.append(_exporter(each, measurements, tell))
+        for target in wanted:
+            exporters.append(_exporter(target, measurements, tell))
             opened.callback(exporters[-1].close)
         opened.pop_all()
     return Metrics(measurements, tuple(exporters))

@@ -1,9 +1,8 @@
-"""Metrics for OpenTelemetry: sent to a collector over HTTP, each minute and at the end.
+"""Metrics for OpenTelemetry, sent to a collector over HTTP, each minute and at the end.
 
-Intervals, headers, certificates, compression and attributes of the resource are what the environment says in
-OpenTelemetry's own variables (``OTEL_METRIC_EXPORT_INTERVAL``, ``OTEL_EXPORTER_OTLP_HEADERS``). A collector that does
-not answer is told of once and tried again with the next report; nothing is lost, for counters say how much there was in
-all.
+OpenTelemetry's own environment variables set intervals, headers, certificates, compression and resource attributes
+(``OTEL_METRIC_EXPORT_INTERVAL``, ``OTEL_EXPORTER_OTLP_HEADERS``). A collector that does not answer is reported once,
+and tried again with the next report. Nothing is lost, because counters are cumulative.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ from hintplan.runtime.metrics.table import BUCKETS, METRICS, Metric
 
 _ERRNO = re.compile(r"\[Errno -?\d+\] ([^\"')]+)")
 _LAST_REPORT_MS = 5_000
-"""How long the end of a run waits for a collector."""
+"""The time that the end of a run waits for a collector."""
 
 
 @dataclass(frozen=True, slots=True)
 class OtlpExporter:
-    """What sends reports; ``place`` is the URL that they go to."""
+    """Sends reports to the URL ``place``."""
 
     place: str
     provider: MeterProvider
@@ -42,13 +41,13 @@ class OtlpExporter:
 
 
 def send(measurements: Measurements, url: str, version: str, tell: Callable[[str], None]) -> OtlpExporter:
-    """Send what is measured to ``url``; ``tell`` is told if that does not work, and when it works again."""
+    """Send the measurements to ``url``; ``tell`` receives a message when this fails, and when it works again."""
     name = os.environ.get("OTEL_SERVICE_NAME")
     resource = Resource.create({} if name or "service.name=" in _attributes() else {SERVICE_NAME: "hintplan"})
     reader = PeriodicExportingMetricReader(_TellingExporter(url, tell))
     provider = MeterProvider([reader], resource=resource, shutdown_on_exit=False)
     meter = provider.get_meter("hintplan", version)
-    recorders = {metric.name: found for metric in METRICS if (found := _instrument(meter, metric, measurements))}
+    recorders = {metric.name: recorder for metric in METRICS if (recorder := _instrument(meter, metric, measurements))}
 
     def record(metric: Metric, labels: Labels, value: float) -> None:
         recorders[metric.name](value, _attributed(metric, labels))
@@ -82,7 +81,7 @@ class _TellingExporter(OTLPMetricExporter):
 
 
 class _Reason(logging.Handler):
-    """Keeps why the first attempt to send a report failed; what others say may only be that time is up."""
+    """Keeps the reason for the failure of the first attempt; later records may only report a timeout."""
 
     said = ""
 
@@ -90,16 +89,16 @@ class _Reason(logging.Handler):
         arguments = record.args if isinstance(record.args, tuple) else ()
         if self.said:
             return
-        if record.levelno == logging.WARNING and len(arguments) == 3:  # which is tried again
-            found = _ERRNO.search(str(arguments[0]))
-            self.said = found[1] if found else str(arguments[0])
+        if record.levelno == logging.WARNING and len(arguments) == 3:  # the library tries again
+            errno = _ERRNO.search(str(arguments[0]))
+            self.said = errno[1] if errno else str(arguments[0])
         elif len(arguments) == 3:
             _, code, reason = arguments
             self.said = f"{reason} ({code})"
 
 
 def _quietly_noted() -> _Reason:
-    """What the library would write to stderr, attempt for attempt."""
+    """Keep the library from writing each attempt to stderr, and return the handler that keeps the reason."""
     reason, logger = _Reason(), logging.getLogger(OTLPMetricExporter.__module__)
     logger.addHandler(reason)
     logger.propagate = False
@@ -107,7 +106,7 @@ def _quietly_noted() -> _Reason:
 
 
 def _instrument(meter: Meter, metric: Metric, measurements: Measurements) -> Callable[..., None] | None:
-    """Create the instrument of ``metric``; of a histogram, what records a value."""
+    """Create the instrument of ``metric``; for a histogram, return the function that records a value."""
     about = {"name": metric.name, "unit": metric.unit, "description": metric.description}
     if metric.type == "histogram":
         return meter.create_histogram(**about, explicit_bucket_boundaries_advisory=BUCKETS).record

@@ -1,6 +1,6 @@
-"""Metrics for Prometheus: a server of this process that answers whoever asks with what has been measured until then.
+"""Metrics for Prometheus: a server in this process that returns the current measurements to each request.
 
-Being asked costs a run nothing: it reads what is in memory, and not Spark.
+A request costs a run nothing: the server reads memory, not Spark.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from hintplan.runtime.metrics.table import BUCKETS, METRICS, Metric
 
 @dataclass(frozen=True, slots=True)
 class PrometheusExporter:
-    """A server that runs; ``place`` is the URL for Prometheus."""
+    """A running server; ``place`` is the URL for Prometheus."""
 
     place: str
     server: Any
@@ -35,7 +35,7 @@ class PrometheusExporter:
 
 
 def serve(measurements: Measurements, host: str, port: int) -> PrometheusExporter:
-    """Answer at an address, whose ``port`` is any free one if it is 0; RunError if it cannot be had."""
+    """Serve metrics at an address, with port 0 for any free ``port``; RunError if the address is not available."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Collector(measurements))
     shown = f"[{host}]" if ":" in host else host
@@ -62,8 +62,8 @@ class _Collector(Collector):
     def _family(self, metric: Metric) -> Family:
         if metric.type == "histogram":
             histogram = HistogramMetricFamily(metric.prometheus, metric.description, labels=metric.labels)
-            for labels, found in self.measurements.histograms(metric):
-                histogram.add_metric(labels, _cumulative(found), found.sum)
+            for labels, values in self.measurements.histograms(metric):
+                histogram.add_metric(labels, _cumulative(values), values.sum)
             return histogram
         kind = CounterMetricFamily if metric.type == "counter" else GaugeMetricFamily
         family = kind(metric.prometheus, metric.description, labels=metric.labels)

@@ -1,8 +1,8 @@
-"""All metrics of a run: their names, types, units, labels, and what they say. Everything else asks this table.
+"""All metrics of a run: their names, types, units, labels and descriptions. All other code reads this table.
 
-Names, units and descriptions are OpenTelemetry's; Prometheus has the same ones as the rules for its compatibility with
-OpenTelemetry make them, so that one dashboard fits both ways. Labels have ids and names out of the plan, never data:
-how many series there are, the plan decides.
+Names, units and descriptions follow OpenTelemetry. Prometheus gets the names that its rules for compatibility with
+OpenTelemetry produce, so that one dashboard fits both. Labels have ids and names from the plan, never data, so the plan
+determines the number of series.
 
 >>> OPERATOR_ROWS_IN.prometheus, BATCH_DURATION.prometheus, STATE_SIZE.prometheus
 ('hintplan_operator_rows_in_total', 'hintplan_batch_duration_seconds', 'hintplan_operator_state_size_bytes')
@@ -27,9 +27,9 @@ _OPERATOR = (*_QUERY, "operator", "kind")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
-    """``name`` and ``unit`` as OpenTelemetry writes them (UCUM: ``s``, ``By``, ``{row}``; empty for none).
+    """A metric. ``name`` and ``unit`` are OpenTelemetry's (UCUM: ``s``, ``By``, ``{row}``; empty for none).
 
-    A counter only grows while a process lives, a gauge is what is so now, a histogram counts by size.
+    A counter only grows while a process lives, a gauge is a current value, and a histogram counts values by size.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Metric:
 
     @property
     def prometheus(self) -> str:
-        """The name in Prometheus: a unit that is none of a count is a suffix, as is ``_total`` of a counter."""
+        """The name in Prometheus, with a suffix for the unit, unless it is a count, and ``_total`` for a counter."""
         suffix = _SUFFIXES.get(self.unit, "")
         return self.name.replace(".", "_") + suffix + ("_total" if self.type == "counter" else "")
 
@@ -168,5 +168,5 @@ CACHED_ROWS = _gauge(
 )
 CACHED_SIZE = _gauge("cached_result.size", "By", _OPERATOR, "Size of a cached result.")
 
-METRICS: tuple[Metric, ...] = tuple(found for found in list(globals().values()) if isinstance(found, Metric))
-"""All of the above, in this order."""
+METRICS: tuple[Metric, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Metric))
+"""All metrics above, in this order."""

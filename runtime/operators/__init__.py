@@ -1,4 +1,5 @@
-"""The kernels of operators: a file each, pure functions over Arrow tables and stored segments.
+"""The kernels of operators, one file each: pure functions over Arrow tables and stored segments.
 
-:mod:`hintplan.runtime.build` binds them to the operators of a plan; what it makes travels to the workers.
+:mod:`hintplan.runtime.build` binds kernels to the operators of a plan, and Spark sends the bound kernels to the
+workers.
 """

@@ -1,12 +1,18 @@
-"""The group aggregate: accumulators per group, and a values table per argument that must be remembered.
+"""The kernel of the group aggregate: accumulators per group, and values tables for arguments that it must remember.
 
-Emits Flink's changelog: +I for a new group, -U/+U for a changed one, -D when the last row went; with a TTL also for an
-unchanged result, so that state downstream stays alive (FLIP-373's engine behaviour). An expired group starts afresh
-with +I, and retractions of it are dropped. State layout, format 1: table ``groups`` (hash of the keys; keys;
-accumulators; count of rows; last write), one ``values(...)`` table per remembered argument, one ``arrivals(...)`` table
-per argument whose order is remembered, and one ``values(rows of ...)`` table per arguments of a DISTINCT call of a
-function of the user's. An aggregate that remembers nothing can take its rows summed up
-(:mod:`hintplan.runtime.kernels.partial`), and stores the same.
+It emits Flink's changelog: +I for a new group, -U/+U for a changed group, -D when the last row of a group is retracted.
+With a TTL it also emits unchanged results, so that state downstream stays alive (the behaviour of Flink's engine under
+FLIP-373). An expired group starts again with +I, and the kernel drops retractions of its expired rows.
+
+State layout, format 1:
+
+- table ``groups``: hash of the keys; keys; accumulators; count of rows; last write
+- a ``values(...)`` table per remembered argument
+- an ``arrivals(...)`` table per argument whose order is remembered
+- a ``values(rows of ...)`` table per list of arguments of a DISTINCT call of a user's function
+
+An aggregate that remembers no argument can take rows that are already summed up
+(:mod:`hintplan.runtime.kernels.partial`). The stored state is the same.
 """
 
 from __future__ import annotations
@@ -70,7 +76,7 @@ from hintplan.runtime.state.tables import committed, open_tables
 GROUPS = "groups"
 
 DistinctRows = tuple[tuple[str, ...], str | None]
-"""Arguments and filter of the DISTINCT calls that share a table of what they were called with."""
+"""The arguments and the filter of the DISTINCT calls that share a values table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +92,7 @@ class AggregateOperator:
     kinds: tuple[RowKind, ...]
     phases: PhaseStrategy = "AUTO"
     users: Mapping[str, UsersCalls] = field(default_factory=dict)
-    """What calls the aggregate functions of the user's, by their names."""
+    """The adapters that call the user's aggregate functions, by function name."""
 
     @property
     def key_columns(self) -> pa.Schema:
@@ -94,43 +100,49 @@ class AggregateOperator:
 
     @property
     def accumulators(self) -> tuple[Accumulator, ...]:
-        """The distinct accumulators of all calls, in order of first need."""
-        found = {a.name: a for call in self.calls for a in self.needed(call)}
-        return tuple(found.values())
+        """The distinct accumulators of all calls, in the order in which the calls need them."""
+        accumulators = {a.name: a for call in self.calls for a in self.needed(call)}
+        return tuple(accumulators.values())
 
     def needed(self, call: AggregateCall) -> tuple[Accumulator, ...]:
-        """The accumulators of a call."""
+        """Return the accumulators of a call."""
         return accumulators_of(call, self.columns, self.users, changelog=self.changelog)
 
     def remembered(self, accumulator: Accumulator) -> bool:
-        """Whether ``accumulator`` is fed from a values table: DISTINCT, or an extreme that may be retracted."""
+        """Return True if ``accumulator`` needs a values table.
+
+        DISTINCT accumulators need one, and extremes (MIN, MAX) whose values may be retracted.
+        """
         if accumulator.is_extreme:
             return self.changelog
         return accumulator.distinct and (accumulator.is_linear or accumulator.is_moments or accumulator.is_multiset)
 
     @property
     def distinct_rows(self) -> dict[DistinctRows, tuple[Accumulator, ...]]:
-        """The accumulators of DISTINCT calls of functions of the user's, by their arguments and filter."""
-        found: dict[DistinctRows, tuple[Accumulator, ...]] = {}
+        """The accumulators of DISTINCT calls of the user's functions, by arguments and filter."""
+        accumulators: dict[DistinctRows, tuple[Accumulator, ...]] = {}
         for a in self.accumulators:
             if a.user is not None and a.distinct:
                 key = (a.arguments, a.filter)
-                found[key] = (*found.get(key, ()), a)
-        return found
+                accumulators[key] = (*accumulators.get(key, ()), a)
+        return accumulators
 
     @property
     def orders(self) -> dict[Order, tuple[Accumulator, ...]]:
-        """The accumulators fed from a table of ordered values: in order of rows, of which some may go or count once."""
-        found: dict[Order, tuple[Accumulator, ...]] = {}
+        """The accumulators that need a table of ordered values.
+
+        They depend on the order of rows, and their rows may be retracted or count only once (DISTINCT).
+        """
+        accumulators: dict[Order, tuple[Accumulator, ...]] = {}
         for a in self.accumulators:
             if a.is_in_order and (a.distinct or self.changelog):
                 order = Order(a.argument or "", a.filter, a.distinct, a.keeps_null)
-                found[order] = (*found.get(order, ()), a)
-        return found
+                accumulators[order] = (*accumulators.get(order, ()), a)
+        return accumulators
 
     @property
     def stored(self) -> tuple[tuple[str, pa.DataType], ...]:
-        """What a group's row holds besides its keys: accumulators, and marks of those in order of rows."""
+        """The columns of a group's row in addition to its keys: accumulators, and the marks of ordered accumulators."""
         marks = (mark for order, accumulators in self.orders.items() for mark in marks_of(order, accumulators))
         return (*((a.name, a.type) for a in self.accumulators), *((mark, pa.int64()) for mark in marks))
 
@@ -166,7 +178,7 @@ class AggregateOperator:
 
     @property
     def presum(self) -> PartialSums | None:
-        """How rows are summed up before they are shuffled; None if the aggregate runs in one phase."""
+        """The partial sums that tasks compute before the shuffle; None if the aggregate runs in one phase."""
         if self.phases == "ONE_PHASE" or self.arguments or self.orders or self.distinct_rows:
             return None
         if self.changelog and any(a.is_moments for a in self.accumulators):
@@ -206,7 +218,7 @@ class AggregateOperator:
 
 
 def _rows_behind(rows: pa.Table | None) -> int:
-    """How many rows the delta stands for."""
+    """Return the number of input rows that the delta represents."""
     if rows is None:
         return 0
     return int(pc.sum(rows[ROWS]).as_py() or 0) if ROWS in rows.column_names else rows.num_rows
@@ -237,8 +249,8 @@ def _update(
         if (last >= 0).any():
             _forget(operator, states, keys, hashes, np.flatnonzero((last >= 0) & (old_count > 0)), now)
             kept, old_count = _begun_anew(operator, old, last >= 0), np.where(last >= 0, 0, old_count)
-            rest = np.arange(batch.num_rows) > last[groups]
-            batch, groups, weights = batch.filter(pa.array(rest)).combine_chunks(), groups[rest], weights[rest]
+            tail = np.arange(batch.num_rows) > last[groups]
+            batch, groups, weights = batch.filter(pa.array(tail)).combine_chunks(), groups[tail], weights[tail]
     change = np.bincount(groups, weights=weights, minlength=len(first)).astype(np.int64)
     new_count = old_count + change
     grouped = GroupedRows(keys=keys, hashes=hashes, groups=groups, weights=weights)
@@ -252,17 +264,17 @@ def _update(
 
 
 def _by_place(places: Int64s, size: int) -> Int64s:
-    """The order of ``places``, which are distinct and below ``size``."""
-    which = np.full(size, -1, np.int64)
-    which[places] = np.arange(len(places))
-    order: Int64s = which[which >= 0]
+    """Return the indices that sort ``places``, which are distinct and below ``size``."""
+    index_at = np.full(size, -1, np.int64)
+    index_at[places] = np.arange(len(places))
+    order: Int64s = index_at[index_at >= 0]
     return order
 
 
 def _stored(
     operator: AggregateOperator, state: KeyedState, codes: Int64s, live: Mask
 ) -> tuple[dict[str, pa.Array], Int64s]:
-    """What is stored of each group, NULL of those that are not ``live``, and how many rows each has."""
+    """Return the stored columns of each group, NULL for groups that are not ``live``, and each group's row count."""
     names = [*(name for name, _ in operator.stored), COUNT]
     rows = state.take(codes[live], names)
     if not live.all():
@@ -275,9 +287,9 @@ def _stored(
 
 
 def _begun_anew(operator: AggregateOperator, old: dict[str, pa.Array], anew: Mask) -> dict[str, pa.Array]:
-    """What is stored of groups, as it is of a group without rows for those that begin ``anew``."""
-    left = pa.array(np.arange(len(anew)), mask=anew)
-    kept = {name: column.take(left) for name, column in old.items()}
+    """Return the stored columns, reset to the values of a group without rows for groups that begin ``anew``."""
+    kept_rows = pa.array(np.arange(len(anew)), mask=anew)
+    kept = {name: column.take(kept_rows) for name, column in old.items()}
     return kept | {a.name: known(a, kept[a.name], pa.array(~anew)) for a in operator.accumulators}
 
 
@@ -289,9 +301,10 @@ def _forget(
     groups: Int64s,
     now: int,
 ) -> None:
-    """Delete all values that are remembered of ``groups``, which have lost all rows that they had before the batch.
+    """Delete all remembered values of ``groups``, which have lost all rows that they had before the batch.
 
-    If all rows were taken back as they came, there are none left but those that the batch takes back.
+    If every retraction carried the values of the row that it retracts, only values that this batch retracts would be
+    left.
     """
     for layout in operator.layouts[1:]:
         state, names = states[layout.name], layout.schema.names
@@ -312,19 +325,22 @@ def _changed(
     old_count: Int64s,
     now: int,
 ) -> dict[str, pa.Array]:
-    """What is stored of each group after ``batch``, by name; without what functions of the user's fold row by row."""
+    """Return the stored columns of each group after ``batch``, by name.
+
+    Accumulators of the user's functions are included only for DISTINCT calls; :func:`_folded` returns the others.
+    """
     in_order = {a.name for accumulators in operator.orders.values() for a in accumulators}
     built_in = [a for a in operator.accumulators if a.user is None]
     plain = [a for a in built_in if not operator.remembered(a) and a.name not in in_order]
     if WEIGHT in batch.column_names:
-        given = [batch[a.name].combine_chunks() for a in plain]
+        parts = [batch[a.name].combine_chunks() for a in plain]
     else:
-        given = [contribution(a, batch, grouped.weights) for a in plain]
+        parts = [contribution(a, batch, grouped.weights) for a in plain]
     new = {
         a.name: added_in_steps(a, grouped.groups, part, old[a.name])
         if has_range(a)
         else combine(a, old[a.name], summed(grouped.groups, [a], [part], len(grouped.hashes))[0])
-        for a, part in zip(plain, given, strict=True)
+        for a, part in zip(plain, parts, strict=True)
     }
     for index, (argument, filter_) in enumerate(operator.arguments):
         state = states[operator.layouts[index + 1].name]
@@ -362,7 +378,10 @@ def _changed(
 def _folded(
     operator: AggregateOperator, batch: pa.Table, grouped: GroupedRows, old: dict[str, pa.Array], old_count: Int64s
 ) -> dict[str, pa.Array]:
-    """What functions of the user's have of each group after ``batch``, by name, but for DISTINCT calls."""
+    """Return the accumulators of the user's functions for each group after ``batch``, by name.
+
+    DISTINCT calls are not included.
+    """
     live = old_count > 0
     weights = None if WEIGHT in batch.column_names else grouped.weights
     new: dict[str, pa.Array] = {}
@@ -378,7 +397,7 @@ def _folded(
 
 
 def _values(batch: pa.Table, argument: str, filter_: str | None, number: int) -> RowValues:
-    """``argument`` of each row, NULL where ``filter_`` is not true; its hashes are those with ``number``."""
+    """Return ``argument`` of each row, NULL where ``filter_`` is not true, with its hashes from column ``number``."""
     values = batch[argument].combine_chunks()
     if filter_:
         is_used = pc.fill_null(batch[filter_], False).combine_chunks()
@@ -418,15 +437,15 @@ def _extreme(
     again = np.unique(group[is_extreme])
     if not again.size:
         return new
-    # The extreme itself went: look for the next one among the group's remaining values.
+    # The extreme itself was retracted: search the group's remaining values for the next one.
     places, values = [np.empty(0, np.int64)], [change.values.slice(0, 0)]
     for place, code in state.scan(batch.keys.take(again), batch.hashes[again]):
         places.append(again[place])
         values.append(state.take(code, [VALUE])[VALUE].combine_chunks())
-    rest = _spread(accumulator, np.concatenate(places), pa.concat_arrays(values), size)
+    next_extremes = _spread(accumulator, np.concatenate(places), pa.concat_arrays(values), size)
     searched = np.zeros(size, np.bool_)
     searched[again] = True
-    return pc.if_else(pa.array(searched), rest, new)
+    return pc.if_else(pa.array(searched), next_extremes, new)
 
 
 def _spread(accumulator: Accumulator, groups: Int64s, part: pa.Array, size: int) -> pa.Array:
@@ -450,7 +469,7 @@ def _emit(
     is_: Mask,
     order: Int64s,
 ) -> pa.Table:
-    """The changes of the groups, in ``order``."""
+    """Return the changes of the groups, in ``order``."""
     before = _results(operator, keys, old, was)
     after = _results(operator, keys, new, is_)
     changed = was | is_
@@ -479,7 +498,7 @@ def _emit(
 
 
 def _results(operator: AggregateOperator, keys: pa.Table, state: dict[str, pa.Array], there: Mask) -> pa.Table:
-    """The columns of all groups; of those that are not ``there``, anything."""
+    """Return the keys and results of all groups; results of groups that are not ``there`` are arbitrary."""
     columns = [
         result(call, kind, operator.needed(call), state, there)
         for call, kind in zip(operator.calls, operator.types, strict=True)

@@ -1,6 +1,6 @@
-"""A calc over rows in Arrow: columns are chosen, named and computed, and rows filtered. Knows no expressions of SQL.
+"""A calc over rows in Arrow: it selects, renames and computes columns, and filters rows. Knows no SQL expressions.
 
-Executors run it, so it loads no parser; :mod:`hintplan.runtime.build.calc` decides which calcs are done here.
+Executors run it, so it loads no parser. :mod:`hintplan.runtime.build.calc` decides which calcs run here.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import pyarrow as pa
 from hintplan.runtime.kernels.pairs import JoinCondition
 
 ArrowValue = Callable[[pa.Table], pa.Array | pa.ChunkedArray]
-"""What computes a column; picklable."""
+"""A function that computes a column; picklable."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """A column as it is."""
+    """An input column, unchanged."""
 
     source: str
 
@@ -48,9 +48,9 @@ class Computed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArrowCalc:
-    """A calc over tables: ``columns`` by the names they get, of rows for which ``condition`` holds.
+    """A calc over tables: it keeps the rows for which ``condition`` holds, and computes ``columns``, by output name.
 
-    ``at_once`` is how many rows it computes at a time, if not all.
+    ``at_once`` is the number of rows to compute at a time; None computes all rows at once.
     """
 
     columns: tuple[tuple[str, ArrowValue], ...]

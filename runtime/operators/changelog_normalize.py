@@ -1,10 +1,11 @@
-"""Upserts made a changelog: each row replaces the row of its key, and what it replaces is taken back.
+"""The kernel of changelog-normalize, which turns upserts into a changelog: a row replaces the last row of its key.
 
-Rows come as upserts (+I, +U) and deletes (-D) by key; -U rows, which a whole changelog has too, are passed over. A
-batch is put into the order of its rows, and what it does to each key in the end is emitted: +I for a new key, -U
-directly followed by +U for another row, -D with the row as it was. With a TTL an equal row is emitted again, so that
-state downstream stays alive, as Flink does; without one it is not. A row that has expired is new. State layout, format
-1: table ``rows`` (hash of the key; key; the other columns; 1, or 0 when deleted; last write).
+The input has upserts (+I, +U) and deletes (-D) by key. A complete changelog also has -U rows, which the kernel ignores.
+It sorts a batch into arrival order and emits the net change of each key: +I for a new key, -U directly followed by +U
+for a changed row, -D with the previous row. With a TTL it also emits a row that equals the previous one, so that state
+downstream stays alive, as Flink does. Without a TTL it does not. A key whose row has expired is new.
+
+State layout, format 1: table ``rows`` (hash of the key; key; the other columns; 1, or 0 when deleted; last write).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ ROWS = "rows"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangelogNormalizeOperator:
-    """Bound to its input columns, key, TTL (ms, 0 for ever) and the row kinds that it emits."""
+    """A changelog-normalize bound to its input columns, key, TTL (ms, 0 never expires) and emitted row kinds."""
 
     columns: pa.Schema
     key: tuple[str, ...]
@@ -70,7 +71,7 @@ class ChangelogNormalizeOperator:
 
 
 def _last_of_each_key(operator: ChangelogNormalizeOperator, batch: pa.Table) -> pa.Table:
-    """The row of each key that arrived last, ``-U`` apart, in the order in which the keys came."""
+    """Return the last row of each key except ``-U`` rows, in the order in which the keys first came."""
     batch = batch.take(np.flatnonzero(batch[KIND].to_numpy() != UPDATE_BEFORE))
     if not batch.num_rows:
         return batch
@@ -81,7 +82,7 @@ def _last_of_each_key(operator: ChangelogNormalizeOperator, batch: pa.Table) -> 
 
 
 def _replace(operator: ChangelogNormalizeOperator, state: KeyedState, batch: pa.Table, now: int) -> pa.Table:
-    """Store what each key has become, and emit what that changes; keys are distinct."""
+    """Store the new row of each key, and return the changes; keys are distinct."""
     hashes = batch[hash_name(0)].to_numpy()
     codes = state.find(batch.select(list(operator.key)), hashes)
     was = state.live(codes)

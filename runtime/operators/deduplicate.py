@@ -1,11 +1,13 @@
-"""Of the rows of each key the first or the last, by a column with their time or by arrival, as Flink's Deduplicate.
+"""The kernel of deduplicate: it keeps the first or last row of each key, by time or by arrival, as Flink does.
 
-Rows are only ever added. A row takes the place of the one that is kept if it is before it (first) or not before it
-(last); of rows of one time the order of arrival decides, and NULL is before all times. A batch emits what it does to
-each key in the end: +I for a new key, -U directly followed by +U for another row. With a TTL, which counts from the
-last row that was kept, an equal row is emitted again, so that state downstream stays alive; without one it is not. A
-key that has expired is new. State layout, format 1: table ``rows`` (hash of the key; key; the other columns, none if
-the first by arrival is kept; 1; last write).
+The input is insert-only. A new row replaces the kept row if its time is earlier (first), or equal or later (last).
+Among rows with equal times arrival decides, and NULL is earlier than every time. A batch emits the net change of each
+key: +I for a new key, -U directly followed by +U for a changed row. The TTL counts from the last row that was kept.
+With a TTL the kernel also emits a row that equals the previous one, so that state downstream stays alive; without a TTL
+it does not. A key whose row has expired is new.
+
+State layout, format 1: table ``rows`` (hash of the key; key; the other columns, none if the first by arrival is kept;
+1; last write).
 """
 
 from __future__ import annotations
@@ -31,13 +33,13 @@ from hintplan.runtime.state.tables import committed, open_tables, rows_in
 
 ROWS = "rows"
 COUNTS = ("rows_passed_over",)
-"""What it reports besides: of the rows that came to it, those that were not kept, for another of their key."""
+"""The kernel's own metric: input rows that were dropped in favour of another row of their key."""
 _BEFORE_ALL = np.iinfo(np.int64).min
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeduplicateOperator:
-    """Bound to its input columns, key, time, which row it keeps, TTL (ms, 0 for ever) and the row kinds it emits."""
+    """A deduplicate bound to its columns, key, time, kept row, TTL (ms, 0 never expires) and emitted row kinds."""
 
     columns: pa.Schema
     key: tuple[str, ...]
@@ -49,8 +51,8 @@ class DeduplicateOperator:
     @property
     def layout(self) -> StateLayout:
         identity = pa.schema([self.columns.field(name) for name in self.key])
-        others = [] if self.only_adds else [field for field in self.columns if field.name not in self.key]
-        return StateLayout(name=ROWS, identity=identity, payload=pa.schema(others))
+        payload = [] if self.only_adds else [field for field in self.columns if field.name not in self.key]
+        return StateLayout(name=ROWS, identity=identity, payload=pa.schema(payload))
 
     @property
     def layouts(self) -> tuple[StateLayout, ...]:
@@ -58,7 +60,7 @@ class DeduplicateOperator:
 
     @property
     def only_adds(self) -> bool:
-        """Whether a row that was passed on stays, whatever comes."""
+        """True if no later row can replace an emitted row."""
         return self.keep == "first" and self.time is None
 
     @property
@@ -85,12 +87,12 @@ class DeduplicateOperator:
 
 
 def _one_of_each_key(operator: DeduplicateOperator, batch: pa.Table) -> pa.Table:
-    """The row of each key that is to be kept of the batch, in the order in which they came."""
+    """Return the row of each key that the batch would keep, in arrival order."""
     columns = [without_chunks(batch[name]) for name in operator.key]
     keys, chosen = hashed_groups(columns, batch[hash_name(0)].to_numpy())
     times = np.zeros(0, np.int64) if operator.time is None else _times(operator, batch)
     if (times[1:] < times[:-1]).any():
-        order = np.lexsort((times, keys))  # stable: rows of one time stay as they came
+        order = np.lexsort((times, keys))  # stable: rows with equal times stay in arrival order
         ends = np.cumsum(np.bincount(keys, minlength=len(chosen)))
         chosen = order[ends - 1] if operator.keep == "last" else order[np.concatenate(([0], ends[:-1]))]
     elif operator.keep == "last":
@@ -100,12 +102,12 @@ def _one_of_each_key(operator: DeduplicateOperator, batch: pa.Table) -> pa.Table
 
 def _times(operator: DeduplicateOperator, rows: pa.Table) -> Int64s:
     times = rows[operator.time].cast(pa.int64()).fill_null(_BEFORE_ALL)
-    found: Int64s = times.to_numpy()
-    return found
+    values: Int64s = times.to_numpy()
+    return values
 
 
 def _keep(operator: DeduplicateOperator, state: KeyedState, batch: pa.Table, now: int) -> tuple[pa.Table, int]:
-    """Store the rows that take the place of others; what that changes, and how many they are. Keys are distinct."""
+    """Store the rows that replace others; return the changes and the number of stored rows. Keys are distinct."""
     hashes = batch[hash_name(0)].to_numpy()
     codes = state.find(batch.select(list(operator.key)), hashes)
     was = state.live(codes)
@@ -125,12 +127,12 @@ def _keep(operator: DeduplicateOperator, state: KeyedState, batch: pa.Table, now
 
 
 def _takes_the_place(operator: DeduplicateOperator, before: pa.Table, after: pa.Table) -> Mask:
-    """Whether the row of a key that came is to be kept instead of the one before it."""
+    """Return True for each key whose new row replaces the previous one."""
     if operator.time is None:
         return np.ones(after.num_rows, np.bool_)  # the last by arrival
     old, new = _times(operator, before), _times(operator, after)
-    found: Mask = new < old if operator.keep == "first" else new >= old
-    return found
+    wins: Mask = new < old if operator.keep == "first" else new >= old
+    return wins
 
 
 def _put(

@@ -1,9 +1,11 @@
-"""Of the rows of each key those with the first numbers in an order, over rows that are only added.
+"""The kernel of rank over insert-only input: it keeps the rows of each key with the first numbers in an order.
 
-As :mod:`hintplan.runtime.operators.rank`, but what is beyond the last number wanted is not kept, for it never comes
-back: a row that comes takes the slot of one that leaves. A row that is kept writes all rows of its key again, so that
-they expire together, TTL after the last of them came; a row that is not kept writes none. State layout, format 1: table
-``first`` (hash of key and slot; key; slot; the other columns; place in the order of arrival; 1; last write).
+Unlike :mod:`hintplan.runtime.operators.rank`, it does not store rows behind the last wanted number, because they never
+come back. A new row takes the slot of the row that it displaces. If a new row enters, all rows of its key are
+rewritten, so that they expire together, one TTL after the last row entered. A row that does not enter rewrites none.
+
+State layout, format 1: table ``first`` (hash of key and slot; key; slot; the other columns; place in the order of
+arrival; 1; last write).
 """
 
 from __future__ import annotations
@@ -29,12 +31,12 @@ from hintplan.runtime.state.under_keys import rows_at, stored_under, write_again
 FIRST = "first"
 SLOT, PLACE = "__slot", "__place"
 COUNTS = ("rows_passed_over",)
-"""What it reports besides: rows that were not among the first of their key in the end, of those that came to it."""
+"""The kernel's own metric: input rows that were not among the first rows of their key after the batch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstRowsOperator:
-    """Bound to its input columns, key, what rows are numbered by, and TTL (ms, 0 for ever)."""
+    """A rank over insert-only input, bound to its input columns, key, numbering and TTL (ms, 0 never expires)."""
 
     columns: pa.Schema
     key: tuple[str, ...]
@@ -44,8 +46,8 @@ class FirstRowsOperator:
     @property
     def layout(self) -> StateLayout:
         identity = [*(self.columns.field(name) for name in self.key), pa.field(SLOT, pa.int64())]
-        others = [field for field in self.columns if field.name not in self.key]
-        payload = pa.schema([*others, pa.field(PLACE, pa.int64())])
+        other_columns = [field for field in self.columns if field.name not in self.key]
+        payload = pa.schema([*other_columns, pa.field(PLACE, pa.int64())])
         return StateLayout(name=FIRST, identity=pa.schema(identity), payload=payload, key=self.key)
 
     @property
@@ -78,7 +80,7 @@ class FirstRowsOperator:
 
 
 def _update(operator: FirstRowsOperator, state: KeyedState, batch: pa.Table, now: int) -> tuple[pa.Table, int]:
-    """Keep the rows of ``batch`` that are among the first; what that changes, and how many they are."""
+    """Store the rows of ``batch`` that are among the first; return the changes and the number of stored rows."""
     numbering = operator.numbering
     rows, hashes = batch.select(operator.columns.names), batch[hash_name(0)].to_numpy()
     key_of, first_of_key = keys_of(rows, operator.key)
@@ -91,11 +93,11 @@ def _update(operator: FirstRowsOperator, state: KeyedState, batch: pa.Table, now
     beyond = np.zeros(len(first_of_key), np.int64)
     np.maximum.at(beyond, key, place + 1)
     came = beyond[key_of] + np.arange(len(key_of))
-    # What is stored, by code, and then the rows of the batch.
+    # Stored rows come first, by code, then the rows of the batch.
     size = len(code) + len(key_of)
     is_stored = np.arange(size) < len(code)
     sort_rows = pa.concat_tables([state.take(code, numbering.read), rows.select(numbering.read)])
-    found = occurrences(
+    ranked = occurrences(
         numbering,
         sort_rows,
         which=np.arange(size),
@@ -104,8 +106,8 @@ def _update(operator: FirstRowsOperator, state: KeyedState, batch: pa.Table, now
         was=is_stored,
         is_=np.ones(size, np.bool_),
     )
-    output = emitted(numbering, found, lambda chosen: rows_at(state, code, rows, chosen)[0])
-    first = found.up_to_end()
+    output = emitted(numbering, ranked, lambda chosen: rows_at(state, code, rows, chosen)[0])
+    first = ranked.up_to_end()
     entering = np.flatnonzero(first[len(code) :])
     stays = first[: len(code)]
     slots = _slots(state, key, code, ~stays, key_of[entering], len(first_of_key))
@@ -116,14 +118,17 @@ def _update(operator: FirstRowsOperator, state: KeyedState, batch: pa.Table, now
 
 
 def _slots(state: KeyedState, key: Int64s, code: Int64s, leaves: Mask, entering: Int64s, keys: int) -> Int64s:
-    """A slot for each row that enters, by its key: that of a row that ``leaves``, or one that no live row has."""
+    """Return a slot for each row that enters, given its key.
+
+    A row takes the slot of a row that ``leaves``, or else a slot that no live row of the key has.
+    """
     taken = state.integers(code, SLOT)
     free = np.zeros(keys, np.int64)
     np.maximum.at(free, key, taken + 1)
-    left = np.flatnonzero(leaves)
-    left = left[np.argsort(key[left], kind="stable")]
-    begins = np.searchsorted(key[left], np.arange(keys))
-    several = np.bincount(key[left], minlength=keys)
+    leaving = np.flatnonzero(leaves)
+    leaving = leaving[np.argsort(key[leaving], kind="stable")]
+    begins = np.searchsorted(key[leaving], np.arange(keys))
+    several = np.bincount(key[leaving], minlength=keys)
     order = np.argsort(entering, kind="stable")
     nth = np.empty(len(entering), np.int64)
     counts = np.bincount(entering, minlength=keys)
@@ -131,7 +136,7 @@ def _slots(state: KeyedState, key: Int64s, code: Int64s, leaves: Mask, entering:
     is_reused = nth < several[entering]
     slots = free[entering] + nth - several[entering]
     reused = entering[is_reused]
-    slots[is_reused] = taken[left[begins[reused] + nth[is_reused]]]
+    slots[is_reused] = taken[leaving[begins[reused] + nth[is_reused]]]
     return slots
 
 

@@ -1,8 +1,8 @@
-"""FIRST_VALUE, LAST_VALUE, LISTAGG and ARRAY_AGG of an aggregate whose rows may be taken back, or counted once.
+"""FIRST_VALUE, LAST_VALUE, LISTAGG and ARRAY_AGG of an aggregate whose rows may be retracted or count only once.
 
-What they yield stays in the group's row of state, as for insert-only input; with it stand, per table of
-:mod:`hintplan.runtime.kernels.ordered_values`, how many values came, and per first or last value its place. Only a
-group that loses the value it shows, or any value of a list or an array, is read as a whole.
+The results stay in the group's row of state, as for insert-only input. The row also has, per table of
+:mod:`hintplan.runtime.kernels.ordered_values`, the number of values that arrived, and the place of each first or last
+value. The whole group is read only if it loses its current first or last value, or any value of a list or an array.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hintplan.runtime.state.layout import Int64s
 
 
 class Order(NamedTuple):
-    """What calls have in common that share a table of ordered values; ``nulls``: whether NULL is a value to them."""
+    """The properties of calls that share a table of ordered values; with ``nulls``, NULL counts as a value."""
 
     argument: str
     filter: str | None
@@ -33,13 +33,13 @@ class Order(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What names the table, and the marks in a group's row."""
-        what = f"({'distinct ' if self.distinct else ''}{self.argument}{' or NULL' if self.nulls else ''})"
-        return what + (f" where {self.filter}" if self.filter else "")
+        """The text that identifies the table, and the marks in a group's row."""
+        text = f"({'distinct ' if self.distinct else ''}{self.argument}{' or NULL' if self.nulls else ''})"
+        return text + (f" where {self.filter}" if self.filter else "")
 
 
 def marks_of(order: Order, accumulators: Sequence[Accumulator]) -> tuple[str, ...]:
-    """The int64 columns of a group's row besides ``accumulators``, which are those of ``order``."""
+    """Return the names of the int64 columns that the ``accumulators`` of ``order`` need in a group's row."""
     return (f"__arrived{order.text}", *(_at(a) for a in accumulators if not a.is_of_all))
 
 
@@ -57,7 +57,10 @@ def changed_in_order(
     old: Mapping[str, pa.Array],
     now: int,
 ) -> dict[str, pa.Array]:
-    """The ``accumulators`` and their marks after a batch of ``used`` rows, by name; ``old`` is per group."""
+    """Return the ``accumulators`` and their marks after a batch, by name.
+
+    ``used`` marks the rows of the batch that count. ``old`` holds the stored columns per group.
+    """
     counter, *_ = marks_of(order, accumulators)
     numbered = np.asarray(pc.fill_null(old[counter], 0))
     change = update_ordered_values(state, batch, given, used, numbered, now, distinct=order.distinct)
@@ -70,18 +73,18 @@ def changed_in_order(
         again[read[accumulator.name]] = True
         mask = pa.array(again)
         added, places = _shown(accumulator, change.added, size)
-        rest, rest_places = _shown(accumulator, whole, size)
+        reread, reread_places = _shown(accumulator, whole, size)
         kept = combine(accumulator, old[accumulator.name], added)
-        new[accumulator.name] = pc.if_else(mask, rest, kept)
+        new[accumulator.name] = pc.if_else(mask, reread, kept)
         if not accumulator.is_of_all:
             both = (old[_at(accumulator)], places)
             stays = pc.coalesce(*(both if accumulator.function == "first" else reversed(both)))
-            new[_at(accumulator)] = pc.if_else(mask, rest_places, stays)
+            new[_at(accumulator)] = pc.if_else(mask, reread_places, stays)
     return new
 
 
 def _to_read(accumulator: Accumulator, old: Mapping[str, pa.Array], change: OrderedChange) -> Int64s:
-    """The groups of which ``accumulator`` must be found anew."""
+    """Return the groups whose ``accumulator`` must be computed again from the table of ordered values."""
     if accumulator.is_of_all:
         return np.unique(change.lost_groups)
     shown = np.asarray(pc.fill_null(old[_at(accumulator)], -1))
@@ -89,7 +92,10 @@ def _to_read(accumulator: Accumulator, old: Mapping[str, pa.Array], change: Orde
 
 
 def _shown(accumulator: Accumulator, placed: Placed, size: int) -> tuple[pa.Array, pa.Array]:
-    """What ``accumulator`` yields of ``placed`` for each of ``size`` groups, and at which place; NULL of none."""
+    """Return the result of ``accumulator`` over ``placed`` for each of ``size`` groups, and the place of that value.
+
+    Both are NULL for groups without values.
+    """
     numbers, first = encode_groups([pa.array(placed.groups)])
     values = placed.values
     if accumulator.function == "array":

@@ -1,13 +1,19 @@
-"""The regular stream join: inner, outer, semi and anti, over changelogs on either side, with a TTL per side.
+"""The kernel of the regular stream join: inner, outer, semi and anti, over changelogs, with a TTL per side.
 
-Both sides keep their rows in state, each distinct row once with its count; preserved sides (the outer ones, and the
-left of a semi or anti join) also keep how many partners a row has found. A batch is processed one side after the other,
-as Flink processes record by record: a side's change meets the other side's state, and is then part of its own. What a
-batch nets to is emitted as +I and -D. NULL keys never match and are never stored. Retracting an expired row is still
-emitted for its live partners, nothing is retracted on expiry, and a match refreshes the TTL of a preserved row only.
-On a side whose rows neither expire nor go beyond a limit, a retraction of a row that is not there is of a broken input,
-and is dropped: what it would take back depends on which side's rows come first.
-Beyond the limit of rows of a key the oldest go as if they had expired; a limit may come, change and go at any time.
+Both sides keep their rows in state, each distinct row once with its count. Preserved sides (the outer ones, and the
+left of a semi or anti join) also keep the number of partners of each row. The sides of a batch are processed one after
+the other, as Flink processes record by record. The changes of a side meet the state of the other side, and are then
+added to the state of their own side. The net changes of a batch are emitted as +I and -D.
+
+- NULL keys never match, and rows with a NULL key are never stored.
+- The retraction of an expired row is still emitted for its live partners.
+- Nothing is retracted when rows expire.
+- A match refreshes the TTL of a preserved row only.
+- A side without a TTL and a row limit never forgets a row. There, a retraction without its row means broken input and
+  is dropped: its effect would depend on which side's rows come first.
+- Rows beyond the limit per key are removed, oldest first, as if they had expired. A limit may be added, changed or
+  removed at any time.
+
 State layout, format 1: tables ``left`` and ``right`` (hash of key and row; all columns; partners; count; last write).
 """
 
@@ -34,7 +40,7 @@ from hintplan.runtime.state.tables import committed, open_tables, rows_in
 
 PARTNERS = "__partners"
 COUNTS = ("rows_beyond_limit",)
-"""What it reports besides: the rows that went because their key had newer ones."""
+"""The kernel's own metric: rows that were removed because their key had more rows than the limit."""
 LEFT, RIGHT = 0, 1
 _PRESERVED: dict[JoinType, tuple[bool, bool]] = {
     "inner": (False, False),
@@ -50,8 +56,8 @@ _PRESERVED: dict[JoinType, tuple[bool, bool]] = {
 class JoinOperator:
     """A join bound to the columns of its inputs. ``columns`` are the output's (name, side, input column).
 
-    ``in_order`` says that what one side of a batch adds leaves in the order in which its rows came, not in any.
-    ``limits`` are how many rows each side keeps of a key, None for all.
+    With ``in_order``, the rows that one side of a batch adds are emitted in the order of their arrival; else in any
+    order. ``limits`` are the numbers of rows that each side keeps per key; None keeps all.
     """
 
     kind: JoinType
@@ -76,7 +82,7 @@ class JoinOperator:
         return self.left_keys, self.right_keys
 
     def forgets(self, side: int) -> bool:
-        """Whether rows of ``side`` go from its state that are not taken back."""
+        """Return True if rows of ``side`` may leave its state without a retraction."""
         return bool(self.ttls[side]) or self.limits[side] is not None
 
     @property
@@ -109,8 +115,8 @@ class JoinOperator:
         for side in order:
             rows = deltas[side]
             if rows is not None and rows.num_rows:
-                found, gone = _apply(self, side, rows.combine_chunks(), tuple(states.values()), now)
-                pieces, beyond = [*pieces, *found], beyond + gone
+                emitted, gone = _apply(self, side, rows.combine_chunks(), tuple(states.values()), now)
+                pieces, beyond = [*pieces, *emitted], beyond + gone
         return committed(states, pa.concat_tables(pieces), rows_in(deltas), metrics=(beyond,))
 
     def inherit(self, store: Inheritance) -> bytes | None:
@@ -119,10 +125,10 @@ class JoinOperator:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _NetRows:
-    """The distinct rows of one side of a batch, in the order of their hashes, in which state keeps and finds them.
+    """The distinct rows of one side of a batch, in the order of their hashes, which is the order of state.
 
-    ``net`` is what the batch changes the count of each by, without the ``dropped`` retractions of what was not there;
-    ``came`` is where in the batch each came first.
+    ``net`` is the change of each row's count, without the ``dropped`` retractions, which had no row to retract.
+    ``came`` is the position in the batch at which each row first came.
     """
 
     side: int
@@ -135,9 +141,9 @@ class _NetRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Met:
-    """Rows of the other side that rows of a batch met, by their codes: the partners each ``gained`` and ``lost``.
+    """The rows of the other side that met rows of a batch, by their codes, with the partners ``gained`` and ``lost``.
 
-    ``came`` is where in the batch the row that was met came first.
+    ``came`` is the position in the batch at which the row that they met first came.
     """
 
     codes: Int64s
@@ -147,7 +153,7 @@ class _Met:
 
 
 class _Output:
-    """Collects what a phase emits; deletes leave before inserts."""
+    """Collects the output of one side's changes; deletes are emitted before inserts."""
 
     def __init__(self, operator: JoinOperator) -> None:
         self.operator = operator
@@ -158,7 +164,7 @@ class _Output:
     def add(self, left: pa.Table | None, right: pa.Table | None, weights: Int64s, came: Int64s) -> None:
         """Emit row i of the given sides ``abs(weights[i])`` times; a missing side is NULL.
 
-        ``came`` is the place in the batch of the row that row i is emitted for.
+        ``came`` is the position in the batch of the row for which row i is emitted.
         """
         for sign, target, kind in ((-1, self.deletes, DELETE), (1, self.inserts, INSERT)):
             whole = bool((weights == sign).all())
@@ -190,7 +196,7 @@ class _Output:
 def _apply(
     operator: JoinOperator, side: int, batch: pa.Table, states: tuple[KeyedState, ...], now: int
 ) -> tuple[list[pa.Table], int]:
-    """What rows of one side emit, and how many rows of that side go beyond its limit."""
+    """Return the output for the rows of one side, and the number of that side's rows removed by its limit."""
     output, gone = _Output(operator), 0
     weights = np.ones(batch.num_rows, np.int64)
     if operator.changelog[side]:
@@ -217,7 +223,7 @@ def _apply(
 
 
 def _pad_netted(operator: JoinOperator, output: _Output, side: int, batch: pa.Table, weights: Int64s) -> None:
-    """Emit rows that can have no partner; what the batch itself takes back must not be deleted before it is there."""
+    """Emit rows that cannot have a partner, netted: a row must not be deleted before it is inserted."""
     rows = batch.select(operator.sides[side].names)
     entries, first = distinct_rows(rows, batch[hash_name(1)].to_numpy())
     net = np.bincount(entries, weights=weights, minlength=len(first)).astype(np.int64)
@@ -233,9 +239,9 @@ def _net(
     now: int,
     output: _Output,
 ) -> tuple[_NetRows, Int64s]:
-    """Net the batch, join it with the other side's state, and make it part of its own side's state.
+    """Net the batch, join it with the other side's state, and add it to its own side's state.
 
-    Returns the distinct rows, and how many partners each has.
+    Returns the distinct rows, and the number of partners of each.
     """
     own = states[side]
     row_hashes = prefixed_hash(batch[hash_name(0)].to_numpy(), batch[hash_name(1)].to_numpy())
@@ -259,18 +265,18 @@ def _net(
     partners = _match(operator, net_rows, states[1 - side], now, output)
     stored = [pa.array(hashes), *rows.columns]
     if _PRESERVED[operator.kind][side]:
-        # Flink counts the partners of a row each time that it comes, also if it is gone again within the batch.
+        # Flink counts the partners of a row whenever the row comes, even if it is retracted within the same batch.
         untouched = live & (np.bincount(entries[weights > 0], minlength=len(first)) == 0)
-        known = partners.copy()
-        known[untouched] = own.integers(codes[untouched], PARTNERS)
-        stored.append(pa.array(known))
+        partner_counts = partners.copy()
+        partner_counts[untouched] = own.integers(codes[untouched], PARTNERS)
+        stored.append(pa.array(partner_counts))
     stored += [pa.array(new), pa.array(np.full(len(first), now, np.int64))]
     own.put(pa.table(stored, schema=own.layout.schema), codes >= 0)
     return net_rows, partners
 
 
 def _match(operator: JoinOperator, batch: _NetRows, other: KeyedState, now: int, output: _Output) -> Int64s:
-    """Emit the pairs of rows of ``batch`` with the other side's live rows; how many partners each row has."""
+    """Emit the pairs of ``batch`` rows with live rows of the other side; return each row's number of partners."""
     side, rows = batch.side, batch.rows
     partners = np.zeros(rows.num_rows, np.int64)
     counted, tracked = _PRESERVED[operator.kind][side], _PRESERVED[operator.kind][1 - side]
@@ -308,13 +314,13 @@ def _match(operator: JoinOperator, batch: _NetRows, other: KeyedState, now: int,
 
 
 def _taken(rows: pa.Table, places: Int64s) -> pa.Table:
-    """The rows at ``places``, without a copy if those are all rows in their order."""
+    """Return the rows at ``places``, without a copy if these are all rows in their order."""
     as_they_are = len(places) == rows.num_rows and bool((places == np.arange(len(places))).all())
     return rows if as_they_are else rows.take(places)
 
 
 def _shown(operator: JoinOperator, side: int) -> list[str]:
-    """The columns of ``side`` that the output has, each once."""
+    """Return the columns of ``side`` that the output contains, each once."""
     return list(dict.fromkeys(column for _, of, column in operator.columns if (of == "right") == (side == RIGHT)))
 
 
@@ -327,10 +333,10 @@ def _holds(condition: JoinCondition, side: int, rows: pa.Table, place: Int64s, o
 
 
 def _associate(operator: JoinOperator, side: int, state: KeyedState, met: _Met, now: int, output: _Output) -> None:
-    """Update how many partners the preserved rows of ``side`` that were ``met`` have; emit those that gain or lose all.
+    """Update partner counts of the ``met`` rows of ``side``; emit rows whose count leaves or reaches zero.
 
-    Losses count before gains and never below zero: a partner that had expired before this row came was never counted,
-    and the retraction of it must not use up the partner that replaces it.
+    Losses count before gains, and counts never fall below zero. A partner that had expired before the preserved row
+    came was never counted, so its retraction must not use up the partner that replaces it.
     """
     codes, place = np.unique(met.codes, return_inverse=True)
     if not codes.size:

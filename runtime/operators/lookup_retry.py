@@ -1,12 +1,12 @@
-"""A lookup join whose misses are deferred: rows that found nothing wait in state, and nothing waits behind them.
+"""The kernel of a lookup join with deferred retries: rows without a match wait in state, and block no other rows.
 
-A row is looked up when it comes. If the source has nothing for it, it is parked with the time and the number of its
-attempts, and looked up again ``delay`` later, at most ``max_attempts`` times; then a LEFT join pads it and an INNER
-join drops it. Only the last answer of a row is cached, so that a cached miss defeats no attempt. When the run ends with
-its input, there may be no later batch, so the remaining attempts are made before the call returns.
+A row is looked up when it comes. If the source has no match, the kernel parks the row with the time and the number of
+its attempts. It looks the row up again after each ``delay``, at most ``max_attempts`` times. Then a LEFT join pads the
+row and an INNER join drops it. Only a row's last answer is cached, so that a cached miss cannot defeat an attempt. If
+the run ends with its input, no later batch may come, so the remaining attempts are made before the call returns.
 
-State, format 1: one immutable segment of parked rows per call, with a manifest that says when each was last looked up.
-Delay and attempts are judged by the settings of the plan that runs, not by those of the plan that parked the row.
+State, format 1: one immutable segment of parked rows per call, and a manifest with the time of each segment's last
+lookup. Delay and attempts come from the plan that runs, not from the plan that parked the row.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from hintplan.runtime.worker.clock import Clock
 
 FORMAT = 1
 ATTEMPTS = "__attempts"
-"""How often a parked row was looked up again."""
+"""The number of times that a parked row was looked up again."""
 
 _BATCH_ROWS = 1 << 16
 _OTHER_LAYOUT = "the stored rows of a deferred lookup have another layout than the plan's operator needs"
@@ -44,14 +44,14 @@ _OTHER_PLAN = "run the plan that wrote the checkpoint, or start with a new check
 
 
 class Acquire(Protocol):
-    """Opens what a spec describes, for as long as the context lasts."""
+    """Opens the lookup that a spec describes, for as long as the context lasts."""
 
     def __call__(self, spec: LookupSpec) -> AbstractContextManager[OpenLookup]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class ParkedRows:
-    """A segment of rows that were last looked up ``at`` (ms)."""
+    """A segment of rows whose last lookup was ``at`` (ms)."""
 
     id: str
     rows: int
@@ -61,9 +61,9 @@ class ParkedRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookupRetry:
-    """A deferred lookup bound to its input ``columns``, the delay in ms, and how often it looks again.
+    """A deferred lookup bound to its input ``columns``, the delay in ms, and the number of further attempts.
 
-    ``spec`` has a policy without attempts of its own; ``once`` says that no batch may follow.
+    ``spec`` has a policy without attempts of its own. ``once`` means that no batch may follow.
     """
 
     spec: LookupSpec
@@ -84,7 +84,7 @@ class LookupRetry:
 
     @property
     def parked(self) -> pa.Schema:
-        """The columns of rows in state."""
+        """The columns of parked rows."""
         return self.columns.append(pa.field(ATTEMPTS, pa.int32()))
 
     def process(
@@ -93,7 +93,7 @@ class LookupRetry:
         number, waiting = _read(manifest, self.parked)
         rows = deltas[0]
         rows_in = rows.num_rows if rows is not None else 0
-        due = [each for each in waiting if each.at + self.delay <= now]
+        due = [segment for segment in waiting if segment.at + self.delay <= now]
         if not rows_in and not due and not (self.once and waiting):
             return self._result([], number, waiting, LookupCounters(), rows_in)
         counters = LookupCounters()
@@ -104,11 +104,11 @@ class LookupRetry:
             missed = [] if rows is None else self._look(_fresh(rows, self.parked), lookup, counters, output, pinning)
             time = now
             while True:
-                again = [store.read(each.id) for each in due]
-                for each in due:
-                    waiting.remove(each)
-                    store.delete(each.id)
-                # Rows are asked for again at the same times however they are divided into partitions.
+                again = [store.read(segment.id) for segment in due]
+                for segment in due:
+                    waiting.remove(segment)
+                    store.delete(segment.id)
+                # Rows are looked up again at the same times, however they are divided into partitions.
                 pinning = None if pins is None else Pinning(pins=pins, label=str(time))
                 missed += self._look_again(again, lookup, counters, output, pinning)
                 if missed:
@@ -119,9 +119,9 @@ class LookupRetry:
                     missed = []
                 if not self.once or not waiting:
                     break
-                first = min(each.at for each in waiting) + self.delay
+                first = min(segment.at for segment in waiting) + self.delay
                 time = _sleep_until(first, time, lookup.clock)
-                due = [each for each in waiting if each.at + self.delay <= time]
+                due = [segment for segment in waiting if segment.at + self.delay <= time]
             lookup.report(counters)
         return self._result(output, number, waiting, counters, rows_in)
 
@@ -129,14 +129,14 @@ class LookupRetry:
         low, high = store.bounds
         number, waiting = 0, []
         for part, manifest in enumerate(store.manifests):
-            for each in _read(manifest, self.parked)[1]:
-                rows = store.read_old(part, each.id)
+            for segment in _read(manifest, self.parked)[1]:
+                rows = store.read_old(part, segment.id)
                 hashes = hash_rows([without_chunks(rows[name]) for name in self.spec.rows.keys], rows.num_rows)
                 rows = rows.filter(pa.array((hashes >= low) & (hashes <= high - 1)))
                 if rows.num_rows:
                     number += 1
                     name = f"parked/{number}"
-                    waiting.append(ParkedRows(name, rows.num_rows, store.write(name, rows), each.at))
+                    waiting.append(ParkedRows(name, rows.num_rows, store.write(name, rows), segment.at))
         return _written(number, waiting, self.parked)
 
     def _look_again(
@@ -161,7 +161,7 @@ class LookupRetry:
         output: list[pa.Table],
         pinning: Pinning | None,
     ) -> list[pa.Table]:
-        """Look ``tables`` up, add what is decided to ``output``, and return what is to wait."""
+        """Look up the rows of ``tables``, add decided rows to ``output``, and return the rows that must wait."""
         rows = self.spec.rows
         missed: list[pa.Table] = []
         for answered in looked_up((rows.ask(table) for table in tables), lookup, counters, pinning):
@@ -182,7 +182,7 @@ class LookupRetry:
         return waiting
 
     def _settle(self, answered: Answered, missed: Int64s, lookup: OpenLookup) -> None:
-        """Cache that there is nothing for the keys of ``missed`` rows."""
+        """Cache the miss for the keys of ``missed`` rows."""
         codes = np.unique(answered.asked.codes[missed])
         codes = codes[answered.fresh[codes]]
         if lookup.cache is not None and len(codes) and not answered.pinned:
@@ -198,9 +198,9 @@ class LookupRetry:
             output=pa.concat_tables([self.output.empty_table(), *output]),
             manifest=_written(number, waiting, self.parked),
             rows_in=rows_in,
-            state_rows=sum(each.rows for each in waiting),
-            state_bytes=sum(each.size for each in waiting),
-            oldest_write=min((each.at for each in waiting), default=None),
+            state_rows=sum(segment.rows for segment in waiting),
+            state_bytes=sum(segment.size for segment in waiting),
+            oldest_write=min((segment.at for segment in waiting), default=None),
             metrics=tuple(counters.values()),
         )
 
@@ -218,7 +218,7 @@ def _fresh(rows: pa.Table, schema: pa.Schema) -> Iterator[pa.Table]:
 
 
 def _raised(tables: list[pa.Table]) -> Iterator[pa.Table]:
-    """``tables`` in batches, with one attempt more on each row."""
+    """Yield ``tables`` in batches, with one more attempt on each row."""
     for table in tables:
         attempts = pa.array(table[ATTEMPTS].to_numpy() + np.int32(1))
         raised = table.set_column(table.num_columns - 1, table.schema.field(ATTEMPTS), attempts)
@@ -228,7 +228,7 @@ def _raised(tables: list[pa.Table]) -> Iterator[pa.Table]:
 def _written(number: int, waiting: list[ParkedRows], schema: pa.Schema) -> bytes | None:
     if not waiting:
         return None
-    segments = [asdict(each) for each in waiting]
+    segments = [asdict(segment) for segment in waiting]
     document = {"format": FORMAT, "columns": str(schema), "number": number, "segments": segments}
     return json.dumps(document, separators=(",", ":")).encode()
 
@@ -243,13 +243,13 @@ def _read(manifest: bytes | None, schema: pa.Schema) -> tuple[int, list[ParkedRo
 
 
 def is_parked(manifest: bytes) -> bool:
-    """Whether a manifest is of parked rows, and not of state tables."""
+    """Return True if a manifest lists parked rows, not state tables."""
     return "columns" in json.loads(manifest)
 
 
 def read_parked(manifest: bytes) -> tuple[str, int, list[ParkedRows]]:
-    """The columns of parked rows, the number of the last segment, and the segments; RunError for another format."""
+    """Return the columns, last segment number and segments of parked rows; RunError for another format."""
     document = json.loads(manifest)
     if document.get("format") != FORMAT:
         raise RunError(_OTHER_LAYOUT, hint=_OTHER_PLAN)
-    return document["columns"], document["number"], [ParkedRows(**each) for each in document["segments"]]
+    return document["columns"], document["number"], [ParkedRows(**entry) for entry in document["segments"]]

@@ -1,14 +1,18 @@
-"""Of the rows of each key those with certain numbers in an order, over a changelog, as Flink's Rank with ROW_NUMBER.
+"""The kernel of rank over a changelog: the rows of each key with certain numbers, as Flink's Rank with ROW_NUMBER.
 
-A row has the number of its place among the rows of its key; of rows that the order does not tell apart the one that
-arrived first comes first, and of equal rows the first is taken back first. All rows are kept, for any may move up. A
-batch emits what it does to each key in the end: with numbers, or if only one is wanted, what stands at each number at
-which another row stood before (-U directly followed by +U), otherwise -D of what left and then +I of what came. A row
-to be taken back that is not there is passed over. State layout, format 1: table ``rows`` (hash of key and row; all
-columns; its places in the order of arrival; count; last write).
+A row's number is its place among the rows of its key. Rows that are equal in the order are numbered by arrival, the
+first or the last to arrive first. Of equal rows, the first to arrive is retracted first. All rows are stored, because
+any may move up. A retraction without its row is ignored.
 
-Each change of a key writes again all its rows up to the last number wanted. So they expire together, TTL after the last
-change, and no row moves up in silence; nothing is emitted then. A row behind the last number was never emitted: it
+A batch emits the net change of each key. With numbers in the output, or with only one wanted number, it emits the new
+row of each number that has changed (-U directly followed by +U). Otherwise it emits -D for rows that left, then +I for
+rows that entered.
+
+State layout, format 1: table ``rows`` (hash of key and row; all columns; its places in the order of arrival; count;
+last write).
+
+Each change of a key rewrites all its rows up to the last wanted number. So they expire together, one TTL after the last
+change, and no row moves up without a change; expiry emits nothing. A row behind the last number was never emitted, and
 expires by its own last write. A change deletes the expired rows of its key, so that a longer TTL revives none of them.
 """
 
@@ -38,7 +42,7 @@ ROWS = "rows"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankOperator:
-    """Bound to its input columns, key, what rows are numbered by, and TTL (ms, 0 for ever)."""
+    """A rank over a changelog, bound to its input columns, key, numbering and TTL (ms, 0 never expires)."""
 
     columns: pa.Schema
     key: tuple[str, ...]
@@ -70,7 +74,7 @@ class RankOperator:
         output = self.output.empty_table()
         if rows is not None and rows.num_rows:
             output = _update(self, states[ROWS], rows.combine_chunks(), now)
-        # No row is passed over: any may move up.
+        # No row is dropped: any may move up.
         return committed(states, output, rows_in(deltas), metrics=(0,))
 
     def inherit(self, store: Inheritance) -> bytes | None:
@@ -107,40 +111,40 @@ def _update(operator: RankOperator, state: KeyedState, batch: pa.Table, now: int
     beyond = np.zeros(len(first_of_key), np.int64)
     np.maximum.at(beyond, key[stored], place + 1)
 
-    # What the batch does not touch, by code, and then the rows of the batch, by entry.
+    # Stored rows that the batch does not touch come first, by code, then the rows of the batch, by entry.
     mine = _places_of(codes[live], code)
     entry_of = np.full(len(code), -1, np.int64)
     entry_of[mine] = np.flatnonzero(live)
-    others = np.flatnonzero(entry_of < 0)
+    untouched = np.flatnonzero(entry_of < 0)
     touched = entry_of[stored] >= 0
     entry, entry_place, kept = oldest_out(
         entry_of[stored[touched]], place[touched], entries, (beyond[key_of])[entries] + np.arange(len(entries)), weights
     )
     is_new = entry_place >= beyond[key_of[entry]]
     rank_of_other = np.cumsum(entry_of < 0) - 1
-    found = occurrences(
+    ranked = occurrences(
         operator.numbering,
-        pa.concat_tables([state.take(code[others], operator.numbering.read), rows.select(operator.numbering.read)]),
-        which=np.concatenate((rank_of_other[stored[~touched]], len(others) + entry)),
+        pa.concat_tables([state.take(code[untouched], operator.numbering.read), rows.select(operator.numbering.read)]),
+        which=np.concatenate((rank_of_other[stored[~touched]], len(untouched) + entry)),
         keys=np.concatenate((key[stored[~touched]], key_of[entry])),
         places=np.concatenate((place[~touched], entry_place)),
         was=np.concatenate((np.ones(int((~touched).sum()), np.bool_), ~is_new)),
         is_=np.concatenate((np.ones(int((~touched).sum()), np.bool_), kept)),
     )
-    output = emitted(operator.numbering, found, lambda chosen: rows_at(state, code[others], rows, chosen)[0])
-    counted = np.unique(rank_of_other[stored[~touched]][found.up_to_end()[: int((~touched).sum())]])
+    output = emitted(operator.numbering, ranked, lambda chosen: rows_at(state, code[untouched], rows, chosen)[0])
+    counted = np.unique(rank_of_other[stored[~touched]][ranked.up_to_end()[: int((~touched).sum())]])
 
     count = np.bincount(entry[kept], minlength=len(first))
     table = [pa.array(hashes), *rows.columns, by_entry(entry[kept], entry_place[kept], len(first)), pa.array(count)]
     table.append(pa.array(np.full(len(first), now, np.int64)))
     state.put(pa.table(table, schema=operator.layout.schema), codes >= 0)
-    write_again(state, code[others][counted], now)
+    write_again(state, code[untouched][counted], now)
     write_again(state, expired, now, deleted=True)
     return output.select(operator.output.names)
 
 
 def _places_of(codes: Int64s, among: Int64s) -> Int64s:
-    """Where each of ``codes`` stands ``among`` others."""
+    """Return the position of each of ``codes`` in ``among``."""
     order = np.argsort(among)
-    found: Int64s = order[np.searchsorted(among[order], codes)]
-    return found
+    positions: Int64s = order[np.searchsorted(among[order], codes)]
+    return positions

@@ -1,4 +1,4 @@
-"""The columns of an input of a stateful operator as an Arrow schema."""
+"""The Arrow schema of an input of a stateful operator."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from hintplan.runtime.types import to_arrow
 
 
 def state_schema(columns: tuple[Column, ...]) -> pa.Schema:
-    """The Arrow schema in which state keeps ``columns``."""
+    """Return the Arrow schema in which state keeps ``columns``."""
     return pa.schema([pa.field(column.name, to_arrow(column.type)) for column in columns])

@@ -1,10 +1,12 @@
-"""All rows of a query by the key of its sink, and of each key the latest that is there, as Flink's sink keeps them.
+"""The kernel of sink-materialize: it keeps all rows by the sink's key and emits the latest of each key, as Flink does.
 
-The input is a multiset: +I and +U add a row behind all others of its key, -U and -D take back an equal one. What the
-sink has of a key is the row that was added last; when that is taken back, the one before it comes again. A batch emits
-what it does to each key in the end: +I, +U, or -D with the row that was last. A row to be taken back that is not there
-is passed over. The TTL counts from the last change of a key: with a TTL a change writes all rows of its key anew. State
-layout, format 1: table ``rows`` (hash of key and row; all columns; place in the order of addition; count; last write).
+The input is a multiset: +I and +U add a row behind all others of its key, -U and -D retract an equal row. The sink
+holds the last added row of each key. When that row is retracted, the row before it takes its place. A batch emits the
+net change of each key: +I, +U, or -D with the row that the sink had. A retraction without its row is ignored. The TTL
+counts from the last change of a key: with a TTL, a change rewrites all rows of its key.
+
+State layout, format 1: table ``rows`` (hash of key and row; all columns; place in the order of addition; count; last
+write).
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ PLACE = "__place"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkMaterializeOperator:
-    """Bound to its input columns, the sink's key, whether rows have a kind, and TTL (ms, 0 for ever)."""
+    """A sink-materialize bound to its columns, sink key, TTL (ms, 0 never expires), and whether rows have kinds."""
 
     columns: pa.Schema
     key: tuple[str, ...]
@@ -107,19 +109,19 @@ def _update(
     kept = live & (last_added < 0)
     place[kept] = state.integers(codes[kept], PLACE)
 
-    others = ~np.isin(code, codes[live])
-    left = np.flatnonzero(new > 0)
-    # Candidates for each key: rows that this batch does not touch, by code, then those it does, by entry.
+    is_untouched = ~np.isin(code, codes[live])
+    remaining = np.flatnonzero(new > 0)
+    # Candidates for each key: stored rows that this batch does not touch, by code, then touched rows, by entry.
     latest = _latest(
         len(first_of_key),
-        np.concatenate((key[others], key_of[left])),
-        np.concatenate((stored_place[others], place[left])),
+        np.concatenate((key[is_untouched], key_of[remaining])),
+        np.concatenate((stored_place[is_untouched], place[remaining])),
     )
-    untouched, added = code[others], rows.take(left)
+    untouched, added = code[is_untouched], rows.take(remaining)
     before, was = rows_at(state, code, added, _latest(len(first_of_key), key, stored_place))
     after, is_ = rows_at(state, untouched, added, latest)
     if operator.ttl:
-        # The sink may still have a row of a key that has expired here: what came and went in this batch deletes it.
+        # The sink may still hold a row that has expired here. A row that came and went in this batch deletes it.
         came = np.zeros(len(first_of_key), np.bool_)
         came[key_of[last_added >= 0]] = True
         gone = came & ~was & ~is_
@@ -138,11 +140,11 @@ def _update(
 
 
 def _latest(keys: int, key: Int64s, place: Int64s) -> Int64s:
-    """For each key the index of its candidate with the highest place, -1 if it has none."""
+    """Return, for each key, the index of its candidate with the highest place; -1 if it has none."""
     order = np.lexsort((place, key))
-    found = np.full(keys, -1, np.int64)
-    found[key[order]] = order
-    return found
+    latest = np.full(keys, -1, np.int64)
+    latest[key[order]] = order
+    return latest
 
 
 def _emit(operator: SinkMaterializeOperator, before: pa.Table, after: pa.Table, was: Mask, is_: Mask) -> pa.Table:

@@ -1,7 +1,7 @@
-"""Rows that are left out before they are shuffled, because of others of their key in the same task.
+"""Rows that a task drops before the shuffle, because other rows of their key in the same task replace them.
 
-What an operator leaves out of a whole batch, it may leave out of any piece of it: of what is left of the pieces it
-chooses as of the batch. So each task may do so, and the rows that it sends are as they were.
+The choice of an operator from a whole batch equals its choice from the rows that it would keep of each piece. So each
+task may drop rows, and the rows that it sends are unchanged.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import pyarrow as pa
 from hintplan.runtime.operator import hash_column
 
 _WORTH_IT = 0.8
-"""The share of rows left from which on a task lets all of its rows be."""
+"""If more than this share of rows would be left, a task stops dropping rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thinned:
-    """Rows with ``columns``, of which ``chosen`` gives those that may count; a Presum."""
+    """A :class:`Presum` of rows with ``columns``, in which ``chosen`` returns the rows that may count."""
 
     columns: pa.Schema
     chosen: Callable[[pa.Table], pa.Table]
@@ -29,8 +29,8 @@ class Thinned:
         return pa.schema([*self.columns, pa.field(hash_column(0), pa.int64())])
 
     def sum_up(self, rows: pa.Table) -> pa.Table | None:
-        found = self.chosen(rows.combine_chunks())
-        return found if found.num_rows <= _WORTH_IT * rows.num_rows else None
+        kept = self.chosen(rows.combine_chunks())
+        return kept if kept.num_rows <= _WORTH_IT * rows.num_rows else None
 
     def lift(self, rows: pa.Table) -> pa.Table:
         return rows

@@ -1,4 +1,4 @@
-"""Rows for whoever asked for them: kept in files by the run, read back batch by batch, written as text or JSON.
+"""Result rows for the caller of a run: kept in files by the run, read back batch by batch, written as text or JSON.
 
-No plan can name this: the run is told besides the plan (``execute(plan, results=directory)``).
+No plan can request this. The caller passes a directory to the run: ``execute(plan, results=directory)``.
 """

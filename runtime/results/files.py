@@ -1,7 +1,7 @@
-"""The sink that keeps rows for whoever started the run, and the way back: Parquet files, a directory per micro-batch.
+"""The sink that keeps rows for the caller of a run, and its reader: Parquet files, a directory per micro-batch.
 
-Workers write and the client reads, so neither the driver nor the client holds more than a piece of one file. The
-directory must be one that both can see. Columns are called by their position, because any name may stand in a query.
+Workers write and the client reads, so neither the driver nor the client holds more than a piece of one file. Workers
+and client must have access to the directory. Columns are named by position, because a query may use any name.
 
 >>> KeepBatch(directory="/tmp/rows").target(3)
 '/tmp/rows/batch-000000000003'
@@ -24,21 +24,21 @@ from hintplan.runtime.operator import KIND
 _PIECE_ROWS = 8192
 
 _SETTINGS = {
-    # As Arrow has them: an instant in microseconds, in the calendar that we count in today.
+    # As in Arrow: an instant in microseconds, in the proleptic Gregorian calendar.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
 }
 
 
 def keeping(spark: SparkSession) -> None:
-    """Prepare a session of a run for keeping rows."""
+    """Prepare the session of a run for keeping rows."""
     for key, value in _SETTINGS.items():
         spark.conf.set(key, value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeepBatch:
-    """Keeps one micro-batch, or all rows of a batch job; one that is replayed replaces what it left before."""
+    """Keeps one micro-batch, or all rows of a batch job; a replayed batch replaces its earlier rows."""
 
     directory: str
 
@@ -52,25 +52,28 @@ class KeepBatch:
 
 
 def writer(df: DataFrame, directory: str, logs: str | None) -> DataStreamWriter:
-    """A writer that keeps each micro-batch of ``df``, whose last column may be the row kind, in ``directory``.
+    """Return a writer that keeps each micro-batch of ``df``, whose last column may be the row kind, in ``directory``.
 
-    ``logs`` is the checkpoint location that the query will have.
+    ``logs`` is the future checkpoint location of the query.
     """
     return written_by(KeepBatch(directory=directory), df, logs)
 
 
 @dataclass(slots=True, kw_only=True)
 class KeptRows:
-    """What is kept in ``directory``, batch by batch as they are complete."""
+    """The rows in ``directory``, batch by batch as batches become complete."""
 
     directory: str
     _read: set[str] = field(default_factory=set)
 
     def new(self) -> Iterator[tuple[pa.RecordBatch, list[int] | None]]:
-        """Pieces of the batches that are complete and were not read before: columns ``c0``, ``c1``, ..., row kinds."""
+        """Yield pieces of complete batches that were not read before, each with its row kinds or None.
+
+        The columns of a piece are ``c0``, ``c1``, ...
+        """
         files, root = pa.fs.FileSystem.from_uri(self.directory)
-        found = _listed(files, root)
-        for batch in sorted(info.path for info in found if info.type == pa.fs.FileType.Directory):
+        entries = _listed(files, root)
+        for batch in sorted(info.path for info in entries if info.type == pa.fs.FileType.Directory):
             names = [info.path for info in _listed(files, batch)]
             if batch in self._read or not any(name.endswith("/_SUCCESS") for name in names):
                 continue
@@ -82,14 +85,17 @@ class KeptRows:
                         yield piece.drop_columns([KIND]) if kinds is not None else piece, kinds
 
     def discard(self) -> None:
-        """Remove what is kept."""
+        """Remove the kept rows."""
         files, root = pa.fs.FileSystem.from_uri(self.directory)
         if files.get_file_info(root).type == pa.fs.FileType.Directory:
             files.delete_dir(root)
 
 
 def _listed(files: pa.fs.FileSystem, directory: str) -> list[pa.fs.FileInfo]:
-    """What is in ``directory`` if it is there. Arrow's ``allow_not_found`` fails if it is made at that moment."""
+    """Return the content of ``directory``, empty if it does not exist.
+
+    Arrow's ``allow_not_found`` fails if the directory is created at that moment.
+    """
     try:
         return list(files.get_file_info(pa.fs.FileSelector(directory)))
     except FileNotFoundError:

@@ -1,8 +1,8 @@
-"""Values for a script to read: numbers and truth values of JSON where nothing is lost, text where something would be.
+"""Values for scripts: JSON numbers and booleans where they are exact, text otherwise.
 
-DECIMAL is text, as are times (``2020-01-01 00:00:00.000``, TIMESTAMP_LTZ in UTC with a ``Z``), dates and the numbers
-that JSON does not have (``NaN``, ``Infinity``); bytes are base64. A map is a list of pairs unless its keys are text; a
-multiset is one of how often it has each element.
+DECIMAL is text, and so are times (``2020-01-01 00:00:00.000``, TIMESTAMP_LTZ in UTC with a ``Z``), dates and numbers
+that JSON lacks (``NaN``, ``Infinity``). Bytes are base64. A map is a JSON object if its keys are text, else a list of
+pairs. A multiset is a map from each element to its number of occurrences.
 
 >>> json_value("DECIMAL(5, 2)")(Decimal("1.50")), json_value("MAP<STRING, INT>")([("a", 1)])
 ('1.50', {'a': 1})
@@ -28,7 +28,7 @@ _Value = Callable[[Any], Any]
 
 
 def json_value(type_text: str) -> _Value:
-    """What turns a value of the type, as Arrow gives it, into one that ``json`` can write."""
+    """Return a function that converts an Arrow value of the type to a value that ``json`` can write."""
     return _value(parse_type(type_text))
 
 
@@ -60,7 +60,7 @@ def _plain(data_type: DataType) -> _Value:
     if data_type.has_entries:
         return lambda value: [[inside[0](key), inside[1](item)] for key, item in value]
     if root == "ROW":
-        return lambda value: {n: one(v) for one, (n, v) in zip(inside, value.items(), strict=True)}
+        return lambda value: {n: convert(v) for convert, (n, v) in zip(inside, value.items(), strict=True)}
     return lambda value: value
 
 

@@ -1,9 +1,9 @@
-"""Values as Flink's SQL client shows them: what ``CAST(x AS STRING)`` gives there.
+"""Values as text, as Flink's SQL client shows them and ``CAST(x AS STRING)`` returns them.
 
     TRUE    5.0    1.0E10    2020-01-01 00:00:00.000    [1, 2]    {a=1}    (1, x)    x'01ff'
 
-Timestamps have as many digits as their type says; TIMESTAMP_LTZ is shown in the time zone of the session. NULL is None
-at the top, and NULL inside of a value.
+Timestamps have the number of digits in their type, and TIMESTAMP_LTZ is in the time zone of the session. A NULL cell is
+None; a NULL inside a value is the text NULL.
 
 >>> cell("BOOLEAN", "UTC")(True), cell("ARRAY<DOUBLE>", "UTC")([1.5, None])
 ('TRUE', '[1.5, NULL]')
@@ -25,7 +25,7 @@ _Cell = Callable[[Any], str]
 
 
 def cell(type_text: str, time_zone: str) -> Callable[[Any], str | None]:
-    """What writes a value of the type, as Arrow gives it, as text; ValueError if the text is no type."""
+    """Return a function that writes an Arrow value of the type as text; ValueError if ``type_text`` is no type."""
     plain = _plain(parse_type(type_text), ZoneInfo(time_zone))
     return lambda value: None if value is None else plain(value)
 
@@ -49,7 +49,7 @@ def _plain(data_type: DataType, zone: ZoneInfo) -> _Cell:
     if data_type.has_entries:
         return lambda value: "{" + ", ".join(f"{inside[0](k)}={inside[1](v)}" for k, v in value) + "}"
     if root == "ROW":
-        return lambda value: f"({', '.join(one(v) for one, v in zip(inside, value.values(), strict=True))})"
+        return lambda value: f"({', '.join(convert(v) for convert, v in zip(inside, value.values(), strict=True))})"
     return str  # integers, DECIMAL, DATE and text
 
 
@@ -58,7 +58,7 @@ def _or_null(plain: _Cell) -> _Cell:
 
 
 def moment(value: datetime, digits: int) -> str:
-    """A time with ``digits`` digits of the second's fraction.
+    """Return a time as text, with ``digits`` digits of the second's fraction.
 
     >>> moment(datetime(2020, 1, 1, 12, 30, 0, 5000), 3)
     '2020-01-01 12:30:00.005'

@@ -1,5 +1,5 @@
-"""Columnar state of one operator in one partition: immutable, hash-sorted Arrow segments, newest wins.
+"""The columnar state of an operator in a partition: immutable Arrow segments, sorted by hash; the newest row wins.
 
-Knows Arrow and numpy, a :class:`hintplan.runtime.operator.SegmentStore` to keep segments in, and the time it is told;
-not Spark.
+Knows Arrow, numpy, a :class:`hintplan.runtime.operator.SegmentStore` that keeps segments, and the time passed in; not
+Spark.
 """

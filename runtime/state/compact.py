@@ -1,7 +1,7 @@
-"""State tables without what nobody will see again: rows that are deleted, replaced or expired.
+"""Removes rows from state tables that no reader will see again: deleted, replaced or expired rows.
 
-Between batches, while the job stands still; in a batch, :meth:`hintplan.runtime.state.keyed.KeyedState.commit` does
-what is due.
+It runs between batches, while the job is stopped. In a batch, :meth:`hintplan.runtime.state.keyed.KeyedState.commit`
+does the compactions that are due.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ def compact_tables(
     now: int,
     anew: Callable[[str], bool],
 ) -> Mapping[str, StateTable]:
-    """The tables of an operator, each layout with its TTL in ms, without what has gone at ``now`` (ms).
+    """Return the tables of an operator without the rows that are gone at ``now`` (ms); each layout has its TTL in ms.
 
-    ``anew`` says which segments are written once more, whatever is in them. RunError if they have other layouts.
+    ``anew`` is True for segments that must be rewritten in any case. Raise RunError if stored tables have other
+    layouts.
     """
     tables = read_manifest(manifest, {layout.name: layout.fingerprint for layout, _ in layouts})
     return {

@@ -1,4 +1,4 @@
-"""Row identity on real columns: NULL-safe comparison, and picking the newest of several versions of a row.
+"""Row identity on real columns: NULL-safe comparison, and selection of the newest version of a row.
 
 >>> import numpy as np, pyarrow as pa
 >>> rows = pa.table({"k": [1, None, 1]})
@@ -22,16 +22,18 @@ Mask = npt.NDArray[np.bool_]
 
 
 def without_chunks(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    """The column as one array."""
+    """Return the column as one array."""
     if not isinstance(column, pa.ChunkedArray):
         return column
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def equal_rows(left: pa.Table, left_rows: Int64s, right: pa.Table, right_rows: Int64s) -> Mask:
-    """Whether row ``left_rows[i]`` equals row ``right_rows[i]`` in all columns of ``left``; NULL and NaN equal.
+    """Return True where row ``left_rows[i]`` equals row ``right_rows[i]`` in all columns of ``left``.
 
-    Several columns of ``left`` may have one name, as the keys of a join do of which a column of ``right`` has several.
+    NULL equals NULL, and NaN equals NaN.
+
+    ``left`` may have several columns of one name, such as join keys that all equal the same column of ``right``.
     """
     result = np.ones(len(left_rows), np.bool_)
     for name, column in zip(left.column_names, left.columns, strict=True):
@@ -40,7 +42,7 @@ def equal_rows(left: pa.Table, left_rows: Int64s, right: pa.Table, right_rows: I
 
 
 def equal_columns(left: pa.Table, right: pa.Table) -> Mask:
-    """As :func:`equal_rows`, of the rows as they stand."""
+    """Return True where the rows of both tables are equal, as :func:`equal_rows` defines it."""
     result = np.ones(left.num_rows, np.bool_)
     for name in left.column_names:
         result &= _equal(left[name], right[name])
@@ -61,7 +63,7 @@ def _equal(left: pa.ChunkedArray, right: pa.ChunkedArray) -> Mask:
 
 
 def encode_groups(columns: Sequence[pa.Array]) -> tuple[Int64s, Int64s]:
-    """Number the distinct rows of ``columns`` by first appearance, NULL being a value like any other.
+    """Assign a number to each distinct row of ``columns``, by first appearance; NULL is a value like any other.
 
     Returns each row's group number, and each group's first row.
     """
@@ -77,7 +79,7 @@ def encode_groups(columns: Sequence[pa.Array]) -> tuple[Int64s, Int64s]:
 
 
 def hashed_groups(columns: Sequence[pa.Array], hashes: Int64s) -> tuple[Int64s, Int64s]:
-    """As :func:`encode_groups`, but numbered by hash, so that what is sorted by hash next is sorted already.
+    """Assign numbers to distinct rows as :func:`encode_groups` does, but by hash, so that a later sort by hash is free.
 
     Sorting 64-bit hashes costs a third of hashing the rows again. Equal rows have equal ``hashes``.
     """
@@ -96,7 +98,7 @@ def hashed_groups(columns: Sequence[pa.Array], hashes: Int64s) -> tuple[Int64s, 
 
 
 def _told_apart(columns: Sequence[pa.Array], hashes: Int64s, order: Int64s, begins: Mask) -> tuple[Int64s, Mask]:
-    """``order`` with equal rows side by side also where others have the same hash, and where each of them begins."""
+    """Return ``order`` with equal rows adjacent, even under a shared hash, and a mask of first rows."""
     shared = ~begins
     shared[:-1] |= ~begins[1:]
     places = np.flatnonzero(shared)
@@ -117,7 +119,7 @@ def _codes(column: pa.Array) -> Int64s:
 
 
 def distinct_rows(rows: pa.Table, hashes: Int64s) -> tuple[Int64s, Int64s]:
-    """As :func:`encode_groups` over all columns of ``rows``, comparing only rows that share one of ``hashes``."""
+    """Assign numbers to ``rows`` as :func:`encode_groups` does, comparing only rows with equal ``hashes``."""
     order = np.argsort(hashes)
     in_order = hashes[order]
     same = in_order[1:] == in_order[:-1]
@@ -143,8 +145,8 @@ def distinct_rows(rows: pa.Table, hashes: Int64s) -> tuple[Int64s, Int64s]:
 def keep_newest(same_as_next: Mask, identity: Callable[[Int64s], pa.Table]) -> Mask:
     """Mark the newest version of each row, in rows sorted by hash and then from old to new.
 
-    ``same_as_next[i]`` says that rows i and i+1 have the same hash (one shorter than the rows); ``identity`` yields the
-    identity columns of given rows. Only rows that share a hash are ever compared.
+    ``same_as_next[i]`` is True if rows i and i+1 have the same hash; it is one shorter than the rows. ``identity``
+    returns the identity columns of rows. Only rows that share a hash are ever compared.
     """
     keep = np.ones(len(same_as_next) + 1, np.bool_)
     older = np.flatnonzero(same_as_next)
@@ -158,7 +160,7 @@ def keep_newest(same_as_next: Mask, identity: Callable[[Int64s], pa.Table]) -> M
     if equal_rows(rows, place, rows, place + 1).all():
         keep[older] = False
         return keep
-    # Different rows under one hash: their versions may be interleaved, so tell them apart by value.
+    # Different rows share a hash: their versions may be interleaved, so separate them by value.
     runs = np.cumsum(np.concatenate(([True], ~same_as_next)))[shared]
     columns = [pa.array(runs), *(without_chunks(column) for column in rows.columns)]
     groups, _ = encode_groups(columns)

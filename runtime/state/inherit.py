@@ -1,6 +1,6 @@
-"""State tables of partitions that were divided otherwise before: the parts of their segments that are one's own now.
+"""Inherits state tables after a change of the number of partitions: a partition takes its slices of old segments.
 
-No segment is rewritten: a partition owns a range of hashes, and segments are sorted by hash.
+No segment is rewritten, because a partition owns a range of hashes and segments are sorted by hash.
 """
 
 from __future__ import annotations
@@ -16,16 +16,19 @@ from hintplan.runtime.state.runs import newest_in
 
 
 def inherit_tables(store: Inheritance, layouts: Sequence[StateLayout]) -> bytes | None:
-    """The manifest of tables in these ``layouts``, as far as they are inherited; RunError if they have others."""
+    """Return the manifest of the inherited parts of tables with ``layouts``; RunError if the layouts differ."""
     fingerprints = {layout.name: layout.fingerprint for layout in layouts}
     before = [read_manifest(manifest, fingerprints) for manifest in store.manifests]
     return write_manifest({layout.name: _inherited(store, layout, before) for layout in layouts})
 
 
 def _inherited(store: Inheritance, layout: StateLayout, before: Sequence[dict[str, StateTable]]) -> StateTable:
-    """One table of several: their rows are others', so only each one's segments must stay in their order."""
+    """Merge the tables of old partitions into one.
+
+    Old partitions share no rows, so only the segments of each of them must stay in order.
+    """
     entries = [(entry, part) for part, tables in enumerate(before) for entry in tables[layout.name].segments]
-    entries.sort(key=lambda found: found[0].last_write)
+    entries.sort(key=lambda pair: pair[0].last_write)
     segments: list[SegmentEntry] = []
     older: list[list[pa.Table]] = [[] for _ in before]
     rows = 0
@@ -35,24 +38,24 @@ def _inherited(store: Inheritance, layout: StateLayout, before: Sequence[dict[st
         if not table.num_rows:
             store.delete(name)
             continue
-        found = SegmentEntry(name, table.num_rows, table.nbytes, entry.first_write, entry.last_write, entry.shadows)
-        segments.append(found)
+        segment = SegmentEntry(name, table.num_rows, table.nbytes, entry.first_write, entry.last_write, entry.shadows)
+        segments.append(segment)
         rows += _added(table, older[part] if entry.shadows else [], layout)
         older[part] += _runs(table)
     return StateTable(fingerprint=layout.fingerprint, rows=rows, segments=tuple(segments))
 
 
 def _added(table: pa.Table, older: Sequence[pa.Table], layout: StateLayout) -> int:
-    """How many rows there are more with ``table`` than with the ``older`` segments, from old to new, alone."""
+    """Return how many rows ``table`` adds to the ``older`` segments, which are sorted from old to new."""
     added = int((int64s(table, COUNT) > 0).sum())
     if not older:
         return added
-    which, where = newest_in(older, table.select(layout.identity.names), int64s(table, HASH))
+    table_of, row_of = newest_in(older, table.select(layout.identity.names), int64s(table, HASH))
     for index, run in enumerate(older):
-        added -= int((int64s(run, COUNT)[where[which == index]] > 0).sum())
+        added -= int((int64s(run, COUNT)[row_of[table_of == index]] > 0).sum())
     return added
 
 
 def _runs(table: pa.Table) -> Iterator[pa.Table]:
-    """Large segments have several record batches, with ascending hashes."""
+    """Return the record batches of a segment; a large one has several, with ascending hashes."""
     return (pa.Table.from_batches([batch]) for batch in table.to_batches())

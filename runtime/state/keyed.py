@@ -1,9 +1,10 @@
 """A keyed state table: found by identity or by key, changed by appending segments, expired by last write time.
 
-A log-structured merge tree in miniature. Each micro-batch appends one segment with the rows it changed; a row's newest
-version wins; segments of like size are merged, so each row is rewritten a logarithmic number of times. A row whose
-``last write + ttl <= now`` is invisible at once, and dropped when the oldest segment is next merged or purged: dropping
-it earlier could uncover an older version. TTL 0 never expires. Knows nothing of joins, aggregates or Spark.
+It is a small log-structured merge tree. Each micro-batch appends one segment with the rows that it changed, and the
+newest version of a row wins. Segments of similar size are merged, so each row is rewritten a logarithmic number of
+times. A row with ``last write + ttl <= now`` is invisible at once. It is dropped when the oldest segment is next merged
+or purged; dropping it earlier could uncover an older version. With TTL 0, rows never expire. Knows no joins, no
+aggregates and no Spark.
 """
 
 from __future__ import annotations
@@ -26,14 +27,16 @@ from hintplan.runtime.state.runs import in_order, matches, newest_in, spread
 _FANOUT = 4
 _SMALLEST_TIER = 4096
 _PIECE = 1 << 27
-"""Bytes that are merged at a time: a worker holds as much again for the result, and half as much to sort and copy."""
+"""Bytes to merge at a time. A worker needs as much again for the result, and half as much to sort and copy."""
 _LARGEST_MERGE = 1 << 29
-"""Bytes. Larger segments are merged only if they may hold several versions of a row: those would pile up for ever,
-while rows that are only there once cost the same in any number of segments."""
+"""Bytes. Larger segments are merged only if they may hold several versions of a row, which would pile up for ever.
+
+Rows with a single version cost the same in any number of segments.
+"""
 
 
 class _Runs(NamedTuple):
-    """All rows as runs, from old to new: where the codes of each begin, and whether it may replace rows of others."""
+    """All rows as runs, from old to new, with each run's first code; ``shadows`` marks runs that replace older rows."""
 
     tables: tuple[pa.Table, ...]
     offsets: Int64s
@@ -41,7 +44,7 @@ class _Runs(NamedTuple):
 
 
 class KeyedState:
-    """One state table during one micro-batch. Rows are addressed by a code that is valid until :meth:`commit`."""
+    """A state table during one micro-batch. Rows are addressed by codes, which are valid until :meth:`commit`."""
 
     def __init__(
         self,
@@ -74,32 +77,35 @@ class KeyedState:
         return self._known
 
     def _segment(self, index: int) -> tuple[pa.Table, ...]:
-        """The runs of a stored segment: one, or, of a large one, several with ascending hashes."""
-        found = self._stored[index]
-        if found is None:
+        """Return the runs of a stored segment: one, or several with ascending hashes if it is large."""
+        runs = self._stored[index]
+        if runs is None:
             table = self._store.read(self._entries[index].id)
             whole = table.column(0).num_chunks == 1
-            found = (table,) if whole else tuple(pa.Table.from_batches([batch]) for batch in table.to_batches())
-            self._stored[index] = found
-        return found
+            runs = (table,) if whole else tuple(pa.Table.from_batches([batch]) for batch in table.to_batches())
+            self._stored[index] = runs
+        return runs
 
     def find(self, identity: pa.Table, hashes: Int64s) -> Int64s:
-        """The code of each row's newest version, -1 if there is none or it was deleted; expired rows are found too."""
+        """Return the code of each row's newest version, -1 if there is none or it was deleted.
+
+        Expired rows are found, too.
+        """
         if not len(hashes):
             return np.empty(0, np.int64)
         runs = self._runs()
-        which, codes = newest_in(runs.tables, identity, hashes)
+        run_of, codes = newest_in(runs.tables, identity, hashes)
         for index, (table, shadows) in enumerate(zip(runs.tables, runs.shadows, strict=True)):
-            if shadows:  # only what replaces a row can delete it
-                here = np.flatnonzero(which == index)
-                which[here[int64s(table, COUNT)[codes[here]] == 0]] = -1
+            if shadows:  # only a run that replaces rows can delete them
+                here = np.flatnonzero(run_of == index)
+                run_of[here[int64s(table, COUNT)[codes[here]] == 0]] = -1
         if len(runs.tables) > 1:
-            codes += runs.offsets[which]
-        codes[which < 0] = -1
+            codes += runs.offsets[run_of]
+        codes[run_of < 0] = -1
         return codes
 
     def live(self, codes: Int64s) -> Mask:
-        """Whether each code (-1 allowed) names a row that has not expired."""
+        """Return True for each code of a row that has not expired; -1 is no row."""
         result = codes >= 0
         if self._ttl:
             result[result] = self.integers(codes[result], WRITE) + self._ttl > self._now
@@ -108,20 +114,19 @@ class KeyedState:
     def scan(
         self, keys: pa.Table, key_hashes: Int64s, limit: int = 1 << 21, *, expired: bool = False
     ) -> Iterator[tuple[Int64s, Int64s]]:
-        """All live rows under each key, as pairs (position in ``keys``, code), in portions of about ``limit`` pairs.
+        """Yield all live rows under each key, as pairs (position in ``keys``, code), in portions of about ``limit``.
 
-        With ``expired``, also the expired rows whose space has not been reclaimed.
-        ``keys`` has the layout's key columns, without NULLs; ``key_hashes`` are their hashes. A key's rows are never
-        spread over two portions.
+        With ``expired``, also yield expired rows whose space has not been reclaimed. ``keys`` has the layout's key
+        columns, without NULLs, and ``key_hashes`` are their hashes. All rows of a key are in one portion.
         """
         tables, offsets, shadows = self._runs()
         if not tables or not len(key_hashes):
             return
         order = in_order(key_hashes)
         low_hash = key_hashes[order] & ~SUFFIX_MASK
-        found = [matches(int64s(table, HASH), low_hash, low_hash | SUFFIX_MASK) for table in tables]
+        ranges = [matches(int64s(table, HASH), low_hash, low_hash | SUFFIX_MASK) for table in tables]
         totals = np.zeros(len(order), np.int64)
-        for places, first, last in found:
+        for places, first, last in ranges:
             totals[places] += last - first
         totals = np.cumsum(totals)
         begin = 0
@@ -130,14 +135,14 @@ class KeyedState:
             end = max(begin + 1, int(np.searchsorted(totals, base + limit, "right")))
             if totals[end - 1] > base:
                 pieces = []
-                for table, offset, (places, first, last) in zip(tables, offsets, found, strict=True):
+                for table, offset, (places, first, last) in zip(tables, offsets, ranges, strict=True):
                     part = slice(*np.searchsorted(places, (begin, end)))
                     place, row = spread(places[part], first[part], last[part])
                     same = equal_rows(keys, order[place], table, row)
                     if not same.all():
                         place, row = place[same], row[same]
                     pieces.append((place, offset + row, self._visible(table, row, expired)))
-                place, code, visible = (np.concatenate(each) for each in zip(*pieces, strict=True))
+                place, code, visible = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
                 if any(shadows[1:]):
                     visible &= self._newest(place, code, [piece[0] for piece in pieces])
                 yield order[place[visible]], code[visible]
@@ -150,7 +155,7 @@ class KeyedState:
         return result
 
     def _newest(self, place: Int64s, code: Int64s, pieces: Sequence[Int64s]) -> Mask:
-        """Which of the pairs are newest versions. ``pieces`` are the ``place`` of each run."""
+        """Return True for pairs that are newest versions. ``pieces`` are the ``place`` of each run."""
         keep = np.ones(len(place), np.bool_)
         if not len(place):
             return keep
@@ -172,7 +177,7 @@ class KeyedState:
         return keep
 
     def take(self, codes: Int64s, names: list[str]) -> pa.Table:
-        """The columns ``names`` of the rows with the given codes, in that order; chunked if it costs less."""
+        """Return the columns ``names`` of the rows with these codes, in that order; chunked if that costs less."""
         tables, offsets, _ = self._runs()
         if len(tables) == 1:
             return tables[0].select(names).take(codes)
@@ -193,7 +198,7 @@ class KeyedState:
         return pa.concat_tables(pieces).combine_chunks().take(back)
 
     def integers(self, codes: Int64s, name: str) -> Int64s:
-        """One of the int64 columns (hash, count, write time, associations) of the rows with the given codes."""
+        """Return an int64 column (hash, count, write time, associations) of the rows with these codes."""
         tables, offsets, _ = self._runs()
         if len(tables) == 1:
             return int64s(tables[0], name)[codes]
@@ -210,7 +215,7 @@ class KeyedState:
     def put(self, rows: pa.Table, present: Mask) -> None:
         """Store new versions of ``rows`` (in the layout's schema, identities distinct) as written now.
 
-        ``__count`` 0 deletes. ``present`` says which of them :meth:`find` found, expired or not.
+        A ``__count`` of 0 deletes a row. ``present`` is True for rows that :meth:`find` found, expired or not.
         """
         counts = int64s(rows, COUNT)
         useful = (counts > 0) | present
@@ -227,7 +232,7 @@ class KeyedState:
         self._known = None
 
     def commit(self) -> StateTable:
-        """Write what changed, drop what expired or merge where due, and return the table for the manifest."""
+        """Write the changes, purge expired rows or merge segments if due, and return the table for the manifest."""
         if self._added:
             added = [table for table, _ in self._added]
             shadows = any(flag for _, flag in self._added)
@@ -241,10 +246,10 @@ class KeyedState:
         return StateTable(fingerprint=self.layout.fingerprint, rows=self._rows, segments=tuple(self._entries))
 
     def compact(self, anew: Callable[[str], bool] = lambda segment: False) -> StateTable:
-        """Let all rows go that are deleted, replaced or expired, and return the table for the manifest.
+        """Remove all rows that are deleted, replaced or expired, and return the table for the manifest.
 
-        A segment that holds none of these stays as it is, unless it is to be written ``anew``. Large segments without
-        several versions of a row stay apart, so that they expire one after the other.
+        A segment without such rows is not rewritten, unless ``anew`` is True for it. Large segments with one version
+        per row stay separate, so that they expire one after the other.
         """
         for begin, end in self._mergeable():
             run = self._entries[begin:end]
@@ -254,25 +259,25 @@ class KeyedState:
         return StateTable(fingerprint=self.layout.fingerprint, rows=self._rows, segments=tuple(self._entries))
 
     def _mergeable(self) -> list[tuple[int, int]]:
-        """Neighbours that may become one segment each, from new to old; none of them hides a row of an older one."""
+        """Return ranges of segments to merge into one each, from new to old; no range hides rows of an older one."""
         end = len(self._entries)
         if any(entry.shadows for entry in self._entries[1:]):
             return [(0, end)]
-        found = []
+        ranges = []
         size = 0
         for begin in range(end - 1, -1, -1):
             size += self._entries[begin].size
             if size > _LARGEST_MERGE and begin + 1 < end:
-                found.append((begin + 1, end))
+                ranges.append((begin + 1, end))
                 end, size = begin + 1, self._entries[begin].size
-        return [*found, (0, end)] if end else []
+        return [*ranges, (0, end)] if end else []
 
     def _purge_of(self, entry: SegmentEntry) -> int:
-        # A quarter of the TTL late: rows of a steady stream are then rewritten at most four times per TTL.
+        # A purge is a quarter of the TTL late, so rows of a steady stream are rewritten at most four times per TTL.
         return entry.first_write + self._ttl + max(self._ttl // 4, 1)
 
     def _write(self, begin: int, end: int, pieces: Iterator[pa.Table], shadows: bool) -> None:
-        """Put a segment of ``pieces``, which have ascending hashes, in the place of those from ``begin`` to ``end``."""
+        """Replace the segments from ``begin`` to ``end`` with one of ``pieces``, which have ascending hashes."""
         run = self._entries[begin:end]
         pieces = gathered(pieces, _PIECE // 2)
         first, second = next(pieces, None), next(pieces, None)
@@ -287,7 +292,7 @@ class KeyedState:
                 kept = (first,)
             else:
                 every = _noted(chain(iter([first, second]), pieces), seen)
-                first = second = None  # so that each piece is gone when the one after the next is made
+                first = second = None  # frees each piece before the piece after the next one is made
                 size = self._store.write_pieces(entry_id, every)
             rows, oldest, newest = zip(*seen, strict=True)
             entry = SegmentEntry(entry_id, sum(rows), size, min(oldest), max(newest), shadows)
@@ -299,7 +304,7 @@ class KeyedState:
         self._known = None
 
     def _replace(self, begin: int, end: int, *, bottom: bool = False) -> None:
-        """Merge segments into one; ``bottom`` says that they hide no row of an older one, as the oldest do not."""
+        """Merge segments into one; ``bottom`` means that they hide no row of an older segment, as the oldest do not."""
         bottom = bottom or begin == 0
         shadows = not bottom and any(entry.shadows for entry in self._entries[begin:end])
         tables = [run for index in range(begin, end) for run in self._segment(index)]
@@ -319,10 +324,12 @@ class KeyedState:
             self._replace(begin, end)
 
     def _purge(self) -> bool:
-        """Drop rows that expired, if that is due. Whether segments were rewritten: at most one, if time only goes on.
+        """Drop expired rows if a purge is due; return True if a segment was rewritten.
 
-        Segments follow each other in time, so what is due are the oldest ones, and all but the last of these have
-        expired as a whole.
+        If time never goes back, at most one segment is rewritten.
+
+        Segments follow each other in time. So the due segments are the oldest, and all due segments except the last
+        have expired as a whole.
         """
         due = [index for index, entry in enumerate(self._entries) if self._ttl and self._purge_of(entry) <= self._now]
         if not due:
@@ -337,7 +344,7 @@ class KeyedState:
             return False
         for _ in range(whole):
             if any(entry.shadows for entry in self._entries):
-                self._replace(0, 1)  # reads what it drops, to tell versions of rows that newer segments have
+                self._replace(0, 1)  # reads the dropped rows, to find those with a version in a newer segment
             else:
                 self._rows -= self._entries[0].rows
                 self._drop(1)
@@ -347,18 +354,18 @@ class KeyedState:
         return True
 
     def _drop(self, count: int) -> None:
-        """Remove the ``count`` oldest segments unread."""
+        """Remove the ``count`` oldest segments without reading them."""
         self._write(0, count, iter(()), False)
 
     def _merged(self, tables: Sequence[pa.Table], end: int, *, bottom: bool) -> Iterator[pa.Table]:
-        """The newest versions of the rows of ``tables``, which come to stand before segment ``end``.
+        """Yield the newest versions of the rows of ``tables``, which will stand before segment ``end``.
 
-        At the ``bottom``, rows that are deleted or expired are not needed: there is nothing that they hide.
+        At the ``bottom``, deleted and expired rows are dropped, because they hide no older rows.
         """
         newer = [run for i in range(end, len(self._entries)) if self._entries[i].shadows for run in self._segment(i)]
         is_large = sum(table.nbytes for table in tables) > _PIECE
         for part in hash_ranges(tables, size=_PIECE):
-            if is_large:  # what the batch read so far, and what the range before it did
+            if is_large:  # releases memory from reads so far and from the previous range
                 self._store.settle()
             rows, order = newest_versions(self.layout, part)
             if bottom:
@@ -371,16 +378,16 @@ class KeyedState:
                 yield taken(rows, order)
 
     def _forget(self, rows: pa.Table, gone: Int64s, newer: Sequence[pa.Table]) -> None:
-        """Count the rows at the places ``gone`` no more, unless there are newer versions of them."""
+        """Subtract the rows at the places ``gone`` from the row count, except rows with newer versions."""
         self._rows -= len(gone)
         if newer and len(gone):
             identity = rows.select(self.layout.identity.names).take(pa.array(gone))
-            which, _ = newest_in(newer, identity, int64s(rows, HASH)[gone])
-            self._rows += int((which >= 0).sum())
+            run_of, _ = newest_in(newer, identity, int64s(rows, HASH)[gone])
+            self._rows += int((run_of >= 0).sum())
 
 
 def _noted(pieces: Iterable[pa.Table], seen: list[tuple[int, int, int]]) -> Iterator[pa.Table]:
-    """The pieces; of each that was taken, its rows and its first and last write are appended to ``seen``."""
+    """Yield the pieces, and append the row count and the first and last write of each to ``seen``."""
     for piece in pieces:
         writes = int64s(piece, WRITE)
         seen.append((piece.num_rows, int(writes.min()), int(writes.max())))

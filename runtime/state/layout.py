@@ -1,15 +1,15 @@
-"""How a state table is laid out: its columns, and the 64-bit hash that its segments are sorted by.
+"""The layout of a state table: its columns, and the 64-bit hash by which its segments are sorted.
 
-Every row has an identity (the columns that tell it from others), a payload, how often it occurs (``__count``; 0 deletes
-it), and when it was last written (``__write``, ms). The sort hash of a row is either the hash of its key, or, in a
-state that is also probed by key prefix, 40 bits of the key's hash followed by 24 bits of the row's hash:
+Every row has an identity (the columns that distinguish it) and a payload. It also has a count of its occurrences
+(``__count``; 0 deletes it) and the time of its last write (``__write``, ms). The sort hash of a row is the hash of its
+key. If a state is also probed by key prefix, it is 40 bits of the key's hash followed by 24 bits of the row's hash:
 
 >>> import numpy as np
 >>> key, row = np.array([0x1122334455667788]), np.array([0x7FFFFFFFFFABCDEF])
 >>> hex(prefixed_hash(key, row)[0])
 '0x1122334455abcdef'
 
-Hashes only narrow the search; identity is always compared on the real columns.
+Hashes only narrow the search. Identity is always compared on the real columns.
 """
 
 from __future__ import annotations
@@ -29,12 +29,15 @@ Int64s = npt.NDArray[np.int64]
 
 
 def prefixed_hash(key: Int64s, row: Int64s) -> Int64s:
-    """The sort hash of rows that are found by key as well as by identity."""
+    """Return the sort hash of rows that are found by key as well as by identity."""
     return (key & ~SUFFIX_MASK) | (row & SUFFIX_MASK)
 
 
 def int64s(table: pa.Table, name: str) -> Int64s:
-    """One of the int64 columns of ``table`` (hash, count, write time, associations), copied only if it is in pieces."""
+    """Return an int64 column of ``table`` (hash, count, write time, associations).
+
+    It is copied only if it has several chunks.
+    """
     column = table[name]
     values: Int64s = column.chunk(0).to_numpy() if column.num_chunks == 1 else column.to_numpy()
     return values
@@ -42,7 +45,7 @@ def int64s(table: pa.Table, name: str) -> Int64s:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateLayout:
-    """The columns of one state table. ``key`` names the identity columns by which a prefix is probed, if any."""
+    """The columns of one state table. ``key`` has the identity columns for probes by prefix, if any."""
 
     name: str
     identity: pa.Schema
@@ -57,6 +60,6 @@ class StateLayout:
 
     @property
     def fingerprint(self) -> str:
-        """Changes whenever stored segments could no longer be read as this layout."""
+        """A digest that changes whenever stored segments could no longer be read with this layout."""
         columns = [f"{field.name}:{field.type}" for field in self.schema]
         return hashlib.sha256("\n".join([*columns, f"key:{self.key}"]).encode()).hexdigest()[:16]

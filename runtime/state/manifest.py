@@ -1,7 +1,7 @@
-"""The manifest: which segments make up the state of one operator in one partition, and what is known of them.
+"""The manifest: the segments of the state of one operator in one partition, and their statistics.
 
-It is the only mutable piece of stored state, rewritten once per micro-batch. It carries a format version and the
-fingerprint of each layout; state that this code cannot read is refused, never dropped.
+It is the only mutable part of stored state, and is rewritten once per micro-batch. It has a format version and the
+fingerprint of each layout. State that this code cannot read is refused, never dropped.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class SegmentEntry:
-    """One stored segment. ``first_write`` and ``last_write`` bound its rows' write times in ms.
+    """A stored segment. ``first_write`` and ``last_write`` bound its rows' write times in ms.
 
-    ``shadows`` says whether a row of it may replace a row of an older segment.
+    ``shadows`` is True if one of its rows may replace a row of an older segment.
     """
 
     id: str
@@ -35,7 +35,7 @@ _ENTRY = tuple(field.name for field in fields(SegmentEntry))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateTable:
-    """A state table: ``segments`` from oldest to newest, and the number of ``rows`` they stand for."""
+    """A state table: ``segments`` from oldest to newest, and the number of ``rows`` that they represent."""
 
     fingerprint: str
     rows: int = 0
@@ -75,7 +75,7 @@ def read_manifest(data: bytes | None, fingerprints: Mapping[str, str]) -> dict[s
 
 
 def read_tables(data: bytes) -> dict[str, StateTable]:
-    """Decode a manifest, whatever layouts it is of; RunError for another format."""
+    """Decode a manifest with any layouts; RunError for another format."""
     document = json.loads(data)
     if document.get("format") != FORMAT or "tables" not in document:
         raise RunError(

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 
 class MemoryStore:
-    """Segments in a dictionary; reading an unknown one is a KeyError."""
+    """Segments in a dictionary; reading an unknown segment raises KeyError."""
 
     def __init__(self) -> None:
         self.segments: dict[str, pa.Table] = {}

@@ -1,7 +1,7 @@
-"""Values of ROW, ARRAY and MAP as numbers that are equal where the values are, for Arrow does not compare them.
+"""Numbers for values of ROW, ARRAY and MAP, equal where the values are equal, because Arrow cannot compare them.
 
-Inside of a value NULL equals NULL, 0.0 equals -0.0, and a NaN every other; the entries of a MAP have no order. The
-numbers of one call mean nothing beside those of another.
+Inside a value, NULL equals NULL, 0.0 equals -0.0, and NaN equals NaN. The entries of a MAP have no order. Only numbers
+from the same call can be compared.
 
 >>> numbered(pa.array([[1, None], [1], None, [1, None]])).to_pylist()
 [0, 1, None, 0]
@@ -19,8 +19,8 @@ from hintplan.runtime.state.layout import Int64s
 
 
 def numbered(column: pa.Array) -> pa.Array:
-    """The number of each value of a nested column, NULL for NULL."""
-    column = column.take(pa.array(np.arange(len(column))))  # so that nothing lies between or before its values
+    """Return the number of each value of a nested column, NULL for NULL."""
+    column = column.take(pa.array(np.arange(len(column))))  # removes gaps between and before its values
     kind = column.type
     if pa.types.is_struct(kind):
         codes = _together([_inside(child) for child in column.flatten()], len(column))
@@ -34,7 +34,7 @@ def numbered(column: pa.Array) -> pa.Array:
 
 
 def _inside(column: pa.Array) -> Int64s:
-    """A number for each value, NULL among them."""
+    """Return a number for each value; NULL is a value."""
     if pa.types.is_nested(column.type):
         column = numbered(column)
     elif pa.types.is_floating(column.type):
@@ -49,7 +49,7 @@ def _codes(column: pa.Array) -> Int64s:
 
 
 def _together(parts: list[Int64s], size: int) -> Int64s:
-    """One number for the numbers of all ``parts`` of a value."""
+    """Return one number for the numbers of all ``parts`` of a value."""
     whole = np.zeros(size, np.int64)
     for part in parts:
         whole = _codes(pa.array(whole * (int(part.max(initial=0)) + 1) + part))
@@ -57,20 +57,20 @@ def _together(parts: list[Int64s], size: int) -> Int64s:
 
 
 def _lengths(column: pa.Array) -> Int64s:
-    """How many elements each value has; NULL has none."""
+    """Return the number of elements of each value; NULL has none."""
     offsets: Int64s = np.asarray(column.offsets).astype(np.int64)
     return offsets[1:] - offsets[:-1]
 
 
 def _in_order(column: pa.Array) -> Int64s:
-    """The numbers of the entries of each MAP, in order."""
+    """Return the numbers of the entries of each MAP, in order."""
     entries = _together([_inside(column.keys), _inside(column.items)], len(column.keys))
     owners = np.repeat(np.arange(len(column)), _lengths(column))
     return entries[np.lexsort((entries, owners))]
 
 
 def _of_lists(elements: Int64s, lengths: Int64s) -> Int64s:
-    """The number of each run of elements: as many bytes, of which Arrow makes a dictionary."""
+    """Return a number for each run of elements: its bytes, which Arrow encodes as a dictionary."""
     ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths))) * elements.itemsize
     buffers = [None, pa.py_buffer(ends), pa.py_buffer(np.ascontiguousarray(elements))]
     return _codes(pa.Array.from_buffers(pa.large_binary(), len(lengths), buffers))

@@ -1,7 +1,7 @@
-"""Runs: rows in ascending order of their hashes, as segments have them. How to make one, and to find rows in it.
+"""Runs: rows in ascending order of their hashes, as in segments. Functions that sort them and find rows in them.
 
 >>> run = np.array([1, 3, 3, 7])
->>> [each.tolist() for each in matches(run, np.array([2, 3, 7]), np.array([2, 3, 7]))]
+>>> [part.tolist() for part in matches(run, np.array([2, 3, 7]), np.array([2, 3, 7]))]
 [[1, 2], [1, 3], [3, 4]]
 """
 
@@ -17,16 +17,16 @@ from hintplan.runtime.state.layout import HASH, Int64s, int64s
 
 
 def in_order(hashes: Int64s) -> Int64s:
-    """The places of ``hashes`` in ascending order, equal ones as they stand.
+    """Return the places of ``hashes`` in ascending order; equal hashes keep their order.
 
-    A stable sort takes three to six times as long as numpy's default on evenly distributed hashes, but no time at all
-    on what is in order, or in a few runs.
+    On evenly distributed hashes, a stable sort takes three to six times as long as numpy's default. On sorted hashes,
+    or a few sorted runs, it takes no time.
     """
     if len(hashes) < 2 or not (hashes[1:] < hashes[:-1]).any():
         return np.arange(len(hashes))
     order = np.argsort(hashes)
-    found = hashes[order]
-    again = found[1:] == found[:-1]
+    sorted_hashes = hashes[order]
+    again = sorted_hashes[1:] == sorted_hashes[:-1]
     if again.any():
         run = np.cumsum(np.concatenate(([False], ~again)))
         order = np.sort(run << 32 | order) & 0xFFFFFFFF
@@ -34,9 +34,9 @@ def in_order(hashes: Int64s) -> Int64s:
 
 
 def matches(run: Int64s, first: Int64s, last: Int64s) -> tuple[Int64s, Int64s, Int64s]:
-    """The places i for which ``run`` has hashes from ``first[i]`` to ``last[i]``, and where these begin and end in it.
+    """Return the places i for which ``run`` has hashes from ``first[i]`` to ``last[i]``, and their begin and end in it.
 
-    ``first`` and ``last`` are best in ascending order: neighbours then lie on the same pages of the run.
+    ``first`` and ``last`` should be in ascending order, so that neighbours lie on the same pages of the run.
     """
     if not len(run) or not len(first):
         none = np.empty(0, np.int64)
@@ -64,11 +64,11 @@ def spread(places: Int64s, begin: Int64s, end: Int64s) -> tuple[Int64s, Int64s]:
 
 
 def newest_in(tables: Sequence[pa.Table], rows: pa.Table, hashes: Int64s) -> tuple[Int64s, Int64s]:
-    """For each of ``rows``, the last of ``tables`` that has a row equal to it, -1 for none, and the row's place there.
+    """Return, for each of ``rows``, the last of ``tables`` with an equal row, -1 for none, and the row's place there.
 
-    ``tables`` are runs from old to new, in none of which a row is twice, and have the columns of ``rows``.
+    ``tables`` are runs from old to new with the columns of ``rows``. No run has the same row twice.
     """
-    which, where = np.full(len(hashes), -1, np.int64), np.zeros(len(hashes), np.int64)
+    table_of, row_of = np.full(len(hashes), -1, np.int64), np.zeros(len(hashes), np.int64)
     open_ = in_order(hashes)
     needles = hashes[open_]
     for index in range(len(tables) - 1, -1, -1):
@@ -77,13 +77,13 @@ def newest_in(tables: Sequence[pa.Table], rows: pa.Table, hashes: Int64s) -> tup
         place, row = spread(*matches(int64s(tables[index], HASH), needles, needles))
         if not place.size:
             continue
-        found = open_[place]
-        same = equal_rows(rows, found, tables[index], row)
+        candidates = open_[place]
+        same = equal_rows(rows, candidates, tables[index], row)
         if not same.all():
-            place, found, row = place[same], found[same], row[same]
-        which[found], where[found] = index, row
+            place, candidates, row = place[same], candidates[same], row[same]
+        table_of[candidates], row_of[candidates] = index, row
         if index:
-            left = np.ones(len(open_), np.bool_)
-            left[place] = False
-            open_, needles = open_[left], needles[left]
-    return which, where
+            is_open = np.ones(len(open_), np.bool_)
+            is_open[place] = False
+            open_, needles = open_[is_open], needles[is_open]
+    return table_of, row_of

@@ -1,4 +1,4 @@
-"""The state tables of an operator over one batch: opened from its manifest, and committed to the next one."""
+"""The state tables of an operator in one batch: opened from its manifest, and committed to the next manifest."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hintplan.runtime.state.manifest import read_manifest, write_manifest
 def open_tables(
     layouts: Sequence[StateLayout], manifest: bytes | None, store: SegmentStore, *, ttls: Sequence[int], now: int
 ) -> dict[str, KeyedState]:
-    """The tables with ``layouts`` by name, each with its TTL in ms; RunError if what is stored has other columns."""
+    """Return the tables with ``layouts`` by name, each with its TTL in ms; RunError if stored columns differ."""
     tables = read_manifest(manifest, {layout.name: layout.fingerprint for layout in layouts})
     return {
         layout.name: KeyedState(layout, tables[layout.name], store, ttl=ttl, now=now)
@@ -24,14 +24,14 @@ def open_tables(
 
 
 def rows_in(deltas: Sequence[pa.Table | None]) -> int:
-    """How many rows came."""
+    """Return the number of input rows."""
     return sum(rows.num_rows for rows in deltas if rows is not None)
 
 
 def committed(
     states: Mapping[str, KeyedState], output: pa.Table, rows_in: int, metrics: tuple[int, ...] = ()
 ) -> Result:
-    """What a batch yields whose changes are in ``states``."""
+    """Commit the changes in ``states``, and return the result of the batch."""
     tables = {name: state.commit() for name, state in states.items()}
     return Result(
         output=output,

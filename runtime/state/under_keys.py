@@ -1,4 +1,4 @@
-"""The rows that stand under some keys: those that state has, by their codes, and those that a batch adds to them."""
+"""The rows of some keys: stored rows, addressed by code, and rows that a batch adds."""
 
 from __future__ import annotations
 
@@ -11,17 +11,20 @@ from hintplan.runtime.state.layout import COUNT, WRITE, Int64s
 
 
 def stored_under(state: KeyedState, keys: pa.Table, hashes: Int64s, *, expired: bool = False) -> tuple[Int64s, Int64s]:
-    """The live rows that ``state`` has under ``keys``: for each the position of its key, and its code.
+    """Return the live rows of ``state`` with these ``keys``: for each row the position of its key, and its code.
 
-    With ``expired``, also the expired rows that it still has.
+    With ``expired``, expired rows that are still stored are included.
     """
-    found = [(np.empty(0, np.int64), np.empty(0, np.int64)), *state.scan(keys, hashes, expired=expired)]
-    key, code = (np.concatenate(part) for part in zip(*found, strict=True))
+    portions = [(np.empty(0, np.int64), np.empty(0, np.int64)), *state.scan(keys, hashes, expired=expired)]
+    key, code = (np.concatenate(part) for part in zip(*portions, strict=True))
     return key, code
 
 
 def rows_at(state: KeyedState, codes: Int64s, added: pa.Table, chosen: Int64s) -> tuple[pa.Table, Mask]:
-    """The rows of ``chosen``, which counts through ``codes`` and then ``added``, -1 for none; and whether it is one."""
+    """Return the rows with the indexes ``chosen``, NULLs for -1, and a mask of the indexes that are not -1.
+
+    Indexes count through ``codes`` and then through ``added``.
+    """
     has = chosen >= 0
     stored = has & (chosen < len(codes))
     fresh = has & ~stored
@@ -33,7 +36,7 @@ def rows_at(state: KeyedState, codes: Int64s, added: pa.Table, chosen: Int64s) -
 
 
 def write_again(state: KeyedState, codes: Int64s, now: int, *, deleted: bool = False) -> None:
-    """Store the rows of ``codes`` as they are, but written ``now``; or, if ``deleted``, that they are gone."""
+    """Write the rows of ``codes`` again with the time ``now``; or delete them, if ``deleted``."""
     if not codes.size:
         return
     schema = state.layout.schema

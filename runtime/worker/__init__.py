@@ -1,1 +1,1 @@
-"""What lookups and functions of the user's need of a Python worker: its clock, its event loop, and what tasks share."""
+"""The parts of a Python worker that lookups and the user's functions need: clock, event loop, and shared resources."""

@@ -1,4 +1,4 @@
-"""Time, as everything in a worker sees it: in ms, and from outside, so that tests decide what time it is.
+"""The clocks of a worker, in ms. Callers pass a clock in, so that tests control the time.
 
 >>> clock = SystemClock()
 >>> clock.now() > 1_700_000_000_000
@@ -12,7 +12,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """``now`` is what a calendar shows, in ms since the epoch; ``elapsed`` only ever grows, from an arbitrary start."""
+    """A source of time. ``now`` is ms since the epoch; ``elapsed`` only grows, from an arbitrary start."""
 
     def now(self) -> int: ...
 
@@ -22,7 +22,7 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The machine's clocks."""
+    """The clocks of the machine."""
 
     def now(self) -> int:
         return time.time_ns() // 1_000_000

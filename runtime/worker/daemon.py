@@ -1,9 +1,10 @@
-"""The process that forks Python workers on the machine of the driver, which SIGTERM does not end.
+"""The process that forks Python workers on the machine of the driver, and ignores SIGTERM.
 
-Whoever stops a service or a container sends SIGTERM to all of its processes at once. Workers are needed until the batch
-in progress has ended. They end with the JVM, whose end closes the input of this process: it tells its group by SIGHUP.
+A stop of a service or a container sends SIGTERM to all of its processes at once, but the batch in progress still needs
+its workers. They end with the JVM: its end closes the input of this process, which then sends SIGHUP to its process
+group.
 
-It imports what each task of a run needs, a second of work, so that its workers have it when they are forked.
+The process imports the modules that each task of a run needs, a second of work, so that forked workers have them.
 
     python -m hintplan.runtime.worker.daemon pyspark.worker     # as Spark starts it: spark.python.daemon.module
 """
@@ -23,15 +24,18 @@ _NEEDED = (
     "hintplan.runtime.engine.process",
     "hintplan.runtime.operators.join",
 )
-"""Modules that lead to most of those that a task imports."""
+"""Modules whose imports include most modules that a task imports."""
 
 
 def main() -> None:
-    """PySpark's own daemon, which has a handler for SIGTERM, and gives its workers back the default: not here."""
+    """Run PySpark's own daemon without its handling of SIGTERM.
+
+    PySpark's daemon has a handler for SIGTERM, and its workers get the default handler back.
+    """
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     daemon.SIGTERM = signal.SIGUSR2  # type: ignore[attr-defined]
     for name in _NEEDED:
-        with suppress(ImportError):  # the task that needs it will report what is missing
+        with suppress(ImportError):  # the task that needs the module reports that it is missing
             import_module(name)
     daemon.manager()
 

@@ -1,8 +1,8 @@
-"""The event loop of a worker process: tasks hand coroutines in from their own threads and wait for them.
+"""The event loop of a worker process: tasks submit coroutines from their own threads and wait for them.
 
-The loop lives in a thread of its own from the first asynchronous call until the process ends, because connection
-pools belong to the loop they were opened on, and must be served while no task runs. Code of the user's that blocks the
-loop fails the task that waits, and code that exits does not take the loop along.
+The loop runs in a thread of its own from the first asynchronous call until the process ends. Connection pools belong to
+the loop that opened them, and must be served while no task runs. If the user's code blocks the loop, the task that
+waits fails. If the code exits, the loop continues.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ _log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 _LOOK_SECONDS = 0.1
-"""How often a thread that waits looks whether the loop is blocked."""
+"""The interval at which a waiting thread checks whether the loop is blocked."""
 
 
 class EventLoop(Protocol):
-    """Where coroutines run, seen from the thread that wants their results; ``steps`` are those of its loop."""
+    """Runs coroutines for other threads that need their results; ``steps`` are the steps of its loop."""
 
     @property
     def steps(self) -> Steps: ...
 
     def submit(self, work: Coroutine[Any, Any, Result]) -> Future[Result]:
-        """Start ``work``; what was submitted first also starts first."""
+        """Start ``work``; coroutines start in the order of submission."""
         ...
 
     def wait(self, futures: Sequence[Future[Any]]) -> None:
-        """Wait until one of ``futures`` is done; RunError if a step on the loop takes longer than it may."""
+        """Wait until one of ``futures`` is done; RunError if a step on the loop exceeds its limit."""
         ...
 
 
@@ -55,7 +55,7 @@ class LoopThread:
         while True:
             try:
                 self._loop.run_forever()
-            except (KeyboardInterrupt, SystemExit) as error:  # of a callback, or a task that no call has started
+            except (KeyboardInterrupt, SystemExit) as error:  # from a callback, or a task that no call has started
                 _log.error("what ran on the event loop beside calls has ended with %r", error)
 
     def submit(self, work: Coroutine[Any, Any, Result]) -> Future[Result]:
@@ -75,5 +75,5 @@ def finish(event_loop: EventLoop, work: Coroutine[Any, Any, Result]) -> Result:
 
 @cache
 def worker_event_loop() -> EventLoop:
-    """The event loop of this process."""
+    """Return the event loop of this process."""
     return LoopThread(SystemClock())

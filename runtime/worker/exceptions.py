@@ -1,4 +1,4 @@
-"""Exceptions of the user's code: what is said of them, and whether another attempt may end otherwise.
+"""Exceptions of the user's code: their text in messages, and the decision whether to try again.
 
 >>> retried(ConnectionError("away"), (Exception,)), retried(TypeError("no len()"), (Exception,))
 (True, False)
@@ -13,16 +13,17 @@ from __future__ import annotations
 import re
 
 NEVER_HEAL = (TypeError, AttributeError, NameError, ImportError, SyntaxError, NotImplementedError)
-"""What says that code is wrong, so that calling it again with the same arguments ends in the same way."""
+"""Exceptions that mean the code is wrong, so that another call with the same arguments would fail again."""
 
 _LONGEST = 500
 _CREDENTIALS = re.compile(r"(?<=://)[^\s/@]+@")
 
 
 def retried(error: BaseException, retry_on: tuple[type[Exception], ...]) -> bool:
-    """Whether a call that ended with ``error`` is made again, if there are attempts left.
+    """Return True if a call that ended with ``error`` is repeated while attempts are left.
 
-    So it is for what ``retry_on`` names, but for ``NEVER_HEAL``, which it has to name itself and not by a base class.
+    It is repeated for the classes in ``retry_on``. An exception of ``NEVER_HEAL`` is repeated only if ``retry_on`` has
+    such a class, not just a base class.
     """
     if isinstance(error, NEVER_HEAL):
         retry_on = tuple(kind for kind in retry_on if issubclass(kind, NEVER_HEAL))
@@ -30,7 +31,7 @@ def retried(error: BaseException, retry_on: tuple[type[Exception], ...]) -> bool
 
 
 def said(error: BaseException) -> str:
-    """Type and text of ``error``, shortened, without credentials of URLs."""
+    """Return type and text of ``error``, shortened, without credentials in URLs."""
     text = _CREDENTIALS.sub("***@", str(error))
     shortened = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
     return f"{type(error).__name__}: {shortened}" if text else type(error).__name__

@@ -1,8 +1,8 @@
-"""A task of ``mapInArrow`` whose counts leave it as a row of their own.
+"""A task of ``mapInArrow`` that yields its counts as a last row.
 
-The last batch of a task has no data and one row, whose ``__metrics`` are the task's counts; in rows of data it is null.
-A task without rows does nothing and counts nothing. The side of it that builds DataFrames is
-:mod:`hintplan.runtime.engine.mapped`.
+The last batch of a task has no data and one row, with the task's counts in ``__metrics``. In rows of data this column
+is NULL. A task without rows does nothing and counts nothing. :mod:`hintplan.runtime.engine.mapped` builds the
+DataFrames of such tasks.
 """
 
 from __future__ import annotations
@@ -17,31 +17,37 @@ _MOST_ROWS = 1 << 16
 
 
 def with_metrics(output: pa.Schema) -> pa.Schema:
-    """The schema of what a task with ``output`` yields."""
+    """Return the schema of the batches that a task with ``output`` yields."""
     return output.append(pa.field(METRICS_COLUMN, pa.list_(pa.int64())))
 
 
 def tables_of(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table] | None:
-    """The batches that have rows, conformed to ``schema``; None if there are none, which is known from the first."""
+    """Return the batches that have rows, conformed to ``schema``; None if there are none.
+
+    The function reads only up to the first batch with rows.
+    """
     tables = (_conform(pa.Table.from_batches([batch]), schema) for batch in batches if batch.num_rows)
     first = next(tables, None)
     return None if first is None else chain([first], tables)
 
 
 def data(tables: Iterable[pa.Table], output: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Rows of data, as a task with ``output`` yields them."""
+    """Yield rows of data in the form that a task with ``output`` yields."""
     field = with_metrics(output).field(METRICS_COLUMN)
     for table in tables:
         yield from table.append_column(field, pa.nulls(table.num_rows, field.type)).to_batches(_MOST_ROWS)
 
 
 def counts(values: Sequence[int | None], output: pa.Schema) -> pa.RecordBatch:
-    """The row with the counts of a task with ``output``."""
+    """Return the row with the counts of a task with ``output``."""
     schema = with_metrics(output)
     nothing = [pa.nulls(1, field.type) for field in output]
     return pa.RecordBatch.from_arrays([*nothing, pa.array([list(values)], pa.list_(pa.int64()))], schema=schema)
 
 
 def _conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The same data under ``schema``: Spark labels timestamps with the session's zone and fields as not null."""
+    """Return the same data under ``schema``.
+
+    Spark labels timestamps with the session's time zone, and fields as not null.
+    """
     return table if table.schema.equals(schema) else table.cast(schema)

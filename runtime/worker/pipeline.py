@@ -1,8 +1,8 @@
-"""Batches of one task on their way through asynchronous work: pulled, started, and put out when they are done.
+"""Runs the batches of one task through asynchronous work: pulls them, starts their work, and yields finished results.
 
-The next batch is pulled while calls for earlier ones are in flight, so the edges of Arrow batches leave no gap. How
-much is started is bounded twice: by ``room``, which the work itself grants, and by the size of what waits to be put
-out behind something slow. Knows neither keys nor rows.
+The next batch is pulled while calls for earlier batches are in flight, so batch boundaries leave no gap. Two bounds
+limit the started work: ``room``, which the work itself grants, and the size of results that wait behind something slow.
+Knows no keys and no rows.
 
     for table in flowing(steps, fetcher.room, event_loop, ordered=True, most=8): ...
 """
@@ -23,10 +23,10 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Step(Generic[Result]):
-    """One batch: ``work`` is what must be done before ``result`` may be asked for; None if it may be at once.
+    """One batch. ``work`` must be done before ``result`` may be called; None if it may be called at once.
 
-    A step without work overtakes those that wait, so it has no place where order matters. ``size`` counts against
-    what may wait.
+    A step without work overtakes waiting steps, so it must not be used where order matters. ``size`` counts against the
+    limit on waiting steps.
     """
 
     result: Callable[[], Result]
@@ -49,10 +49,10 @@ def flowing(
     ordered: bool,
     most: int,
 ) -> Iterator[Result]:
-    """The results of ``steps``: in their order if ``ordered``, else as they are done; a failure anywhere at once.
+    """Yield the results of ``steps``: in order if ``ordered``, else as they finish. Raise any failure at once.
 
-    No step is pulled before ``room`` is there, or while steps of ``most`` in size wait. What is not done when the
-    caller stops, or something fails, is cancelled.
+    No step is pulled before ``room`` is granted, or while the sizes of waiting steps reach ``most``. If the caller
+    stops or a step fails, unfinished work is cancelled.
     """
     waiting: deque[_Waiting[Result]] = deque()
     try:
@@ -63,7 +63,7 @@ def flowing(
             waiting.append(_Waiting(result=step.result, done=event_loop.submit(step.work), size=step.size))
             room_there = event_loop.submit(room())
             yield from _finished(waiting, ordered)
-            while waiting and (not room_there.done() or sum(each.size for each in waiting) >= most):
+            while waiting and (not room_there.done() or sum(entry.size for entry in waiting) >= most):
                 event_loop.wait([future for future in (room_there, *_futures(waiting)) if not future.done()])
                 yield from _finished(waiting, ordered)
         while waiting:
@@ -71,24 +71,24 @@ def flowing(
             if waiting:
                 event_loop.wait([future for future in _futures(waiting) if not future.done()])
     finally:
-        for each in waiting:
-            each.done.cancel()
+        for entry in waiting:
+            entry.done.cancel()
 
 
 def _futures(waiting: Iterable[_Waiting[Result]]) -> Iterator[Future[None]]:
-    return (each.done for each in waiting)
+    return (entry.done for entry in waiting)
 
 
 def _finished(waiting: deque[_Waiting[Result]], ordered: bool) -> Iterator[Result]:
-    """Remove what can be put out; a failure anywhere is raised at once."""
+    """Remove and return results that can be yielded; raise any failure at once."""
     for future in _futures(waiting):
         if future.done():
             future.result()
     ready = list(takewhile(_is_done, waiting)) if ordered else list(filter(_is_done, waiting))
-    for each in ready:
-        each.done.result()
-        waiting.remove(each)
-    return (each.result() for each in ready)
+    for entry in ready:
+        entry.done.result()
+        waiting.remove(entry)
+    return (entry.result() for entry in ready)
 
 
 def _is_done(each: _Waiting[Result]) -> bool:

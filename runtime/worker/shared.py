@@ -1,7 +1,7 @@
-"""What the tasks of one Python worker share: things that are opened for the first and stay for those that follow.
+"""Resources that the tasks of one Python worker share: the first task opens them, and later tasks reuse them.
 
-A worker process runs task after task. What is open is found by its identity, and closed with the process, or when it
-was not used for a while and another run opens something new. Knows neither lookups nor functions.
+A worker process runs task after task. An open resource is found by its identity. It is closed with the process, or when
+it was idle for a while and another run opens a new resource. Knows no lookups and no functions.
 
     with shared(spec.identity, run, lambda: OpenLookup(spec)) as lookup:
         ...
@@ -19,7 +19,7 @@ from hintplan.plans.errors import RunError
 from hintplan.runtime.worker.clock import SystemClock
 
 _IDLE = 10 * 60_000
-"""Milliseconds without use after which what another run opened is closed."""
+"""Milliseconds of idle time after which a resource of another run is closed."""
 
 
 class Closeable(Protocol):
@@ -45,7 +45,7 @@ _clock = SystemClock()
 
 @contextmanager
 def shared(identity: Hashable, run: str, open_it: Callable[[], Opened]) -> Iterator[Opened]:
-    """What is open in this process under ``identity``, opened if it is not; tasks that use it at once share it."""
+    """Return the resource of this process with ``identity``, opened if necessary; concurrent tasks share it."""
     with _lock:
         if identity not in _shared:
             _close_idle(run)
@@ -78,5 +78,5 @@ def _close_all() -> None:
     while _shared:
         _, entry = _shared.popitem()
         if entry.opened is not None:
-            with suppress(RunError):  # of a loop that a call blocks, which its task has named
+            with suppress(RunError):  # a call blocks the loop, and its task has reported it
                 entry.opened.close()

@@ -1,9 +1,9 @@
-"""Who has the event loop: code of the user's runs on it in steps, and a step that does not end is told from outside.
+"""Watches the user's code on the event loop, which runs in steps, and detects from outside a step that does not end.
 
-A coroutine gives the loop away whenever it waits. From one wait to the next, a step, nothing else on the loop runs, its
-timers included, so a call that blocks instead of awaiting cannot be timed out by them. Each step of a call is therefore
-noted when it begins: the thread that waits for results sees how long it has been at work, and where. A step that ends
-too late is seen at its end. Time comes from outside.
+A coroutine yields the loop whenever it waits. From one wait to the next, a step, nothing else runs on the loop, not
+even timers. So timers cannot time out a call that blocks instead of awaiting. The start of each step is therefore
+recorded: the thread that waits for results sees how long the step has run, and where. A step that ends too late is
+detected at its end. The clock is passed in.
 
     steps = Steps(clock)
     value = await steps.walked(function.eval("x"), caller)
@@ -29,7 +29,7 @@ _ADVICE = "hand what blocks to asyncio.to_thread, or write a synchronous class"
 
 
 class Caller(Protocol):
-    """Whom steps are made for; its text names it in errors. ``limit`` is how long a step may take, in ms, 0 for any."""
+    """The owner of steps; its text names it in errors. ``limit`` is the maximum time of a step in ms, 0 for none."""
 
     @property
     def limit(self) -> int: ...
@@ -44,9 +44,9 @@ class Steps:
         self._caller: ContextVar[Caller | None] = ContextVar("caller", default=None)
 
     async def walked(self, work: Awaitable[Result], caller: Caller) -> Result:
-        """The result of ``work``, whose steps are made for ``caller``, and so are those of tasks that it starts.
+        """Return the result of ``work``, whose steps, and those in tasks that it starts, belong to ``caller``.
 
-        RunError for a step that took longer than the limit; the work is cancelled then.
+        Raise RunError if a step exceeds the limit; the work is cancelled then.
         """
         token = self._caller.set(caller)
         try:
@@ -56,28 +56,28 @@ class Steps:
             self._caller.reset(token)
 
     def task(self, loop: asyncio.AbstractEventLoop, work: Any, **more: Any) -> asyncio.Task[Any]:
-        """A task for ``work``, as the task factory of the loop; one started by a call is the call's."""
+        """Return a task for ``work``, as the loop's task factory; a task that a call starts belongs to its caller."""
         caller = self._caller.get()
         return asyncio.Task(work if caller is None else self._owned(work, caller), loop=loop, **more)
 
     async def _owned(self, work: Awaitable[Any], caller: Caller) -> Any:
         try:
             return await _Walk(self, work, caller)
-        except (KeyboardInterrupt, SystemExit) as error:  # would end the loop
+        except (KeyboardInterrupt, SystemExit) as error:  # would stop the loop
             raise RunError(f"{caller} failed in a task that it has started: {type(error).__name__}: {error}") from error
 
     def begin(self, caller: Caller) -> None:
-        """From now on the loop is ``caller``'s."""
+        """Record that ``caller`` has the loop from now on."""
         self._step = (caller, self._clock.elapsed())
 
     def end(self) -> RunError | None:
-        """Nobody has the loop any more; an error if the step took too long."""
+        """Record that no caller has the loop; return an error if the step took too long."""
         late = self._late("blocked")
         self._step = None
         return None if late is None else RunError(late, hint=_ADVICE)
 
     def check(self, thread: int | None) -> None:
-        """RunError if the step at work has taken too long already; ``thread`` is the loop's."""
+        """Raise RunError if the current step has already taken too long; ``thread`` is the loop's."""
         late = self._late("has blocked")
         if late is not None:
             raise RunError(f"{late}, {_place(thread)}", hint=_ADVICE)
@@ -93,7 +93,7 @@ class Steps:
 
 
 class _Walk:
-    """Hands what a coroutine waits for to the loop, and notes when it is at work itself."""
+    """Passes the awaited objects of a coroutine to the loop, and records each step of the coroutine."""
 
     def __init__(self, steps: Steps, work: Awaitable[Any], caller: Caller) -> None:
         self._steps = steps
@@ -125,12 +125,12 @@ class _Walk:
                 continue
             try:
                 answer, thrown = (yield waits_for), None
-            except BaseException as error:  # noqa: BLE001 -- a cancellation, which is handed on to the work
+            except BaseException as error:  # noqa: BLE001 -- a cancellation, passed to the work
                 answer, thrown = None, error
 
 
 def _place(thread: int | None) -> str:
-    """Where ``thread`` is at work: the line of the user's code, and that which it has come to from there."""
+    """Return the position of ``thread``: the line of the user's code, and the line that it has called from there."""
     frame = sys._current_frames().get(thread or 0)
     stack = traceback.extract_stack(frame)
     ours = max((place for place, at in enumerate(stack) if at.filename.startswith(_OURS)), default=-1)

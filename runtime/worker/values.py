@@ -1,25 +1,25 @@
-"""Python values from user code as values of declared types: taken as they are, or refused with the reason.
+"""Python values from user code as values of declared types: converted if they are exact, or refused with the reason.
 
-Arrow takes them too lightly: it makes 1.5 an integer, True a number, 1e300 an infinite FLOAT, bytes a text, drops the
-zone of a timestamp and the time of a day, and knows no lengths. Here a value is taken if it is the same value in the
-declared type, at any depth:
+Arrow is too lenient. It turns 1.5 into an integer, True into a number, 1e300 into an infinite FLOAT and bytes into
+text. It drops the zone of a timestamp and the time of a day, and ignores lengths. Here a value is accepted only if it
+is the same value in the declared type, at any depth:
 
-| declared | taken |
+| declared | accepted |
 |---|---|
 | BOOLEAN | bool |
 | TINYINT, SMALLINT, INT, BIGINT | int; float and Decimal without a fraction |
-| FLOAT, DOUBLE | float; int if it is exact. FLOAT rounds, but not to infinity, and only 0 to 0 |
+| FLOAT, DOUBLE | float; int if it is exact. FLOAT rounds, but never to infinity, and to 0 only from 0 |
 | DECIMAL | Decimal, int |
-| CHAR(n), VARCHAR(n), STRING | str of n characters, of at most n, of any number |
-| BINARY(n), VARBINARY(n), BYTES | bytes, bytearray, memoryview, likewise |
-| DATE | date that is no datetime |
+| CHAR(n), VARCHAR(n), STRING | str of n characters, at most n, or any number |
+| BINARY(n), VARBINARY(n), BYTES | bytes, bytearray, memoryview, with the same rule for n |
+| DATE | date, but no datetime |
 | TIMESTAMP(p) | datetime without a zone, with at most p digits of a second |
-| TIMESTAMP_LTZ(p) | datetime with a zone, likewise; it is the same moment in any zone |
+| TIMESTAMP_LTZ(p) | datetime with a zone, with at most p digits; it is the same moment in any zone |
 | ARRAY | list, tuple, numpy array with one dimension |
 | MAP | dict, or pairs |
 | ROW | tuple or list in the order of the fields, or dict by their names |
 
-Scalars of numpy are what they stand for. None is NULL.
+A numpy scalar is accepted like the Python value that it represents. None is NULL.
 
 >>> from hintplan.plans.declarations.types import parse_type
 >>> fit(parse_type("ARRAY<ROW<a INT, b STRING>>")).column([[{"b": "x", "a": 1}, (2, "y")], None])
@@ -46,7 +46,7 @@ import numpy as np
 from hintplan.plans.declarations.types import DataType
 
 MISFITS = (TypeError, ValueError, OverflowError)
-"""What a value that does not fit raises."""
+"""The exceptions that a value raises if it does not fit."""
 
 _BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
 _EXACT = Context(prec=10_000)
@@ -56,28 +56,31 @@ _NO_TYPES: frozenset[type] = frozenset({type(None)})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fit:
-    """How values become those of one type: ``value`` gives it for one that is not None, or raises one of ``MISFITS``.
+    """Converts values to one type: ``value`` converts a value that is not None, or raises one of ``MISFITS``.
 
-    Values whose type is in ``plain`` are taken as they are, which for many is seen at once.
+    Values whose type is in ``plain`` need no conversion, so a column of them is checked at once.
     """
 
     value: Callable[[Any], Any]
     plain: frozenset[type] = _NO_TYPES
 
     def column(self, values: list[Any]) -> list[Any]:
-        """All ``values``, fit for Arrow; None stays None."""
+        """Return all ``values``, converted for Arrow; None stays None."""
         if self.plain.issuperset(map(type, values)):
             return values
         return [None if value is None else self.value(value) for value in values]
 
 
 def fit(kind: DataType) -> Fit:
-    """How Python values become values of ``kind``; whether it allows NULL matters only for what is inside of it."""
+    """Return the conversion of Python values to ``kind``.
+
+    It ignores whether ``kind`` itself allows NULL; only types inside ``kind`` are checked for NULL.
+    """
     size = kind.precision or 0
     if kind.root == "BOOLEAN":
         return Fit(value=_boolean, plain=_NO_TYPES | {bool})
     if kind.is_integer:
-        # Arrow finds out which of many is too large.
+        # Arrow itself refuses an int in a column that is too large.
         return Fit(value=partial(_integer, bits=_BITS[kind.root]), plain=_NO_TYPES | {int})
     if kind.root == "FLOAT":
         return Fit(value=_float)
@@ -99,16 +102,18 @@ def fit(kind: DataType) -> Fit:
         return Fit(value=partial(_timestamp, digits=size, zoned=kind.root == "TIMESTAMP_LTZ"))
     inside = [_or_null(part) for part in kind.parts]
     if kind.root == "ARRAY":
-        return Fit(value=lambda value: [inside[0](each) for each in _elements(value)])
+        return Fit(value=lambda value: [inside[0](item) for item in _elements(value)])
     if kind.has_entries:
-        return Fit(value=lambda value: [(_key(inside[0], key), inside[1](each)) for key, each in _pairs(value)])
+        return Fit(value=lambda value: [(_key(inside[0], key), inside[1](item)) for key, item in _pairs(value)])
     return Fit(
-        value=lambda value: tuple(one(each) for one, each in zip(inside, row_values(value, kind.names), strict=True))
+        value=lambda value: tuple(
+            convert(item) for convert, item in zip(inside, row_values(value, kind.names), strict=True)
+        )
     )
 
 
 def row_values(value: Any, names: Sequence[str]) -> tuple[Any, ...]:
-    """The values of a row with fields ``names``: a tuple or list in their order, or a dict by name."""
+    """Return the values of a row with fields ``names``, from a tuple or list in their order, or a dict by name."""
     if isinstance(value, Mapping):
         if len(value) == len(names) and all(name in value for name in names):
             return tuple(value[name] for name in names)
@@ -123,7 +128,7 @@ def row_values(value: Any, names: Sequence[str]) -> tuple[Any, ...]:
 
 
 def _or_null(kind: DataType) -> Callable[[Any], Any]:
-    """How a value inside another one becomes one of ``kind``."""
+    """Return the conversion of a value inside another value to ``kind``, with a check for NULL."""
     value_of = fit(kind).value
 
     def converted(value: Any) -> Any:
@@ -192,7 +197,7 @@ def _decimal(value: Any, *, digits: int, scale: int) -> Decimal:
         raise ValueError(f"{value} is no number")
     if not value:
         return Decimal(0)
-    behind = -int(value.normalize(_EXACT).as_tuple().exponent)  # zeros at the end say nothing
+    behind = -int(value.normalize(_EXACT).as_tuple().exponent)  # trailing zeros do not count
     if behind > scale:
         raise ValueError(f"it has {behind} digits behind the point, not {scale}")
     if value.adjusted() + 1 > digits - scale:
@@ -234,7 +239,7 @@ def _timestamp(value: Any, *, digits: int, zoned: bool) -> datetime:
         raise ValueError(f"{_shown(value)} has no zone: use .replace(tzinfo=...)")
     if not zoned and value.utcoffset() is not None:
         raise ValueError(f"{_shown(value)} has a zone: use .replace(tzinfo=None)")
-    # A timestamp of pandas has nanoseconds, too.
+    # A pandas timestamp also has nanoseconds.
     if value.microsecond % 10 ** (6 - digits) or getattr(value, "nanosecond", 0):
         raise ValueError(f"{_shown(value)} has more than {digits} digits of a second")
     return value
