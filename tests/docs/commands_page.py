@@ -47,15 +47,15 @@ HEAD = """\
 <!-- Made by `python -m tests.docs.commands_page`; do not edit. -->
 # Commands
 
-`hintplan --help` and `hintplan COMMAND --help` say the same in a terminal.
+This page lists every command and option. `hintplan --help` and `hintplan COMMAND --help` print the same in a terminal.
 """
 
 FOR_ALL = """\
 ## Common to all
 
-All take `-h`, `--help` and `--debug` (tracebacks); `hintplan --version` says which version this is. A plan can be `-`,
-standard input, except in `set`, `ci` and `bundle`. Data goes to standard output, talk to standard error; `NO_COLOR` is
-honoured.
+All commands take `-h`, `--help` and `--debug` (tracebacks). `hintplan --version` prints the version. A plan can be `-`,
+standard input, except in `set`, `ci` and `bundle`. Data goes to standard output, messages to standard error. Commands
+obey `NO_COLOR`.
 
 | exit code | means |
 |---|---|
