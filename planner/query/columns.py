@@ -159,10 +159,10 @@ def check_own(context: Context, expression: Expr, own: Collection[int], called: 
 
     ``called`` names the query of the expression in the message, such as "a LATERAL query".
     """
-    around = "what stands before it" if "LATERAL" in called else "the block around it"
+    around = "earlier tables" if "LATERAL" in called else "the block around it"
     for e in walk(expression):
         if isinstance(e, Ref) and e.field.id not in own:
-            message = f"{called} can refer to {around} in its WHERE only"
+            message = f"{called} can refer to {around} only in its WHERE"
             raise context.source.error(message, e.offset, "compute with the value in the query around it")
 
 

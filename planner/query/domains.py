@@ -97,7 +97,7 @@ def over_domain(
     ``outer`` translates an expression of the outer block to one over ``around``.
     """
     if _looks_up(around):
-        message = f"{domain.called} is not supported beside a lookup join"
+        message = f"{domain.called} is not supported next to a lookup join"
         raise context.source.error(message, domain.offset, "write what is looked up to a table, and read that")
     items = tuple(Item(field=i.field, expr=outer(i.expr)) for i in domain.items)
     columns = Calc(input=around, filter=None, items=items, base=around.base, block=domain.place.block)

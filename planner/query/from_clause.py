@@ -117,7 +117,7 @@ def _input(compiler: QueryCompiler, node: exp.Expr, *, looked_up: bool = False) 
     context, environment = compiler.context, compiler.environment
     version = node.args.get("version")
     if version and not looked_up and not _of_rows(version):
-        message = "FOR SYSTEM_TIME AS OF a time of its own is not supported: no table is read as it was then"
+        message = "FOR SYSTEM_TIME AS OF another time is not supported: no table is read as it was then"
         advice = "read a table of Delta by the version that it had: /*+ OPTIONS('versionAsOf' = '3') */ after its name"
         raise context.source.error(message, offset_of(version), advice)
     if version and not looked_up:

@@ -128,7 +128,7 @@ def _ordered(
         by_time=is_time and len(items) == 1 and (context.batch or is_insert_only(relation)),
         number=number,
         unlimited=source.error(
-            "ROW_NUMBER() needs a condition that says up to which number rows are kept",
+            "ROW_NUMBER() needs a condition with the last number that is kept",
             place,
             f"write {_EXAMPLE}, or rn <= k if k is in PARTITION BY, or rn <= v AND rn <= 100 beside another column",
         ),

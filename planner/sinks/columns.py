@@ -83,7 +83,7 @@ def _note(context: Context, statement: Insert, target: Field, source: Field, pla
         "CHAR": "longer text is cut, and shorter text gets spaces",
         "VARBINARY": "further bytes are cut",
         "BINARY": "further bytes are cut, and missing ones are zeros",
-        "DECIMAL": "numbers are rounded, and those of more digits are NULL",
+        "DECIMAL": "numbers are rounded, and numbers with more digits are NULL",
         "FLOAT": "numbers are the nearest FLOAT",
         "DATE": "the time of day is lost",
         "TIMESTAMP": "further digits of a second are cut",

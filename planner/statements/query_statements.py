@@ -66,7 +66,7 @@ def _check_commas(cursor: Cursor) -> None:
             message, advice = "VALUES stands in parentheses here", "write (VALUES (1, 'a')) AS t(x, y)"
             raise cursor.source.error(message, after.start, advice)
         if word_of(token) == "MINUS" and word_of(after) in ("SELECT", "ALL", "VALUES"):
-            raise cursor.source.error("MINUS is not supported, by Flink neither", token.start, "write EXCEPT")
+            raise cursor.source.error("MINUS is not supported, nor is it in Flink", token.start, "write EXCEPT")
         if word_of(token) == "MATCH_RECOGNIZE" and after.text == "(":
             advice = "join the table with itself, or aggregate the rows of a key"
             raise cursor.source.error("MATCH_RECOGNIZE is not supported", token.start, advice)

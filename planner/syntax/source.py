@@ -105,7 +105,7 @@ class Source:
         """
         recorded = (*self.problems.found, *(() if last is None else last.diagnostics))
         diagnostics = tuple(sorted(dict.fromkeys(recorded), key=self.in_order))
-        assert diagnostics or not self.problems.doubts, "something was left out, and no error says why"
+        assert diagnostics or not self.problems.doubts, "something was left out, and no error gives the reason"
         self.problems = Problems()
         if diagnostics:
             raise SqlError(diagnostics=diagnostics)

@@ -208,7 +208,7 @@ def _null_treatment(
         message = f"{name} takes neither IGNORE NULLS nor RESPECT NULLS"
         raise t.source.error(message, offset_of(last), "remove it: only ARRAY_AGG does")
     if condition is not None:
-        message = "FILTER cannot stand beside IGNORE NULLS or RESPECT NULLS"
+        message = "FILTER cannot be combined with IGNORE NULLS or RESPECT NULLS"
         raise t.source.error(message, offset_of(last), "write FILTER (WHERE x IS NOT NULL AND ...)")
     return [*arguments[:-1], last.this], isinstance(last, exp.IgnoreNulls)
 

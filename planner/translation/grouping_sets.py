@@ -106,7 +106,7 @@ class _Reader:
     def check_count(self, count: int, node: exp.Expr) -> None:
         if count > MOST_SETS:
             message = f"these are more than {MOST_SETS} grouping sets: every row would be copied for each of them"
-            raise self.source.error(message, offset_of(node), "list those that are needed with GROUPING SETS")
+            raise self.source.error(message, offset_of(node), "list the needed sets with GROUPING SETS")
 
 
 def translate(t: Translator, node: exp.Expr) -> Expr:

@@ -54,7 +54,8 @@ def comparison(t: Translator, node: exp.Expr) -> Expr:
     if (isinstance(listed, exp.All) and operator == "=") or (isinstance(listed, exp.Any) and operator == "<>"):
         what = "'= ALL' of a sub-query" if isinstance(listed, exp.All) else "'<> ANY' of a sub-query below NOT or OR"
         advice = (
-            "write [NOT] EXISTS (SELECT ... WHERE inner.x <> outer.x): Flink 2.3 answers it otherwise than SQL says"
+            "write [NOT] EXISTS (SELECT ... WHERE inner.x <> outer.x): Flink 2.3 answers it in another way than "
+            "standard SQL"
         )
         raise t.source.error(f"{what} is not supported", offset, advice)
     pair = read_texts(t.source, operator, (t.expression(node.this), t.expression(node.expression)))
@@ -79,7 +80,9 @@ def null_safe_equality(t: Translator, node: exp.Expr) -> Expr:
     a, b = t.expression(node.this), t.expression(node.expression)
     if any(each.type.root == "ROW" and is_constructor(each) for each in (a, b)):
         message = "IS DISTINCT FROM of rows such as (a, b) is not supported"
-        raise t.source.error(message, offset, "compare each column: Flink 2.3 answers it otherwise than SQL says")
+        raise t.source.error(
+            message, offset, "compare each column: Flink 2.3 answers it in another way than standard SQL"
+        )
     if NULL in (a.type, b.type):
         value = a if b.type == NULL else b
         same: Expr = call("IS NULL", (value,), BOOLEAN, offset)

@@ -42,7 +42,7 @@ statement, Ctrl-D leaves.
 
   CREATE TABLE | VIEW ...   declare; DROP, SHOW TABLES | VIEWS, DESCRIBE name
   SELECT ...                take what is there and show the rows
-  INSERT INTO ...           take what is there and write it, or go on in the background
+  INSERT INTO ...           take what is there and write it, or continue in the background
                             after SET 'table.dml-sync' = 'false': SHOW JOBS, STOP JOB 'x'
   EXPLAIN ...               operators, their state, and who set what
   COMPILE PLAN 'x' FOR ...  write a plan file; EXECUTE PLAN 'x' runs one

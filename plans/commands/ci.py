@@ -31,7 +31,9 @@ from hintplan.plans.text.text_file import script_text
 @click.argument("paths", metavar="[PLAN]...", nargs=-1)
 @click.option("--base", default="git:origin/main", show_default=True, metavar="git:REVISION", help="Compare with this.")
 @click.option(
-    "--sql-dir", type=click.Path(file_okay=False, exists=True), help="Where scripts are, if not beside plans."
+    "--sql-dir",
+    type=click.Path(file_okay=False, exists=True),
+    help="The directory of scripts, if they are not next to plans.",
 )
 @click.option("--comment", type=click.Path(dir_okay=False), help="Write the comment of a pull request here.")
 @click.option("--github", "annotate", is_flag=True, help="Print annotations for GitHub Actions.")

@@ -26,7 +26,7 @@ from hintplan.plans.text.terminal import say, show
 @click.option("--fix", is_flag=True, help="Mend what can be mended without changing what runs.")
 @click.option("--sql", "script", metavar="FILE", help="The plan's script, to find hints without effect.")
 @click.option("--settings", "config", metavar="FILE", help="Read ignores from this hintplan.toml.")
-@click.option("--explain", "rule", metavar="RULE", help="Say what a rule finds, why, and what to do.")
+@click.option("--explain", "rule", metavar="RULE", help="Print what a rule finds, why, and what to do.")
 @allow_module_option
 @init_option
 @click.option("--allow-fact-edits", is_flag=True, help="Accept, and with --fix make, changes of facts.")

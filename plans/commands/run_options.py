@@ -46,7 +46,7 @@ allow_older_sink_option = click.option(
 allow_missing_files_option = click.option(
     "--allow-missing-files", is_flag=True, help="Go on without source files that are gone since a batch noted them."
 )
-debug_option = click.option("--debug", is_flag=True, help="Show tracebacks and what Spark says.")
+debug_option = click.option("--debug", is_flag=True, help="Show tracebacks and Spark's messages.")
 
 
 _ALLOWED = {
@@ -55,7 +55,7 @@ _ALLOWED = {
     "allow-path": ("DIR", "If given, local files are only those below; repeatable."),
     "allow-env": ("NAME", "An environment variable that ${env:NAME} may stand for."),
     "allow-host": ("[http://]HOST[:PORT]", "A server that the plan may ask."),
-    "allow-scheme": ("SCHEME[://BUCKET]", "A file system besides local files and that of the checkpoint."),
+    "allow-scheme": ("SCHEME[://BUCKET]", "A file system besides local files and the file system of the checkpoint."),
 }
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 

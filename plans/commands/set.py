@@ -13,7 +13,7 @@ from hintplan.plans.text.terminal import say, show
 @click.argument("path", metavar="PLAN")
 @click.argument("assignments", metavar="PATH=VALUE...", nargs=-1)
 @click.option("--remove", "removals", multiple=True, metavar="PATH", help="Remove a config key or a table option.")
-@click.option("--reason", metavar="TEXT", help="Keep this note beside the settings; '' takes the old one away.")
+@click.option("--reason", metavar="TEXT", help="Keep this note with the settings; '' removes the old one.")
 @allow_fact_edits_option
 @json_option
 def set_command(

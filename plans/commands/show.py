@@ -31,7 +31,7 @@ from hintplan.plans.text.text_file import script_text
 @output_option("Write here; the ending chooses the format.")
 @click.option("--format", "layout", type=click.Choice(FORMATS), help="The format, if not by the ending; else tree.")
 @click.option("--diff", "older", metavar="PLAN", help="Mark what differs from this older plan.")
-@click.option("--sql", type=click.Path(dir_okay=False), help="The script, if it is not found beside the plan.")
+@click.option("--sql", type=click.Path(dir_okay=False), help="The script, if it is not next to the plan.")
 @click.option("--around", "centre", metavar="ID", multiple=True, help="Only this operator and what is near it.")
 @click.option("--hops", type=click.IntRange(min=0), default=1, show_default=True, help="How far --around reaches.")
 @allow_module_option
@@ -92,7 +92,7 @@ def format_of(output: str | None) -> str:
         return "tree"
     ending = os.path.splitext(output)[1].lower()
     if ending not in ENDINGS:
-        raise click.UsageError(f"'{output}' says no format; write --format {'|'.join(FORMATS)}")
+        raise click.UsageError(f"'{output}' has no known suffix; write --format {'|'.join(FORMATS)}")
     return ENDINGS[ending]
 
 

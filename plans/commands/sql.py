@@ -38,7 +38,9 @@ _STDIN = "<stdin>"
 
 @click.command("sql")
 @click.argument("script", required=False, type=click.Path(dir_okay=False, allow_dash=True))
-@click.option("--continue-on-error", is_flag=True, help="Go on with the next statement after one that fails.")
+@click.option(
+    "--continue-on-error", is_flag=True, help="Continue with the next statement after a statement that fails."
+)
 @config_option
 @init_option
 @click.option("--strict-hints", is_flag=True, help="Make hints that do not do what they say errors.")

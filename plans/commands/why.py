@@ -32,7 +32,7 @@ from hintplan.plans.text.text_file import script_text
 @click.command("why")
 @click.argument("name", metavar="PLAN")
 @click.argument("path", metavar="SETTING")
-@click.option("--sql", metavar="SCRIPT", help="The script, if it is not found beside the plan.")
+@click.option("--sql", metavar="SCRIPT", help="The script, if it is not next to the plan.")
 @config_option
 @allow_module_option
 @init_option

@@ -192,7 +192,7 @@ KAFKA = Connector(
             "choice",
             choices=("default",),
             default="default",
-            description="Which partition a message goes to: that of its key, or any if it has none.",
+            description="The partition of a message: the partition of its key, or any partition without a key.",
         ),
         *FORMAT_OPTIONS,
     ),
@@ -213,7 +213,7 @@ KAFKA = Connector(
         "sink.semantic": "write 'sink.delivery-guarantee'",
         "connector.type": OLD_OPTIONS,
         "format.type": "write 'format'",
-        "update-mode": "leave it out: 'format' says whether messages are changes",
+        "update-mode": "leave it out: 'format' sets whether messages are changes",
         **INSTEAD_OF_OPTIONS,
     },
     values={

@@ -84,7 +84,7 @@ UPSERT_KAFKA = Connector(
         **IDLE,
         "sink.buffer-flush.interval": BATCHES_WRITE,
         "sink.buffer-flush.max-rows": BATCHES_WRITE,
-        "sink.delivery-guarantee": "of each key the last message counts, so that those that come again change nothing",
+        "sink.delivery-guarantee": "the last message of a key counts, so a repeated message changes nothing",
     },
     instead={
         "format": "write 'key.format' and 'value.format'",

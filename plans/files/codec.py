@@ -199,7 +199,7 @@ def _check_format(document: Any) -> list[Finding]:
 def _changed_facts(plan: Plan, written: dict[str, dict[str, str]] | None) -> Iterator[Finding]:
     accept = "--allow-fact-edits accepts the change"
     if written is None:
-        message = "the plan has no digests, so it cannot be told whether its facts were changed by hand"
+        message = "the plan has no digests, so hintplan cannot check whether its facts were changed by hand"
         yield Finding(path=(), message=message, hint="--allow-fact-edits accepts the plan as it is")
         return
     positions = {operator.id: index for index, operator in enumerate(plan.operators)}

@@ -68,7 +68,7 @@ def _operators() -> Schema:
     ]
     kind = {"description": "The kind of the operator; what else it has depends on it.", "enum": ops}
     return {
-        "description": "One operator; 'op' says which kind.",
+        "description": "One operator; 'op' is its kind.",
         "type": "object",
         "required": ["id", "op"],
         "properties": {"op": kind},

@@ -22,7 +22,7 @@ def report_text(rebased: Rebased) -> str:
     sections = (
         (rebased.kept, "kept", lambda e: f"over {e.after}"),
         (rebased.changed_underneath, "kept, changed underneath", lambda e: f"over {e.after}; it was over {e.before}"),
-        (rebased.same, "not needed any more: the SQL says the same", lambda e: e.after),
+        (rebased.same, "not needed any more: the SQL has the same value", lambda e: e.after),
         (rebased.dropped, "dropped with --drop-orphans", lambda e: f"over {e.before}"),
     )
     width = max((len(clean(e.path)) for edits, _, _ in sections for e in edits), default=0)

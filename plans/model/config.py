@@ -153,11 +153,11 @@ _OF_JOB = (
     _key(
         STATE_TTL,
         "duration",
-        description="How long an unwritten state row is kept where no hint says otherwise; 0 ms keeps it forever.",
+        description="How long an unwritten state row is kept without a hint; 0 ms keeps it forever.",
         default=TTL.default,
         check=_duration,
         effect=replace(
-            TTL.effect, because="it is the TTL of states for which no hint or edit says otherwise; those are listed"
+            TTL.effect, because="it is the TTL of states without a hint or an edit; these states are listed"
         ),
     ),
     _key(
@@ -206,7 +206,7 @@ _OF_JOB = (
     _key(
         DML_SYNC,
         "bool",
-        description="Whether an INSERT of a SQL client takes what is there and ends, or goes on in the background.",
+        description="Whether an INSERT of a SQL client takes what is there and ends, or continues in the background.",
         session=True,
     ),
     _key(

@@ -53,7 +53,7 @@ NO_EFFECT = Effect(
     level="none", text="no effect", because="the value that runs is the same; only who else asked for what has changed"
 )
 SCRIPT = Effect(
-    level="none", text="no effect", because="it only says which script ci, rebase and readers compare the plan with"
+    level="none", text="no effect", because="it only names the script that ci, rebase and readers compare the plan with"
 )
 NO_NOTE = Effect(level="none", text="no effect", because="a reason is a note for readers")
 INCOMPATIBLE = Effect(

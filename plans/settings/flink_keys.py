@@ -15,13 +15,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-_PLACE = "it is about where Flink runs; a run here is told by --master, --remote and --conf"
+_PLACE = "it is about where Flink runs; here, --master, --remote and --conf say where a run is"
 _ENGINE = "it is about how Flink's own engine gets to the same result"
 _STATE = "state is in the directory that --checkpoint names"
-_SAVEPOINTS = (
-    "there are no savepoints; hintplan state CHECKPOINT --snapshot DIR copies a checkpoint to where it is told"
-)
-_CHECKPOINTS = "every micro-batch is a checkpoint, and --trigger says how often there is one"
+_SAVEPOINTS = "there are no savepoints; hintplan state CHECKPOINT --snapshot DIR copies a checkpoint to DIR"
+_CHECKPOINTS = "every micro-batch is a checkpoint, and --trigger sets their interval"
 _EVENT_TIME = "rows are not held back for event time"
 _JARS = "connectors are built in, and functions are Python classes"
 _NO_SUCH_FUNCTION = "there is no such function"
@@ -105,14 +103,14 @@ _REASONS: Mapping[str, str] = {
     "table.exec.disabled-operators": _ENGINE,
     "table.exec.interval-join.": _ENGINE,
     "table.exec.local-hash-agg.": _ENGINE,
-    "table.exec.mini-batch.": "every stream runs in micro-batches, and --trigger says how often there is one",
+    "table.exec.mini-batch.": "every stream runs in micro-batches, and --trigger sets their interval",
     "table.exec.operator-fusion-codegen.": _ENGINE,
     "table.exec.rank.": _ENGINE,
     "table.exec.resource.": _ENGINE,
     "table.exec.shuffle-mode": _ENGINE,
     "table.exec.simplify-operator-name-enabled": _ENGINE,
     "table.exec.sink.keyed-shuffle": _ENGINE,
-    "table.exec.sink.require-on-conflict": "a sink with another key keeps all rows, whether ON CONFLICT says so or not",
+    "table.exec.sink.require-on-conflict": "a sink with another key keeps all rows, with and without ON CONFLICT",
     "table.exec.sink.rowtime-inserter": _EVENT_TIME,
     "table.exec.sink.upsert-materialize-strategy.": _ENGINE,
     "table.exec.sort.": _ENGINE,
@@ -149,7 +147,7 @@ _REASONS: Mapping[str, str] = {
 
 
 _RECOVERY = (
-    "a run goes on from its own checkpoint",
+    "a run continues from its own checkpoint",
     "remove it, and name the directory: hintplan run --checkpoint DIR",
 )
 _NAMES = ("tables live in default_catalog.default_database", "remove it")
@@ -185,7 +183,7 @@ _REFUSED: Mapping[str, RefusedKey] = {
         None, "files are not handed to functions", "put the file where the workers are, and open it in the function"
     ),
     "pipeline.global-job-parameters": _refused(
-        None, "functions are not told of parameters", "write them as arguments of the function"
+        None, "functions do not receive parameters", "write them as arguments of the function"
     ),
     "pipeline.jobvertex-parallelism-overrides": _refused(
         "{}",
@@ -195,19 +193,19 @@ _REFUSED: Mapping[str, RefusedKey] = {
     "table.builtin-catalog-name": _refused("default_catalog", *_NAMES),
     "table.builtin-database-name": _refused("default_database", *_NAMES),
     "table.catalog-store.kind": _refused(
-        "generic_in_memory", "there is no catalog beside the script", "declare the tables in the script"
+        "generic_in_memory", "there is no catalog besides the script", "declare the tables in the script"
     ),
     "table.column-expansion-strategy": _refused("[]", "'*' means all columns", "list the columns that are meant"),
     "table.exec.async-lookup.key-ordered-enabled": _refused(
         "false", "answers come in the order of all rows, or in none", "use 'output-mode'='ordered' in the LOOKUP hint"
     ),
     "table.exec.legacy-cast-behaviour": _refused(
-        "DISABLED", "casts are those of Flink 2.3", "use TRY_CAST where a cast that fails is to be NULL"
+        "DISABLED", "casts follow Flink 2.3", "use TRY_CAST where a cast that fails is to be NULL"
     ),
     "table.exec.sink.nested-constraint-enforcer": _refused(
         "IGNORE", "constraints inside of nested types are not checked", "check the values in the query"
     ),
-    "table.legacy-nested-row-nullability": _refused("false", "rows are those of Flink 2.3", "remove it"),
+    "table.legacy-nested-row-nullability": _refused("false", "rows follow Flink 2.3", "remove it"),
     "table.optimizer.non-deterministic-update.strategy": _refused(
         "IGNORE", "what is not deterministic is refused where rows can change, or pinned", "remove it"
     ),
@@ -220,7 +218,7 @@ _REFUSED: Mapping[str, RefusedKey] = {
 }
 
 
-_UPDATES = "leave it out: each micro-batch writes the groups that changed, and --trigger says how often there is one"
+_UPDATES = "leave it out: each micro-batch writes the groups that changed, and --trigger sets their interval"
 _ELSEWHERE: Mapping[str, str] = {
     "table.exec.emit.": _UPDATES,
     "table.exec.hive.": "leave it out, and read the files of the table",
@@ -230,7 +228,7 @@ _ELSEWHERE: Mapping[str, str] = {
     "execution.parallelism": "write 'parallelism.default'",
     "execution.max-parallelism": "leave it out: state has no key groups",
     "execution.restart-strategy.": "write 'restart-strategy.type'",
-    "execution.time-characteristic": "leave it out: a table says by WATERMARK which column is its time",
+    "execution.time-characteristic": "leave it out: the WATERMARK of a table names the column of its time",
     "execution.min-idle-state-retention": "write 'table.exec.state.ttl'",
     "execution.max-idle-state-retention": "write 'table.exec.state.ttl'",
     "table.exec.state.retention": "write 'table.exec.state.ttl'",

@@ -134,7 +134,7 @@ def _fetched(name: str, version: str, platform: str) -> dict[str, bytes]:
         done = subprocess.run([*command, f"{name}=={version}"], capture_output=True, text=True, check=False)
         wheels = list(Path(directory).glob("*.whl"))
         if done.returncode or not wheels:
-            reason = (done.stderr.strip().splitlines() or ["pip says nothing"])[-1]
+            reason = (done.stderr.strip().splitlines() or ["pip prints nothing"])[-1]
             raise RunError(
                 f"the wheel of {name} {version} for {platform} cannot be fetched: {reason}",
                 hint=f"make the bundle on a machine of {platform}",

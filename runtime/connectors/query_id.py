@@ -18,7 +18,7 @@ def query_id(spark: SparkSession, checkpoint: str | None) -> str:
         return spark.sparkContext.getLocalProperty(_QUERY_ID) or ""
     if checkpoint is None:
         raise RunError(
-            "on Spark Connect, a sink that remembers its batches needs a checkpoint, to know those that are replayed",
+            "on Spark Connect, a sink that remembers its batches needs a checkpoint, to recognise replayed batches",
             hint="run with --checkpoint",
         )
     metadata = spark.read.text(f"{checkpoint.rstrip('/')}/metadata", wholetext=True).collect()

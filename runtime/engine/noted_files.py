@@ -45,7 +45,8 @@ def refuse_missing(files: Sequence[NotedFile], batch: int) -> None:
         more = f" and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
         raise RunError(
             f"batch {batch} would lack rows: {'; '.join(wrong[:_SHOWN])}{more}",
-            hint="put back what was there when the batch began; --allow-missing-files goes on with what is there now",
+            hint="put back what was there when the batch began; "
+            "--allow-missing-files continues with the files that are there now",
         )
 
 

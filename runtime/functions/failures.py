@@ -38,7 +38,7 @@ def call_text(policy: CallPolicy, arguments: Sequence[Any]) -> str:
 def failed(policy: CallPolicy, arguments: Sequence[Any], times: int, error: BaseException) -> RunError:
     """Return the error that ends the query when a call has failed and is not repeated."""
     often = "" if times == 1 else f" {times} times"
-    hint = "retry.max-attempts of the operator says how often a failed call is made again" if times > 1 else None
+    hint = "retry.max-attempts of the operator sets how often a failed call is repeated" if times > 1 else None
     if times <= policy.retries:
         hint = f"{type(error).__name__} says that the code is wrong, and is tried again only if retry_on names it"
     may_heal = policy.retries and times > policy.retries and not isinstance(error, NEVER_HEAL)

@@ -117,7 +117,7 @@ def failed(policy: FetchPolicy, keys: Sequence[Key], tries: int, error: BaseExce
     kind = Unavailable if may_heal and tries > policy.max_failures else RunError
     return kind(
         f"{looking_up(policy, keys)} failed {times}: {said(error)}",
-        hint="lookup.max-retries says how often a failed lookup is tried again"
+        hint="lookup.max-retries sets how often a failed lookup is repeated"
         if tries > policy.max_failures
         else f"{type(error).__name__} is not tried again unless retry_on of the class names it",
     )

@@ -89,7 +89,7 @@ SOURCE_LAG_OFFSETS = _gauge(
     _SOURCE,
     "Offsets between where the last micro-batch ended and the end of the topic, over all its partitions.",
 )
-SINK_ROWS = _counter("sink.rows", "{row}", _SOURCE, "Rows that the sink was given.")
+SINK_ROWS = _counter("sink.rows", "{row}", _SOURCE, "Rows that the sink received.")
 
 OPERATOR_ROWS_IN = _counter("operator.rows_in", "{row}", _OPERATOR, "Rows that came to an operator with state.")
 OPERATOR_ROWS_OUT = _counter("operator.rows_out", "{row}", _OPERATOR, "Rows that an operator with state has put out.")
@@ -103,7 +103,7 @@ STATE_ROWS = _gauge(
     "operator.state_rows",
     "{row}",
     _OPERATOR,
-    "Rows in the state, with those that have expired and are not dropped yet.",
+    "Rows in the state, including expired rows that are not yet dropped.",
 )
 STATE_SIZE = _gauge("operator.state_size", "By", _OPERATOR, "Size of the state as it is stored.")
 STATE_OLDEST = _gauge(
@@ -149,9 +149,7 @@ LOOKUP_CACHED_SIZE = _gauge(
     "lookup.cached_size", "By", _OPERATOR, "Size of the largest cache of a worker (`numCachedBytes`)."
 )
 
-FUNCTION_CALLS = _counter(
-    "function.calls", "{call}", _OPERATOR, "Calls of a function, with those that were made again."
-)
+FUNCTION_CALLS = _counter("function.calls", "{call}", _OPERATOR, "Calls of a function, including retries.")
 FUNCTION_RETRIES = _counter("function.retries", "{retry}", _OPERATOR, "Of these, calls that were made again.")
 FUNCTION_FAILURES = _counter("function.failures", "{call}", _OPERATOR, "Calls that ended with an exception.")
 FUNCTION_IN_FLIGHT = _gauge(

@@ -97,7 +97,7 @@ def _malformed_row(text: str, tables: FailedTables) -> Explanation | None:
     file = _local(match[1]) if match else "a file"
     if limit := re.search(r"StreamConstraintsException: (.*?)(?: \(from|, from|\n|$)", text):
         return (
-            f"{file} has a line that is too much for the parser of JSON: {limit[1]}",
+            f"{file} has a line that exceeds the limits of the JSON parser: {limit[1]}",
             f"{_CORRECT}; or set the table's option 'json.ignore-parse-errors' = 'true', which skips the line",
         )
     wrong = tables.wrong_line(file) or WrongLine(format="json.ignore-parse-errors' or 'csv", text="")
@@ -116,7 +116,7 @@ def _no_room(text: str) -> Explanation | None:
     if not re.search(r"No space left on device|Disk quota exceeded|There is not enough space|DiskOutOfSpace", text):
         return None
     return (
-        f"there is no room left on the disk{_named(text)}",
+        f"the disk is full{_named(text)}",
         f"make room where the checkpoint is, and below spark.local.dir (/tmp if it is not set), {_RESUME}",
     )
 
@@ -179,7 +179,7 @@ def _no_messages(text: str) -> Explanation | None:
     if not re.search(r"KAFKA_DATA_LOSS|data may have been lost because they are not available in Kafka", text):
         return None
     return (
-        "messages that the checkpoint goes on with are not on the servers of the topic",
+        "messages that the checkpoint continues with are not on the servers of the topic",
         "if a table names another topic now, or the broker has deleted messages before they were read, begin with a "
         "new checkpoint; otherwise correct the table",
     )
@@ -205,7 +205,7 @@ def _another_protocol(text: str) -> Explanation | None:
     ):
         return None
     return (
-        "what answers at the servers of a topic does not speak the protocol that the table says",
+        "the servers of a topic do not speak the protocol that the table sets",
         "see that 'properties.bootstrap.servers' has the port of a broker, and 'properties.security.protocol' what the "
         "broker listens for there: SSL or SASL_SSL if it is encrypted, " + _RESUME,
     )

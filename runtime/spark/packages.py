@@ -56,7 +56,7 @@ def hadoop_version() -> str:
         if (match := re.search(r"-api-(\d[\w.-]*)\.jar$", jar)) is not None:
             return match[1]
     raise RunError(
-        f"which Hadoop Spark has cannot be told: there is no hadoop-client-api among the jars of {_homes()[0]}",
+        f"the version of Spark's Hadoop is unknown: there is no hadoop-client-api among the jars of {_homes()[0]}",
         hint="give Spark the package of its Hadoop yourself: --conf "
         "spark.jars.packages=org.apache.hadoop:hadoop-aws:VERSION",
     )

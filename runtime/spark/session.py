@@ -166,8 +166,8 @@ def _without_packages(conf: Mapping[str, str]) -> str | None:
     if not (packages := conf.get("spark.jars.packages")):
         return None
     return (
-        f"if {packages} cannot be fetched from here, put its jars and those that it needs into a directory, and say "
-        "--conf spark.jars=DIR/*.jar"
+        f"if {packages} cannot be fetched from here, put its jars and the jars that it needs into a directory, "
+        "and set --conf spark.jars=DIR/*.jar"
     )
 
 

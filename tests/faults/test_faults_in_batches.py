@@ -178,7 +178,7 @@ def test_a_disk_that_gets_full_at_any_step_of_a_batch_is_named_and_nothing_is_lo
             run_once(plan, spark, checkpoint)
         except RunError as error:
             said = str(error)
-            assert "No space left on device" in said or "there is no room left on the disk" in said
+            assert "No space left on device" in said or "the disk is full" in said
             assert "make room" in said
             assert "\tat " not in said
             found = re.search(r"operator (\w+) cannot keep its state: No space left on device \((.*)\)", said)

@@ -143,7 +143,7 @@ def test_a_full_disk_is_named_and_the_run_goes_on_once_there_is_room(
     add_rows(tmp_path, "orders", orders[10:])
     filling = fill(small_disk)
     said = refused(plan, spark, small_disk / "checkpoint")
-    assert "No space left on device" in said or "there is no room left on the disk" in said
+    assert "No space left on device" in said or "the disk is full" in said
     assert "make room" in said
     filling.unlink()
     run_once(plan, spark, small_disk / "checkpoint")

@@ -64,7 +64,7 @@ def resolve_block(
             nothing = f"no join but {what}, which keep no state"
             advice = "remove it"
             if looks_up:
-                advice += "; how long answers of a lookup are kept says its cache: see 'lookup.cache'"
+                advice += "; the cache of a lookup sets how long its answers are kept: see 'lookup.cache'"
         for entry in winners:
             context.ledger.losers.setdefault(entry.offset, ("refused", f"the block has {nothing}"))
         context.report.warn_of_hint(
@@ -111,7 +111,7 @@ def explain_division(context: Context, hints: BlockHints, in_from: tuple[Input, 
     _note(
         context,
         [(key, hinted) for key, hinted in hints.by_input.items() if all(key != input_.name for input_ in in_from)],
-        "a state of the join with the sub-query, not that of the aggregation of this block",
+        "a state of the join with the sub-query, not the state of the aggregation of this block",
         "to hint the aggregation, use the name of what stands in FROM",
     )
 

@@ -108,8 +108,8 @@ def check_time(context: Context, version: exp.Expr, left: Relation, scope: Scope
             raise source.error(
                 f"a join by the event time '{column.field.name}' is not supported: no table is read as it was then",
                 offset,
-                "leave FOR SYSTEM_TIME AS OF out: a regular JOIN takes the newest row of each key, and a STATE_TTL "
-                "hint says how long rows wait for it",
+                "leave FOR SYSTEM_TIME AS OF out: a regular JOIN takes the newest row of each key, "
+                "and a STATE_TTL hint sets how long rows wait for it",
             )
         raise source.error(
             f"'{column.field.name}' is not a processing time: a table is looked up as it is when a row is processed",

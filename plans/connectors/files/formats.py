@@ -27,7 +27,7 @@ AVRO_PACKAGE = "org.apache.spark:spark-avro_2.13"
 """The package with which Spark writes Avro files. PySpark does not include it."""
 
 _IGNORE_PARSE_ERRORS = "Whether what cannot be read becomes NULL; else such a row fails the run."
-_UNREAD = "what cannot be read becomes NULL, and nobody is told"
+_UNREAD = "unreadable values become NULL without a warning"
 
 FORMAT_OPTIONS: tuple[Setting, ...] = (
     *(

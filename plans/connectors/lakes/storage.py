@@ -27,8 +27,12 @@ _REGION = "s3.region"
 
 S3_OPTIONS = (
     option(_ENDPOINT, description="The address of an object store other than Amazon's, such as http://minio:9000."),
-    option(_REGION, description="The region of the bucket; that of the machine if absent."),
-    option("s3.access-key-id", environment=True, description="Who writes; whom the machine says if absent."),
+    option(_REGION, description="The region of the bucket; the region of the machine if absent."),
+    option(
+        "s3.access-key-id",
+        environment=True,
+        description="The key id of the account that writes; the account of the machine if absent.",
+    ),
     option("s3.secret-access-key", secret=True, description="The key of who writes, as ${env:NAME}."),
     option("s3.session-token", secret=True, description="The token of a session of who writes, as ${env:NAME}."),
 )

@@ -31,7 +31,7 @@ MESSAGE = f"{PROTOBUF}.message-class-name"
 DESCRIPTORS = f"{PROTOBUF}.descriptor-file"
 
 _IGNORE = "Whether what cannot be read becomes NULL, and a message of which nothing can be read is skipped."
-_UNREAD = "what cannot be read becomes NULL or is skipped, and nobody is told"
+_UNREAD = "unreadable values become NULL or are skipped without a warning"
 _STANDARD = "How times are written: SQL is 2020-01-01 00:00:00, ISO-8601 is 2020-01-01T00:00:00."
 
 
@@ -96,7 +96,7 @@ FORMAT_OPTIONS: tuple[Setting, ...] = (
         "bool",
         default="false",
         description="Whether a message that cannot be read is skipped.",
-        loses="what cannot be read is skipped, and nobody is told",
+        loses="unreadable messages are skipped without a warning",
     ),
     option(
         "protobuf.read-default-values",
@@ -111,7 +111,7 @@ FORMAT_OPTIONS: tuple[Setting, ...] = (
         "debezium-json.schema-include",
         "bool",
         default="false",
-        description="Whether messages have a schema beside the payload.",
+        description="True if messages have a schema next to the payload.",
     ),
     *_of_registry(DEBEZIUM_AVRO),
     _lenient("canal-json"),
@@ -124,7 +124,7 @@ FORMAT_OPTIONS: tuple[Setting, ...] = (
 If ``key.format`` or ``value.format`` selects the format, ``key.`` or ``value.`` precedes the name of an option.
 """
 
-_CHANGES = "let what writes the changes write those of Debezium, and read them with 'debezium-json'"
+_CHANGES = "let Debezium write the changes, and read them with 'debezium-json'"
 _WITHOUT_IDS = "let the messages be written without the id of a schema, and write "
 _OF_ROWS: Mapping[str, str] = {
     **dict.fromkeys(("parquet", "orc"), "write 'avro' or 'json': files have this format, not messages"),

@@ -81,18 +81,18 @@ _MEMBERS = "partitions go to tasks, not to the members of a group"
 _NO_TRANSACTIONS = "no transactions are written"
 _REASONS: Mapping[str, str] = {
     "auto.commit.interval.ms": _OFFSETS,
-    "auto.offset.reset": "'scan.startup.mode' says where reading starts",
+    "auto.offset.reset": "'scan.startup.mode' sets where reading starts",
     "commit.offsets.on.checkpoint": _OFFSETS,
     "enable.auto.commit": _OFFSETS,
     "group.instance.id": _MEMBERS,
-    "key.deserializer": "'key.format' says what keys are",
-    "key.serializer": "'key.format' says what keys are",
+    "key.deserializer": "'key.format' sets the format of keys",
+    "key.serializer": "'key.format' sets the format of keys",
     "partition.assignment.strategy": _MEMBERS,
     "partition.discovery.interval.ms": "new partitions are found before each micro-batch",
     "transaction.timeout.ms": _NO_TRANSACTIONS,
     "transactional.id": _NO_TRANSACTIONS,
-    "value.deserializer": "'format' says what values are",
-    "value.serializer": "'format' says what values are",
+    "value.deserializer": "'format' sets the format of values",
+    "value.serializer": "'format' sets the format of values",
 }
 IDLE: Mapping[str, str] = {PROPERTY + name: reason for name, reason in _REASONS.items()}
 """Properties that have no effect here, whatever their value, and the reason."""

@@ -119,7 +119,7 @@ def append_rows(path: str, table: SqliteTable, rows: Iterator[Row], *, query_id:
         if done is not None and done[0] > batch_id:
             raise RunError(
                 f"table {table.name!r} in {path} has batch {done[0]} of this query, which is at batch {batch_id}",
-                hint="its checkpoint is older than the table: restore the one that wrote it, or start both anew",
+                hint="its checkpoint is older than the table: restore the checkpoint that wrote it, or start both anew",
             )
         if done is None or done[0] < batch_id:
             connection.executemany(_insert(table), rows)

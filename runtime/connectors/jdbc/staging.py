@@ -218,7 +218,7 @@ def is_next(server: Server, target: Target, done: int, batch: int) -> bool:
         raise RunError(
             f"table {target.options['table-name']!r} in {server.title} has batch {done} of this query, which is at "
             f"batch {batch}",
-            hint="its checkpoint is older than the table: restore the one that wrote it, or start both anew",
+            hint="its checkpoint is older than the table: restore the checkpoint that wrote it, or start both anew",
             path=target.path,
         )
     return done < batch

@@ -85,7 +85,7 @@ def _is_next(target: Target, done: int, batch: int) -> bool:
     if done > batch:
         raise RunError(
             f"{target.called} has batch {done} of this query, which is at batch {batch}",
-            hint="its checkpoint is older than the table: restore the one that wrote it, or start both anew",
+            hint="its checkpoint is older than the table: restore the checkpoint that wrote it, or start both anew",
             path=target.path,
         )
     return done < batch

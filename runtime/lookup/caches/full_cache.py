@@ -91,7 +91,7 @@ class FullCache:
                     kind = RunError if isinstance(error, NEVER_HEAL) else Unavailable
                     raise kind(
                         f"{self._where}: loading the full cache failed {times}: {said(error)}",
-                        hint="lookup.max-retries says how often the first load is tried again",
+                        hint="lookup.max-retries sets how often the first load is repeated",
                     ) from error
                 self._clock.sleep(backoff(failures - 1))
             else:

@@ -84,7 +84,7 @@ def test_a_package_that_spark_has_is_not_fetched(own_spark: Path, monkeypatch: p
 def test_a_spark_without_hadoop_among_its_jars_is_told_of(own_spark: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (own_spark / "jars" / "hadoop-client-api-3.4.2.jar").unlink()
     monkeypatch.setattr("hintplan.runtime.spark.packages._homes", lambda: [str(own_spark)])
-    with pytest.raises(RunError, match="which Hadoop Spark has cannot be told") as refused:
+    with pytest.raises(RunError, match="the version of Spark's Hadoop is unknown") as refused:
         needs_of(reading("s3a://lake/t"), None, {})
     assert "org.apache.hadoop:hadoop-aws:VERSION" in str(refused.value.diagnostics[0].hint)
 

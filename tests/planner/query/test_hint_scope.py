@@ -202,8 +202,8 @@ DIVIDED = {
         f"SELECT /*+ STATE_TTL('orders' = '1d', 'customers' = '2d') */ COUNT(*) FROM orders WHERE {IN_SUBQUERY}",
         [
             OF_AGGREGATE,
-            "STATE_TTL key 'customers' sets a state of the join with the sub-query, not that of the aggregation of "
-            "this block",
+            "STATE_TTL key 'customers' sets a state of the join with the sub-query, not the state of the "
+            "aggregation of this block",
         ],
         {"aggregate_wanted.groupAggregateState", "join_orders_customers.rightState"},
     ),

@@ -121,7 +121,7 @@ WARNINGS = {
     "a TTL for a lookup": (
         f"INSERT INTO r SELECT /*+ STATE_TTL('o' = '1 d') */ {LOOKUP}",
         "STATE_TTL has no effect: this query block has no join but lookups, which keep no state",
-        "remove it; how long answers of a lookup are kept says its cache: see 'lookup.cache'",
+        "remove it; the cache of a lookup sets how long its answers are kept: see 'lookup.cache'",
     ),
     "a TTL for INTERSECT": (
         "INSERT INTO r SELECT /*+ STATE_TTL('o' = '1 d') */ k FROM o INTERSECT SELECT k FROM b",

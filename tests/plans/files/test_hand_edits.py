@@ -365,7 +365,7 @@ def test_missing_digests_are_refused_unless_fact_edits_are_allowed(plan_text: st
     document = json.loads(plan_text)
     del document["digests"]
     assert refusal(json.dumps(document)) == (
-        "plan.json:1:1: the plan has no digests, so it cannot be told whether its facts were changed by hand\n"
+        "plan.json:1:1: the plan has no digests, so hintplan cannot check whether its facts were changed by hand\n"
         "  hint: --allow-fact-edits accepts the plan as it is"
     )
     assert hintplan.loads(json.dumps(document), allow_fact_edits=True) == hintplan.loads(plan_text)

@@ -79,7 +79,7 @@ def test_around_shows_neighbours_and_refuses_unknown_operators(plan_file: Path) 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["-o", "plan.pdf"], "'plan.pdf' says no format"),
+        (["-o", "plan.pdf"], "'plan.pdf' has no known suffix"),
         (["--diff", "other.json"], "a tree shows one whole plan"),
         (["--format", "svg", "--sql", "job.sql"], "only a page shows the script"),
     ],

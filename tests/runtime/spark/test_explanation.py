@@ -31,7 +31,7 @@ CASES = {
     ),
     "full disk": (
         "java.io.IOException: No space left on device\n\tat java.base/sun.nio.ch.FileDispatcherImpl.write0",
-        "there is no room left on the disk",
+        "the disk is full",
         "make room where the checkpoint is, and below spark.local.dir",
     ),
     "damaged log": (
@@ -58,7 +58,7 @@ CASES = {
     ),
     "no messages": (
         "[KAFKA_DATA_LOSS.START_OFFSET_HAS_CHANGED] Some data may have been lost because they are not there",
-        "messages that the checkpoint goes on with are not on the servers of the topic",
+        "messages that the checkpoint continues with are not on the servers of the topic",
         "begin with a new checkpoint",
     ),
     "no broker": (
