@@ -67,7 +67,7 @@ def read_show(cursor: Cursor, offset: int) -> Show:
     raise cursor.unexpected("something to show", _CAN_SHOW)
 
 
-def read_describe(cursor: Cursor, offset: int) -> Describe:
+def read_describe(cursor: Cursor) -> Describe:
     """Read a DESCRIBE statement from after its keyword to the end."""
     cursor.take("TABLE")
     cursor.take("EXTENDED")

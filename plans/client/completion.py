@@ -61,7 +61,7 @@ def complete(before: str, after: str, names: Names) -> Found:
     statement = before[_start(before) :]
     following = after.partition(";")[0]
     if hint := _HINT.search(statement):
-        return _hint(hint["body"], statement, following, names)
+        return _hint(hint["body"], statement, following)
     if statement.count("'") % 2:
         return _quoted(statement)
     if qualified := _QUALIFIED.search(statement):
@@ -119,7 +119,7 @@ def _quoted(statement: str) -> Found:
     return _matching(word, [key for key in ("connector", *settings) if key not in written])
 
 
-def _hint(body: str, statement: str, rest: str, names: Names) -> Found:
+def _hint(body: str, statement: str, rest: str) -> Found:
     """Return completions inside ``/*+``: names of hints, then their keys, then values of the keys."""
     opened = re.search(r"(?P<name>\w+)\s*\((?P<arguments>[^()]*)\Z", body)
     if opened is None:
