@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from hintplan.plans.client.client import Client
+from hintplan.plans.client.interfaces import PlannerSession
 from hintplan.plans.commands.options import allow_fact_edits_option, config_option, init_option
 from hintplan.plans.commands.run_options import (
     allow_missing_files_option,
@@ -72,10 +73,10 @@ def sql_command(
     typed = script is None and sys.stdin.isatty() and not as_json
     file = None if typed else _STDIN if script in (None, "-") else script
     text = "" if typed else read_text(script or "-", file or _STDIN)
-    open_session = load("hintplan.planner.session:Session").open
+    open_session: Callable[..., PlannerSession] = load("hintplan.planner.execute_statement:open_session")
     client = Client(
         session=open_session(config, file=file, strict_hints=strict_hints, allow_modules=options["policy"].modules),
-        open_engine=lambda: load("hintplan.runtime.run.sql_client:Engine")(as_json=as_json, **options),
+        open_engine=lambda: load("hintplan.runtime.run.sql_client:open_engine")(as_json=as_json, **options),
         as_json=as_json,
         allow_fact_edits=allow_fact_edits,
         typed=typed,
@@ -103,7 +104,7 @@ def _read_init_files(client: Client, names: Sequence[str], *, debug: bool) -> bo
             say(traceback.format_exc())
         client.say_errors(error)
         return False
-    for finding in session.context.report.findings:
+    for finding in session.findings:
         client.say_problem(finding.diagnostic, finding.severity)
     return True
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from hintplan.plans.analysis.columns import output_columns
 from hintplan.plans.checkpoint.record import absolute, is_local_path
+from hintplan.plans.client.interfaces import SparkEngine
 from hintplan.plans.connectors.policy import Policy
 from hintplan.plans.connectors.table import bounding_options, dropping_options
 from hintplan.plans.declarations.row_kinds import ALL_KINDS
@@ -247,6 +248,10 @@ class Engine:
                 show(list(zip(named if streams else [None] * piece.num_rows, values, strict=True)))
 
         return read
+
+
+open_engine: Callable[..., SparkEngine] = Engine
+"""Opens an engine for the SQL client, with the fields of :class:`Engine`."""
 
 
 @contextmanager
