@@ -41,7 +41,7 @@ class Origin(Printed):
         """Return the output of ``hintplan why`` without the script."""
         return listed_text(self.below, self.plan) if self.why is None else why_text(self.why)
 
-    def json(self) -> Any:
+    def json(self) -> dict[str, Any] | list[dict[str, Any]]:
         """Return the output of ``hintplan why --json`` without the script, as JSON values."""
         if self.why is None:
             return [listed_json(setting, self.plan) for setting in self.below]

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypedDict, Unpack
 
 import click
 
@@ -28,6 +28,7 @@ from hintplan.plans.commands.run_options import (
     remote_option,
     trigger_option,
 )
+from hintplan.plans.connectors.policy import Policy
 from hintplan.plans.errors import SqlError
 from hintplan.plans.files.plan_source import init_texts
 from hintplan.plans.lazy import load
@@ -35,6 +36,21 @@ from hintplan.plans.text.terminal import say
 from hintplan.plans.text.text_file import read_text
 
 _STDIN = "<stdin>"
+
+
+class EngineOptions(TypedDict):
+    """The options that the engine takes as they are."""
+
+    checkpoint: str | None
+    trigger: str | None
+    master: str | None
+    remote: str | None
+    conf: Mapping[str, str]
+    policy: Policy
+    allow_state_drop: bool
+    allow_older_sink: bool
+    allow_missing_files: bool
+    debug: bool
 
 
 @click.command("sql")
@@ -63,7 +79,7 @@ def sql_command(
     strict_hints: bool,
     as_json: bool,
     allow_fact_edits: bool,
-    **options: Any,
+    **options: Unpack[EngineOptions],
 ) -> int:
     """Run the statements of SCRIPT in order, in one session; '-' reads them from standard input.
 

@@ -20,11 +20,12 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 from hintplan.plans.declarations.tables import Function, Table
 from hintplan.plans.lazy import load
 from hintplan.plans.operators import Operator, Scan, Sink, kind_of
+from hintplan.plans.text.printed import PrettyPrinter
 
 FORMAT = "1.0"
 
@@ -105,6 +106,6 @@ class Plan:
         """Return the picture and the states for a notebook."""
         return str(load("hintplan.plans.show.notebook:plan_html")(self))
 
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+    def _repr_pretty_(self, printer: PrettyPrinter, cycle: bool) -> None:
         """Print the tree, which IPython shows without graphics and stores in notebooks as the text form."""
         printer.text(load("hintplan.plans.show.notebook:plan_text")(self))

@@ -12,6 +12,14 @@ a < b
 from __future__ import annotations
 
 from html import escape
+from typing import Protocol
+
+
+class PrettyPrinter(Protocol):
+    """The printer of IPython that ``_repr_pretty_`` receives."""
+
+    def text(self, text: str) -> None:
+        """Print ``text``."""
 
 
 class Printed:
