@@ -40,7 +40,7 @@ def formatter(data_type: pa.DataType) -> _Format:
     """Return a function that converts a value of the type, in the form of ``to_pylist``, to text."""
     plain = _plain_formatter(data_type)
 
-    def format_value(value: Any) -> str:
+    def format_value(value: object) -> str:
         return "null" if value is None else plain(value)
 
     return format_value
