@@ -19,6 +19,7 @@ from hintplan.plans.compare.change import Change
 from hintplan.plans.settings.effects import LEVELS, MEANING, Level, worst
 from hintplan.plans.settings.state import spoken_ttl
 from hintplan.plans.text.counts import first_of
+from hintplan.plans.text.printed import unpainted
 from hintplan.plans.text.unprintable import clean
 
 Detail = Literal["concise", "normal", "full"]
@@ -39,7 +40,7 @@ def report_text(
     changes: Sequence[Change],
     *,
     detail: Detail = "normal",
-    paint: Paint = lambda text, part: text,
+    paint: Paint = unpainted,
     width: int = WIDTH,
 ) -> str:
     """Return the changes in aligned columns, then the summary.

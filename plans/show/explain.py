@@ -29,6 +29,7 @@ from hintplan.plans.settings.state import STATE_LAYERS, source, spoken_ttl, who_
 from hintplan.plans.settings.text import settings_json, who_set_setting
 from hintplan.plans.text.aligned import aligned
 from hintplan.plans.text.counts import count, shortened
+from hintplan.plans.text.printed import unpainted
 from hintplan.plans.text.terminal import one_line
 from hintplan.plans.text.unprintable import clean
 
@@ -50,9 +51,7 @@ class _Line:
     ttl: str = ""
 
 
-def explain(
-    plan: Plan, *, paint: Paint = lambda text, part: text, width: int | None = None, whole: bool = False
-) -> str:
+def explain(plan: Plan, *, paint: Paint = unpainted, width: int | None = None, whole: bool = False) -> str:
     """Return the tree as text; ``paint`` may colour the left part of a line but must not change its width.
 
     Lines are cut to ``width`` characters, with an ellipsis. Long descriptions are always cut, unless ``whole`` is set.

@@ -15,6 +15,11 @@ from html import escape
 from typing import Protocol
 
 
+def unpainted(text: str, part: object) -> str:
+    """Return ``text`` as it is: the default of functions that may colour the parts of their text."""
+    return text
+
+
 class PrettyPrinter(Protocol):
     """The printer of IPython that ``_repr_pretty_`` receives."""
 

@@ -16,6 +16,7 @@ from hintplan.plans.settings.state import spoken_ttl
 from hintplan.plans.text.aligned import aligned
 from hintplan.plans.text.amounts import human_bytes
 from hintplan.plans.text.counts import count
+from hintplan.plans.text.printed import unpainted
 from hintplan.plans.text.unprintable import clean
 from hintplan.runtime.inspect.contents import (
     Amount,
@@ -42,7 +43,7 @@ class _Line:
     cells: Sequence[str] = ()
 
 
-def state_text(found: CheckpointState, *, paint: Paint = lambda text, part: text) -> str:
+def state_text(found: CheckpointState, *, paint: Paint = unpainted) -> str:
     """Return the table, largest states first; ``paint`` may colour the left of a line and must not change its width."""
     partitions = count(found.partitions, "partition")
     head = [found.plan, found.checkpoint, partitions, f"as of {instant(found.at, found.time_zone)} {found.time_zone}"]
