@@ -25,9 +25,9 @@ from hintplan.plans.compare.report import values
 from hintplan.plans.model.config import PARALLELISM
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.settings.effects import SHORTER_TTL
+from hintplan.plans.text.aligned import unpainted
 from hintplan.plans.text.amounts import human_bytes
 from hintplan.plans.text.counts import count
-from hintplan.plans.text.printed import unpainted
 from hintplan.plans.text.unprintable import clean
 
 Verdict = Literal["new", "goes on", "drops", "refused"]

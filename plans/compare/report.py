@@ -18,8 +18,8 @@ from typing import Any, Literal
 from hintplan.plans.compare.change import Change
 from hintplan.plans.settings.effects import LEVELS, MEANING, Level, worst
 from hintplan.plans.settings.state import spoken_ttl
+from hintplan.plans.text.aligned import unpainted
 from hintplan.plans.text.counts import first_of
-from hintplan.plans.text.printed import unpainted
 from hintplan.plans.text.unprintable import clean
 
 Detail = Literal["concise", "normal", "full"]

@@ -20,16 +20,22 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal, cast
+from typing import Literal, Protocol, cast
 
 from hintplan.plans.declarations.tables import Function, Table
 from hintplan.plans.lazy import load
 from hintplan.plans.operators import Operator, Scan, Sink, kind_of
-from hintplan.plans.text.printed import PrettyPrinter
 
 FORMAT = "1.0"
 
 Mode = Literal["streaming", "batch"]
+
+
+class PrettyPrinter(Protocol):
+    """The printer of IPython that ``_repr_pretty_`` receives."""
+
+    def text(self, text: str) -> None:
+        """Print ``text``."""
 
 
 @dataclass(frozen=True, kw_only=True)

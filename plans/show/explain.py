@@ -27,9 +27,8 @@ from hintplan.plans.settings.layers import Settings, edits_of
 from hintplan.plans.settings.phases import ONE_PHASE, PHASES, STRATEGY
 from hintplan.plans.settings.state import STATE_LAYERS, source, spoken_ttl, who_set
 from hintplan.plans.settings.text import settings_json, who_set_setting
-from hintplan.plans.text.aligned import aligned
+from hintplan.plans.text.aligned import aligned, unpainted
 from hintplan.plans.text.counts import count, shortened
-from hintplan.plans.text.printed import unpainted
 from hintplan.plans.text.terminal import one_line
 from hintplan.plans.text.unprintable import clean
 

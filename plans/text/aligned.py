@@ -1,4 +1,4 @@
-"""Rows of cells as lines of text in aligned columns.
+"""Rows of cells as lines of text in aligned columns, and texts whose parts may be coloured.
 
 >>> print(*aligned([("name", "rows"), ("orders", "12")], right={1}), sep="\\n")
 name     rows
@@ -28,3 +28,8 @@ def aligned(
         ).rstrip()
         for row in rows
     ]
+
+
+def unpainted(text: str, part: object) -> str:
+    """Return ``text`` as it is: the default of functions that may colour the parts of their text."""
+    return text

@@ -12,19 +12,6 @@ a < b
 from __future__ import annotations
 
 from html import escape
-from typing import Protocol
-
-
-def unpainted(text: str, part: object) -> str:
-    """Return ``text`` as it is: the default of functions that may colour the parts of their text."""
-    return text
-
-
-class PrettyPrinter(Protocol):
-    """The printer of IPython that ``_repr_pretty_`` receives."""
-
-    def text(self, text: str) -> None:
-        """Print ``text``."""
 
 
 class Printed:

@@ -21,8 +21,9 @@ from hintplan.plans.errors import NotInstalled, RunError
 from hintplan.plans.extras import require
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.settings.effects import SHORTER_TTL
+from hintplan.plans.text.aligned import unpainted
 from hintplan.plans.text.names import nearest
-from hintplan.plans.text.printed import Printed, unpainted
+from hintplan.plans.text.printed import Printed
 from hintplan.runtime.checkpoint.parts import undamaged_record
 
 if TYPE_CHECKING:

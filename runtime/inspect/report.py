@@ -13,10 +13,9 @@ from typing import Any, Literal
 
 from hintplan.plans.declarations.durations import parse_duration
 from hintplan.plans.settings.state import spoken_ttl
-from hintplan.plans.text.aligned import aligned
+from hintplan.plans.text.aligned import aligned, unpainted
 from hintplan.plans.text.amounts import human_bytes
 from hintplan.plans.text.counts import count
-from hintplan.plans.text.printed import unpainted
 from hintplan.plans.text.unprintable import clean
 from hintplan.runtime.inspect.contents import (
     Amount,
