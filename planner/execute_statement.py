@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import assert_never
 
 from hintplan.planner.describe import described, listed, shown_table, shown_view
@@ -44,10 +45,14 @@ from hintplan.planner.syntax.units import Unit
 from hintplan.plans.analysis.run_limits import deep_recursion
 from hintplan.plans.client import actions
 from hintplan.plans.client.actions import Action, Performed
+from hintplan.plans.client.interfaces import PlannerSession
 from hintplan.plans.errors import SqlError
 from hintplan.plans.model.config import DML_SYNC, FORCE_RECOMPILE
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.settings.cached import ENABLED
+
+open_session: Callable[..., PlannerSession] = Session.open
+"""Opens a session for the SQL client, with the arguments of :meth:`Session.open`."""
 
 
 def execute_statement(session: Session, unit: Unit) -> Performed:

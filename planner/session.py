@@ -58,6 +58,7 @@ from hintplan.planner.user_functions import declare_function, register_function
 from hintplan.plans.errors import SqlError
 from hintplan.plans.model.config import KEYS, canonical_key
 from hintplan.plans.settings.flink_keys import RefusedKey, refused_key, why_idle
+from hintplan.plans.text.findings import Finding
 
 Declaration = (
     SetOption
@@ -127,6 +128,11 @@ class Session:
     @property
     def source(self) -> Source:
         return self.context.source
+
+    @property
+    def findings(self) -> Sequence[Finding]:
+        """The warnings and notes of the current statement, or of the init files."""
+        return self.context.report.findings
 
     def feed(self, text: str) -> Iterator[Unit]:
         """Add ``text`` to the session's text, and yield its statements. Read each before requesting the next."""

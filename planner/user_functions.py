@@ -145,7 +145,7 @@ def _check_reserved(name: str, columns: tuple[str, ...]) -> None:
         raise ClassRefusal(f"column names that start with '__' are reserved: '{reserved}' of {name}", hint="rename it")
 
 
-def _type(text: Any, what: str) -> DataType:
+def _type(text: object, what: str) -> DataType:
     try:
         if not isinstance(text, str):
             raise ValueError(f"expected a type as text, found {text!r}")

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from hintplan.plans.text.aligned import aligned
 from hintplan.plans.text.amounts import human_bytes, human_duration
 from hintplan.plans.text.unprintable import clean
 from hintplan.runtime.progress import BatchProgress, JobProgress
@@ -61,12 +62,8 @@ def as_html(table: ProgressTable) -> str:
 def as_text(table: ProgressTable) -> str:
     """Return the table in aligned columns."""
     lines = [tuple(clean(cell) for cell in line) for line in (table.headings, *table.rows)]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(table.headings))]
-    shown = [
-        "  ".join([f"{line[0]:<{widths[0]}}", *(f"{c:>{w}}" for c, w in zip(line[1:], widths[1:], strict=True))])
-        for line in lines
-    ]
-    return "\n".join([clean(table.head), *(line.rstrip() for line in shown)])
+    numbers = range(1, len(table.headings))
+    return "\n".join([clean(table.head), *aligned(lines, gap="  ", right=numbers)])
 
 
 def _text(text: str) -> str:

@@ -59,7 +59,7 @@ class Fault(NamedTuple):
 
 def faults(source: str) -> list[Fault]:
     """Return the faults of the docstrings and comments of Python ``source``, in order of lines."""
-    texts = [*_docstrings(source), *_comments(source)]
+    texts = [*docstrings(source), *_comments(source)]
     return sorted(fault for line, text, is_docstring in texts for fault in _faults_of(line, text, is_docstring))
 
 
@@ -72,7 +72,8 @@ def _faults_of(line: int, text: str, is_docstring: bool) -> Iterator[Fault]:
         yield Fault(line, words, PHRASES[words.lower()])
 
 
-def _docstrings(source: str) -> Iterator[tuple[int, str, bool]]:
+def docstrings(source: str) -> Iterator[tuple[int, str, bool]]:
+    """Yield line and text of each docstring, and of each string below an assignment; the last value is True."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             text = ast.get_docstring(node)

@@ -119,12 +119,12 @@ ORDERS: Mapping[str, tuple[str, ...]] = {
 """The folders and root modules of a package from low to high; ``__init__`` is what the package itself offers."""
 
 
-def modules_of(package: str) -> dict[str, Path]:
-    """The files of ``package`` by the names of their modules."""
+def modules_of(package: str, root: Path = ROOT) -> dict[str, Path]:
+    """The files of ``package`` in the checkout ``root``, by the names of their modules."""
     found = {}
-    for path in sorted((ROOT / package).rglob("*.py")):
+    for path in sorted((root / package).rglob("*.py")):
         if path.parent.name != "front_door":  # the package hintplan itself, above all three
-            name = ".".join(("hintplan", *path.relative_to(ROOT).with_suffix("").parts))
+            name = ".".join(("hintplan", *path.relative_to(root).with_suffix("").parts))
             found[name.removesuffix(".__init__")] = path
     return found
 
@@ -145,29 +145,29 @@ def part_of(module: str) -> str:
     return [*module.split("."), "__init__"][2]
 
 
-def running_up(package: str, order: tuple[str, ...]) -> list[str]:
+def running_up(package: str, order: tuple[str, ...], root: Path = ROOT) -> list[str]:
     """Every import in ``package`` of a part that stands above the importing one in ``order``."""
-    modules, rank = modules_of(package), {part: place for place, part in enumerate(order)}
+    modules, rank = modules_of(package, root), {part: place for place, part in enumerate(order)}
     return [
-        f"{path.relative_to(ROOT)}:{line} imports {target}"
+        f"{path.relative_to(root)}:{line} imports {target}"
         for name, path in modules.items()
         for line, target in imports_of(path, modules)
         if rank[part_of(target)] > rank[part_of(name)]
     ]
 
 
-def circles(package: str) -> list[tuple[str, ...]]:
+def circles(package: str, root: Path = ROOT) -> list[tuple[str, ...]]:
     """The groups of modules of ``package`` that import each other, directly or through others."""
-    modules = modules_of(package)
+    modules = modules_of(package, root)
     targets = {name: {target for _, target in imports_of(path, modules)} for name, path in modules.items()}
     reached = {name: _reached(name, targets) for name in targets}
     return sorted({tuple(sorted({n} | {o for o in reached[n] if n in reached[o]})) for n in targets if n in reached[n]})
 
 
-def sizes(package: str) -> Counter[str]:
+def sizes(package: str, root: Path = ROOT) -> Counter[str]:
     """How many modules each folder of ``package`` has, but for its ``__init__``."""
-    paths = modules_of(package).values()
-    return Counter(path.parent.relative_to(ROOT).as_posix() for path in paths if path.stem != "__init__")
+    paths = modules_of(package, root).values()
+    return Counter(path.parent.relative_to(root).as_posix() for path in paths if path.stem != "__init__")
 
 
 def _reached(start: str, targets: Mapping[str, set[str]]) -> set[str]:

@@ -64,7 +64,7 @@ def _shared(context: Context, name: str, relation: Relation) -> Relation:
     return Cached(input=input_, asked={}, places={}, columns=columns, noted=reads, base=(name,), block=relation.block)
 
 
-def cached_block(context: Context, relation: Relation, select: int, block: str) -> Relation:
+def cached_block(context: Context, relation: Relation, select: int) -> Relation:
     """Cache ``relation``, the result of the block whose SELECT is at ``select``, if the block has a CACHED hint."""
     hints = [h.cached for h in context.ledger.hints.after_select.get(select, ()) if h.cached is not None]
     if not hints:

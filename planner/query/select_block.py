@@ -107,7 +107,7 @@ def _compiled(compiler: QueryCompiler, select: exp.Select) -> Relation:
     relation = _distinct(context, select, listed, of_aggregate)
     if ordering.is_ordered(select):
         relation = ordering.over_select(context, select, listed, relation, keys, sorted_by)
-    return cached_block(context, relation, select_offset(select), block)
+    return cached_block(context, relation, select_offset(select))
 
 
 def _values_written_out(select: exp.Select) -> exp.Select:

@@ -53,6 +53,7 @@ from hintplan.plans.connectors.table import (
     sink_kinds,
 )
 from hintplan.plans.declarations.built_in import DRAWN
+from hintplan.plans.declarations.row_kinds import ALL_KINDS
 from hintplan.plans.declarations.tables import Table, TableColumn, required_columns, written_columns
 from hintplan.plans.declarations.types import parse_type
 from hintplan.plans.model.config import NOT_NULL_ENFORCER
@@ -317,7 +318,7 @@ def _check_changes(context: Context, statement: Insert, entry: TableEntry, relat
     if is_insert_only(relation):
         return
     table = entry.table
-    if refused_kinds(("+I", "-U", "+U", "-D"), sink_kinds(table)):
+    if refused_kinds(ALL_KINDS, sink_kinds(table)):
         cause, offset = _first_updating(relation)
         place = f" at {context.source.where(offset)}" if offset else ""
         raise context.source.error(

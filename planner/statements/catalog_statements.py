@@ -19,8 +19,8 @@ from hintplan.planner.syntax.cursor import Cursor
 _Kind = Literal["TABLE", "VIEW", "FUNCTION"]
 _Listed = Literal["TABLES", "VIEWS", "FUNCTIONS", "USER FUNCTIONS", "JOBS"]
 
-_KINDS: tuple[_Kind, ...] = ("TABLE", "VIEW", "FUNCTION")
-_LISTED: tuple[_Listed, ...] = ("TABLES", "VIEWS", "FUNCTIONS", "USER FUNCTIONS", "JOBS")
+KINDS: tuple[_Kind, ...] = ("TABLE", "VIEW", "FUNCTION")
+LISTED: tuple[_Listed, ...] = ("TABLES", "VIEWS", "FUNCTIONS", "USER FUNCTIONS", "JOBS")
 ONE_DATABASE = (
     f"all tables live in {'.'.join(DEFAULT_PATH)}: leave this out, and write the names of tables alone; "
     "what several scripts declare stands in files that --init reads"
@@ -36,7 +36,7 @@ def read_drop(cursor: Cursor, offset: int) -> Drop:
     temporary = cursor.take("TEMPORARY")
     if cursor.take("SYSTEM") and not cursor.peek("FUNCTION"):
         raise cursor.unexpected("FUNCTION", "only functions can be SYSTEM")
-    for kind in _KINDS:
+    for kind in KINDS:
         if cursor.take(kind):
             if_exists = cursor.take("IF", "EXISTS")
             place = cursor.offset
@@ -56,7 +56,7 @@ def read_show(cursor: Cursor, offset: int) -> Show:
         name = table_name(cursor, f"the name of a {kind.lower()}")
         cursor.end()
         return Show(what="CREATE TABLE" if kind == "TABLE" else "CREATE VIEW", offset=place, name=name)
-    for listed in _LISTED:
+    for listed in LISTED:
         if cursor.take(*listed.split()):
             negated = cursor.take("NOT")
             if negated and not cursor.peek("LIKE"):
@@ -67,7 +67,7 @@ def read_show(cursor: Cursor, offset: int) -> Show:
     raise cursor.unexpected("something to show", _CAN_SHOW)
 
 
-def read_describe(cursor: Cursor, offset: int) -> Describe:
+def read_describe(cursor: Cursor) -> Describe:
     """Read a DESCRIBE statement from after its keyword to the end."""
     cursor.take("TABLE")
     cursor.take("EXTENDED")

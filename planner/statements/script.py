@@ -142,7 +142,7 @@ def _statement(cursor: Cursor) -> Statement:
     if cursor.take("SHOW"):
         return read_show(cursor, offset)
     if cursor.take("DESCRIBE") or cursor.take("DESC"):
-        return read_describe(cursor, offset)
+        return read_describe(cursor)
     if cursor.take("USE"):
         return read_use(cursor, offset)
     if cursor.take("ADD", "JAR"):

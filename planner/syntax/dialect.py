@@ -12,8 +12,9 @@ module, because :mod:`hintplan.planner.syntax.lexer` blanks them out.
 from __future__ import annotations
 
 import typing
+from collections.abc import Callable, Collection
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from sqlglot import exp, parser, tokens
 from sqlglot.dialects.dialect import Dialect
@@ -47,12 +48,15 @@ _LONGEST_NUMBER = 400
 _COMMA = "comma"
 _VALUES = "values"
 _IDLE = "idle"
+_ClauseParser = Callable[[Any], tuple[str, Any]]
+_Made = TypeVar("_Made", bound=exp.Expr)
+_Node = TypeVar("_Node", bound=exp.Expr | None)
 
 
-def _placed(parse: Any) -> Any:
+def _placed(parse: _ClauseParser) -> _ClauseParser:
     """Return a parser of a clause such as WHERE that keeps the offset of the clause's keyword."""
 
-    def parse_clause(self: Any) -> Any:
+    def parse_clause(self: parser.Parser) -> tuple[str, Any]:
         first = self._curr
         name, clause = parse(self)
         if isinstance(clause, exp.Expr):
@@ -122,21 +126,26 @@ class Flink(Dialect):
             place.meta[_VALUES] = self._prev.text.upper() == "VALUES"
             return place
 
-        def _parse_derived_table_values(self, *args: Any, **kwargs: Any) -> None:
+        def _parse_derived_table_values(self, *args: object, **kwargs: object) -> None:
             """Return None: VALUES is a query, see :func:`_selecting`."""
             return
 
-        def _parse_join(self, *args: Any, **kwargs: Any) -> exp.Join | None:
+        def _parse_join(
+            self,
+            skip_join_token: bool = False,
+            parse_bracket: bool = False,
+            alias_tokens: Collection[TokenType] | None = None,
+        ) -> exp.Join | None:
             first = self._curr
-            join = super()._parse_join(*args, **kwargs)
+            join = super()._parse_join(skip_join_token, parse_bracket, alias_tokens)
             if isinstance(join, exp.Join):
                 join.meta[_START] = first.start
                 join.meta[_COMMA] = first.token_type == TokenType.COMMA
             return join
 
-        def _parse_unnest(self, *args: Any, **kwargs: Any) -> exp.Unnest | None:
+        def _parse_unnest(self, with_alias: bool = True) -> exp.Unnest | None:
             start = self._index
-            unnest = super()._parse_unnest(*args, **kwargs)
+            unnest = super()._parse_unnest(with_alias)
             words = [token.text.upper() for token in self._tokens[start : self._index]]
             if unnest is not None:
                 unnest.meta[_START] = self._tokens[start].start
@@ -144,42 +153,48 @@ class Flink(Dialect):
                     self.raise_error("Expected WITH ORDINALITY")
             return unnest
 
-        def _parse_function_call(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
+        def _parse_function_call(
+            self,
+            functions: dict[str, Callable[..., Any]] | None = None,
+            anonymous: bool = False,
+            optional_parens: bool = True,
+            any_token: bool = False,
+        ) -> exp.Expr | None:
             first = self._curr
-            call = super()._parse_function_call(*args, **kwargs)
+            call = super()._parse_function_call(functions, anonymous, optional_parens, any_token)
             if call is not None:
                 call.meta.setdefault(_START, first.start)
             return call
 
-        def _parse_window(self, this: Any, alias: bool = False) -> Any:
+        def _parse_window(self, this: exp.Expr | None, alias: bool = False) -> exp.Expr | None:
             """Read ``f(x) IGNORE NULLS``, which may precede FILTER, as ``f(x IGNORE NULLS)``."""
             if isinstance(this, exp.Anonymous) and this.expressions:
                 *preceding, last = this.expressions
                 this.set("expressions", [*preceding, self._parse_respect_or_ignore_nulls(last)])
             return super()._parse_window(this, alias)
 
-        def expression(self, instance: Any, token: Token | None = None, comments: list[str] | None = None) -> Any:
+        def expression(self, instance: _Made, token: Token | None = None, comments: list[str] | None = None) -> _Made:
             result = super().expression(instance, token, comments)
             if isinstance(result, _WITHOUT_PLACE):
                 result.meta.setdefault(_START, self._prev.start)
             return result
 
-        def _parse_bracket(self, *args: Any, **kwargs: Any) -> Any:
-            node = super()._parse_bracket(*args, **kwargs)
+        def _parse_bracket(self, this: exp.Expr | None = None) -> exp.Expr | None:
+            node = super()._parse_bracket(this)
             if isinstance(node, exp.Array):  # an array without elements, which would have offsets
                 node.meta.setdefault(_START, self._prev.start)
             return node
 
-        def _parse_cube_or_rollup(self, *args: Any, **kwargs: Any) -> Any:
-            return self._placed_at(self._curr, super()._parse_cube_or_rollup(*args, **kwargs))
+        def _parse_cube_or_rollup(self, with_prefix: bool = False) -> exp.Cube | exp.Rollup | None:
+            return self._placed_at(self._curr, super()._parse_cube_or_rollup(with_prefix))
 
-        def _parse_grouping_sets(self) -> Any:
+        def _parse_grouping_sets(self) -> exp.GroupingSets | None:
             return self._placed_at(self._curr, super()._parse_grouping_sets())
 
-        def _placed_at(self, first: Token | None, found: Any) -> Any:
-            if found is not None and first is not None:
-                found.meta[_START] = first.start
-            return found
+        def _placed_at(self, first: Token | None, node: _Node) -> _Node:
+            if node is not None and first is not None:
+                node.meta[_START] = first.start
+            return node
 
         def _parse_flink_cast(self, name: str) -> exp.Expr:
             value = self._parse_disjunction()

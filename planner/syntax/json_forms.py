@@ -8,19 +8,19 @@ its value, a word or an expression. Therefore calls that only differ in a clause
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from sqlglot import exp
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.parser import Parser
+from sqlglot.tokenizer_core import Token, TokenType
 
 _START = "start"
 RETURNING, WRAPPER, ON_EMPTY, ON_ERROR, ON_NULL = "RETURNING", "WRAPPER", "ON EMPTY", "ON ERROR", "ON NULL"
 
 
-def _document_call(name: str) -> Callable[[Any], exp.Expr]:
+def _document_call(name: str) -> Callable[[Parser], exp.Expr]:
     """Return a parser of ``JSON_VALUE``, ``JSON_QUERY`` or ``JSON_EXISTS`` ``(document, path [clauses])``."""
 
-    def parse(parser: Any) -> exp.Expr:
+    def parse(parser: Parser) -> exp.Expr:
         arguments = parser._parse_csv(parser._parse_disjunction)
         while parser._curr and parser._curr.token_type != TokenType.R_PAREN:
             clause = _clause(parser)
@@ -33,7 +33,7 @@ def _document_call(name: str) -> Callable[[Any], exp.Expr]:
     return parse
 
 
-def _clause(parser: Any) -> exp.Expr | None:
+def _clause(parser: Parser) -> exp.Expr | None:
     first = parser._curr
     if parser._match_text_seq(RETURNING):
         return _placed(first, RETURNING, _type(parser))
@@ -56,7 +56,7 @@ def _clause(parser: Any) -> exp.Expr | None:
     return None
 
 
-def _behaviour(parser: Any) -> exp.Expr | None:
+def _behaviour(parser: Parser) -> exp.Expr | None:
     if parser._match_text_seq("DEFAULT"):
         default: exp.Expr | None = parser._parse_disjunction()
         return default
@@ -70,7 +70,7 @@ def _behaviour(parser: Any) -> exp.Expr | None:
     return None
 
 
-def _type(parser: Any) -> exp.Expr:
+def _type(parser: Parser) -> exp.Expr:
     """Return the text of a type, up to the closing parenthesis of the call or the next clause."""
     first, depth = parser._curr, 0
     opening = (TokenType.L_PAREN, TokenType.LT)
@@ -84,12 +84,12 @@ def _type(parser: Any) -> exp.Expr:
     return type_literal
 
 
-def _ends_type(token: Any) -> bool:
+def _ends_type(token: Token) -> bool:
     words = ("NULL", "ERROR", "DEFAULT", "EMPTY", "WITH", "WITHOUT")
     return token.token_type == TokenType.R_PAREN or token.text.upper() in words
 
 
-def _object(name: str) -> Callable[[Any], exp.Expr]:
+def _object(name: str) -> Callable[[Parser], exp.Expr]:
     """Return a parser of ``JSON_OBJECT([KEY] name VALUE value, ... [NULL | ABSENT ON NULL])``.
 
     In the arguments, names and values alternate.
@@ -97,8 +97,8 @@ def _object(name: str) -> Callable[[Any], exp.Expr]:
     return lambda parser: _with_nulls(parser, name, _members(parser, name))
 
 
-def _members(parser: Any, name: str) -> list[exp.Expr]:
-    arguments: list[exp.Expr] = []
+def _members(parser: Parser, name: str) -> list[exp.Expr | None]:
+    arguments: list[exp.Expr | None] = []
     while parser._curr and (arguments or parser._curr.token_type != TokenType.R_PAREN):
         parser._match_text_seq("KEY")
         arguments.append(parser._parse_bitwise())
@@ -110,15 +110,15 @@ def _members(parser: Any, name: str) -> list[exp.Expr]:
     return arguments
 
 
-def _array(name: str) -> Callable[[Any], exp.Expr]:
+def _array(name: str) -> Callable[[Parser], exp.Expr]:
     """Return a parser of ``JSON_ARRAY(value, ... [NULL | ABSENT ON NULL])``."""
     return lambda parser: _with_nulls(parser, name, _elements(parser, name))
 
 
-def _elements(parser: Any, name: str) -> list[exp.Expr]:
+def _elements(parser: Parser, name: str) -> list[exp.Expr | None]:
     if parser._curr and parser._curr.token_type == TokenType.DISTINCT:
         parser.raise_error(f"{name} does not take DISTINCT")
-    arguments: list[exp.Expr] = []
+    arguments: list[exp.Expr | None] = []
     while parser._curr and (arguments or parser._curr.token_type != TokenType.R_PAREN):
         arguments.append(parser._parse_disjunction())
         if not parser._match(TokenType.COMMA):
@@ -128,7 +128,7 @@ def _elements(parser: Any, name: str) -> list[exp.Expr]:
     return arguments
 
 
-def _with_nulls(parser: Any, name: str, arguments: list[exp.Expr]) -> exp.Expr:
+def _with_nulls(parser: Parser, name: str, arguments: list[exp.Expr | None]) -> exp.Expr:
     first = parser._curr
     for word in ("NULL", "ABSENT"):
         if parser._match_text_seq(word, "ON", "NULL"):
@@ -136,14 +136,14 @@ def _with_nulls(parser: Any, name: str, arguments: list[exp.Expr]) -> exp.Expr:
     return exp.Anonymous(this=name, expressions=arguments)
 
 
-def _placed(first: Any, clause: str, said: exp.Expr) -> exp.Expr:
+def _placed(first: Token, clause: str, said: exp.Expr) -> exp.Expr:
     said.meta.setdefault(_START, first.start)
     clause_node = exp.Kwarg(this=exp.var(clause), expression=said)
     clause_node.meta[_START] = first.start
     return clause_node
 
 
-PARSERS: Mapping[str, Callable[[Any], exp.Expr]] = {
+PARSERS: Mapping[str, Callable[[Parser], exp.Expr]] = {
     **{name: _document_call(name) for name in ("JSON_EXISTS", "JSON_QUERY", "JSON_VALUE")},
     **{name: _array(name) for name in ("JSON_ARRAY", "JSON_ARRAYAGG")},
     **{name: _object(name) for name in ("JSON_OBJECT", "JSON_OBJECTAGG")},

@@ -25,7 +25,6 @@ from hintplan.planner.expressions.typed import (
     Expr,
     Literal,
     call,
-    walk,
 )
 from hintplan.planner.syntax.dialect import offset_of
 from hintplan.planner.translation.translator import Translator
@@ -233,8 +232,3 @@ def _variance(name: str, value: Expr, where: Expr | None, offset: int, *, distin
         offset=offset,
     )
     return flink_cast(aggregate, wanted, offset)
-
-
-def contains_aggregate(expression: Expr) -> bool:
-    """Return True if ``expression`` contains an aggregate call."""
-    return any(isinstance(e, AggregateCallExpr) for e in walk(expression))

@@ -194,12 +194,3 @@ def trim(t: Translator, node: exp.Expr) -> Expr:
     arguments = (t.expression(node.this), *([] if blank or character is None else [t.expression(character)]))
     function = {"LEADING": "LTRIM", "TRAILING": "RTRIM"}.get(str(node.args.get("position") or "").upper(), "TRIM")
     return scalars.translate(t.source, function, arguments, offset_of(node))
-
-
-def refused_form(name: str) -> Handler:
-    """Return a handler for a form of Flink's function ``name``, which is refused."""
-
-    def handle(t: Translator, node: exp.Expr) -> Expr:
-        raise scalars.unknown(t.source, name, offset_of(node))
-
-    return handle

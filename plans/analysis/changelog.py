@@ -30,7 +30,7 @@ def output_kinds(plan: Plan) -> dict[str, RowKinds]:
     return kinds
 
 
-def refused_kinds(kinds: Iterable[RowKind], accepted: Collection[RowKind]) -> tuple[RowKind, ...]:
+def refused_kinds(kinds: Iterable[RowKind], accepted: Collection[RowKind]) -> RowKinds:
     """Return the kinds that a sink which accepts ``accepted`` cannot take.
 
     ``-U`` retracts a row as ``-D`` does, so a sink that deletes can take it. An upsert sink receives it when a filter

@@ -72,6 +72,6 @@ def _table(table: Table) -> dict[str, Any]:
     return table_document(replace(table, columns=columns, watermark=None, comment=None))
 
 
-def _digest(value: Any) -> str:
+def _digest(value: object) -> str:
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()

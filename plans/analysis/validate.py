@@ -25,7 +25,7 @@ from hintplan.plans.analysis.states import check_states
 from hintplan.plans.connectors.check import check_table
 from hintplan.plans.connectors.table import can_read, can_write
 from hintplan.plans.declarations.functions import ALLOWED_FUNCTIONS
-from hintplan.plans.declarations.row_kinds import RowKind, RowKinds
+from hintplan.plans.declarations.row_kinds import ALL_KINDS, RowKind, RowKinds
 from hintplan.plans.errors import Diagnostic
 from hintplan.plans.expressions.names import refused_function
 from hintplan.plans.model.config import KEYS, SYNONYMS, known_keys, normalise
@@ -154,4 +154,4 @@ def _producer(plan: Plan, operator_id: str, kind: RowKind, kinds: Mapping[str, R
 
 
 def _kinds(kinds: Collection[RowKind]) -> str:
-    return ", ".join(kind for kind in ("+I", "-U", "+U", "-D") if kind in kinds)
+    return ", ".join(kind for kind in ALL_KINDS if kind in kinds)

@@ -19,6 +19,7 @@ from hintplan.plans.files.plan_source import PlanSource
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.model.settings import PlanSetting
 from hintplan.plans.settings.setting import shown
+from hintplan.plans.text.aligned import aligned
 from hintplan.plans.text.printed import Printed
 from hintplan.plans.text.unprintable import clean
 
@@ -40,7 +41,7 @@ class Origin(Printed):
         """Return the output of ``hintplan why`` without the script."""
         return listed_text(self.below, self.plan) if self.why is None else why_text(self.why)
 
-    def json(self) -> Any:
+    def json(self) -> dict[str, Any] | list[dict[str, Any]]:
         """Return the output of ``hintplan why --json`` without the script, as JSON values."""
         if self.why is None:
             return [listed_json(setting, self.plan) for setting in self.below]
@@ -73,10 +74,8 @@ def why_text(
     """
     head = f"{found.path} is {found.value if found.value is not None else 'off'}"
     rows = [(step, _cells(step, script, source, edit_place)) for step in found.steps]
-    widths = [max((len(cells[i]) for _, cells in rows), default=0) for i in range(3)]
     lines = [clean(head), ""]
-    for step, (layer, value, place, text) in rows:
-        cells = f"{layer:<{widths[0]}}   {value:<{widths[1]}}   {place:<{widths[2]}}   {text}".rstrip()
+    for (step, _), cells in zip(rows, aligned([cells for _, cells in rows]), strict=True):
         line = clean(f"{'>' if step.wins else ' '} {cells}")
         lines.append(paint(line) if step.wins else line)
         if step.now is not None and script is not None:
@@ -136,10 +135,9 @@ def listed_text(settings: Sequence[PlanSetting], plan: Plan) -> str:
         ]
         by = setting.set_by if setting.set_by != "plan" else ""
         rows.append((setting.path, shown(setting.value), " · ".join([by, *reversed(weaker)] if by else [])))
-    widths = [min(max((len(clean(row[i])) for row in rows), default=0), 70) for i in (0, 1)]
     lines = []
-    for path, value, origin in rows:
-        lines.append(f"{clean(path):<{widths[0]}}   {clean(value):<{widths[1]}}   {clean(origin)}".rstrip())
+    for (path, _, _), line in zip(rows, aligned([list(map(clean, row)) for row in rows], most=70), strict=True):
+        lines.append(line)
         if path in plan.reasons:
             lines.append(clean(f"  reason: {plan.reasons[path]}"))
     return "\n".join(lines)

@@ -25,6 +25,7 @@ from hintplan.plans.compare.report import values
 from hintplan.plans.model.config import PARALLELISM
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.settings.effects import SHORTER_TTL
+from hintplan.plans.text.aligned import unpainted
 from hintplan.plans.text.amounts import human_bytes
 from hintplan.plans.text.counts import count
 from hintplan.plans.text.unprintable import clean
@@ -61,7 +62,7 @@ def check_text(
     spark: str | None = None,
     missing: str = "",
     expiring: Mapping[str, Expiring] = _NONE,
-    paint: Paint = lambda text, part: text,
+    paint: Paint = unpainted,
 ) -> str:
     """Return the report in aligned columns; ``paint`` may colour a text but must not change its width.
 
@@ -85,7 +86,7 @@ def check_text(
     if other_changes:
         lines += ["", paint("also", "note")]
         lines += [
-            _line(f"  {change.kind} {change.path}", values(change) or change.note, change.effect.text, _plain)
+            _line(f"  {change.kind} {change.path}", values(change) or change.note, change.effect.text, unpainted)
             for change in other_changes
         ]
     lines += ["", *(clean(note) for note in checkpoint_notes(record, plan, spark)), _sum(found)]
@@ -192,10 +193,6 @@ def _of_source(source: SourceVerdict) -> str:
 def _because(state: StateVerdict, found: Continuation) -> str:
     """Return the reason for a state's verdict, unless its query's verdict already explains it."""
     return cause_text(found.causes.get(state.operator, ()))
-
-
-def _plain(text: str, part: Part) -> str:
-    return text
 
 
 def _short(change: Change, operator: str, expiring: Expiring | None) -> str:

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any
 
 from hintplan.plans.analysis.run_limits import check_sizes
 from hintplan.plans.compare.change import Change
@@ -20,7 +19,7 @@ from hintplan.plans.compare.diff import diff
 from hintplan.plans.errors import Diagnostic, PlanError
 from hintplan.plans.files.codec import loads
 from hintplan.plans.files.fmt import formatted
-from hintplan.plans.files.plan_source import PlanSource
+from hintplan.plans.files.plan_source import CompiledScript, PlanSource
 from hintplan.plans.lint.registry import RULES as LINT_RULES
 from hintplan.plans.lint.report import remarks_of
 from hintplan.plans.lint.run import Report
@@ -76,7 +75,7 @@ def check_plan(
     data: bytes,
     *,
     base: bytes | None,
-    script: Any = None,
+    script: CompiledScript | Diagnostic | None = None,
     fail_on: Level | None = None,
     allow_fact_edits: bool = False,
 ) -> Checked:

@@ -17,6 +17,7 @@ from typing import Any, assert_never
 from hintplan.plans.analysis.columns import output_columns
 from hintplan.plans.client import actions
 from hintplan.plans.client.actions import Action, Performed
+from hintplan.plans.client.interfaces import PlannerSession, ResultRows, ScriptUnit, SparkEngine
 from hintplan.plans.client.plan_files import plan_to_run, read_plan_file, written
 from hintplan.plans.client.table import TableWriter, is_number
 from hintplan.plans.connectors.policy import OPEN, Policy
@@ -34,35 +35,37 @@ from hintplan.plans.text.terminal import say, show
 class Client:
     """A session; ``open_engine`` connects it to Spark. ``statement`` is the number of the current statement, from 1."""
 
-    session: Any
-    open_engine: Callable[[], Any]
+    session: PlannerSession
+    open_engine: Callable[[], SparkEngine]
     as_json: bool
     allow_fact_edits: bool
     typed: bool
     policy: Policy = OPEN
     statement: int = 0
-    _engine: Any = None
-    _perform: Any = field(default_factory=lambda: load_by_name("hintplan.planner.execute_statement:execute_statement"))
+    _engine: SparkEngine | None = None
+    _perform: Callable[[PlannerSession, ScriptUnit], Performed] = field(
+        default_factory=lambda: load_by_name("hintplan.planner.execute_statement:execute_statement")
+    )
 
     @property
-    def engine(self) -> Any:
+    def engine(self) -> SparkEngine:
         """The engine for Spark, opened at its first use."""
         if self._engine is None:
             self._engine = self.open_engine()
         return self._engine
 
-    def units(self, text: str) -> Iterator[Any]:
+    def units(self, text: str) -> Iterator[ScriptUnit]:
         """Yield the statements of ``text``, added to the session; run each before the next."""
         yield from self.session.feed(text)
 
-    def run(self, unit: Any) -> int:
+    def run(self, unit: ScriptUnit) -> int:
         """Perform the action of a statement; return 0, or the exit code of the signal that stopped it.
 
         Raise SqlError, with the position, for any failure, and NotInstalled if the statement needs Spark and it is
         missing.
         """
         self.statement += 1
-        performed: Performed = self._perform(self.session, unit)
+        performed = self._perform(self.session, unit)
         for finding in performed.findings:
             self.say_problem(finding.diagnostic, finding.severity)
         try:
@@ -97,8 +100,7 @@ class Client:
         if not self.running():
             return 0
         say(f"waiting for {', '.join(self.running())}; Ctrl-C stops")
-        code: int = self._engine.wait()
-        return code
+        return self.engine.wait()
 
     def _do(self, action: Action) -> int:
         match action:
@@ -130,7 +132,7 @@ class Client:
                 return self._insert(plan, background=action.background)
             case actions.FillCached():
                 if code := self.engine.fill(action.plan):
-                    return int(code)
+                    return code
                 say(action.text)
             case actions.DropCached():
                 if self._engine is not None:
@@ -151,8 +153,7 @@ class Client:
             name = self.engine.start(plan)
             say(f"job {name} started; SHOW JOBS lists jobs, STOP JOB '{name}' stops this one")
             return 0
-        code: int = self.engine.insert(plan)
-        return code
+        return self.engine.insert(plan)
 
     def _select(self, plan: Plan) -> int:
         (sink,) = plan.sinks
@@ -161,13 +162,12 @@ class Client:
         if self.as_json:
             names = [column.name for column in columns]
 
-            def print_rows(rows: list[Any]) -> None:
+            def print_rows(rows: ResultRows) -> None:
                 for op, values in rows:
                     kind = {"op": op} if streams else {}
                     self._print_json({**kind, "row": dict(zip(names, values, strict=True))})
 
-            code: int = self.engine.select(plan, print_rows)
-            return code
+            return self.engine.select(plan, print_rows)
         table = _table(
             ("op",) * streams + tuple(column.name for column in columns),
             (False,) * streams + tuple(is_number(column.type) for column in columns),

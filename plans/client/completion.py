@@ -19,36 +19,6 @@ from hintplan.plans.connectors.table import CONNECTORS
 from hintplan.plans.model.config import known_keys
 from hintplan.plans.settings.lookup import SETTINGS
 
-_STATEMENTS = (
-    "BEGIN STATEMENT SET;",
-    "COMPILE AND EXECUTE PLAN '",
-    "COMPILE PLAN '",
-    "CREATE TABLE ",
-    "CREATE TEMPORARY TABLE ",
-    "CREATE TEMPORARY VIEW ",
-    "CREATE VIEW ",
-    "DESCRIBE ",
-    "DROP TABLE ",
-    "DROP VIEW ",
-    "EXECUTE PLAN '",
-    "EXECUTE STATEMENT SET BEGIN ",
-    "EXPLAIN ",
-    "EXPLAIN PLAN FOR ",
-    "HELP",
-    "INSERT INTO ",
-    "QUIT",
-    "RESET",
-    "SELECT ",
-    "SET ",
-    "SHOW CREATE TABLE ",
-    "SHOW CREATE VIEW ",
-    "SHOW FUNCTIONS",
-    "SHOW JOBS",
-    "SHOW TABLES",
-    "SHOW VIEWS",
-    "STOP JOB '",
-    "WITH ",
-)
 _WORDS = (
     "AND", "AS", "BETWEEN", "CASE", "CAST", "COUNT", "DISTINCT", "END", "EXISTS", "FOR SYSTEM_TIME AS OF", "FROM",
     "FULL", "GROUP BY", "HAVING", "IF NOT EXISTS", "IN", "INNER", "INSERT INTO", "INTERVAL", "IS NULL", "JOIN", "LEFT",
@@ -64,7 +34,8 @@ _WORD = re.compile(r"[\w$]*\Z")
 _QUOTED = re.compile(r"'(?P<word>[^']*)\Z")
 _HINT = re.compile(r"/\*\+(?P<body>(?:(?!\*/).)*)\Z", re.DOTALL)
 _TABLE_NEXT = re.compile(
-    r"\b(?:FROM|JOIN|INTO|DESCRIBE|DESC|(?:DROP|SHOW\s+CREATE)\s+(?:TEMPORARY\s+)?(?:TABLE|VIEW)(?:\s+IF\s+EXISTS)?)"
+    r"\b(?:FROM|JOIN|INTO|DESCRIBE|DESC|(?:DROP|ALTER|(?:UN)?CACHE|SHOW\s+CREATE)\s+(?:(?:TEMPORARY|LAZY)\s+)?"
+    r"(?:TABLE|VIEW)(?:\s+IF\s+EXISTS)?)"
     r"\s+[\w$]*\Z",
     re.IGNORECASE,
 )
@@ -78,10 +49,11 @@ Found = tuple[int, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Names:
-    """The names in a session: the columns of each table and view, and the functions."""
+    """The names in a session: the columns of each table and view, the functions, and the openings of statements."""
 
     columns: Mapping[str, tuple[str, ...]]
     functions: tuple[str, ...] = ()
+    statements: tuple[str, ...] = ()
 
 
 def complete(before: str, after: str, names: Names) -> Found:
@@ -89,7 +61,7 @@ def complete(before: str, after: str, names: Names) -> Found:
     statement = before[_start(before) :]
     following = after.partition(";")[0]
     if hint := _HINT.search(statement):
-        return _hint(hint["body"], statement, following, names)
+        return _hint(hint["body"], statement, following)
     if statement.count("'") % 2:
         return _quoted(statement)
     if qualified := _QUALIFIED.search(statement):
@@ -97,7 +69,7 @@ def complete(before: str, after: str, names: Names) -> Found:
         return _matching(qualified["word"], names.columns.get(table, ()))
     word = _word(statement)
     if statement.strip() == word:
-        return _matching(word, _STATEMENTS)
+        return _matching(word, names.statements)
     if not word and not statement.endswith((" ", "\n", "(", ",")):
         return 0, ()
     if _TABLE_NEXT.search(statement):
@@ -106,7 +78,7 @@ def complete(before: str, after: str, names: Names) -> Found:
     columns = [column for table in used for column in names.columns.get(table, ())]
     if not word:
         return _matching(word, columns)
-    longer = [text for text in _STATEMENTS if text.upper().startswith(statement.lstrip().upper())]
+    longer = [text for text in names.statements if text.upper().startswith(statement.lstrip().upper())]
     if longer:
         return len(statement.lstrip()), tuple(longer)
     return _matching(word, (*columns, *names.columns, *_WORDS, *names.functions))
@@ -147,7 +119,7 @@ def _quoted(statement: str) -> Found:
     return _matching(word, [key for key in ("connector", *settings) if key not in written])
 
 
-def _hint(body: str, statement: str, rest: str, names: Names) -> Found:
+def _hint(body: str, statement: str, rest: str) -> Found:
     """Return completions inside ``/*+``: names of hints, then their keys, then values of the keys."""
     opened = re.search(r"(?P<name>\w+)\s*\((?P<arguments>[^()]*)\Z", body)
     if opened is None:

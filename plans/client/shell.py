@@ -143,10 +143,12 @@ class SqlCompleter(Completer):
     def __init__(self, client: Client) -> None:
         self._client = client
         self._names = load("hintplan.planner.describe:known_names")
+        openings: tuple[str, ...] = load("hintplan.planner.statements.openings:ALL_OPENINGS")
+        self._statements = tuple(sorted((*openings, *_COMMANDS)))
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:
         columns, functions = self._names(self._client.session)
-        names = Names(columns=columns, functions=functions)
+        names = Names(columns=columns, functions=functions, statements=self._statements)
         length, completions = complete(document.text_before_cursor, document.text_after_cursor, names)
         for text in completions:
             yield Completion(text, start_position=-length)

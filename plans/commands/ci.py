@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -18,7 +17,7 @@ from hintplan.plans.files import git
 from hintplan.plans.files.codec import read_plan_bytes, write_plan_bytes
 from hintplan.plans.files.named_script import init_of, named_script
 from hintplan.plans.files.plan_like import is_plan_like
-from hintplan.plans.files.plan_source import compile_text, init_texts
+from hintplan.plans.files.plan_source import CompiledScript, compile_text, init_texts
 from hintplan.plans.lint.run import lint
 from hintplan.plans.review.annotations import Remark
 from hintplan.plans.text.jsontext import MAX_BYTES
@@ -155,7 +154,9 @@ def _in_repository(file: str) -> str:
     return path if path.startswith("../") else f"./{path}"
 
 
-def _script(file: str, data: bytes, sql_dir: str | None, allow_modules: Sequence[str], init: Sequence[str]) -> Any:
+def _script(
+    file: str, data: bytes, sql_dir: str | None, allow_modules: Sequence[str], init: Sequence[str]
+) -> CompiledScript | Diagnostic | None:
     """Compile the script of a plan; return a diagnostic if that fails, or None if the plan names no script."""
     try:
         document = json.loads(data)

@@ -169,21 +169,21 @@ def _config_keys() -> dict[str, str]:
     return {key: spec.description for key, spec in KEYS.items() if spec.in_config}
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _plain(name: Any) -> bool:
+def _plain(name: object) -> bool:
     return isinstance(name, str) and _PLAIN.fullmatch(name) is not None
 
 
-def _plain_help(value: Any) -> str:
+def _plain_help(value: object) -> str:
     return value if isinstance(value, str) and _PLAIN_VALUE.fullmatch(value) else ""
 
 
-def _dict(value: Any) -> Mapping[str, Any]:
+def _dict(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _dicts(value: Any) -> Iterator[Mapping[str, Any]]:
+def _dicts(value: object) -> Iterator[Mapping[str, Any]]:
     yield from (item for item in value if isinstance(item, dict)) if isinstance(value, list) else ()

@@ -49,7 +49,7 @@ def one_on_stdout(output: str | None, *, as_json: bool) -> None:
         raise click.UsageError("--json needs -o: without it, the plan goes to standard output")
 
 
-def show_json(value: Any) -> None:
+def show_json(value: object) -> None:
     """Print a JSON value for scripts, with non-ASCII characters as escapes, so that none reaches a terminal."""
     show(json.dumps(value, indent=2))
 

@@ -64,8 +64,8 @@ def policy_options(command: _Command) -> _Command:
     """Add the options for what a run may reach to a command; they become its parameter ``policy``."""
 
     @wraps(command)
-    def with_policy(*, policy_file: str | None, **given: Any) -> Any:
-        allowed = {field: given.pop(f"policy_{field}") for field in (*KEYS.values(), *SWITCHES.values())}
+    def with_policy(*, policy_file: str | None, **given: object) -> object:
+        allowed: Any = {field: given.pop(f"policy_{field}") for field in (*KEYS.values(), *SWITCHES.values())}
         policy = policy_for(policy_file, allowed)
         hide(policy.environment)
         return command(policy=policy, **given)

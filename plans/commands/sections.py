@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,8 +20,16 @@ class Section:
 class SectionedCommand(click.Command):
     """A command whose help lists its options by ``sections``, after the options in no section."""
 
-    def __init__(self, *given: Any, sections: Mapping[str, Section], **more: Any) -> None:
-        super().__init__(*given, **more)
+    def __init__(
+        self,
+        name: str | None,
+        *,
+        sections: Mapping[str, Section],
+        callback: Callable[..., Any] | None = None,
+        params: list[click.Parameter] | None = None,
+        help: str | None = None,
+    ) -> None:
+        super().__init__(name, callback=callback, params=params, help=help)
         self.sections = sections
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

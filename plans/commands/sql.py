@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypedDict, Unpack
 
 import click
 
 from hintplan.plans.client.client import Client
+from hintplan.plans.client.interfaces import PlannerSession
 from hintplan.plans.commands.options import allow_fact_edits_option, config_option, init_option
 from hintplan.plans.commands.run_options import (
     allow_missing_files_option,
@@ -27,6 +28,7 @@ from hintplan.plans.commands.run_options import (
     remote_option,
     trigger_option,
 )
+from hintplan.plans.connectors.policy import Policy
 from hintplan.plans.errors import SqlError
 from hintplan.plans.files.plan_source import init_texts
 from hintplan.plans.lazy import load
@@ -34,6 +36,21 @@ from hintplan.plans.text.terminal import say
 from hintplan.plans.text.text_file import read_text
 
 _STDIN = "<stdin>"
+
+
+class EngineOptions(TypedDict):
+    """The options that the engine takes as they are."""
+
+    checkpoint: str | None
+    trigger: str | None
+    master: str | None
+    remote: str | None
+    conf: Mapping[str, str]
+    policy: Policy
+    allow_state_drop: bool
+    allow_older_sink: bool
+    allow_missing_files: bool
+    debug: bool
 
 
 @click.command("sql")
@@ -64,7 +81,7 @@ def sql_command(
     strict_hints: bool,
     as_json: bool,
     allow_fact_edits: bool,
-    **options: Any,
+    **options: Unpack[EngineOptions],
 ) -> int:
     """Run the statements of SCRIPT in order, in one session; '-' reads them from standard input.
 
@@ -74,10 +91,10 @@ def sql_command(
     typed = script is None and sys.stdin.isatty() and not as_json
     file = None if typed else _STDIN if script in (None, "-") else script
     text = "" if typed else read_text(script or "-", file or _STDIN)
-    open_session = load("hintplan.planner.session:Session").open
+    open_session: Callable[..., PlannerSession] = load("hintplan.planner.execute_statement:open_session")
     client = Client(
         session=open_session(config, file=file, strict_hints=strict_hints, allow_modules=options["policy"].modules),
-        open_engine=lambda: load("hintplan.runtime.run.sql_client:Engine")(as_json=as_json, **options),
+        open_engine=lambda: load("hintplan.runtime.run.sql_client:open_engine")(as_json=as_json, **options),
         as_json=as_json,
         allow_fact_edits=allow_fact_edits,
         typed=typed,
@@ -105,7 +122,7 @@ def _read_init_files(client: Client, names: Sequence[str], *, debug: bool) -> bo
             say(traceback.format_exc())
         client.say_errors(error)
         return False
-    for finding in session.context.report.findings:
+    for finding in session.findings:
         client.say_problem(finding.diagnostic, finding.severity)
     return True
 

@@ -39,7 +39,7 @@ def in_flink(facts: Mapping[str, Any]) -> dict[str, Any]:
     inputs = [entry["input"] for entry in facts.get("state") or ()]
     sides = dict(zip(("l", "r"), inputs, strict=True)) if len(inputs) == 2 else {}
 
-    def told(key: str, value: Any) -> Any:
+    def told(key: str, value: object) -> object:
         if isinstance(value, str) and key in _EXPRESSIONS:
             return shown_expression(value, sides)
         if isinstance(value, list):
@@ -87,12 +87,12 @@ def _list_note(old: list[Any], new: list[Any]) -> str:
     return brief("; ".join(parts) or "order changed")
 
 
-def _name(item: Any) -> str | None:
+def _name(item: object) -> str | None:
     """Return the name of a column or call; a column that is passed through is only its name."""
     return item if isinstance(item, str) else item.get("name") if isinstance(item, dict) else None
 
 
-def _other(old: Any, new: Any) -> str:
+def _other(old: str | dict[str, Any], new: str | dict[str, Any]) -> str:
     """Describe a column or call with another definition: ``total: SUM(price) → SUM(net)``.
 
     The description includes the types if both are known and differ.
@@ -105,7 +105,7 @@ def _other(old: Any, new: Any) -> str:
     return f"{_name(new)}: {' → '.join(text or '(none)' for text in texts)}"
 
 
-def _brief(value: Any) -> str:
+def _brief(value: object) -> str:
     if value is None:
         return "(none)"
     if isinstance(value, str):

@@ -18,6 +18,7 @@ from typing import Any, Literal
 from hintplan.plans.compare.change import Change
 from hintplan.plans.settings.effects import LEVELS, MEANING, Level, worst
 from hintplan.plans.settings.state import spoken_ttl
+from hintplan.plans.text.aligned import unpainted
 from hintplan.plans.text.counts import first_of
 from hintplan.plans.text.unprintable import clean
 
@@ -39,7 +40,7 @@ def report_text(
     changes: Sequence[Change],
     *,
     detail: Detail = "normal",
-    paint: Paint = lambda text, part: text,
+    paint: Paint = unpainted,
     width: int = WIDTH,
 ) -> str:
     """Return the changes in aligned columns, then the summary.

@@ -105,7 +105,7 @@ def _likeness(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[float, st
     return points / total if total else 0.0, ", ".join(parts)
 
 
-def _share(old: Any, new: Any) -> float:
+def _share(old: object, new: object) -> float:
     """Return the share of two values that is the same; the order of items does not matter."""
     if not isinstance(old, list) or not isinstance(new, list):
         return 1.0 if old == new else 0.0

@@ -17,16 +17,12 @@ from typing import Literal
 
 from hintplan.plans.connectors.reach import Place
 from hintplan.plans.declarations.computations import LookupMode
-from hintplan.plans.declarations.row_kinds import RowKind
+from hintplan.plans.declarations.row_kinds import ALL_KINDS, INSERT_ONLY, RowKinds
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import Diagnostic
 from hintplan.plans.settings.group import specs
 from hintplan.plans.settings.lookup import CACHING
 from hintplan.plans.settings.setting import Setting
-
-ALL_KINDS: tuple[RowKind, ...] = ("+I", "-U", "+U", "-D")
-UPSERT_KINDS: tuple[RowKind, ...] = ("+I", "+U", "-D")
-INSERT_ONLY: tuple[RowKind, ...] = ("+I",)
 
 IN_BATCHES = "SET 'execution.runtime-mode' = 'batch', or read the data where they come from"
 """The hint for a source that a stream cannot read."""
@@ -50,7 +46,7 @@ class Reading:
     - ``in_pieces``: Spark reads the pieces of the table in any order, so several tasks may get the changes of one key.
     """
 
-    kinds: Callable[[Table], tuple[RowKind, ...]] = lambda table: INSERT_ONLY
+    kinds: Callable[[Table], RowKinds] = lambda table: INSERT_ONLY
     is_bounded: Callable[[Table], bool] = lambda table: True
     bounding_option: str = ""
     takes_what_is_there: bool = False
@@ -78,7 +74,7 @@ class Writing:
     - ``updates_hint`` replaces that suggestion for a sink of this connector that takes inserts only.
     """
 
-    kinds: Callable[[Table], tuple[RowKind, ...]] = lambda table: ALL_KINDS
+    kinds: Callable[[Table], RowKinds] = lambda table: ALL_KINDS
     upserts: Callable[[Table], bool] = lambda table: False
     drops_rows: bool = False
     place: str = ""

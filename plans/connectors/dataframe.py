@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from hintplan.plans.connectors.connector import ALL_KINDS, UPSERT_KINDS, Connector, Reading, Writing
+from hintplan.plans.connectors.connector import Connector, Reading, Writing
+from hintplan.plans.declarations.row_kinds import ALL_KINDS, UPSERT_KINDS
 
 DATAFRAME = Connector(
     name="dataframe",

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hintplan.plans.connectors.connector import INSERT_ONLY, UPSERT_KINDS, Connector, Reading, Writing
+from hintplan.plans.connectors.connector import Connector, Reading, Writing
 from hintplan.plans.connectors.lakes.columns import check_columns
 from hintplan.plans.connectors.lakes.sinks import SINK_OPTIONS
 from hintplan.plans.connectors.lakes.storage import S3_OPTIONS, check_place, reached
 from hintplan.plans.connectors.options import option
-from hintplan.plans.declarations.row_kinds import RowKind
+from hintplan.plans.declarations.row_kinds import INSERT_ONLY, UPSERT_KINDS, RowKinds
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import Diagnostic
 
@@ -25,7 +25,7 @@ PATH = "table-path"
 VERSION = "versionAsOf"
 
 
-def _sink_kinds(table: Table) -> tuple[RowKind, ...]:
+def _sink_kinds(table: Table) -> RowKinds:
     return UPSERT_KINDS if table.primary_key else INSERT_ONLY
 
 

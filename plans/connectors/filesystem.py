@@ -11,16 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from hintplan.plans.connectors.columns import physical
-from hintplan.plans.connectors.connector import (
-    ALL_KINDS,
-    INSERT_ONLY,
-    UPSERT_KINDS,
-    Connector,
-    LookingUp,
-    MetadataKey,
-    Reading,
-    Writing,
-)
+from hintplan.plans.connectors.connector import Connector, LookingUp, MetadataKey, Reading, Writing
 from hintplan.plans.connectors.files.formats import (
     AVRO_PACKAGE,
     FORMAT_OPTIONS,
@@ -35,12 +26,12 @@ from hintplan.plans.connectors.options import option
 from hintplan.plans.connectors.reach import file_place
 from hintplan.plans.declarations.computations import LookupMode
 from hintplan.plans.declarations.durations import parse_duration
-from hintplan.plans.declarations.row_kinds import RowKind
+from hintplan.plans.declarations.row_kinds import ALL_KINDS, INSERT_ONLY, UPSERT_KINDS, RowKinds
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.declarations.types import parse_type
 from hintplan.plans.errors import Diagnostic
 
-_SOURCE_KINDS: Mapping[str, tuple[RowKind, ...]] = {"true": ALL_KINDS, "upsert": UPSERT_KINDS}
+_SOURCE_KINDS: Mapping[str, RowKinds] = {"true": ALL_KINDS, "upsert": UPSERT_KINDS}
 """The row kinds that a scan emits, by ``source.changelog``."""
 
 _COMMIT = "sink.partition-commit"
@@ -55,11 +46,11 @@ _LOOKED_UP = ("csv", "json", "parquet", "orc")
 _OF_PARTITIONS = ("BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DATE", "TIMESTAMP")
 
 
-def _source_kinds(table: Table) -> tuple[RowKind, ...]:
+def _source_kinds(table: Table) -> RowKinds:
     return _SOURCE_KINDS.get(table.options.get("source.changelog", "").lower(), INSERT_ONLY)
 
 
-def _sink_kinds(table: Table) -> tuple[RowKind, ...]:
+def _sink_kinds(table: Table) -> RowKinds:
     return ALL_KINDS if table.options.get("sink.changelog", "").lower() == "true" else INSERT_ONLY
 
 

@@ -31,12 +31,12 @@ _PLAIN: Mapping[str, DataType] = {
 }
 
 
-def schema_json(given: Any) -> Mapping[str, Any]:
+def schema_json(given: object) -> Mapping[str, Any]:
     """Return the JSON of a Spark schema; ``given`` is a DataFrame or a schema. Raise ValueError for anything else."""
-    schema = getattr(given, "schema", given)
-    if not callable(getattr(schema, "jsonValue", None)):
+    json_value = getattr(getattr(given, "schema", given), "jsonValue", None)
+    if not callable(json_value):
         raise ValueError(f"expected a DataFrame, found {type(given).__name__}")
-    schema_as_json: Mapping[str, Any] = schema.jsonValue()
+    schema_as_json: Mapping[str, Any] = json_value()
     return schema_as_json
 
 
@@ -57,7 +57,7 @@ def table_columns(schema: Mapping[str, Any]) -> tuple[TableColumn, ...]:
     return tuple(columns)
 
 
-def flink_type(spark: Any) -> DataType:
+def flink_type(spark: str | Mapping[str, Any]) -> DataType:
     """Return the Flink type of a Spark type, which ``spark`` holds as JSON. Raise ValueError if a plan has no such
     type.
     """

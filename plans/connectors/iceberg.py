@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hintplan.plans.connectors.connector import INSERT_ONLY, UPSERT_KINDS, Connector, Reading, Writing
+from hintplan.plans.connectors.connector import Connector, Reading, Writing
 from hintplan.plans.connectors.lakes.catalogs import (
     CATALOG_OPTIONS,
     SNAPSHOT_OPTIONS,
@@ -20,14 +20,14 @@ from hintplan.plans.connectors.lakes.catalogs import (
 )
 from hintplan.plans.connectors.lakes.columns import check_columns
 from hintplan.plans.connectors.lakes.sinks import SINK_OPTIONS
-from hintplan.plans.declarations.row_kinds import RowKind
+from hintplan.plans.declarations.row_kinds import INSERT_ONLY, UPSERT_KINDS, RowKinds
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import Diagnostic
 
 _SAME_TABLE = ("uri", "catalog-name", "catalog-database", "catalog-table")
 
 
-def _sink_kinds(table: Table) -> tuple[RowKind, ...]:
+def _sink_kinds(table: Table) -> RowKinds:
     return UPSERT_KINDS if table.primary_key else INSERT_ONLY
 
 

@@ -19,19 +19,11 @@ from dataclasses import dataclass, replace
 from urllib.parse import parse_qsl, unquote
 
 from hintplan.plans.connectors.columns import NESTED, physical, refuse_types
-from hintplan.plans.connectors.connector import (
-    BATCHES_WRITE,
-    INSERT_ONLY,
-    UPSERT_KINDS,
-    Connector,
-    LookingUp,
-    Reading,
-    Writing,
-)
+from hintplan.plans.connectors.connector import BATCHES_WRITE, Connector, LookingUp, Reading, Writing
 from hintplan.plans.connectors.options import ENVIRONMENT, option
 from hintplan.plans.connectors.reach import HostPlace, Place, local_file
 from hintplan.plans.declarations.computations import LookupMode
-from hintplan.plans.declarations.row_kinds import RowKind
+from hintplan.plans.declarations.row_kinds import INSERT_ONLY, UPSERT_KINDS, RowKinds
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import Diagnostic
 
@@ -325,7 +317,7 @@ def _upserts(table: Table) -> bool:
     return bool(table.primary_key)
 
 
-def _sink_kinds(table: Table) -> tuple[RowKind, ...]:
+def _sink_kinds(table: Table) -> RowKinds:
     return UPSERT_KINDS if _upserts(table) else INSERT_ONLY
 
 

@@ -12,15 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from hintplan.plans.connectors.connector import (
-    ALL_KINDS,
-    INSERT_ONLY,
-    TASKS_WRITE,
-    Connector,
-    MetadataKey,
-    Reading,
-    Writing,
-)
+from hintplan.plans.connectors.connector import TASKS_WRITE, Connector, MetadataKey, Reading, Writing
 from hintplan.plans.connectors.messages.check_formats import check_formats
 from hintplan.plans.connectors.messages.format_options import (
     FORMAT_OPTIONS,
@@ -44,7 +36,7 @@ from hintplan.plans.connectors.messages.startup import (
     is_bounded,
 )
 from hintplan.plans.connectors.options import option
-from hintplan.plans.declarations.row_kinds import RowKind
+from hintplan.plans.declarations.row_kinds import ALL_KINDS, INSERT_ONLY, RowKinds
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import Diagnostic
 
@@ -77,7 +69,7 @@ METADATA = (
 """The metadata of a message. Spark does not write ``timestamp``: the broker or its client sets it."""
 
 
-def _kinds(table: Table) -> tuple[RowKind, ...]:
+def _kinds(table: Table) -> RowKinds:
     return ALL_KINDS if is_changelog(table) else INSERT_ONLY
 
 
@@ -135,7 +127,7 @@ def _check(path: str, table: Table) -> Iterator[Diagnostic]:
         )
 
 
-def _sink_kinds(table: Table) -> tuple[RowKind, ...]:
+def _sink_kinds(table: Table) -> RowKinds:
     options = table.options
     return () if "topic-pattern" in options or ";" in options.get("topic", "") else _kinds(table)
 

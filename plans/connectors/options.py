@@ -10,22 +10,22 @@ Each connector combines its options in a file of its own. This module knows no c
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Unpack
 
 from hintplan.plans.declarations.durations import DurationError
 from hintplan.plans.settings.effects import OPTION
-from hintplan.plans.settings.setting import Kind, Setting, SettingError, parse_value
+from hintplan.plans.settings.setting import Kind, Setting, SettingError, SettingFacts, parse_value
 
 ENVIRONMENT = re.compile(r"\$\{env:[A-Za-z_][A-Za-z0-9_]*\}")
 """A reference to an environment variable. A run resolves it as late as possible."""
 
 
-def option(name: str, kind: Kind = "text", *, description: str = "", **facts: Any) -> Setting:
+def option(name: str, kind: Kind = "text", *, description: str = "", **facts: Unpack[SettingFacts]) -> Setting:
     """Return an option of a connector, with a default in the option's syntax.
 
     By default, numbers and durations must be positive.
     """
-    limits = {"minimum": 1, "maximum": 10**18 - 1}
+    limits: SettingFacts = {"minimum": 1, "maximum": 10**18 - 1}
     return Setting(name=name, option=name, kind=kind, description=description, effect=OPTION, **limits | facts)
 
 

@@ -242,7 +242,7 @@ def read_policy(file: Path) -> Policy:
     return Policy(**{**fields, "paths": tuple(str(base / path) for path in fields.get("paths", ()))})
 
 
-def _texts(key: str, values: Any, file: Path) -> tuple[str, ...]:
+def _texts(key: str, values: object, file: Path) -> tuple[str, ...]:
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         raise PlanError(f"'run.{key}' must be a list of strings", file=str(file), hint=f'write {key} = ["..."]')
     problems = (problem for value in values if (problem := wrong_value(key, value)))

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from hintplan.plans.connectors.blackhole import BLACKHOLE
-from hintplan.plans.connectors.connector import INSERT_ONLY, UPSERT_KINDS, Connector, Reading, Writing
+from hintplan.plans.connectors.connector import Connector, Reading, Writing
 from hintplan.plans.connectors.dataframe import DATAFRAME
 from hintplan.plans.connectors.datagen import DATAGEN
 from hintplan.plans.connectors.delta import DELTA
@@ -27,7 +27,7 @@ from hintplan.plans.connectors.reach import Place
 from hintplan.plans.connectors.redis import REDIS
 from hintplan.plans.connectors.upsert_kafka import UPSERT_KAFKA
 from hintplan.plans.declarations.computations import LookupMode
-from hintplan.plans.declarations.row_kinds import RowKind
+from hintplan.plans.declarations.row_kinds import INSERT_ONLY, UPSERT_KINDS, RowKind, RowKinds
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import Diagnostic
 
@@ -61,7 +61,7 @@ def can_read(table: Table) -> bool:
     return _reading(table) is not None
 
 
-def source_kinds(table: Table) -> tuple[RowKind, ...]:
+def source_kinds(table: Table) -> RowKinds:
     """Return the row kinds that a scan of the table emits."""
     reading = _reading(table)
     return reading.kinds(table) if reading is not None else INSERT_ONLY

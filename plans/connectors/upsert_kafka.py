@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from hintplan.plans.connectors.connector import BATCHES_WRITE, UPSERT_KINDS, Connector, Reading, Writing
+from hintplan.plans.connectors.connector import BATCHES_WRITE, Connector, Reading, Writing
 from hintplan.plans.connectors.kafka import (
     IDLE,
     METADATA,
@@ -36,6 +36,7 @@ from hintplan.plans.connectors.messages.format_options import (
 )
 from hintplan.plans.connectors.messages.formats import places_of_schemas
 from hintplan.plans.connectors.messages.properties import PROPERTY, SERVERS, check_properties, reached
+from hintplan.plans.declarations.row_kinds import UPSERT_KINDS
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import Diagnostic
 

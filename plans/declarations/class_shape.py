@@ -136,7 +136,7 @@ def _misfit(called: Callable[..., Any], arguments: int) -> str | None:
     return None
 
 
-def _wrapped(called: Any) -> Iterator[Any]:
+def _wrapped(called: object) -> Iterator[Any]:
     """Yield ``called``, then the functions that its decorators wrap."""
     seen: set[int] = set()
     while called is not None and id(called) not in seen:

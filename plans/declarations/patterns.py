@@ -339,7 +339,7 @@ def _loops(edges: dict[Any, list[Any]]) -> dict[Any, int]:
     stack: list[Any] = []
     open_: set[Any] = set()
 
-    def enter(node: Any) -> tuple[Any, Iterator[Any]]:
+    def enter(node: object) -> tuple[Any, Iterator[Any]]:
         order[node] = low[node] = len(order)
         stack.append(node)
         open_.add(node)

@@ -13,6 +13,7 @@ RowKind = Literal["+I", "-U", "+U", "-D"]
 RowKinds = tuple[RowKind, ...]
 
 ALL_KINDS: RowKinds = ("+I", "-U", "+U", "-D")
+UPSERT_KINDS: RowKinds = ("+I", "+U", "-D")
 INSERT_ONLY: RowKinds = ("+I",)
 
 

@@ -24,7 +24,7 @@ from hintplan.plans.model.settings import PlanSetting, canonical_path, plan_sett
 from hintplan.plans.operators import Operator, kind_of, state_of
 from hintplan.plans.settings.layers import EDIT, RANKS
 from hintplan.plans.settings.lookup import RETRY
-from hintplan.plans.settings.setting import shown
+from hintplan.plans.settings.setting import Value, shown
 from hintplan.plans.text.names import did_you_mean
 
 _STRONGER = {
@@ -194,7 +194,7 @@ def _outside(plan: Plan, setting: PlanSetting, script: ScriptSays | None) -> dic
     return {} if current is None else {"script": current.value}
 
 
-def _step(setting: PlanSetting, layer: str, value: Any, script: ScriptSays | None, by: str) -> Step:
+def _step(setting: PlanSetting, layer: str, value: Value, script: ScriptSays | None, by: str) -> Step:
     step = Step(layer=layer, value=shown(value), wins=layer == by)
     if script is None or layer == "default":
         return step

@@ -67,7 +67,7 @@ def _of_text(parts: Sequence[Node]) -> Document | None:
     return None if parsed is None else _document_of(parsed, values)
 
 
-def _loaded(text: str) -> Any:
+def _loaded(text: str) -> object:
     try:
         return json.loads(text, object_pairs_hook=_Object, parse_float=_Number, parse_int=_Number)
     except (ValueError, RecursionError):
@@ -84,10 +84,10 @@ class _Number(str):
     __slots__ = ()
 
 
-def _document_of(found: Any, values: Sequence[Node]) -> Document | None:
-    is_object = isinstance(found, _Object)
-    if not is_object and not isinstance(found, list):
+def _document_of(found: object, values: Sequence[Node]) -> Document | None:
+    if not isinstance(found, list):
         return None
+    is_object = isinstance(found, _Object)
     entries = found if is_object else [(None, element) for element in found]
     members = [(name, _member(element, values)) for name, element in entries]
     complete = tuple(Member(name=name, value=value) for name, value in members if value is not None)
@@ -98,7 +98,7 @@ def _document_of(found: Any, values: Sequence[Node]) -> Document | None:
     return Document(function=name, members=complete, clause="NULL ON NULL" if has_null_clause else "")
 
 
-def _member(found: Any, values: Sequence[Node]) -> Node | Document | None:
+def _member(found: object, values: Sequence[Node]) -> Node | Document | None:
     if isinstance(found, _Number):
         return Node("number", found)
     if isinstance(found, str) and found.startswith(_MARK):

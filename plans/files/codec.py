@@ -185,7 +185,7 @@ def _umask() -> int:
     return mask
 
 
-def _check_format(document: Any) -> list[Finding]:
+def _check_format(document: object) -> list[Finding]:
     """Return the error of a plan in another format, for which a comparison with this schema is pointless."""
     if not isinstance(document, dict):
         return [Finding(path=(), message=f"expected a plan, which is an object, found {describe(document)}")]

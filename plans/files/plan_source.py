@@ -8,17 +8,73 @@ The planner is imported only for scripts, so that other sources do not wait for 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any
+from typing import Any, Protocol
 
-from hintplan.plans.errors import PlanError
+from hintplan.plans.errors import Diagnostic, PlanError
 from hintplan.plans.files import git
 from hintplan.plans.files.codec import is_script, loads, plan_bytes
 from hintplan.plans.model.plan import Plan
+from hintplan.plans.text.findings import Finding
 from hintplan.plans.text.terminal import say
 from hintplan.plans.text.text_file import script_text
+
+
+class HintOutcome(Protocol):
+    """The outcome of one key of a hint."""
+
+    @property
+    def hint(self) -> str:
+        """The name of the hint."""
+
+    @property
+    def key(self) -> str:
+        """The key."""
+
+    @property
+    def offset(self) -> int:
+        """The offset of the key in the script."""
+
+    @property
+    def status(self) -> str:
+        """``applied``, or the reason why not."""
+
+    @property
+    def detail(self) -> str:
+        """The target, the overriding key, or the reason."""
+
+
+class ScriptPositions(Protocol):
+    """The text of a script, which maps offsets to lines."""
+
+    def diagnostic(self, message: str, offset: int) -> Diagnostic:
+        """Return a diagnostic at ``offset``."""
+
+
+class CompiledScript(Protocol):
+    """The parts of the planner's ``Compilation`` that this package uses."""
+
+    @property
+    def plan(self) -> Plan:
+        """The plan."""
+
+    @property
+    def hints(self) -> Sequence[HintOutcome]:
+        """The outcome of each key of each hint."""
+
+    @property
+    def findings(self) -> Sequence[Finding]:
+        """The warnings and notes for the user."""
+
+    @property
+    def positions(self) -> Mapping[tuple[str, str, str], Any]:
+        """The position of each setting, by operator id, path of the setting and layer."""
+
+    @property
+    def source(self) -> ScriptPositions:
+        """The text of the script."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,9 +127,9 @@ def compile_text(
     config: Mapping[str, str],
     allow_modules: Sequence[str] = (),
     init: Mapping[str, str] | None = None,
-) -> Any:
+) -> CompiledScript:
     """Return the planner's ``Compilation`` of a script; raise SqlError for its errors."""
-    compile_script = import_module("hintplan.planner.compile").compile_script
+    compile_script: Callable[..., CompiledScript] = import_module("hintplan.planner.compile").compile_script
     return compile_script(text, config, file=file, allow_modules=allow_modules, init=init)
 
 

@@ -43,7 +43,7 @@ def rewrite(data: bytes, old: Plan, new: Plan) -> bytes:
     return apply(source, patches(written, wanted))
 
 
-def patches(old: Any, new: Any, path: Path = ()) -> list[Patch]:
+def patches(old: object, new: object, path: Path = ()) -> list[Patch]:
     """Return the innermost values to replace and the members to add; an object that loses members is replaced."""
     if old == new:
         return []

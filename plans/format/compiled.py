@@ -51,7 +51,7 @@ def with_record(plan: Plan) -> Plan:
     return replace(plan, compiled=record(plan))
 
 
-def digest_of(value: Any) -> str:
+def digest_of(value: object) -> str:
     """Return the first 8 hex digits of sha256: of the text itself, or of other values as JSON with sorted keys."""
     text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:8]

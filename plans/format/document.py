@@ -49,7 +49,8 @@ def to_document(plan: Plan) -> Json:
 
 def table_document(table: Table) -> Json:
     """Return one table; absent optional keys are left out."""
-    document: Json = written(table)
+    document = written(table)
+    assert isinstance(document, dict)  # a table has no short form
     return {**document, "options": in_order(table.options)}
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Union, cast, get_args, get_origin, get_type_hints
 
 from hintplan.plans.declarations.fields import Ref
 
@@ -39,18 +39,19 @@ def key_of(name: str) -> str:
     return name.rstrip("_").replace("_", "-")
 
 
-def written(value: Any) -> Any:
+def written(value: object) -> object:
     """Return the JSON value of a dataclass."""
-    cls: Any = type(value)
-    return _writer(cls)(value)
+    cls: object = type(value)
+    converted: object = _writer(cls)(value)
+    return converted
 
 
 @cache
-def forms_of(cls: Any) -> tuple[FieldForm, ...]:
+def forms_of(cls: object) -> tuple[FieldForm, ...]:
     """Return the fields of a dataclass in order, including fields that are written together."""
     hints = get_type_hints(cls, include_extras=True)
     forms = []
-    for field in fields(cls):
+    for field in fields(cast(Any, cls)):
         kind = hints[field.name]
         form = FieldForm(
             name=field.name,
@@ -65,12 +66,12 @@ def forms_of(cls: Any) -> tuple[FieldForm, ...]:
 
 
 @cache
-def _writer(cls: Any) -> Convert:
+def _writer(cls: object) -> Convert:
     short, joined = getattr(cls, "SHORT", None), getattr(cls, "JOINED", {})
     parts = {name for pair in joined.values() for name in pair}
     forms = [form for form in forms_of(cls) if form.name not in parts]
 
-    def write(value: Any) -> Any:
+    def write(value: object) -> object:
         document: dict[str, Any] = {}
         for form in forms:
             part = getattr(value, form.name)
@@ -85,13 +86,15 @@ def _writer(cls: Any) -> Convert:
 
 
 @cache
-def _reader(cls: Any) -> Convert:
+def _reader(cls: object) -> Convert:
     short, joined = getattr(cls, "SHORT", None), getattr(cls, "JOINED", {})
     forms = {form.key: form for form in forms_of(cls)}
+    make = cast(Callable[..., object], cls)
 
-    def build(document: Any) -> Any:
-        if short is not None and isinstance(document, str):
-            return cls(**{short: document})
+    def build(document: str | Mapping[str, Any]) -> object:
+        if isinstance(document, str):
+            assert short is not None
+            return make(**{short: document})
         values: dict[str, Any] = {}
         for key, part in document.items():
             if key in joined:
@@ -100,12 +103,12 @@ def _reader(cls: Any) -> Convert:
             else:
                 form = forms[key]
                 values[form.name] = part if form.read is None or part is None else form.read(part)
-        return cls(**values)
+        return make(**values)
 
     return build
 
 
-def _convert(kind: Any, record: Callable[[Any], Convert], many: Callable[[Any], Any]) -> Convert | None:
+def _convert(kind: object, record: Callable[[Any], Convert], many: Callable[[Any], Any]) -> Convert | None:
     """Return the conversion of a type's values, with several values as ``many``; None if JSON has the same values."""
     kind = plain(kind)
     if is_dataclass(kind) and isinstance(kind, type):
@@ -118,7 +121,7 @@ def _convert(kind: Any, record: Callable[[Any], Convert], many: Callable[[Any], 
     return None
 
 
-def plain(kind: Any) -> Any:
+def plain(kind: object) -> object:
     """Return a type without its annotations and without None; a union stays a union."""
     while get_origin(kind) is Annotated:
         kind = get_args(kind)[0]
@@ -128,7 +131,7 @@ def plain(kind: Any) -> Any:
     return kind
 
 
-def notes_on(kind: Any) -> Mapping[str, Any]:
+def notes_on(kind: object) -> Mapping[str, Any]:
     """Return the JSON Schema keywords in the annotations of a type; the outermost annotations win."""
     if get_origin(kind) in (UnionType, Union):
         return {key: value for member in get_args(kind) for key, value in notes_on(member).items()}
@@ -143,7 +146,7 @@ def notes_on(kind: Any) -> Mapping[str, Any]:
     return keywords
 
 
-def is_optional(kind: Any) -> bool:
+def is_optional(kind: object) -> bool:
     """Return True if None is a value of the type."""
     while get_origin(kind) is Annotated:
         kind = get_args(kind)[0]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any
 
 from hintplan.plans.text.jsontext import Path
 
@@ -19,7 +18,7 @@ class Finding:
     key: bool = False
 
 
-def describe(value: Any) -> str:
+def describe(value: object) -> str:
     """Return the description of a JSON value in a message, cut to a readable length.
 
     >>> describe([1, 2]), describe(True), describe(7)

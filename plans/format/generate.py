@@ -144,7 +144,7 @@ def _as_text(setting: Setting) -> Schema:
     return {"type": "string"} | examples
 
 
-def _record(cls: Any) -> Schema:
+def _record(cls: object) -> Schema:
     """Return the schema of a dataclass that is part of an operator."""
     joined = getattr(cls, "JOINED", {})
     parts = {name for pair in joined.values() for name in pair}
@@ -168,7 +168,7 @@ def _record(cls: Any) -> Schema:
     return {**_object(properties, [*properties]), "type": ["string", "object"], "minLength": 1}
 
 
-def _field(kind: Any, *, required: bool) -> Schema:
+def _field(kind: object, *, required: bool) -> Schema:
     notes = dict(notes_on(kind))
     description = {"description": notes.pop("description")} if "description" in notes else {}
     inner = {"$ref": notes.pop("$ref")} if "$ref" in notes else {} if "enum" in notes else _type(plain(kind))
@@ -177,7 +177,7 @@ def _field(kind: Any, *, required: bool) -> Schema:
     return {**description, **inner, **notes}
 
 
-def _type(kind: Any) -> Schema:
+def _type(kind: object) -> Schema:
     if kind in (str, int, bool):
         return {"type": {str: "string", int: "integer", bool: "boolean"}[kind]}
     if get_origin(kind) is Literal:

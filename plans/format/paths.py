@@ -19,9 +19,9 @@ _END = re.compile(r"(?<=.)(?=[.\[])|\Z", re.DOTALL)
 _INDEX = re.compile(r"\[(0|[1-9][0-9]{0,9})\]")
 
 
-def show(path: Path, document: Any) -> str:
+def show(path: Path, document: object) -> str:
     """Return the readable form of ``path``; an item without a unique name is shown by position."""
-    text, value = "", document
+    text, value = "", cast(Any, document)
     for part in path:
         if isinstance(part, int):
             names = _names(value)
@@ -34,7 +34,7 @@ def show(path: Path, document: Any) -> str:
     return text.removeprefix(".")
 
 
-def find(text: str, document: Any) -> Path:
+def find(text: str, document: object) -> Path:
     """Return the path that ``text`` denotes, or the longest part of it that the document has."""
     path: Path = ()
     value, remaining = document, "." + text

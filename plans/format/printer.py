@@ -57,7 +57,7 @@ def layout_of(path: tuple[str | int, ...]) -> Path | None:
     return layout
 
 
-def print_value(value: Any, *, path: Path | None = None, indent: int = 0, column: int = 0) -> str:
+def print_value(value: object, *, path: Path | None = None, indent: int = 0, column: int = 0) -> str:
     """Print ``value`` as at ``path`` of a plan (``*`` for any name or index; None for the inside of other values).
 
     ``indent`` is the indent of its line, ``column`` the column in which it starts. The parts of an expanded value
@@ -83,7 +83,7 @@ def print_value(value: Any, *, path: Path | None = None, indent: int = 0, column
     return open_bracket + "\n" + ",\n".join(lines) + "\n" + " " * indent + close_bracket
 
 
-def _children(value: Any) -> list[tuple[str, Any]]:
+def _children(value: object) -> list[tuple[str, Any]]:
     if isinstance(value, dict):
         return list(value.items())
     if isinstance(value, list):
@@ -97,7 +97,7 @@ def _child_path(path: Path | None, key: str) -> Path | None:
     return next((p for p in ((*path, key), (*path, "*")) if p in _PLACES), None)
 
 
-def _one_line(value: Any) -> str:
+def _one_line(value: object) -> str:
     if isinstance(value, str):
         return _string(value)
     if isinstance(value, dict):

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import islice
 from pkgutil import get_data
-from typing import Any
+from typing import Any, cast
 
 from jsonschema_rs import Draft202012Validator, RegexOptions, ValidationErrorKind, ValidatorMap, validator_map_for
 
@@ -38,10 +38,10 @@ _AFTER_CHILDREN = {"uniqueItems", "minProperties", "maxProperties"}
 class _Whole:
     """The keyword ``whole``: JSON Schema accepts 1.0 as an integer, but an index is not written like this."""
 
-    def __init__(self, parent: Schema, value: Any, path: list[str | int]) -> None:
+    def __init__(self, parent: Schema, value: object, path: list[str | int]) -> None:
         pass
 
-    def validate(self, instance: Any) -> None:
+    def validate(self, instance: object) -> None:
         if isinstance(instance, float):
             raise ValueError("not a whole number")
 
@@ -66,7 +66,7 @@ def schema_text() -> str:
     return data.decode()
 
 
-def check(document: Any) -> list[Finding]:
+def check(document: object) -> list[Finding]:
     """Return up to ``ENOUGH`` findings in the order of the document, or none if it is well formed."""
     if _validator().is_valid(document):
         return []
@@ -78,11 +78,12 @@ def check(document: Any) -> list[Finding]:
 
 @cache
 def _root() -> Schema:
-    schema: Schema = _exact(json.loads(schema_text()))
+    schema = _exact(json.loads(schema_text()))
+    assert isinstance(schema, dict)
     return schema
 
 
-def _exact(node: Any) -> Any:
+def _exact(node: object) -> object:
     """Return the schema as hintplan applies it: formats replace the patterns next to them, which are for editors."""
     if isinstance(node, list):
         return [_exact(child) for child in node]
@@ -122,7 +123,7 @@ def _own(pointer: str) -> Draft202012Validator:
     return Draft202012Validator(own, **_OPTIONS)
 
 
-def _findings(value: Any, path: Path, pointer: str) -> Iterator[Finding]:
+def _findings(value: object, path: Path, pointer: str) -> Iterator[Finding]:
     """Yield the problems of ``value`` by the schema at ``pointer``: first its own, then its children's."""
     pointer = _chosen(value, pointer)
     schema = _schema(pointer)
@@ -134,11 +135,12 @@ def _findings(value: Any, path: Path, pointer: str) -> Iterator[Finding]:
     for kind in kinds:
         if kind.name not in _AFTER_CHILDREN:
             yield from worded(kind, schema, value, path)
+    children = cast(Any, value)  # an object or a list, if it has parts
     for key, part in _parts_of(value, schema, pointer):
         if part is None:
-            yield unknown_key(str(key), schema, value, path)
-        elif not _validators()[part].is_valid(value[key]):
-            yield from _findings(value[key], (*path, key), part)
+            yield unknown_key(str(key), schema, children, path)
+        elif not _validators()[part].is_valid(children[key]):
+            yield from _findings(children[key], (*path, key), part)
     for kind in kinds:
         if kind.name in _AFTER_CHILDREN:
             yield from worded(kind, schema, value, path)
@@ -148,7 +150,7 @@ def _rank(kind: ValidationErrorKind) -> int:
     return ORDER.index(kind.name)
 
 
-def _chosen(value: Any, pointer: str) -> str:
+def _chosen(value: object, pointer: str) -> str:
     """Return the pointer to the most specific schema for ``value``.
 
     References are followed. In an ``allOf`` of conditions on a property, the matching ``then`` is chosen, which repeats
@@ -164,7 +166,7 @@ def _chosen(value: Any, pointer: str) -> str:
     return pointer
 
 
-def _parts_of(value: Any, schema: Schema, pointer: str) -> Iterator[tuple[str | int, str | None]]:
+def _parts_of(value: object, schema: Schema, pointer: str) -> Iterator[tuple[str | int, str | None]]:
     """Yield each key with the pointer to its value's schema, or None if the key is unknown."""
     if isinstance(value, list) and "items" in schema:
         yield from ((index, f"{pointer}/items") for index in range(len(value)))
@@ -178,7 +180,7 @@ def _parts_of(value: Any, schema: Schema, pointer: str) -> Iterator[tuple[str | 
             yield key, None
 
 
-def _shell(value: Any, schema: Schema) -> Any:
+def _shell(value: object, schema: Schema) -> object:
     """Return ``value`` without its children, which every error would copy."""
     if isinstance(value, dict):
         return dict.fromkeys(value)

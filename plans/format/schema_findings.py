@@ -34,11 +34,13 @@ _ARTICLES = {
 }
 
 
-def worded(kind: ValidationErrorKind, schema: Schema, value: Any, path: Path) -> Iterator[Finding]:
+def worded(kind: ValidationErrorKind, schema: Schema, value: object, path: Path) -> Iterator[Finding]:
     """Return the findings for one keyword of ``schema`` that the ``value`` at ``path`` violates."""
     if isinstance(kind, ValidationErrorKind.Required):
+        assert isinstance(value, dict)
         return _missing_key(kind.property, schema, value, path)
     if kind.name == "uniqueItems":
+        assert isinstance(value, list)
         return _given_twice(value, path)
     message, hint = _WORDS[kind.name](schema, value)
     return iter([Finding(path=path, message=message, hint=hint)])
@@ -71,13 +73,13 @@ Words = tuple[str, str | None]
 """A message and a hint."""
 
 
-def _type(schema: Schema, value: Any) -> Words:
+def _type(schema: Schema, value: object) -> Words:
     types = (schema["type"],) if isinstance(schema["type"], str) else tuple(schema["type"])
     expected = " or ".join(_ARTICLES[name] for name in types)
     return f"expected {expected}, found {describe(value)}", _type_hint(schema, types, value)
 
 
-def _type_hint(schema: Schema, types: tuple[str, ...], value: Any) -> str | None:
+def _type_hint(schema: Schema, types: tuple[str, ...], value: object) -> str | None:
     if schema.get("format") == "hintplan-duration" and isinstance(value, (int, float)):
         return f'write a number with its unit, in double quotes, such as "{json.dumps(value)} ms"'
     if "string" in types and isinstance(value, (int, float)):
@@ -89,7 +91,7 @@ def _type_hint(schema: Schema, types: tuple[str, ...], value: Any) -> str | None
     return None
 
 
-def _enum(schema: Schema, value: Any) -> Words:
+def _enum(schema: Schema, value: object) -> Words:
     allowed = schema["enum"] if "enum" in schema else [schema["const"]]
     expected = f"one of {', '.join(map(describe, allowed))}" if len(allowed) > 1 else describe(allowed[0])
     near = nearest(value, allowed) if isinstance(value, str) and len(allowed) > 1 else None

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,7 +119,7 @@ def _placed(data: bytes, file: str | None, found: list[tuple[Rule, Finding]]) ->
     return tuple(sorted(placed, key=lambda entry: (entry.line or 0, entry.column or 0, entry.rule.id)))
 
 
-def _path(text: str, document: Any, index: dict[str, int]) -> Path:
+def _path(text: str, document: Mapping[str, Any], index: dict[str, int]) -> Path:
     """Find a path like :func:`hintplan.plans.format.paths.find`, without a search through all operators."""
     head, _, below = text.partition(".")
     name = below.partition(".")[0]

@@ -21,12 +21,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from hintplan.plans.errors import PlanError
 from hintplan.plans.lint.registry import RULES, rule_called
 from hintplan.plans.text.names import did_you_mean
 from hintplan.plans.text.project import FILE, read_project, read_toml
+
+_T = TypeVar("_T")
 
 _NAMES = (FILE, "pyproject.toml")
 _KEYS = ("rule", "at", "plan", "reason")
@@ -73,14 +75,14 @@ def read_config(file: Path) -> Config | None:
         document = tool["hintplan"]
     elif file.name == FILE:
         document = {"lint": read_project(file).get("lint", {})}
-    lint = _table(document, ("lint",), file)
+    lint = _table(document, ("lint",), file, dict)
     entries = _table(lint, ("ignore",), file, list) if lint else []
     lines = [text.count("\n", 0, m.start()) + 1 for m in re.finditer(r"^\s*\[\[.*lint\.ignore\s*\]\]", text, re.M)]
     ignores = [_ignore(entry, number, file, lines) for number, entry in enumerate(entries)]
     return Config(file=file, ignores=tuple(ignores))
 
 
-def _table(document: Any, keys: tuple[str, ...], file: Path, kind: type = dict) -> Any:
+def _table(document: object, keys: tuple[str, ...], file: Path, kind: type[_T]) -> _T:
     """Return the first of ``keys`` in ``document``; raise PlanError for unknown keys, or if it is no ``kind``."""
     for key in document if isinstance(document, dict) else ():
         if key not in keys:
@@ -91,7 +93,7 @@ def _table(document: Any, keys: tuple[str, ...], file: Path, kind: type = dict) 
     return member
 
 
-def _ignore(entry: Any, number: int, file: Path, lines: list[int]) -> Ignore:
+def _ignore(entry: object, number: int, file: Path, lines: list[int]) -> Ignore:
     line = lines[number] if number < len(lines) else 1
     if not isinstance(entry, dict):
         raise PlanError("expected a table", file=str(file), line=line, hint="write [[lint.ignore]]")

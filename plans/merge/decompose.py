@@ -21,6 +21,7 @@ from hintplan.plans.format.document import from_document, operator_document, tab
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Operator, kind_of
 from hintplan.plans.settings.layers import SETTING_LAYERS
+from hintplan.plans.settings.setting import Value
 
 Key = tuple[str, ...]
 """The key of a part: ``("operators", "join_o_c", "state", "leftState", "ttl")``, ``("tables", "orders")``."""
@@ -31,7 +32,7 @@ LAYERS = (*SETTING_LAYERS, COMPILED)
 _BELOW = ("config", "tables", "functions", "operators", "reasons")
 
 
-class _Marker:
+class Marker:
     """A value that no document can contain."""
 
     def __init__(self, name: str) -> None:
@@ -41,9 +42,9 @@ class _Marker:
         return self.name
 
 
-ABSENT = _Marker("ABSENT")
+ABSENT = Marker("ABSENT")
 """The part is missing."""
-NO_EDIT = _Marker("NO_EDIT")
+NO_EDIT = Marker("NO_EDIT")
 """There is no edit: the value of the strongest layer is in force."""
 
 
@@ -54,6 +55,10 @@ class Digest:
     text: str
 
 
+LayerValue = Value | Digest | Marker | None
+"""A value of a layer or an edit."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayeredValue:
     """The value of each layer, weakest first, and the value of an edit; ABSENT if an edit removed the setting."""
@@ -62,9 +67,10 @@ class LayeredValue:
     edit: Any = NO_EDIT
 
     @property
-    def top(self) -> Any:
+    def top(self) -> LayerValue:
         """The value of the strongest layer, or ABSENT if no layer sets it."""
-        return self.layers[self.top_layer] if self.layers else ABSENT
+        layers: Mapping[str, LayerValue] = self.layers
+        return layers[self.top_layer] if layers else ABSENT
 
     @property
     def top_layer(self) -> str:
@@ -72,9 +78,10 @@ class LayeredValue:
         return [*self.layers][-1] if self.layers else "default"
 
     @property
-    def value(self) -> Any:
+    def value(self) -> LayerValue:
         """The value in force."""
-        return self.top if self.edit is NO_EDIT else self.edit
+        edit: LayerValue = self.edit
+        return self.top if edit is NO_EDIT else edit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +172,7 @@ def _table_units(name: str, table: Table, plan: Plan, recorded: list[str]) -> It
             yield ("tables", name, "options", key), setting
 
 
-def _compiled(path: str, value: Any, plan: Plan) -> LayeredValue:
+def _compiled(path: str, value: object, plan: Plan) -> LayeredValue:
     """Return a setting without origin; its digest decides whether the value is an edit."""
     digest = plan.compiled.get(path)
     if digest is None:
@@ -202,7 +209,7 @@ def _with_settings(group: Group, document: Mapping[str, Any]) -> Group:
     return replace(group, settings=settings, null=False)
 
 
-def _setting(layers: Mapping[str, Any], value: Any) -> LayeredValue:
+def _setting(layers: Mapping[str, Any], value: object) -> LayeredValue:
     setting = LayeredValue(layers=layers)
     return (
         setting
@@ -254,9 +261,9 @@ def _write(target: dict[str, Any], key: str, unit: LayeredValue, path: str, comp
         target[key] = unit.value
 
 
-def _write_operator(document: dict[str, Any], key: Key, unit: Any, compiled: dict[str, str]) -> None:
+def _write_operator(document: dict[str, Any], key: Key, unit: LayeredValue | Group, compiled: dict[str, str]) -> None:
     name = key[2]
-    if name == "state":
+    if isinstance(unit, LayeredValue):
         for entry in document.get("state", ()):
             if entry["name"] == key[3]:
                 entry |= {"ttl": unit.value, "origin": dict(unit.layers)}

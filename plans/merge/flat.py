@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import cast
 
 from hintplan.plans.merge.decompose import ABSENT, COMPILED, NO_EDIT, Group, LayeredValue, take_apart
 from hintplan.plans.merge.merge_text import REFUSED, path_of, refused_options, value_of
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.settings.setting import shown
+from hintplan.plans.settings.setting import Value, shown
 
 
 def flat_lines(plan: Plan) -> Iterator[str]:
@@ -40,7 +40,8 @@ def flat_lines(plan: Plan) -> Iterator[str]:
 
 
 def _setting(path: str, setting: LayeredValue) -> Iterator[str]:
-    if setting.value is ABSENT:
+    value = setting.value
+    if value is ABSENT:
         yield f"{path} is absent (edit)"
         return
     layers = [] if setting.edit is NO_EDIT or not (setting.layers) else ["edit"]
@@ -49,10 +50,10 @@ def _setting(path: str, setting: LayeredValue) -> Iterator[str]:
         for layer, layer_value in reversed([*setting.layers.items()])
         if layer != COMPILED
     ]
-    yield f"{path} = {_text(shown(setting.value))}" + (f"   ({' · '.join(layers)})" if layers else "")
+    yield f"{path} = {_text(shown(cast(Value, value)))}" + (f"   ({' · '.join(layers)})" if layers else "")
 
 
-def _fact(path: str, value: Any) -> Iterator[str]:
+def _fact(path: str, value: object) -> Iterator[str]:
     if isinstance(value, dict):
         for key, child in value.items():
             yield from _fact(f"{path}.{key}", child)

@@ -7,10 +7,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from hintplan.plans.connectors.check import shown_options
-from hintplan.plans.merge.decompose import ABSENT, COMPILED, NO_EDIT, Digest, Group, Key, LayeredValue
+from hintplan.plans.merge.decompose import (
+    ABSENT,
+    COMPILED,
+    NO_EDIT,
+    Digest,
+    Group,
+    Key,
+    LayeredValue,
+    LayerValue,
+    Marker,
+)
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.settings.setting import shown
 
@@ -48,13 +57,13 @@ def path_of(key: Key) -> str:
     return ".".join(key[1:] if key[0] == "operators" else key)
 
 
-def value_of(value: Any) -> str:
+def value_of(value: LayerValue) -> str:
     """Return a value as text for a message."""
     if value is ABSENT or value is None:
         return "(none)"
     if isinstance(value, Digest):
         return "(another value)"
-    return shown(value)
+    return str(value) if isinstance(value, Marker) else shown(value)
 
 
 def who_asked(setting: LayeredValue) -> str:
@@ -63,7 +72,7 @@ def who_asked(setting: LayeredValue) -> str:
     return f"{layer} {value_of(setting.top)}" if setting.layers else "nothing"
 
 
-def described(unit: Any) -> str:
+def described(unit: object) -> str:
     """Describe the value of a part on one side."""
     if unit is ABSENT:
         return "(none)"

@@ -17,7 +17,6 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from hintplan.plans.errors import PlanError
 from hintplan.plans.model.plan import Plan
@@ -70,7 +69,7 @@ def _read(project: Path, file: Path) -> dict[str, str]:
     return moves
 
 
-def _check(entry: Any, at: str, project: Path) -> None:
+def _check(entry: object, at: str, project: Path) -> None:
     form = 'write [[moved]] with from = "OLD" and to = "NEW"'
     if not isinstance(entry, dict):
         raise PlanError(f"'{at}' must be a table", file=str(project), hint=form)

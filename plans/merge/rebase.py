@@ -28,6 +28,7 @@ from hintplan.plans.merge.decompose import (
     Group,
     Key,
     LayeredValue,
+    Marker,
     Parts,
     put_together,
     settings_in,
@@ -153,7 +154,7 @@ def _masked(rebased: Rebased, refused: Collection[str]) -> Rebased:
     return replace(rebased, orphans=orphans, **masked_fields)
 
 
-def _carry(unit: Any, key: Key, target: Key, units: dict[Key, Any], account: _Account) -> None:
+def _carry(unit: object, key: Key, target: Key, units: dict[Key, Any], account: _Account) -> None:
     """Carry the edit in a part of the old plan, if any, over to the ``units`` of the new plan."""
     if isinstance(unit, LayeredValue):
         if unit.edit is NO_EDIT:
@@ -223,7 +224,7 @@ def _carry_setting(setting: LayeredValue, key: Key, target: Key, units: dict[Key
     units[target] = merged
     if not setting.layers and setting.value == now.value:
         return  # the old plan does not record whether this is an edit, and it makes no difference
-    if merged is ABSENT or merged.edit is NO_EDIT:
+    if isinstance(merged, Marker) or merged.edit is NO_EDIT:
         if now.value is not ABSENT:
             account.same.append(carried)
         return

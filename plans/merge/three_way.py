@@ -14,10 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from hintplan.plans.format.compiled import digest_of
-from hintplan.plans.merge.decompose import ABSENT, LAYERS, NO_EDIT, Digest, Group, Key, LayeredValue, Parts
+from hintplan.plans.merge.decompose import ABSENT, LAYERS, NO_EDIT, Digest, Group, Key, LayeredValue, Marker, Parts
+
+_T = TypeVar("_T")
 
 Side = Literal["base", "ours", "theirs"]
 
@@ -59,9 +61,10 @@ def resolved(units: Mapping[Key, Any], side: Side) -> dict[Key, Any]:
     return {key: _resolved(unit, side) for key, unit in units.items()}
 
 
-def _resolved(unit: Any, side: Side) -> Any:
+def _resolved(unit: object, side: Side) -> object:
     if isinstance(unit, Conflict):
-        return getattr(unit, side)
+        chosen: object = getattr(unit, side)
+        return chosen
     if isinstance(unit, Group) and unit.settings is not None:
         resolved_settings = {name: _resolved(setting, side) for name, setting in unit.settings.items()}
         settings = {name: setting for name, setting in resolved_settings.items() if setting is not ABSENT}
@@ -69,23 +72,24 @@ def _resolved(unit: Any, side: Side) -> Any:
     return unit
 
 
-def _merged_unit(key: Key, base: Any, ours: Any, theirs: Any) -> Any:
+def _merged_unit(key: Key, base: object, ours: object, theirs: object) -> object:
     present = [side for side in (base, ours, theirs) if side is not ABSENT]
     try:
         if ours is ABSENT or theirs is ABSENT:
             return _pick(base, ours, theirs)
-        if isinstance(present[0], LayeredValue):
+        if isinstance(ours, LayeredValue) and isinstance(theirs, LayeredValue):
             return merged_setting(base, ours, theirs)
-        if isinstance(present[0], Group) and all(group.settings is not None for group in present):
+        have_settings = all(isinstance(side, Group) and side.settings is not None for side in present)
+        if isinstance(ours, Group) and isinstance(theirs, Group) and have_settings:
             return _merged_group(key, base, ours, theirs)
         return _pick(base, ours, theirs)
     except Disagreement:
         return Conflict(key=key, base=base, ours=ours, theirs=theirs)
 
 
-def merged_setting(base: Any, ours: LayeredValue, theirs: LayeredValue) -> Any:
+def merged_setting(base: object, ours: LayeredValue, theirs: LayeredValue) -> LayeredValue | Marker:
     """Return the setting with each layer, and the edit, from the side that changed it."""
-    before = LayeredValue(layers={}) if base is ABSENT else base
+    before = base if isinstance(base, LayeredValue) else LayeredValue(layers={})
     layers = {}
     for layer in LAYERS:
         sides = [side.layers.get(layer, ABSENT) for side in (before, ours, theirs)]
@@ -107,8 +111,8 @@ def merged_setting(base: Any, ours: LayeredValue, theirs: LayeredValue) -> Any:
     return LayeredValue(layers=layers, edit=edit) if layers or edit is not NO_EDIT else ABSENT
 
 
-def _merged_group(key: Key, base: Any, ours: Group, theirs: Group) -> Any:
-    before = {} if base is ABSENT else base.settings
+def _merged_group(key: Key, base: object, ours: Group, theirs: Group) -> Group:
+    before = (base.settings or {}) if isinstance(base, Group) else {}
     first, second = ours.settings or {}, theirs.settings or {}
     settings = {}
     for name in dict.fromkeys((*first, *second, *before)):
@@ -116,11 +120,11 @@ def _merged_group(key: Key, base: Any, ours: Group, theirs: Group) -> Any:
         merged = _merged_unit((*key, name), *sides)
         if merged is not ABSENT:
             settings[name] = merged
-    record = _pick(None if base is ABSENT else base.record, ours.record, theirs.record)
+    record = _pick(base.record if isinstance(base, Group) else None, ours.record, theirs.record)
     return replace(ours, settings=settings, null=False, record=record)
 
 
-def _pick(base: Any, ours: Any, theirs: Any) -> Any:
+def _pick(base: _T, ours: _T, theirs: _T) -> _T:
     if _same(ours, theirs):
         return theirs if isinstance(ours, Digest) else ours  # prefer a value to its digest
     if _same(theirs, base):
@@ -135,10 +139,11 @@ def same_layers(a: LayeredValue, b: LayeredValue) -> bool:
     return a.top_layer == b.top_layer and _same(a.top, b.top)
 
 
-def _same(a: Any, b: Any) -> bool:
-    if isinstance(a, Digest) != isinstance(b, Digest):
-        digest, value = (a, b) if isinstance(a, Digest) else (b, a)
-        return isinstance(value, str) and digest_of(value) == digest.text
+def _same(a: object, b: object) -> bool:
+    if isinstance(a, Digest) and not isinstance(b, Digest):
+        return isinstance(b, str) and digest_of(b) == a.text
+    if isinstance(b, Digest) and not isinstance(a, Digest):
+        return isinstance(a, str) and digest_of(a) == b.text
     return bool(a == b) and type(a) is type(b)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Unpack
 
 from hintplan.plans.declarations.durations import format_duration, parse_duration
 from hintplan.plans.operators import KINDS
@@ -23,7 +23,7 @@ from hintplan.plans.settings.effects import FOLLOWED, KEPT, Effect, restarts
 from hintplan.plans.settings.group import Group
 from hintplan.plans.settings.restarting import RESTARTING
 from hintplan.plans.settings.restarting import SYNONYMS as _STRATEGY
-from hintplan.plans.settings.setting import Kind, Setting, parse_value, shown
+from hintplan.plans.settings.setting import Kind, Setting, SettingFacts, parse_value, shown
 from hintplan.plans.settings.state import STATE_TTL, TTL
 from hintplan.plans.text.names import did_you_mean
 
@@ -124,8 +124,21 @@ def _word(*known: str) -> Callable[[str], str]:
 _AT_START = restarts("the compiler reads it")
 
 
-def _key(name: str, kind: Kind = "text", **facts: Any) -> ConfigKey:
-    return ConfigKey(name=name, config=name, kind=kind, **{"effect": _AT_START} | facts)
+class _KeyFacts(SettingFacts, total=False):
+    description: str
+    effect: Effect
+    group: Group | None
+    sets: tuple[str, ...]
+    owner: OperatorKind | None
+    whose: str
+    plan_field: str | None
+    session: bool
+    compiler: bool
+
+
+def _key(name: str, kind: Kind = "text", **facts: Unpack[_KeyFacts]) -> ConfigKey:
+    defaults: _KeyFacts = {"effect": _AT_START}
+    return ConfigKey(name=name, config=name, kind=kind, **defaults | facts)
 
 
 _OF_JOB = (

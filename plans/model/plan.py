@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, cast
+from typing import Literal, Protocol, cast
 
 from hintplan.plans.declarations.tables import Function, Table
 from hintplan.plans.lazy import load
@@ -29,6 +29,13 @@ from hintplan.plans.operators import Operator, Scan, Sink, kind_of
 FORMAT = "1.0"
 
 Mode = Literal["streaming", "batch"]
+
+
+class PrettyPrinter(Protocol):
+    """The printer of IPython that ``_repr_pretty_`` receives."""
+
+    def text(self, text: str) -> None:
+        """Print ``text``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,6 +112,6 @@ class Plan:
         """Return the picture and the states for a notebook."""
         return str(load("hintplan.plans.show.notebook:plan_html")(self))
 
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+    def _repr_pretty_(self, printer: PrettyPrinter, cycle: bool) -> None:
         """Print the tree, which IPython shows without graphics and stores in notebooks as the text form."""
         printer.text(load("hintplan.plans.show.notebook:plan_text")(self))

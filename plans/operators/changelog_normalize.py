@@ -8,7 +8,7 @@ from typing import Annotated
 
 from hintplan.plans.connectors.table import source_kinds
 from hintplan.plans.declarations.fields import Changelog, Names, OneInput, OperatorId
-from hintplan.plans.declarations.row_kinds import ALL_KINDS, INSERT_ONLY, RowKinds
+from hintplan.plans.declarations.row_kinds import ALL_KINDS, INSERT_ONLY, UPSERT_KINDS, RowKinds
 from hintplan.plans.errors import Diagnostic
 from hintplan.plans.operators.spec.columns import check_known, types_of
 from hintplan.plans.operators.spec.declared import Columns, Declared
@@ -63,7 +63,7 @@ def _check_place(
 
 
 def _changelog(operator: ChangelogNormalize, inputs: RowKinds, upserted: KeysUpserted) -> RowKinds:
-    return ("+I", "+U", "-D") if upserted(operator.key) else ALL_KINDS
+    return UPSERT_KINDS if upserted(operator.key) else ALL_KINDS
 
 
 def _describe(operator: ChangelogNormalize, plan: Declared) -> str:

@@ -27,7 +27,7 @@ from hintplan.plans.operators.spec.columns import (
 from hintplan.plans.operators.spec.declared import Columns, Declared
 from hintplan.plans.operators.spec.kind import OperatorKind, WithSettings, any_order, unchanged
 from hintplan.plans.operators.spec.output import JoinOutput
-from hintplan.plans.operators.table import connector_of
+from hintplan.plans.operators.table import shown_connector
 from hintplan.plans.settings.cached import CACHED
 from hintplan.plans.settings.layers import Settings
 from hintplan.plans.settings.lookup import LOOKUP_GROUPS
@@ -158,7 +158,7 @@ def _expressions(lookup: LookupJoin) -> Iterator[tuple[str, str | None]]:
 
 
 def _describe(lookup: LookupJoin, plan: Declared) -> str:
-    connector = connector_of(plan.tables.get(lookup.table))
+    connector = shown_connector(plan.tables.get(lookup.table))
     operands = (key.left if key.left is not None else shown_expression(key.constant or "") for key in lookup.keys)
     conditions = [f"{lookup.table}.{key.column} = {value}" for key, value in zip(lookup.keys, operands, strict=True)]
     filters = [text for text in (lookup.pre_filter, lookup.filter, lookup.condition) if text is not None]

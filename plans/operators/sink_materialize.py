@@ -8,7 +8,7 @@ from typing import Annotated
 
 from hintplan.plans.connectors.table import is_upsert_sink
 from hintplan.plans.declarations.fields import Changelog, Names, OneInput, OperatorId
-from hintplan.plans.declarations.row_kinds import INSERT_ONLY, RowKinds
+from hintplan.plans.declarations.row_kinds import INSERT_ONLY, UPSERT_KINDS, RowKinds
 from hintplan.plans.errors import Diagnostic
 from hintplan.plans.operators.spec.columns import check_known, types_of
 from hintplan.plans.operators.spec.declared import Columns, Declared
@@ -63,7 +63,7 @@ def _check_place(
 
 
 def _changelog(operator: SinkMaterialize, inputs: RowKinds, upserted: KeysUpserted) -> RowKinds:
-    return ("+I", "+U") if inputs == INSERT_ONLY else ("+I", "+U", "-D")
+    return ("+I", "+U") if inputs == INSERT_ONLY else UPSERT_KINDS
 
 
 def _changes_for(operator: SinkMaterialize, lasts: Sequence[float], inputs: Sequence[RowKinds]) -> float:

@@ -66,7 +66,7 @@ def _in_plan(source: PlanSource, file: str, changes: Sequence[Change]) -> list[L
     return locations
 
 
-def _path(change: Change, document: Any, index: dict[str, int]) -> Path:
+def _path(change: Change, document: Mapping[str, Any], index: dict[str, int]) -> Path:
     if change.kind == "-" and change.setting is None:
         return ()
     if change.subject != "reason" and change.operator is not None:

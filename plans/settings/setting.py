@@ -15,7 +15,7 @@ import datetime
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypedDict
 
 from hintplan.plans.declarations.durations import DurationError, format_duration, parse_duration
 from hintplan.plans.settings.effects import Effect
@@ -82,6 +82,22 @@ class Setting:
     def offered(self) -> tuple[str, ...]:
         """The possible values if they are few."""
         return ("true", "false") if self.kind == "bool" else self.choices
+
+
+class SettingFacts(TypedDict, total=False):
+    """The fields of a setting that functions which make settings pass on."""
+
+    default: Value | None
+    choices: tuple[str, ...]
+    minimum: int
+    maximum: int
+    hint: str | None
+    required: bool
+    secret: bool
+    environment: bool
+    check: Callable[[str], str] | None
+    loses: str
+    examples: tuple[str, ...]
 
 
 def parse_value(spec: Setting, text: str) -> Value:

@@ -27,6 +27,7 @@ from hintplan.plans.settings.layers import Settings, edits_of
 from hintplan.plans.settings.phases import ONE_PHASE, PHASES, STRATEGY
 from hintplan.plans.settings.state import STATE_LAYERS, source, spoken_ttl, who_set
 from hintplan.plans.settings.text import settings_json, who_set_setting
+from hintplan.plans.text.aligned import aligned, unpainted
 from hintplan.plans.text.counts import count, shortened
 from hintplan.plans.text.terminal import one_line
 from hintplan.plans.text.unprintable import clean
@@ -49,9 +50,7 @@ class _Line:
     ttl: str = ""
 
 
-def explain(
-    plan: Plan, *, paint: Paint = lambda text, part: text, width: int | None = None, whole: bool = False
-) -> str:
+def explain(plan: Plan, *, paint: Paint = unpainted, width: int | None = None, whole: bool = False) -> str:
     """Return the tree as text; ``paint`` may colour the left part of a line but must not change its width.
 
     Lines are cut to ``width`` characters, with an ellipsis. Long descriptions are always cut, unless ``whole`` is set.
@@ -76,8 +75,8 @@ def explain(
             rows.append((paint(padded, line.part) + description).rstrip())
         blocks.append("\n".join(rows))
     if plan.reasons:
-        wide = min(max(len(path) for path in plan.reasons), most)
-        notes = (f"{path:<{wide}}  {' '.join(plan.reasons[path].split())}" for path in sorted(plan.reasons))
+        reasons = [(path, " ".join(plan.reasons[path].split())) for path in sorted(plan.reasons)]
+        notes = aligned(reasons, gap="  ", most=most)
         blocks.append("\n".join(["reasons", *(_cut(clean(note), width) for note in notes)]))
     return "\n\n".join(blocks)
 

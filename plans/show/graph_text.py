@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 
+from hintplan.plans.show.palette import GRAPH_FACE, GRAPH_LINE, HIGHLIGHTS
 from hintplan.plans.show.picture import Box, Picture, Row, folded
 from hintplan.plans.text.counts import shortened
 from hintplan.plans.text.terminal import one_line
@@ -23,15 +24,6 @@ MERMAID_EDGES, MERMAID_TEXT = 500, 50_000
 
 _LONGEST = 60
 _SHAPES = {"scan": ('[("', '")]'), "sink": ('[("', '")]')}
-_COLOURS = {
-    "state": ("#e8f0fe", "#3b6fd4", "#1b2a41"),
-    "edit": ("#f1e6ff", "#7a2fd0", "#33105c"),
-    "added": ("#e3f6e8", "#2c8a4b", "#0d3a1c"),
-    "removed": ("#fdeaea", "#c23b3b", "#4a1010"),
-    "changed": ("#fff0dd", "#d9730d", "#4a2500"),
-    "moved": ("#e0f4f6", "#0f7c8a", "#073b42"),
-}
-"""Fill, border and text of highlighted boxes, legible on light and dark pages."""
 
 
 def mermaid(shown: Picture) -> str:
@@ -50,9 +42,9 @@ def dot(shown: Picture) -> str:
     lines = [
         f"digraph {_quoted(shown.title)} {{",
         "  rankdir=LR;",
-        '  node [shape=box, style="rounded,filled", fillcolor="#ffffff", color="#8a94a6"];',
+        f'  node [shape=box, style="rounded,filled", fillcolor="{GRAPH_FACE}", color="{GRAPH_LINE}"];',
         '  node [fontname="Helvetica", fontsize=11];',
-        '  edge [color="#8a94a6", arrowsize=0.7];',
+        f'  edge [color="{GRAPH_LINE}", arrowsize=0.7];',
     ]
     numbers = _numbers(shown)
     for box in shown.boxes:
@@ -60,12 +52,15 @@ def dot(shown: Picture) -> str:
         style = _class_of(box)
         colours = ""
         if style:
-            fill, border, text = _COLOURS[style]
-            colours = f', fillcolor="{fill}", color="{border}", fontcolor="{text}"'
+            shades = HIGHLIGHTS[style]
+            colours = f', fillcolor="{shades.fill}", color="{shades.border}", fontcolor="{shades.text}"'
         dashed = ', style="rounded,filled,dashed"' if box.mark == "removed" else ""
         lines.append(f'  {numbers[box.id]} [label="{label}"{colours}{dashed}];')
     for arrow in shown.arrows:
-        marks = {"added": ' [color="#2c8a4b"]', "removed": ' [color="#c23b3b", style=dashed]'}
+        marks = {
+            "added": f' [color="{HIGHLIGHTS["added"].border}"]',
+            "removed": f' [color="{HIGHLIGHTS["removed"].border}", style=dashed]',
+        }
         lines.append(f"  {numbers[arrow.source]} -> {numbers[arrow.target]}{marks.get(arrow.mark, '')};")
     return "\n".join([*lines, "}"])
 
@@ -84,9 +79,9 @@ def _mermaid(shown: Picture) -> str:
         line = "-.->" if arrow.mark == "removed" else "==>" if arrow.mark == "added" else "-->"
         lines.append(f"  {numbers[arrow.source]} {line} {numbers[arrow.target]}")
     for style, nodes in classes.items():
-        fill, border, text = _COLOURS[style]
+        shades = HIGHLIGHTS[style]
         dashed = ",stroke-dasharray:4 3" if style == "removed" else ""
-        lines.append(f"  classDef {style} fill:{fill},stroke:{border},color:{text}{dashed}")
+        lines.append(f"  classDef {style} fill:{shades.fill},stroke:{shades.border},color:{shades.text}{dashed}")
         lines.append(f"  class {','.join(nodes)} {style}")
     return "\n".join(lines)
 

@@ -166,7 +166,7 @@ def _facts(operator: Operator) -> Iterator[list[Any]]:
             yield [name, [*_lines(value)]]
 
 
-def _lines(value: Any) -> Iterator[str]:
+def _lines(value: object) -> Iterator[str]:
     """Yield a fact as lines: one per item of a list; an item with a name begins with it."""
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         yield one_line(", ".join(value))
@@ -183,7 +183,7 @@ def _lines(value: Any) -> Iterator[str]:
         yield one_line(_plain(value))
 
 
-def _plain(value: Any) -> str:
+def _plain(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

@@ -1,4 +1,4 @@
-"""The colours of pictures of plans, for light and dark backgrounds: one list for the page and for SVG files.
+"""The colours of pictures of plans: for the page and SVG files, and for Mermaid and Graphviz.
 
 Text colours have a contrast of at least 4.5 to their backgrounds; a test computes it.
 
@@ -53,6 +53,29 @@ PALETTE: Mapping[str, Colour] = {
     "focus": Colour("#1a56d6", "#8fb8ff"),
     "mark": Colour("#ffe69a", "#5c480e"),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class BoxColours:
+    """The colours of a box in Mermaid and Graphviz, which know no dark background: legible on light and dark pages."""
+
+    fill: str
+    border: str
+    text: str
+
+
+HIGHLIGHTS: Mapping[str, BoxColours] = {
+    "state": BoxColours("#e8f0fe", "#3b6fd4", "#1b2a41"),
+    "edit": BoxColours("#f1e6ff", "#7a2fd0", "#33105c"),
+    "added": BoxColours("#e3f6e8", "#2c8a4b", "#0d3a1c"),
+    "removed": BoxColours("#fdeaea", "#c23b3b", "#4a1010"),
+    "changed": BoxColours("#fff0dd", "#d9730d", "#4a2500"),
+    "moved": BoxColours("#e0f4f6", "#0f7c8a", "#073b42"),
+}
+"""The highlighted boxes of Mermaid and Graphviz."""
+
+GRAPH_FACE, GRAPH_LINE = "#ffffff", "#8a94a6"
+"""The other boxes and the arrows of Graphviz."""
 
 
 def variables(*, dark: bool) -> str:

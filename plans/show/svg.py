@@ -63,7 +63,7 @@ def draw(
             source=number[arrow.source],
             target=number[arrow.target],
             out=_HEAD / 2,
-            into=_entry(shown.boxes[number[arrow.target]], arrow, shown),
+            into=_entry(shown.boxes[number[arrow.target]], arrow),
         )
         for arrow in shown.arrows
     ]
@@ -118,7 +118,7 @@ def _height(box: Box) -> float:
     return _HEAD + (len(box.rows) * _ROW + 7 if box.rows else 0)
 
 
-def _entry(box: Box, arrow: Arrow, shown: Picture) -> float:
+def _entry(box: Box, arrow: Arrow) -> float:
     """Return the height at which an arrow enters: at the state of its input, if each input has one."""
     if len(box.states) > 1 and arrow.port < len(box.states) and arrow.mark != "removed":
         return _HEAD + arrow.port * _ROW + _ROW / 2

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 from hintplan.plans.errors import PlanError
 
@@ -51,7 +51,7 @@ class JsonText:
     def __init__(self, data: bytes | str, *, file: str | None = None) -> None:
         self.file = file
         self.text = self._decode(data)
-        self.value = self._parse()
+        self.value: Any = self._parse()
 
     def spans(self, paths: set[Path]) -> dict[Path, Span]:
         """Return the spans of the values at ``paths``, for paths that exist."""
@@ -86,7 +86,7 @@ class JsonText:
             raise PlanError("the file begins with a byte order mark", file=self.file, line=1, column=1, hint=hint)
         return text
 
-    def _parse(self) -> Any:
+    def _parse(self) -> object:
         if self._depth() > MAX_DEPTH or _SURROGATE.search(self.text):
             for _ in _scan(self):
                 pass
@@ -119,7 +119,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return members
 
 
-def _reject(text: str) -> Any:
+def _reject(text: str) -> NoReturn:
     raise _Rejected
 
 

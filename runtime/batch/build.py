@@ -18,6 +18,7 @@ from hintplan.plans.analysis.changelog import output_kinds
 from hintplan.plans.analysis.columns import output_columns
 from hintplan.plans.analysis.drawn import drawing
 from hintplan.plans.analysis.fingerprints import meanings
+from hintplan.plans.declarations.row_kinds import INSERT_ONLY
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Correlate, LookupJoin, Operator, Scan, Sink
 from hintplan.plans.settings.cached import CACHED, ENABLED
@@ -69,7 +70,7 @@ def build_sinks(
         spark=spark,
         plan=plan,
         columns=output_columns(plan),
-        changelog={name: kinds != ("+I",) for name, kinds in output_kinds(plan).items()},
+        changelog={name: kinds != INSERT_ONLY for name, kinds in output_kinds(plan).items()},
         lookups=lookups,
         given=given,
     )

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from hintplan.plans.declarations.durations import parse_duration
+from hintplan.plans.declarations.row_kinds import INSERT_ONLY
 from hintplan.plans.declarations.tables import Column, Function
 from hintplan.plans.operators import (
     Aggregate,
@@ -156,7 +157,7 @@ def _join(operator: Join, inputs: BoundInputs) -> JoinOperator:
         condition=compile_condition(operator, left, right) if operator.condition is not None else None,
         ttls=(inputs.ttls[0], inputs.ttls[1]),
         columns=tuple((column.name, column.side, column.column) for column in operator.output),
-        emits_changelog=operator.changelog != ("+I",),
+        emits_changelog=operator.changelog != INSERT_ONLY,
         in_order=inputs.in_order,
         limits=operator.max_rows_per_key,
     )

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from hintplan.plans.analysis.changelog import output_kinds
 from hintplan.plans.analysis.columns import output_columns
 from hintplan.plans.analysis.row_order import ordered_by_scan, read_in_order, told_by_arrival
+from hintplan.plans.declarations.row_kinds import INSERT_ONLY
 from hintplan.plans.declarations.tables import Column
 from hintplan.plans.model.plan import Plan
 from hintplan.runtime.connectors.given import NOTHING, Given
@@ -93,7 +94,7 @@ def edges_of(
         spark=spark,
         plan=plan,
         columns=output_columns(plan),
-        changelog={name: kinds != ("+I",) for name, kinds in output_kinds(plan).items()},
+        changelog={name: kinds != INSERT_ONLY for name, kinds in output_kinds(plan).items()},
         lookups=lookups,
         places=places,
         pins=pins,

@@ -22,13 +22,13 @@ from pyspark.sql.types import BooleanType, StructField, StructType
 from pyspark.storagelevel import StorageLevel
 
 from hintplan.plans.connectors.dataframe import DATAFRAME
+from hintplan.plans.declarations.row_kinds import ALL_KINDS
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import RunError
 from hintplan.runtime.connectors.connector import ConnectorCode
 from hintplan.runtime.connectors.given import NOTHING, Given, SinkFunction
 from hintplan.runtime.connectors.micro_batch import MicroBatch
 from hintplan.runtime.connectors.netted_rows import DELETED, net_rows
-from hintplan.runtime.connectors.rowtext import KINDS
 from hintplan.runtime.engine.each_batch import written_by
 from hintplan.runtime.operator import KIND
 from hintplan.runtime.spark.map_in_arrow import map_in_arrow
@@ -61,7 +61,7 @@ class Handing:
             return self._of_keys(rows)
         if KIND not in rows.columns:
             return rows
-        return rows.withColumn(KIND, F.array(*map(F.lit, KINDS))[F.col(KIND).cast("int")])
+        return rows.withColumn(KIND, F.array(*map(F.lit, ALL_KINDS))[F.col(KIND).cast("int")])
 
     def _of_keys(self, rows: DataFrame) -> DataFrame:
         """Return one row per changed key; an exchange brings all changes of a key to one task, which nets them."""

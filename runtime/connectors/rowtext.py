@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-KINDS = ("+I", "-U", "+U", "-D")
+from hintplan.plans.declarations.row_kinds import ALL_KINDS
+
 _Format = Callable[[Any], str]
 
 
@@ -32,14 +33,14 @@ def lines(table: pa.Table, kinds: Sequence[int] | None) -> Iterator[str]:
         for column, format_value in zip(table.columns, map(formatter, table.schema.types), strict=True)
     ]
     for index, fields in enumerate(zip(*columns, strict=True)):
-        yield f"{KINDS[kinds[index] if kinds else 0]}[{', '.join(fields)}]"
+        yield f"{ALL_KINDS[kinds[index] if kinds else 0]}[{', '.join(fields)}]"
 
 
 def formatter(data_type: pa.DataType) -> _Format:
     """Return a function that converts a value of the type, in the form of ``to_pylist``, to text."""
     plain = _plain_formatter(data_type)
 
-    def format_value(value: Any) -> str:
+    def format_value(value: object) -> str:
         return "null" if value is None else plain(value)
 
     return format_value

@@ -14,14 +14,6 @@ CHUNK_BYTES = 32 << 20
 """The approximate maximum size of a blob: far below the 2 GiB of a Spark value, and small enough to stream."""
 
 
-def to_blob(table: pa.Table) -> bytes:
-    """Return ``table`` as one IPC stream."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return bytes(sink.getvalue())
-
-
 def from_blob(blob: bytes | pa.Buffer) -> pa.Table:
     """Return the table in ``blob``, without copying its columns."""
     with pa.ipc.open_stream(pa.py_buffer(blob)) as reader:

@@ -106,13 +106,13 @@ def _integer_of(value: Any) -> int | None:
     return value if whole and -(1 << 31) <= value < 1 << 31 else None
 
 
-def _double_of(value: Any) -> float | None:
+def _double_of(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
         return None
     return float(Decimal(value))
 
 
-def _boolean_of(value: Any) -> bool | None:
+def _boolean_of(value: object) -> bool | None:
     return value if isinstance(value, bool) else None
 
 

@@ -71,7 +71,7 @@ _short_document = lru_cache(maxsize=REMEMBERED)(_document)
 _long_document = lru_cache(maxsize=_LONG_ONES)(_document)
 
 
-def deeply(function: Callable[[Any], Any], value: Any) -> Any:
+def deeply(function: Callable[[Any], Any], value: object) -> Any:
     """Call ``function`` with ``value``; on a RecursionError, call it again with a higher limit."""
     try:
         return function(value)

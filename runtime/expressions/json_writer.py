@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from decimal import Decimal, InvalidOperation
-from typing import Any
 
 from hintplan.plans.text.json_strings import json_string
 from hintplan.runtime.expressions.json_reader import deeply, unsigned_zero
@@ -31,12 +30,12 @@ _ENCODER = json.JSONEncoder(
 )
 
 
-def written(value: Any) -> str:
+def written(value: object) -> str:
     """Return the document ``value`` as text."""
     return plain(deeply(_written, value))
 
 
-def quickly_written(value: Any) -> str:
+def quickly_written(value: object) -> str:
     """Return the same text faster, for a ``value`` without lone surrogates.
 
     A value read from a text without four-digit escapes has none.
@@ -47,7 +46,7 @@ def quickly_written(value: Any) -> str:
     return text if text.isascii() or _HIGH.search(text) is None else written(value)
 
 
-def _written(value: Any) -> str:
+def _written(value: object) -> str:
     if isinstance(value, dict):
         names = sorted(value) if "".join(value).isascii() else sorted(value, key=_in_java)
         return "{" + ",".join([f"{json_string(name)}:{_written(value[name])}" for name in names]) + "}"
@@ -63,7 +62,7 @@ def _in_java(name: str) -> bytes:
     return name.encode("utf-16-be", "surrogatepass")
 
 
-def text_of(value: Any) -> str:
+def text_of(value: object) -> str:
     """Return a scalar other than null as text."""
     if isinstance(value, bool):
         return "true" if value else "false"

@@ -119,7 +119,7 @@ class UserAggregate:
             held[group] = accumulator
         return held
 
-    def _kept(self, accumulator: Any, returned: Any, method: Callable[..., Any]) -> Any:
+    def _kept(self, accumulator: object, returned: object, method: Callable[..., Any]) -> Any:
         kind = _forms(self.called.accumulator or "").kind
         if kind.root not in _IN_PLACE:
             return returned

@@ -174,11 +174,11 @@ class AggregateFunction(UserDefinedFunction):
         """Return the accumulator of a group without rows."""
 
     @abstractmethod
-    def accumulate(self, accumulator: Any, *args: Any) -> Any:
+    def accumulate(self, accumulator: object, *args: Any) -> Any:
         """Add a row with these arguments."""
 
     @abstractmethod
-    def get_value(self, accumulator: Any) -> Any:
+    def get_value(self, accumulator: object) -> Any:
         """Return the result; None for NULL."""
 
     def close(self) -> None:

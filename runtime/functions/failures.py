@@ -25,7 +25,7 @@ _short.maxstring = _short.maxother = _short.maxlong = 60
 _short.maxlevel = 3
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """Return a value for a message, shortened."""
     return _short.repr(value)
 

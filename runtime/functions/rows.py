@@ -108,7 +108,7 @@ class ReturnedRows:
             arrays.append(array)
         return KeyedRows(table=pa.table(arrays, names=list(self.columns)), start=np.cumsum(count) - count, count=count)
 
-    def _fields(self, row: Any, where: Callable[[], str]) -> tuple[Any, ...]:
+    def _fields(self, row: object, where: Callable[[], str]) -> tuple[Any, ...]:
         try:
             return row_values(row, self.schema.names)
         except (TypeError, ValueError) as error:
@@ -126,7 +126,7 @@ class ReturnedRows:
                 return place, error
         return 0, None
 
-    def _wrong(self, index: int, value: Any, row: Any, where: str, error: BaseException | None) -> RunError:
+    def _wrong(self, index: int, value: object, row: object, where: str, error: BaseException | None) -> RunError:
         why = f": {error}" if error else ""
         if self.wrapped:
             return RunError(f"{where} returned {shown(value)}, which is no {self.types[index]}{why}")

@@ -21,6 +21,7 @@ from hintplan.plans.errors import NotInstalled, RunError
 from hintplan.plans.extras import require
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.settings.effects import SHORTER_TTL
+from hintplan.plans.text.aligned import unpainted
 from hintplan.plans.text.names import nearest
 from hintplan.plans.text.printed import Printed
 from hintplan.runtime.checkpoint.parts import undamaged_record
@@ -50,7 +51,7 @@ class CheckResult(Printed):
         """``new``, ``goes on``, ``drops`` (only if state may be dropped) or ``refused``."""
         return verdict_of(self.continuation, self.record)
 
-    def text(self, *, paint: Paint = lambda text, part: text) -> str:
+    def text(self, *, paint: Paint = unpainted) -> str:
         """Return the output of ``hintplan check``; ``paint`` may colour a text and must not change its width."""
         return check_text(
             self.continuation,

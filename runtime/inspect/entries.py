@@ -14,6 +14,7 @@ from hintplan.plans.analysis.changelog import output_kinds
 from hintplan.plans.analysis.columns import output_columns
 from hintplan.plans.compare.lineage import parks_rows
 from hintplan.plans.declarations.durations import parse_duration
+from hintplan.plans.declarations.row_kinds import INSERT_ONLY
 from hintplan.plans.errors import PlanError, RunError
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Operator, Stateful, state_of
@@ -52,7 +53,7 @@ def entries_of(plan: Plan, edited: Plan | None) -> dict[str, tuple[Entry, ...]]:
             entries[operator.id] = (Entry(name=PARKED, keys=tuple(key.left or "" for key in lookup.keys)),)
         elif state_of(operator):
             inputs = tuple(columns[name] for name in operator.inputs)
-            changelog = tuple(kinds[name] != ("+I",) for name in operator.inputs)
+            changelog = tuple(kinds[name] != INSERT_ONLY for name in operator.inputs)
             layouts = layouts_of(cast(Stateful, operator), inputs, changelog, plan.functions)
             ttls = {} if edited is None else {state.name: state.ttl for state in state_of(edited.operator(operator.id))}
             entries[operator.id] = _entries(operator, layouts, ttls)

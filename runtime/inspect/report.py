@@ -6,12 +6,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from hintplan.plans.declarations.durations import parse_duration
 from hintplan.plans.settings.state import spoken_ttl
+from hintplan.plans.text.aligned import aligned, unpainted
 from hintplan.plans.text.amounts import human_bytes
 from hintplan.plans.text.counts import count
 from hintplan.plans.text.unprintable import clean
@@ -40,7 +42,7 @@ class _Line:
     cells: Sequence[str] = ()
 
 
-def state_text(found: CheckpointState, *, paint: Paint = lambda text, part: text) -> str:
+def state_text(found: CheckpointState, *, paint: Paint = unpainted) -> str:
     """Return the table, largest states first; ``paint`` may colour the left of a line and must not change its width."""
     partitions = count(found.partitions, "partition")
     head = [found.plan, found.checkpoint, partitions, f"as of {instant(found.at, found.time_zone)} {found.time_zone}"]
@@ -52,21 +54,17 @@ def state_text(found: CheckpointState, *, paint: Paint = lambda text, part: text
     total = _Line(part="heading", left="total", cells=_amount_cells("", found.total, found.at, whole, plain=True))
     lines = [_Line(part="heading", left="", cells=_HEADINGS), *(line for _, rows in tables for line in rows), total]
     left = max(len(line.left) for line in lines) + 3
-    widths = [max(len(line.cells[i]) for line in lines if line.cells) for i in range(len(_HEADINGS))]
-
-    def text(line: _Line) -> str:
-        cells = (
-            f"{cell:<{width}}" if index == 0 else f"{cell:>{width}}"
-            for index, (cell, width) in enumerate(zip(line.cells, widths, strict=False))
-        )
-        return (paint(f"{line.left:<{left}}", line.part) + "   ".join(cells)).rstrip()
-
+    amounts = aligned([line.cells for line in lines], right=range(1, len(_HEADINGS)))
+    texts = [
+        (paint(f"{line.left:<{left}}", line.part) + cells).rstrip() for line, cells in zip(lines, amounts, strict=True)
+    ]
+    remaining = iter(texts[1:])
     for index, (query, rows) in enumerate(tables):
         title = clean(_title(query, found))
-        heading = [text(lines[0])] if index == 0 and rows else []
-        blocks.append("\n".join([title, *heading, *map(text, rows)]))
+        heading = [texts[0]] if index == 0 and rows else []
+        blocks.append("\n".join([title, *heading, *itertools.islice(remaining, len(rows))]))
     if any(rows for _, rows in tables):
-        blocks.append(text(total))
+        blocks.append(texts[-1])
     blocks += _shown(found)
     return "\n\n".join(blocks)
 
@@ -190,7 +188,7 @@ def _shown(found: CheckpointState) -> Iterator[str]:
                     title += f" · {query.id}" if len(found.queries) > 1 else ""
                     cells = rows_text(rows, entry.keys, found.time_zone, _expiry(entry, found.at))
                     last = "the row written last" if rows.num_rows == 1 else f"the {rows.num_rows} rows written last"
-                    yield clean(f"{title} · {last}") + "\n" + _aligned(cells)
+                    yield clean(f"{title} · {last}") + "\n" + _indented(cells)
 
 
 def _expiry(entry: EntryState, now: int) -> Callable[[int], str]:
@@ -205,13 +203,9 @@ def _expiry(entry: EntryState, now: int) -> Callable[[int], str]:
     return expires
 
 
-def _aligned(cells: Cells) -> str:
+def _indented(cells: Cells) -> str:
     cleaned = [[clean(" ".join(cell.split("\n"))) for cell in row] for row in cells]
-    widths = [max(len(row[index]) for row in cleaned) for index in range(len(cleaned[0]))]
-    return "\n".join(
-        "  " + "   ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in cleaned
-    )
+    return "\n".join(f"  {line}" for line in aligned(cleaned))
 
 
 def state_json(found: CheckpointState) -> dict[str, Any]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
+from hintplan.plans.text.aligned import aligned
 from hintplan.plans.text.amounts import human_bytes
 from hintplan.plans.text.counts import count
 from hintplan.plans.text.unprintable import clean
@@ -19,10 +19,12 @@ _HEADINGS = ("", "rows", "", "bytes", "", "files", "")
 def snapshot_text(found: Snapshot) -> str:
     """Return a line for each query, and the size of the snapshot."""
     lines = [f"{found.plan} · {found.checkpoint} · snapshot {found.directory}", ""]
-    wide = max((len(query) for query in found.batches), default=0)
-    for query, batch in found.batches.items():
-        reached = "no batch committed yet" if batch is None else f"up to batch {batch}"
-        lines.append(f"{query:<{wide}}   {reached}")
+    lines += aligned(
+        [
+            (query, "no batch committed yet" if batch is None else f"up to batch {batch}")
+            for query, batch in found.batches.items()
+        ]
+    )
     linked = f", {count(found.linked, 'file')} shared with the checkpoint" if found.linked else ""
     lines += ["", f"{count(found.files, 'file')}, {human_bytes(found.bytes)}{linked}"]
     return clean("\n".join(lines))
@@ -46,8 +48,7 @@ def compaction_text(found: Compaction) -> str:
     when = f"{instant(found.at, found.time_zone)} {found.time_zone}"
     several = len({state.query for state in found.states}) > 1
     table = [_HEADINGS, *(_cells(state, several) for state in (*found.states, found.total))]
-    widths = [max(len(row[column]) for row in table) for column in range(len(_HEADINGS))]
-    lines = ["   ".join(_aligned(row, widths)).rstrip() for row in table]
+    lines = aligned(table, right=range(1, len(_HEADINGS), 2))
     notes = [f"{_name(state, several)} keeps its rows: {state.kept}" for state in found.states if state.kept]
     blocks = [
         f"{found.plan} · {found.checkpoint} · expired at {when}",
@@ -65,11 +66,6 @@ def _cells(state: CompactedState, several: bool) -> tuple[str, ...]:
         *(human_bytes(before.bytes), f"to {human_bytes(after.bytes)}"),
         *(f"{before.files:,}", f"to {after.files:,}"),
     )
-
-
-def _aligned(row: tuple[str, ...], widths: list[int]) -> Iterator[str]:
-    for index, (cell, width) in enumerate(zip(row, widths, strict=True)):
-        yield f"{cell:>{width}}" if index % 2 else f"{cell:<{width}}"
 
 
 def _name(state: CompactedState, several: bool) -> str:

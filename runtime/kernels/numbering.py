@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hintplan.plans.declarations.computations import SortKey
-from hintplan.plans.declarations.row_kinds import INSERT_ONLY, RowKind
+from hintplan.plans.declarations.row_kinds import INSERT_ONLY, RowKinds
 from hintplan.runtime.kernels.replacement import replaced
 from hintplan.runtime.kernels.sorting import sorted_rows
 from hintplan.runtime.operator import DELETE, INSERT, KIND
@@ -37,7 +37,7 @@ class Numbering:
     start: int
     end: int | str
     number: str | None
-    kinds: tuple[RowKind, ...]
+    kinds: RowKinds
     latest: bool = False
 
     def sorted(self, rows: pa.Table, keys: Int64s, places: Int64s) -> Int64s:

@@ -80,7 +80,7 @@ def fitted_rows(
     return fitted
 
 
-def _said(where: str, key: Key, row: Any) -> str:
+def _said(where: str, key: Key, row: object) -> str:
     return f"{where}: the source returned for the key {_short.repr(key)} the row {_short.repr(row)}"
 
 

@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hintplan.plans.declarations.computations import AggregateCall
-from hintplan.plans.declarations.row_kinds import RowKind
+from hintplan.plans.declarations.row_kinds import INSERT_ONLY, RowKinds
 from hintplan.plans.settings.phases import PhaseStrategy
 from hintplan.runtime.kernels.accumulators import (
     Accumulator,
@@ -89,7 +89,7 @@ class AggregateOperator:
     calls: tuple[AggregateCall, ...]
     types: tuple[pa.DataType, ...]
     ttl: int
-    kinds: tuple[RowKind, ...]
+    kinds: RowKinds
     phases: PhaseStrategy = "AUTO"
     users: Mapping[str, UsersCalls] = field(default_factory=dict)
     """The adapters that call the user's aggregate functions, by function name."""
@@ -197,7 +197,7 @@ class AggregateOperator:
     @property
     def output(self) -> pa.Schema:
         calls = (pa.field(call.name, kind) for call, kind in zip(self.calls, self.types, strict=True))
-        kind = [] if self.kinds == ("+I",) else [pa.field(KIND, pa.int8())]
+        kind = [] if self.kinds == INSERT_ONLY else [pa.field(KIND, pa.int8())]
         return pa.schema([*self.key_columns, *calls, *kind])
 
     def process(

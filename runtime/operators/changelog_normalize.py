@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from hintplan.plans.declarations.row_kinds import RowKind
+from hintplan.plans.declarations.row_kinds import RowKinds
 from hintplan.runtime.kernels.replacement import replaced
 from hintplan.runtime.operator import DELETE, KIND, UPDATE_BEFORE, Inheritance, InputSpec, Result, SegmentStore
 from hintplan.runtime.operator import hash_column as hash_name
@@ -36,7 +36,7 @@ class ChangelogNormalizeOperator:
     columns: pa.Schema
     key: tuple[str, ...]
     ttl: int
-    kinds: tuple[RowKind, ...]
+    kinds: RowKinds
 
     @property
     def layout(self) -> StateLayout:

@@ -20,7 +20,7 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from hintplan.plans.declarations.row_kinds import INSERT_ONLY, RowKind
+from hintplan.plans.declarations.row_kinds import INSERT_ONLY, RowKinds
 from hintplan.runtime.kernels.replacement import replaced
 from hintplan.runtime.operator import KIND, Inheritance, InputSpec, Result, SegmentStore
 from hintplan.runtime.operator import hash_column as hash_name
@@ -46,7 +46,7 @@ class DeduplicateOperator:
     time: str | None
     keep: Literal["first", "last"]
     ttl: int
-    kinds: tuple[RowKind, ...]
+    kinds: RowKinds
 
     @property
     def layout(self) -> StateLayout:

@@ -18,8 +18,10 @@ from typing import Any
 
 from hintplan.plans.analysis.columns import output_columns
 from hintplan.plans.checkpoint.record import absolute, is_local_path
+from hintplan.plans.client.interfaces import SparkEngine
 from hintplan.plans.connectors.policy import Policy
 from hintplan.plans.connectors.table import bounding_options, dropping_options
+from hintplan.plans.declarations.row_kinds import ALL_KINDS
 from hintplan.plans.errors import RunError
 from hintplan.plans.extras import require
 from hintplan.plans.model.config import TIME_ZONE
@@ -226,7 +228,6 @@ class Engine:
         }
 
     def _reader(self, plan: Plan) -> Callable[[Any, Callable[[list[Row]], None]], None]:
-        from hintplan.runtime.connectors.rowtext import KINDS
         from hintplan.runtime.results.json_values import json_value
         from hintplan.runtime.results.text import cell
 
@@ -242,11 +243,15 @@ class Engine:
                     [write(value) for value in column.to_pylist()]
                     for write, column in zip(writers, piece.columns, strict=True)
                 ]
-                named = [KINDS[kind] for kind in kinds] if kinds else ["+I"] * piece.num_rows
+                named = [ALL_KINDS[kind] for kind in kinds] if kinds else ["+I"] * piece.num_rows
                 values = zip(*columns, strict=True)
                 show(list(zip(named if streams else [None] * piece.num_rows, values, strict=True)))
 
         return read
+
+
+open_engine: Callable[..., SparkEngine] = Engine
+"""Opens an engine for the SQL client, with the fields of :class:`Engine`."""
 
 
 @contextmanager

@@ -85,5 +85,5 @@ class OnceReader(DataSourceStreamReader, available_now()):  # type: ignore[misc]
     def read(self, partition: InputPartition) -> Iterator[tuple[int]]:
         yield (partition.value,)
 
-    def commit(self, end: Any) -> None:
+    def commit(self, end: object) -> None:
         pass

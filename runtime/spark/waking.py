@@ -71,13 +71,13 @@ class WakingReader(DataSourceStreamReader):
             self._last = oldest + self._delay
         return {"due": self._last}
 
-    def partitions(self, start: Any, end: Any) -> list[InputPartition]:
+    def partitions(self, start: object, end: object) -> list[InputPartition]:
         return [InputPartition(0)]
 
     def read(self, partition: InputPartition) -> Iterator[tuple[int]]:
         return iter(())
 
-    def commit(self, end: Any) -> None:
+    def commit(self, end: object) -> None:
         pass
 
     def _oldest(self) -> int | None:

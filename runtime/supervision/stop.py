@@ -53,7 +53,7 @@ class Stop:
             self(signal.SIGTERM, None)
             self._is_foreseen = True
 
-    def __call__(self, number: int, frame: Any) -> None:
+    def __call__(self, number: int, frame: object) -> None:
         if self._is_foreseen and number == signal.SIGTERM:
             self._is_foreseen = False
             return

@@ -11,6 +11,7 @@ from hintplan.planner.relations import Calc, Item, Relation, Scan
 from hintplan.planner.syntax.dialect import offset_of
 from hintplan.plans.connectors.table import is_upsert_source, source_kinds
 from hintplan.plans.declarations.built_in import built_in
+from hintplan.plans.declarations.row_kinds import INSERT_ONLY
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.model.config import EVENTS_DUPLICATE
 
@@ -30,7 +31,7 @@ def scan(
         declared=node.name,
         fields=tuple(fields.values()),
         options=options,
-        changelog=not unsure and source_kinds(entry.table) != ("+I",),
+        changelog=not unsure and source_kinds(entry.table) != INSERT_ONLY,
         normalized=() if unsure else _normalized(context, node.name, entry.table, place),
         readings=environment.readings,
         offset=place,
@@ -66,7 +67,7 @@ def _normalized(context: Context, name: str, table: Table, place: int) -> tuple[
     """Return the columns by which rows of a source replace each other, if it emits upserts or may repeat changes."""
     if is_upsert_source(table):
         return table.primary_key
-    if context.compiler.get(EVENTS_DUPLICATE) != "true" or source_kinds(table) == ("+I",):
+    if context.compiler.get(EVENTS_DUPLICATE) != "true" or source_kinds(table) == INSERT_ONLY:
         return ()
     if not table.primary_key:
         raise context.source.error(

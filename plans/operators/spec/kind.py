@@ -44,45 +44,45 @@ class WithSettings:
         return None if in_group is None else viewed(CachedSettings, in_group.values)
 
 
-def of_input(operator: Any, inputs: Sequence[Columns], plan: Declared) -> Columns:
+def of_input(operator: object, inputs: Sequence[Columns], plan: Declared) -> Columns:
     """Return the columns of the only input."""
     return inputs[0]
 
 
-def unchanged(operator: Any, inputs: RowKinds, plan: Declared) -> RowKinds:
+def unchanged(operator: object, inputs: RowKinds, plan: Declared) -> RowKinds:
     """Return the row kinds of the inputs."""
     return inputs
 
 
-def any_order(operator: Any) -> bool:
+def any_order(operator: object) -> bool:
     """Return False: the result does not depend on the order of rows."""
     return False
 
 
-def in_order(operator: Any) -> bool:
+def in_order(operator: object) -> bool:
     """Return True: the result depends on the order of rows."""
     return True
 
 
-def _any_mode(operator: Any, plan: Declared, path: str) -> Iterator[Diagnostic]:
+def _any_mode(operator: object, plan: Declared, path: str) -> Iterator[Diagnostic]:
     yield from ()
 
 
-def no_expressions(operator: Any) -> Iterator[tuple[str, str | None]]:
+def no_expressions(operator: object) -> Iterator[tuple[str, str | None]]:
     """Yield nothing: the operator has no expressions."""
     yield from ()
 
 
-def no_functions(operator: Any) -> tuple[str, ...]:
+def no_functions(operator: object) -> tuple[str, ...]:
     """Return nothing: the operator calls no functions."""
     return ()
 
 
-def _any_kinds(operator: Any, plan: Declared) -> Collection[RowKind] | None:
+def _any_kinds(operator: object, plan: Declared) -> Collection[RowKind] | None:
     return None
 
 
-def _no_key(operator: Any, keys: tuple[str, ...]) -> tuple[str, ...] | None:
+def _no_key(operator: object, keys: tuple[str, ...]) -> tuple[str, ...] | None:
     return None
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Protocol
 
 from hintplan.plans.declarations.fields import Ref
 from hintplan.plans.declarations.row_kinds import RowKinds
@@ -53,26 +53,33 @@ class StateKind:
     """
 
 
-def stated(operator: Any, inputs: RowKinds, plan: object) -> RowKinds:
+class HasChangelog(Protocol):
+    """An operator whose row kinds the plan states."""
+
+    @property
+    def changelog(self) -> RowKinds:
+        """The row kinds that it emits."""
+
+
+def stated(operator: HasChangelog, inputs: RowKinds, plan: object) -> RowKinds:
     """Return the row kinds that the plan states as the operator's changelog."""
-    kinds: RowKinds = operator.changelog
-    return kinds
+    return operator.changelog
 
 
-def all_facts(operator: Any, facts: dict[str, Any]) -> dict[str, Any]:
+def all_facts(operator: object, facts: dict[str, Any]) -> dict[str, Any]:
     """Return all facts: every fact of the operator determines its states."""
     return facts
 
 
-def unbounded(operator: Any) -> bool:
+def unbounded(operator: object) -> bool:
     """Return False: the states grow with their input."""
     return False
 
 
-def waits_for_none(operator: Any) -> None:
+def waits_for_none(operator: object) -> None:
     """Return None: the operator emits no unmatched rows."""
 
 
-def its_own_ttl(operator: Any, lasts: Sequence[float], inputs: Sequence[RowKinds]) -> float:
+def its_own_ttl(operator: object, lasts: Sequence[float], inputs: Sequence[RowKinds]) -> float:
     """Return the lifetime of the only state, for which the output can still change."""
     return lasts[0]

@@ -156,7 +156,7 @@ class DatagenReader(DataSourceStreamReader, available_now()):  # type: ignore[mi
             raise RunError("a datagen table without 'number-of-rows' never ends", hint="run without --once")
         self.all_at_once = True
 
-    def latestOffset(self, start: dict[str, int] | None = None, limit: Any = None) -> dict[str, int]:
+    def latestOffset(self, start: dict[str, int] | None = None, limit: object = None) -> dict[str, int]:
         now = self.clock()
         at_end = start is None and self.once
         start = start or self.planned or self.initialOffset()

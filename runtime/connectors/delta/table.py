@@ -209,7 +209,7 @@ def check_columns(target: Target, there: Mapping[str, Any]) -> None:
             )
 
 
-def _plain(kind: Any) -> Any:
+def _plain(kind: object) -> Any:
     """Return a type without its nullability and metadata."""
     if isinstance(kind, dict):
         return {name: _plain(value) for name, value in kind.items() if name not in _IGNORED}

@@ -88,7 +88,7 @@ def _portions(path: str, name: str, types: Mapping[str, DataType]) -> Iterator[l
         raise RunError(f"table {name}: {path} cannot be read as Avro: {str(error) or type(error).__name__}") from error
 
 
-def _row(record: Any, convert: list[tuple[str, Callable[[Any], Any]]]) -> tuple[Any, ...]:
+def _row(record: object, convert: list[tuple[str, Callable[[Any], Any]]]) -> tuple[Any, ...]:
     if not isinstance(record, dict):
         raise ValueError("its schema is none of a record")
     values = []

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from hintplan.plans.declarations.row_kinds import ALL_KINDS
 from hintplan.runtime.operator import KIND, UPDATE_BEFORE
 from hintplan.runtime.spark.names import quoted
 
 OP = "op"
-_KINDS = ("+I", "-U", "+U", "-D")
 _OPS = "; it must be +I, -U, +U or -D"
 _UPSERT_OPS = "; it must be +I, +U or -D, or not be there"
 
@@ -22,7 +22,7 @@ def kind_of_op(op: Column, *, upserts: bool) -> Column:
     op = F.coalesce(op, F.lit("+I")) if upserts else op
     subject, allowed = ("an upsert", _UPSERT_OPS) if upserts else ("a row of a changelog", _OPS)
     kind = F.raise_error(F.concat(F.lit(f"{subject} has the op "), F.coalesce(op, F.lit("NULL")), F.lit(allowed)))
-    for number, name in enumerate(_KINDS):
+    for number, name in enumerate(ALL_KINDS):
         if not upserts or number != UPDATE_BEFORE:
             kind = F.when(op == name, F.lit(number)).otherwise(kind)
     return kind.cast("tinyint")
@@ -32,6 +32,6 @@ def with_op(df: DataFrame, *, changelog: bool) -> DataFrame:
     """Return the rows with their ``op`` as the last column; without ``changelog``, all rows are inserts."""
     if not changelog:
         return df.withColumn(OP, F.lit("+I"))
-    kinds = F.array(*(F.lit(kind) for kind in _KINDS))
+    kinds = F.array(*(F.lit(kind) for kind in ALL_KINDS))
     data = [quoted(column) for column in df.columns if column != KIND]
     return df.select(*data, F.element_at(kinds, F.col(KIND).cast("int") + 1).alias(OP))

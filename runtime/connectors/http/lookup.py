@@ -163,7 +163,7 @@ class _Service:
         items = [self._values(item) for item in (value if isinstance(value, list) else [value]) if item is not None]
         return [row for values in items if (row := self.shape.row(key, values, self.addressed)) is not None]
 
-    def _pointed(self, value: Any) -> Any:
+    def _pointed(self, value: object) -> Any:
         for step in self.pointer:
             if isinstance(value, dict) and step in value:
                 value = value[step]
@@ -176,7 +176,7 @@ class _Service:
                 )
         return value
 
-    def _values(self, item: Any) -> dict[str, Any]:
+    def _values(self, item: object) -> dict[str, Any]:
         if not isinstance(item, dict):
             raise self.error("the response is no JSON object and no array of objects", hint="set 'response.pointer'")
         try:

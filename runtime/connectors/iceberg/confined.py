@@ -56,7 +56,7 @@ class _Own:
             raise ValueError(f"it names code to load, by {code_names[0]}; take that from the table")
         return table
 
-    def _load_file_io(self, properties: Any = None, location: str | None = None) -> ConfinedFileIO:
+    def _load_file_io(self, properties: object = None, location: str | None = None) -> ConfinedFileIO:
         return ConfinedFileIO(dict(self.properties))
 
 

@@ -220,14 +220,14 @@ def _failures(context: LookupContext) -> Iterator[None]:
         raise RunError(f"MySQL refused a lookup: {text}", hint=_HINTS.get(code), path=path) from None
 
 
-def _bound(value: Any) -> Any:
+def _bound(value: object) -> Any:
     return value.astimezone(UTC).replace(tzinfo=None) if isinstance(value, datetime) and value.tzinfo else value
 
 
 def _decoding(context: LookupContext, columns: Sequence[Column]) -> Callable[[list[Row]], list[Row]]:
     decoders = [(column.name, _decoder(column)) for column in columns]
 
-    def decoded(name: str, decode: Decoder, value: Any) -> Any:
+    def decoded(name: str, decode: Decoder, value: object) -> Any:
         try:
             return None if value is None else decode(value)
         except ValueError as error:
@@ -264,5 +264,5 @@ def _decoder(column: Column) -> Decoder:
     return text_decoder(column.type) if data_type.children else bytes
 
 
-def _misfit(value: Any, data_type: DataType) -> Any:
+def _misfit(value: object, data_type: DataType) -> Any:
     raise ValueError(f"{str(value)[:40]!r} is not {data_type.as_nullable()}")

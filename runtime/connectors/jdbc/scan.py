@@ -171,7 +171,7 @@ class PartsReader(DataSourceStreamReader, available_now()):  # type: ignore[misc
     def prepareForTriggerAvailableNow(self) -> None:
         pass
 
-    def latestOffset(self, start: dict[str, int] | None = None, limit: Any = None) -> dict[str, int]:
+    def latestOffset(self, start: dict[str, int] | None = None, limit: object = None) -> dict[str, int]:
         return {"read": 1}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:

@@ -147,7 +147,7 @@ def _decoding(context: LookupContext, columns: Sequence[Column]) -> Callable[[li
     """Return a function that converts SQLite's rows to the columns' types, and raises RunError for an invalid value."""
     decoders = [(column.name, _decoder(column)) for column in columns]
 
-    def decode_value(name: str, decode: Decoder, value: Any) -> Any:
+    def decode_value(name: str, decode: Decoder, value: object) -> Any:
         try:
             return decode(value)
         except ValueError as error:
@@ -183,7 +183,7 @@ def _decoder(column: Column) -> Decoder:
     return lambda value: parse(value) if isinstance(value, str) else _misfit(value, data_type)
 
 
-def _misfit(value: Any, data_type: DataType) -> Any:
+def _misfit(value: object, data_type: DataType) -> Any:
     raise ValueError(f"{str(value)[:40]!r} is not {data_type.as_nullable()}")
 
 

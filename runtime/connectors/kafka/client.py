@@ -26,7 +26,7 @@ def client_options(table: Table, unless_declared: Mapping[str, str]) -> dict[str
     return {f"kafka.{name}": value for name, value in {**unless_declared, **declared}.items()}
 
 
-def found(made: Callable[[], _Made], spark: SparkSession, name: str, table: Table, package: str) -> _Made:
+def found(made: Callable[[], _Made], spark: SparkSession, name: str, package: str) -> _Made:
     """Return the result of ``made``, which uses Spark's connector; raise RunError if Spark does not have it."""
     try:
         return made()

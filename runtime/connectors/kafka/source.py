@@ -63,7 +63,7 @@ def read_batch(spark: SparkSession, name: str, table: Table, columns: tuple[str,
         )
     reader = spark.read.format(FORMAT).options(**_options(table), **start, **_ending(table))
     read_as = _messages(name, table, columns)
-    messages = found(lambda: _loaded(reader, read_as), spark, name, table, SPARK_PACKAGE)
+    messages = found(lambda: _loaded(reader, read_as), spark, name, SPARK_PACKAGE)
     return _rows(messages, read_as).in_spark(name)
 
 
@@ -78,7 +78,7 @@ def _stream(spark: SparkSession, name: str, table: Table, read_as: Messages) -> 
     reader = spark.readStream.format(FORMAT).options(**_options(table), **start)
     if (max_offsets := table.options.get(_TRIGGER)) is not None:
         reader = reader.option("maxOffsetsPerTrigger", max_offsets)
-    return found(lambda: _loaded(reader, read_as), spark, name, table, SPARK_PACKAGE)
+    return found(lambda: _loaded(reader, read_as), spark, name, SPARK_PACKAGE)
 
 
 def _loaded(reader: Any, read_as: Messages) -> DataFrame:

@@ -90,7 +90,7 @@ class Target:
         unless_declared = {} if "properties.buffer.memory" in self.table.options else _SENT
         options = {**client_options(self.table, unless_declared), "topic": self.table.options["topic"]}
         out = messages.write.format(FORMAT).mode("append").options(**options)
-        found(out.save, messages.sparkSession, self.name, self.table, SPARK_PACKAGE)
+        found(out.save, messages.sparkSession, self.name, SPARK_PACKAGE)
         if self.mark is not None and batch is not None:
             self.mark(messages.sparkSession, batch)
 

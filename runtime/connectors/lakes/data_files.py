@@ -160,7 +160,7 @@ def _parts(
         yield values, part_rows if without is None else part_rows.drop_columns([division.column for division in by])
 
 
-def _text(value: Any, name: str, table: str | None) -> str | None:
+def _text(value: object, name: str, table: str | None) -> str | None:
     if value == "" and table is not None:
         raise RunError(
             f"table {table}: a row has an empty text in column {name!r} of the partitions, which readers take for NULL",
@@ -170,7 +170,7 @@ def _text(value: Any, name: str, table: str | None) -> str | None:
     return partition_text(value)
 
 
-def partition_text(value: Any) -> str | None:
+def partition_text(value: object) -> str | None:
     """Return a partition value in the form of the tables' logs."""
     if value is None or isinstance(value, str):
         return value
@@ -209,7 +209,7 @@ def _bounds(column: pa.ChunkedArray) -> tuple[Any, Any] | None:
     return low, high
 
 
-def _told(bound: Any) -> Any:
+def _told(bound: object) -> Any:
     if isinstance(bound, datetime):
         text = bound.replace(tzinfo=None).isoformat(timespec="microseconds")
         return f"{text}Z" if bound.tzinfo else text

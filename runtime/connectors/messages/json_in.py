@@ -71,10 +71,10 @@ def text_decoder(type_text: str) -> Decoder:
 def _nullable(data_type: DataType, iso: bool, lenient: bool) -> Decoder:
     convert = _converter(data_type, iso, lenient)
 
-    def decode(value: Any) -> Any:
+    def decode(value: object) -> Any:
         return None if value is None else convert(value)
 
-    def decode_if_possible(value: Any) -> Any:
+    def decode_if_possible(value: object) -> Any:
         try:
             return None if value is None else convert(value)
         except ValueError:
@@ -131,7 +131,7 @@ def _of_text(data_type: DataType, iso: bool) -> Decoder:
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 
 
-def _whole(value: Any, data_type: DataType, from_text: Decoder) -> Any:
+def _whole(value: object, data_type: DataType, from_text: Decoder) -> Any:
     if isinstance(value, bool):
         raise _misfit(value, data_type)
     if isinstance(value, int):
@@ -203,21 +203,21 @@ def _base64(text: str) -> bytes:
         raise ValueError(f"{_shown(text)} is not Base64, which BYTES are written in") from None
 
 
-def _as(kind: type, value: Any, data_type: DataType) -> Any:
+def _as(kind: type, value: object, data_type: DataType) -> Any:
     if not isinstance(value, kind) or isinstance(value, Digits):
         raise _misfit(value, data_type)
     return value
 
 
-def _misfit(value: Any, data_type: DataType) -> ValueError:
+def _misfit(value: object, data_type: DataType) -> ValueError:
     return ValueError(f"{_shown(value)} is not {data_type.as_nullable()}")
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return str(value) if isinstance(value, str) else _written(value)
 
 
-def _written(value: Any) -> str:
+def _written(value: object) -> str:
     """Return ``value`` as JSON, without blanks and with its numbers in their original spelling."""
     if isinstance(value, dict):
         return "{" + ",".join(f"{json.dumps(k, ensure_ascii=False)}:{_written(v)}" for k, v in value.items()) + "}"
@@ -226,6 +226,6 @@ def _written(value: Any) -> str:
     return str(value) if isinstance(value, Digits) else json.dumps(value, ensure_ascii=False)
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     text = value if isinstance(value, str) else str(value)
     return repr(str(text) if len(text) <= 40 else f"{text[:40]}...")

@@ -72,12 +72,12 @@ class RedisValues:
             raise self._misfit(name, f"it is not JSON ({error})") from None
         return parsed if isinstance(parsed, list) else [parsed]
 
-    def _object(self, name: bytes, item: Any) -> dict[str, Any]:
+    def _object(self, name: bytes, item: object) -> dict[str, Any]:
         if not isinstance(item, dict):
             raise self._misfit(name, "expected a JSON object, or an array of objects")
         return {field: self._decoded(name, field, value) for field, value in item.items() if field in self.decoders}
 
-    def _decoded(self, name: bytes, field: str, value: Any) -> Any:
+    def _decoded(self, name: bytes, field: str, value: object) -> Any:
         decode = self.decoders.get(field)
         try:
             return value if decode is None else decode(value)

@@ -59,7 +59,7 @@ def integer_decoder(type_text: str) -> Callable[[int], int]:
     return _range(parse_type(type_text))
 
 
-def key_text(type_text: str, value: Any) -> str:
+def key_text(type_text: str, value: object) -> str:
     """Return a key value as text: numbers in digits, times in ISO 8601 with the type's digits, bytes in hexadecimal."""
     data_type = parse_type(type_text)
     if isinstance(value, bool):
@@ -125,7 +125,7 @@ def _plain_json_decoder(data_type: DataType) -> Decoder:
         return lambda value: from_text(_as(str, value, data_type))
     fit = {"FLOAT": _floating, "DOUBLE": _floating, "DECIMAL": _decimal}.get(root, _range)(data_type)
 
-    def number(value: Any) -> Any:
+    def number(value: object) -> Any:
         if isinstance(value, str):
             return from_text(value)
         if isinstance(value, bool) or not isinstance(value, int | Decimal | float):
@@ -137,7 +137,7 @@ def _plain_json_decoder(data_type: DataType) -> Decoder:
     return number
 
 
-def _as(kind: type, value: Any, data_type: DataType) -> Any:
+def _as(kind: type, value: object, data_type: DataType) -> Any:
     if not isinstance(value, kind):
         raise ValueError(f"{_shown(value)} is not {data_type.as_nullable()}")
     return value
@@ -257,12 +257,12 @@ def _decimal(data_type: DataType) -> Callable[[Decimal], Decimal]:
     return fit
 
 
-def _json_text(value: Any) -> str:
+def _json_text(value: object) -> str:
     if isinstance(value, Decimal):
         return str(value)
     return json.dumps(value, ensure_ascii=False, default=float)
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     text = value if isinstance(value, str) else str(value)
     return repr(text if len(text) <= 40 else text[:40] + "...")

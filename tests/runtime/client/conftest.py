@@ -76,7 +76,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
         return stand_in
 
     def load(target: str) -> Any:
-        return opened if target == "hintplan.runtime.run.sql_client:Engine" else lazy.load(target)
+        return opened if target == "hintplan.runtime.run.sql_client:open_engine" else lazy.load(target)
 
     monkeypatch.setattr(command, "load", load)
     return stand_in

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from hintplan.planner.statements.openings import ALL_OPENINGS
 from hintplan.plans.client.completion import Names, complete
 
-NAMES = Names(columns={"orders": ("id", "customer", "total"), "customers": ("id", "country")}, functions=("COALESCE",))
+NAMES = Names(
+    columns={"orders": ("id", "customer", "total"), "customers": ("id", "country")},
+    functions=("COALESCE",),
+    statements=tuple(sorted(ALL_OPENINGS)),
+)
 
 
 def at(text: str) -> list[str]:
@@ -29,6 +34,11 @@ def at(text: str) -> list[str]:
         ("INSERT INTO cu|", ["INSERT INTO customers"]),
         ("DROP TABLE IF EXISTS cu|", ["DROP TABLE IF EXISTS customers"]),
         ("DESC o|", ["DESC orders"]),
+        ("alt|", ["ALTER TABLE ", "ALTER VIEW "]),
+        ("cache|", ["CACHE LAZY TABLE ", "CACHE TABLE "]),
+        ("CREATE F|", ["CREATE FUNCTION "]),
+        ("ALTER TABLE cu|", ["ALTER TABLE customers"]),
+        ("CACHE LAZY TABLE o|", ["CACHE LAZY TABLE orders"]),
         ("SELECT o.| FROM orders AS o", ["SELECT o.id", "SELECT o.customer", "SELECT o.total"]),
         ("SELECT c.co| FROM orders o JOIN customers c ON o.customer = c.id", ["SELECT c.country"]),
         ("SELECT tot| FROM orders", ["SELECT total"]),
