@@ -15,6 +15,7 @@ from hintplan.plans.commands.options import allow_fact_edits_option, read_plan, 
 from hintplan.plans.edit.edit import set_value
 from hintplan.plans.errors import PlanError, RunError
 from hintplan.plans.extras import require
+from hintplan.plans.files.git import PREFIX
 from hintplan.plans.model.config import TIME_ZONE, canonical_key
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.settings.state import STATE_TTL
@@ -88,7 +89,7 @@ class StateOptions:
 
 def _alone(options: StateOptions, wanted: str) -> str:
     """Return the checkpoint of a command that takes no plan; a usage error if there are other options."""
-    if options.checkpoint is not None or (is_local_path(options.path) and _local(options.path).is_file()):
+    if options.checkpoint is not None or _is_plan(options.path):
         checkpoint = options.checkpoint or "CHECKPOINT"
         raise click.UsageError(f"{wanted} goes by the checkpoint alone: hintplan state {checkpoint} {wanted}")
     shows = options.entries or options.edits or options.shown or options.allow_fact_edits
@@ -109,6 +110,11 @@ def _local(path: str) -> Path:
     return Path(path.removeprefix("file://"))
 
 
+def _is_plan(path: str) -> bool:
+    """Return True if the argument of the command is a plan, in a file or in git, and no checkpoint."""
+    return path.startswith(PREFIX) or (is_local_path(path) and _local(path).is_file())
+
+
 def _refuse_missing(checkpoint: str) -> None:
     if is_local_path(checkpoint) and not _local(checkpoint).is_dir():
         problem = link_to_nowhere(_local(checkpoint)) or f"there is no directory {checkpoint}"
@@ -120,7 +126,7 @@ def _plan_and_checkpoint(options: StateOptions) -> tuple[Plan, str]:
         plan = read_plan(options.path, allow_fact_edits=options.allow_fact_edits)
         _refuse_missing(options.checkpoint)
         return plan, options.checkpoint
-    if is_local_path(options.path) and _local(options.path).is_file():
+    if _is_plan(options.path):
         raise click.UsageError("Missing option '--checkpoint': where the plan keeps its state.")
     _refuse_missing(options.path)
     from hintplan.runtime.inspect.opening import last_plan
