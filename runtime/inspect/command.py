@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from zoneinfo import ZoneInfo
 
 import click
 
@@ -21,6 +19,7 @@ from hintplan.plans.model.plan import Plan
 from hintplan.plans.settings.state import STATE_TTL
 from hintplan.plans.text.links import link_to_nowhere
 from hintplan.plans.text.terminal import say, show, wants_colour
+from hintplan.runtime.inspect.moment import moment
 
 if TYPE_CHECKING:
     from hintplan.runtime.inspect.report import Part
@@ -65,7 +64,7 @@ def state_command(**given: Any) -> None:
         from hintplan.runtime.inspect.compact import compact_state
         from hintplan.runtime.inspect.upkeep_report import compaction_json, compaction_text
 
-        compacted = compact_state(_alone(options, "--compact"), at=_time(options.at, "UTC"))
+        compacted = compact_state(_alone(options, "--compact"), at=moment(options.at, "UTC"))
         _print(options, compaction_json(compacted), compaction_text(compacted))
     else:
         _show_state(options)
@@ -140,7 +139,7 @@ def _show_state(options: StateOptions) -> None:
 
     plan, checkpoint = _plan_and_checkpoint(options)
     edited = _edited(plan, options.edits)
-    now = _time(options.at, plan.config.get(TIME_ZONE, "UTC"))
+    now = moment(options.at, plan.config.get(TIME_ZONE, "UTC"))
     state = read_state(plan, absolute(checkpoint), at=now, edited=edited, entries=options.entries, show=options.shown)
     if options.as_json:
         show_json(state_json(state))
@@ -169,14 +168,3 @@ def _edited(plan: Plan, edits: tuple[str, ...]) -> Plan | None:
             raise PlanError(f"'{setting}' is no TTL of a state", path=setting, hint=hint)
         edited, _ = set_value(edited, setting, value)
     return edited if edits else None
-
-
-def _time(text: str | None, time_zone: str) -> int | None:
-    if text is None:
-        return None
-    zone = ZoneInfo(time_zone)
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise click.BadParameter(f"{error}; write a time such as 2026-11-20T12:00:00Z") from error
-    return int((moment if moment.tzinfo else moment.replace(tzinfo=zone)).timestamp() * 1000)
