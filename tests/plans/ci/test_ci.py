@@ -478,6 +478,7 @@ def test_the_steps_of_the_example_workflow_do_what_they_say(repository: Path, tm
         (tools / name).chmod(0o755)
     values = {
         "${{ github.base_ref }}": "main",
+        "${{ contains(github.event.pull_request.labels.*.name, 'drops state') && 'incompatible' || 'drop' }}": "drop",
         "${{ github.token }}": "t",
         "${{ github.event.pull_request.number }}": "7",
     }
