@@ -64,6 +64,11 @@ class Start:
     expiring: Mapping[str, Expiring] = field(default_factory=dict)
     kept: int | None = None
 
+    @property
+    def is_counted(self) -> bool:
+        """True if rows were counted."""
+        return bool(self.expiring) or self.kept is not None
+
 
 _UNCOUNTED = Start(at=0)
 _OF_SINK = "the plan does not write it any more, and would begin anew with it"
@@ -157,7 +162,7 @@ def check_json(
         ],
         "notes": ([missing] if missing else []) if record is None else list(checkpoint_notes(record, plan, spark)),
         "changes": report_json(found.changes)["changes"],
-        "at": _utc(start.at),
+        "at": _utc(start.at) if start.is_counted else None,
         "expiring": {
             path: {**asdict(one), "first": _utc(one.first), "last": _utc(one.last)}
             for path, one in start.expiring.items()

@@ -36,8 +36,8 @@ def first_difference(data: bytes, canonical: bytes) -> tuple[int, str]:
 
     The text is empty if the canonical text has no words there.
 
-    >>> first_difference(b'{\n  "ttl": "6h"\n}', b'{\n  "ttl": "6 h"\n}')
-    (2, '  "ttl": "6 h"')
+    >>> first_difference(b'"ttl": "6h"', b'"ttl": "6 h"')
+    (1, '"ttl": "6 h"')
     """
     given, wanted = data.decode(errors="replace").split("\n"), canonical.decode().split("\n")
     number = next((i for i, pair in enumerate(zip(given, wanted, strict=False)) if pair[0] != pair[1]), None)
