@@ -96,8 +96,10 @@ mypy: $(INSTALLED)
 	$(BIN)/mypy
 
 # Flink needs older libraries than Spark, so it gets an environment of its own.
-flink-goldens: $(INSTALLED) java kafka
-	@test -x .flink/bin/python || { $(PYTHON) -m venv .flink && .flink/bin/pip install --quiet 'apache-flink==2.3.*'; }
+.flink/bin/python:
+	$(PYTHON) -m venv .flink && .flink/bin/pip install --quiet 'apache-flink==2.3.*'
+
+flink-goldens: $(INSTALLED) java kafka .flink/bin/python
 	.flink/bin/python tests/flink/record_functions.py
 	.flink/bin/python tests/flink/record_nested.py
 	.flink/bin/python tests/flink/record_function_values.py

@@ -27,7 +27,7 @@ from hintplan.plans.compare.report import values
 from hintplan.plans.compare.sources import Order
 from hintplan.plans.errors import RunError
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.text.counts import first_of
+from hintplan.plans.text.counts import first_of, listed
 from hintplan.plans.text.names import did_you_mean
 
 ALLOW_DROP = "--allow-state-drop"
@@ -148,7 +148,10 @@ def _refuse_to_keep(
     """
     stateful = [operator.id for operator in plan.operators if keeps_state(operator)]
     if name not in stateful:
-        hint = did_you_mean(name, stateful) or f"those with state are {first_of(stateful, _SAID)}"
+        names = [each for part in name.split(",") if (each := part.strip())]
+        hint = did_you_mean(name, stateful)
+        if len(names) > 1 and set(names) <= set(stateful):
+            hint = f"give the option once for each operator: {' '.join(f'{KEEP} {each}' for each in names)}"
         raise RunError(f"{KEEP} {name}: the plan has no operator with state that is called so", hint=hint)
     for verdict in verdicts:
         outcomes = {state.operator: state.outcome for state in verdict.states}
@@ -259,11 +262,17 @@ def _losses(found: Continuation) -> Iterator[str]:
         for source in verdict.sources:
             if source.outcome == "left behind":
                 yield f"{source.operator} is left behind, for {verdict.title} does not read {source.table} any more"
+        lost: dict[tuple[str, str], list[str]] = {}
         for state in verdict.states:
             if state.outcome == "starts empty" or (state.outcome == "left behind" and verdict.outcome == "goes on"):
                 because = cause_text(found.causes.get(state.operator, ()))
-                is_left = "is " if state.outcome == "left behind" else ""
-                yield f"{state.operator} {is_left}{state.outcome}" + (f" ({because})" if because else "")
+                lost.setdefault((state.outcome, because), []).append(state.operator)
+        for (outcome, because), operators in lost.items():
+            several = len(operators) > 1
+            verb = {"starts empty": "start empty" if several else outcome}.get(
+                outcome, f"{'are' if several else 'is'} {outcome}"
+            )
+            yield f"{listed(operators)} {verb}" + (f" ({because})" if because else "")
 
 
 def cause_text(causes: Sequence[Change]) -> str:

@@ -11,18 +11,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
-from types import MappingProxyType
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Literal
+from zoneinfo import ZoneInfo
 
 from hintplan.plans.checkpoint.continuation import ALLOW_DROP, KEEP, Continuation, cause_text, is_cause
 from hintplan.plans.checkpoint.record import CheckpointRecord
 from hintplan.plans.compare.carryover import QueryVerdict, SourceVerdict, StateVerdict
 from hintplan.plans.compare.change import Change
 from hintplan.plans.compare.json_report import report_json
-from hintplan.plans.compare.keeping import MEANING
+from hintplan.plans.compare.keeping import kept_text
 from hintplan.plans.compare.report import values
-from hintplan.plans.model.config import PARALLELISM
+from hintplan.plans.model.config import PARALLELISM, TIME_ZONE
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.settings.effects import SHORTER_TTL
 from hintplan.plans.text.aligned import unpainted
@@ -37,21 +38,45 @@ Paint = Callable[[str, Part], str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expiring:
-    """The number of ``rows`` that a shorter TTL hides, ``of`` the rows visible under the old TTL.
+    """The number of ``rows`` that a shorter TTL hides at the start, ``of`` the rows visible under the old TTL.
 
-    ``bytes`` is an estimate: the share of these rows in the stored bytes.
+    ``bytes`` is an estimate: the share of these rows in the stored bytes. ``first`` and ``last`` are the times (ms) at
+    which the first and the last of the other rows pass the new TTL, unless they are written again; None without such
+    rows.
     """
 
     rows: int
     of: int
     bytes: int = 0
+    first: int | None = None
+    last: int | None = None
 
 
-_NONE: Mapping[str, Expiring] = MappingProxyType({})
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """The start for which the rows of a checkpoint were counted: ``at`` (ms), which is ``given`` or else now.
+
+    ``expiring`` maps the path of a change to the rows that its shorter TTL hides. ``kept`` is the number of rows in the
+    states that are kept by consent, or could be; None if they were not counted.
+    """
+
+    at: int
+    given: bool = False
+    expiring: Mapping[str, Expiring] = field(default_factory=dict)
+    kept: int | None = None
+
+    @property
+    def is_counted(self) -> bool:
+        """True if rows were counted."""
+        return bool(self.expiring) or self.kept is not None
+
+
+_UNCOUNTED = Start(at=0)
 _OF_SINK = "the plan does not write it any more, and would begin anew with it"
 _GOOD = ("goes on", "carries over", "is kept", "new")
 _ON = ("carries over", "is kept")
 _WIDTH = 32
+_MINUTE = 60_000
 
 
 def check_text(
@@ -61,13 +86,12 @@ def check_text(
     *,
     spark: str | None = None,
     missing: str = "",
-    expiring: Mapping[str, Expiring] = _NONE,
+    start: Start = _UNCOUNTED,
     paint: Paint = unpainted,
 ) -> str:
     """Return the report in aligned columns; ``paint`` may colour a text but must not change its width.
 
-    ``missing`` is a note that the checkpoint directory does not exist. ``expiring`` maps the path of a change to the
-    rows that its shorter TTL hides.
+    ``missing`` is a note that the checkpoint directory does not exist. ``start`` has the rows that were counted.
     """
     if record is None:
         begins = "every query begins, and reads its sources from the beginning"
@@ -75,9 +99,11 @@ def check_text(
     head = [plan.name, f"checkpoint of {record.plan}", f"{record.partitions} partitions"]
     head += [f"Spark {record.spark}"] if record.spark else []
     lines = [clean(" · ".join(head))]
+    told: dict[str, str] = {}
+    clock = _Clock(start=start, zone=plan.config.get(TIME_ZONE, "UTC"))
     for verdict in found.verdicts:
         lines += ["", _line(verdict.title, verdict.outcome, _of_query(verdict), paint)]
-        lines += [_state(state, found, expiring, paint) for state in verdict.states]
+        lines += [_state(state, _because(state, found, told), found, clock, paint) for state in verdict.states]
         lines += [
             _line(f"  {source.operator}", source.outcome, _of_source(source), paint) for source in verdict.sources
         ]
@@ -90,7 +116,7 @@ def check_text(
             for change in other_changes
         ]
     lines += ["", *(clean(note) for note in checkpoint_notes(record, plan, spark)), _sum(found)]
-    return "\n".join([*lines, *(paint(line, "note") for line in _advice(found, expiring))])
+    return "\n".join([*lines, *(paint(line, "note") for line in _advice(found, plan, start))])
 
 
 def check_json(
@@ -101,7 +127,7 @@ def check_json(
     *,
     spark: str | None = None,
     missing: str = "",
-    expiring: Mapping[str, Expiring] = _NONE,
+    start: Start = _UNCOUNTED,
 ) -> dict[str, Any]:
     """Return the report as JSON values, for scripts."""
     return {
@@ -123,7 +149,7 @@ def check_json(
                         "outcome": state.outcome,
                         "kept": list(state.kept),
                         "may_be_kept": state.operator in found.keepable,
-                        "because": _because(state, found),
+                        "because": _because(state, found, {}),
                     }
                     for state in one.states
                 ],
@@ -137,7 +163,12 @@ def check_json(
         ],
         "notes": ([missing] if missing else []) if record is None else list(checkpoint_notes(record, plan, spark)),
         "changes": report_json(found.changes)["changes"],
-        "expiring": {path: asdict(one) for path, one in expiring.items()},
+        "at": _utc(start.at) if start.is_counted else None,
+        "expiring": {
+            path: {**asdict(one), "first": _utc(one.first), "last": _utc(one.last)}
+            for path, one in start.expiring.items()
+        },
+        "kept_rows": start.kept,
     }
 
 
@@ -160,18 +191,18 @@ def checkpoint_notes(record: CheckpointRecord, plan: Plan, spark: str | None) ->
         yield f"Spark {record.spark} wrote the checkpoint, Spark {spark} would continue it"
 
 
-def _state(state: StateVerdict, found: Continuation, expiring: Mapping[str, Expiring], paint: Paint) -> str:
+def _state(state: StateVerdict, because: str, found: Continuation, clock: _Clock, paint: Paint) -> str:
     remarks = []
     if state.was is not None:
         remarks.append(f"was {state.was}")
     if state.kept:
         remarks.append(f"kept by {KEEP} before")
     if state.outcome not in _ON:
-        remarks.append(_because(state, found))
+        remarks.append(because)
     else:
-        remarks += [f"its rows are those of the plan before: {_because(state, found)}"] * (state.outcome == "is kept")
+        remarks += [f"its rows are those of the plan before: {because}"] * (state.outcome == "is kept")
         settings = [change for change in found.changes if _is_setting_of(change, state.operator)]
-        remarks += [_short(change, state.operator, expiring.get(change.path)) for change in settings]
+        remarks += [_short(change, state.operator, clock) for change in settings]
     return _line(f"  {state.operator}", state.outcome, ", ".join(remark for remark in remarks if remark), paint)
 
 
@@ -190,16 +221,56 @@ def _of_source(source: SourceVerdict) -> str:
     return f"{source.table} is not read any more, and would be read from the beginning"
 
 
-def _because(state: StateVerdict, found: Continuation) -> str:
-    """Return the reason for a state's verdict, unless its query's verdict already explains it."""
-    return cause_text(found.causes.get(state.operator, ()))
+def _because(state: StateVerdict, found: Continuation, told: dict[str, str]) -> str:
+    """Return the reason for a state's verdict, unless its query's verdict already explains it.
+
+    ``told`` maps each reason that was returned before to its operator, and gets this one.
+    """
+    text = cause_text(found.causes.get(state.operator, ()))
+    first = told.setdefault(text, state.operator)
+    return text if first == state.operator or not text else f"for the same change as {first}"
 
 
-def _short(change: Change, operator: str, expiring: Expiring | None) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Clock:
+    """The ``start`` of a run, with times in ``zone``."""
+
+    start: Start
+    zone: str
+
+    def when(self) -> str:
+        """Return the time of the start; "now" if none was given."""
+        return f"at {self.time(self.start.at)} {self.zone}" if self.start.given else "now"
+
+    def time(self, moment: int, *, up: bool = False) -> str:
+        """Return a time in minutes, rounded ``up`` or down, with its date unless that is the date of the start."""
+        minute = (moment + (_MINUTE - 1) * up) // _MINUTE * _MINUTE
+        local, start = (datetime.fromtimestamp(ms / 1000, ZoneInfo(self.zone)) for ms in (minute, self.start.at))
+        same_day = local.date() == start.date() and not (self.start.given and moment == self.start.at)
+        return f"{local:%H:%M}" if same_day else f"{local:%Y-%m-%d %H:%M}"
+
+
+def _short(change: Change, operator: str, clock: _Clock) -> str:
     path = change.path.removeprefix(f"{operator}.")
-    text = f"{path} {values(change)}, {change.effect.text.removeprefix('state kept, ')}"
-    size = f", about {human_bytes(expiring.bytes)}" if expiring is not None and expiring.bytes else ""
-    return text if expiring is None else f"{text}: {expiring.rows:,} of {count(expiring.of, 'row')}{size}"
+    expiring = clock.start.expiring.get(change.path)
+    if expiring is None:
+        return f"{path} {values(change)}, {change.effect.text.removeprefix('state kept, ')}"
+    size = f" (about {human_bytes(expiring.bytes)})" if expiring.bytes else ""
+    text = f"{path} {values(change)}, older rows expire: {expiring.rows:,} of {count(expiring.of, 'row')}{size}"
+    text += f" if the run starts {clock.when()}"
+    if expiring.first is None or expiring.last is None:
+        return text
+    first, last = clock.time(expiring.first), clock.time(expiring.last, up=True)
+    if first == clock.time(expiring.last):
+        return f"{text}, {'the others' if expiring.rows else 'all'} at {first} {clock.zone}"
+    return f"{text}, the {'next' if expiring.rows else 'first'} at {first} {clock.zone}, all by {last} {clock.zone}"
+
+
+def _utc(moment: int | None) -> str | None:
+    """Return a time for scripts, such as ``2026-11-20T10:32:02.898Z``."""
+    if moment is None:
+        return None
+    return datetime.fromtimestamp(moment / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _is_setting_of(change: Change, operator: str) -> bool:
@@ -241,7 +312,8 @@ def _sum(found: Continuation) -> str:
     return " · ".join([f"{total} {noun}", *parts])
 
 
-def _advice(found: Continuation, expiring: Mapping[str, Expiring]) -> Iterator[str]:
+def _advice(found: Continuation, plan: Plan, start: Start) -> Iterator[str]:
+    expiring = start.expiring
     if found.refused:
         yield "a run is refused: use the plan that wrote the checkpoint, or a new checkpoint directory"
     elif found.loses:
@@ -251,12 +323,14 @@ def _advice(found: Continuation, expiring: Mapping[str, Expiring]) -> Iterator[s
         )
         if found.keepable:
             options = " ".join(f"{KEEP} {name}" for name in found.keepable)
-            yield f"with {options} a run goes on with the state of the plan before: {MEANING}"
-    elif any(state.outcome == "is kept" for verdict in found.verdicts for state in verdict.states):
-        yield f"a run goes on with all state; of what is kept by {KEEP}, {MEANING}"
+            yield f"with {options}: {kept_text(plan, found.keepable, start.kept)}"
+    elif kept := [s.operator for verdict in found.verdicts for s in verdict.states if s.outcome == "is kept"]:
+        yield f"a run goes on with all state; of what is kept by {KEEP}: {kept_text(plan, kept, start.kept)}"
     elif rows := sum(hidden.rows for hidden in expiring.values()):
         yield f"a run goes on with all state but {count(rows, 'row')} that shorter TTLs hide, and soon delete"
     elif any(change.effect is SHORTER_TTL and change.path not in expiring for change in found.changes):
         yield "a run goes on with all state but rows that shorter TTLs hide: hintplan state --if counts them"
+    elif expiring:
+        yield f"a run that starts {'then' if start.given else 'now'} goes on with all state"
     else:
         yield "a run goes on with all state"

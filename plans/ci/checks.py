@@ -18,7 +18,7 @@ from hintplan.plans.compare.change import Change
 from hintplan.plans.compare.diff import diff
 from hintplan.plans.errors import Diagnostic, PlanError
 from hintplan.plans.files.codec import loads
-from hintplan.plans.files.fmt import formatted
+from hintplan.plans.files.fmt import first_difference, formatted
 from hintplan.plans.files.plan_source import CompiledScript, PlanSource
 from hintplan.plans.lint.registry import RULES as LINT_RULES
 from hintplan.plans.lint.report import remarks_of
@@ -29,7 +29,8 @@ from hintplan.plans.review.annotations import DIFF_RULES, Remark, remark_of_diag
 from hintplan.plans.review.locations import locate
 from hintplan.plans.settings.effects import Level
 from hintplan.plans.settings.setting import shown
-from hintplan.plans.text.counts import count
+from hintplan.plans.text.counts import count, shortened
+from hintplan.plans.text.redaction import without_json_literals
 
 RULES = {
     **DIFF_RULES,
@@ -42,6 +43,9 @@ RULES = {
 """The subject of each rule of the checks."""
 
 
+NEVER = "never"
+"""The value of ``--fail-on`` that accepts all effects."""
+
 _INVALID = "HP000"
 _ASKING = ("hint", "statement")
 _AGAIN = "compile the script again, keeping the edits: hintplan compile SCRIPT --keep-edits PLAN -o PLAN"
@@ -49,7 +53,9 @@ _AGAIN = "compile the script again, keeping the edits: hintplan compile SCRIPT -
 _UNNAMED = "the plan of the base names its script, {!r}; this one names none, so they are not compared"
 _NAME_IT = 'put "source" back; a plan that is to go on without a script needs another file, all of which is new'
 
+_LAYOUT = "not in the canonical layout"
 _ENOUGH = 100
+_LINE = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +74,11 @@ class Checked:
     def failed(self) -> bool:
         """True if one of the remarks is an error."""
         return any(remark.level == "error" for remark in self.remarks)
+
+    @property
+    def failed_by_effect(self) -> bool:
+        """True if the effect of a change is an error."""
+        return any(remark.level == "error" and remark.rule in DIFF_RULES for remark in self.remarks)
 
 
 def check_plan(
@@ -96,7 +107,10 @@ def check_plan(
         remarks += [remark_of_diagnostic(problem, "validate") for problem in large]
         marks["validate"] = "failed"
     if formatted(data, file=file) != data:
-        problem = Diagnostic(message="not in the canonical layout", hint=f"hintplan fmt {file}", file=file, line=1)
+        line, wanted = first_difference(data, formatted(data, file=file))
+        text = without_json_literals(wanted).strip()
+        message = f"not in the canonical layout, which reads {shortened(text, _LINE)} here" if text else _LAYOUT
+        problem = Diagnostic(message=message, hint=f"hintplan fmt {file}", file=file, line=line)
         remarks.append(remark_of_diagnostic(problem, "fmt"))
         marks["fmt"] = "failed"
     if isinstance(script, Diagnostic):

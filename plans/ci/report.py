@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hintplan.plans.ci.checks import Checked
+from hintplan.plans.ci.checks import NEVER, Checked
 from hintplan.plans.compare.report import report_text, summary, worst_level
 from hintplan.plans.errors import on_one_line
 from hintplan.plans.review.annotations import Remark
 from hintplan.plans.review.diff_markdown import LIMIT, mermaid_of, report_markdown
+from hintplan.plans.settings.effects import LEVELS, MEANING
 from hintplan.plans.text.counts import count
 from hintplan.plans.text.markdown import code
 from hintplan.plans.text.terminal import one_line
@@ -34,6 +35,7 @@ def ci_text(checked: Sequence[Checked], *, base: str) -> str:
         lines += [f"  {remark.level}: {one_line(_place(remark.line) + remark.message)}" for remark in _wrong(plan)]
         if plan.changes:
             lines += [f"  {line}" for line in report_text(plan.changes).split("\n")[:-1]]
+        lines += [f"  error: {line}" for line in _failed_by_effect(plan)]
         blocks.append("\n".join(lines))
     failed = sum(plan.failed for plan in checked)
     blocks.append(f"{count(len(checked), 'plan')} checked · {_failed(failed)}")
@@ -63,8 +65,18 @@ def ci_markdown(checked: Sequence[Checked], *, base: str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def _failed_by_effect(one: Checked) -> list[str]:
+    """Return the effect that made a plan fail, and the option that accepts it."""
+    if not one.failed_by_effect:
+        return []
+    level = worst_level(one.changes)
+    worse = LEVELS[LEVELS.index(level) + 1 :]
+    accepted = worse[0] if worse else NEVER
+    return [f"fails by its effect on running jobs, {level}: {MEANING[level]}; --fail-on {accepted} accepts it"]
+
+
 def _details(one: Checked, limit: int) -> list[str]:
-    blocks = []
+    blocks = [f"- **error** {code(line)}" for line in _failed_by_effect(one)]
     wrong = _wrong(one)
     if wrong:
         lines = [

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from hintplan.plans.ci.checks import RULES, Checked, check_plan, no_plan_any_more, removed_plan, with_lint
+from hintplan.plans.ci.checks import NEVER, RULES, Checked, check_plan, no_plan_any_more, removed_plan, with_lint
 from hintplan.plans.commands.diff import FAIL_ON, least_level
 from hintplan.plans.commands.options import allow_fact_edits_option, allow_module_option, init_option
 from hintplan.plans.errors import Diagnostic, HintplanError, PlanError
@@ -38,7 +38,13 @@ from hintplan.plans.text.text_file import script_text
 @click.option("--github", "annotate", is_flag=True, help="Print annotations for GitHub Actions.")
 @click.option("--sarif", "sarif_file", type=click.Path(dir_okay=False), help="Write SARIF here.")
 @click.option("--junit", "junit_file", type=click.Path(dir_okay=False), help="Write JUnit XML here.")
-@click.option("--fail-on", type=click.Choice(FAIL_ON), help="Fail if a change has this effect, or a worse one.")
+@click.option(
+    "--fail-on",
+    type=click.Choice((*FAIL_ON, NEVER)),
+    default="drop",
+    show_default=True,
+    help="Fail if a change has this effect, or a worse one.",
+)
 @allow_module_option
 @init_option
 @allow_fact_edits_option
@@ -50,7 +56,7 @@ def ci_command(
     annotate: bool,
     sarif_file: str | None,
     junit_file: str | None,
-    fail_on: str | None,
+    fail_on: str,
     allow_modules: tuple[str, ...],
     init: tuple[str, ...],
     allow_fact_edits: bool,
@@ -58,7 +64,8 @@ def ci_command(
     """Check plans as a review needs it: layout, meaning, whether they fit their scripts, and what changed.
 
     Without PLAN, all plans that git tracks here. They are compared with the common ancestor of this commit and BASE.
-    Exits with 1 if a plan fails a check, or a change has an effect that --fail-on names.
+    Exits with 1 if a plan fails a check, or a change has an effect that --fail-on names. If it is meant to lose state,
+    --fail-on incompatible accepts that, and --fail-on never accepts any effect.
     """
     from hintplan.plans.ci.report import ci_markdown, ci_text
 
@@ -75,7 +82,7 @@ def ci_command(
                 data,
                 base=before,
                 script=_script(file, data, sql_dir, allow_modules, init),
-                fail_on=least_level(fail_on),
+                fail_on=None if fail_on == NEVER else least_level(fail_on),
                 allow_fact_edits=allow_fact_edits,
             )
         )
@@ -105,12 +112,22 @@ def _base(base: str) -> str:
     if not name or name.startswith("-") or ":" in name:
         raise PlanError(f"'{base}' is no revision", hint="write git:<revision>, such as git:origin/main")
     git.check_repository(shown=base)
-    git.check_revision(name, shown=base)
+    git.check_revision(name, shown=base, hint=_local_base(name))
     code, ancestor, _ = git.git("merge-base", "--end-of-options", name, "HEAD")
     if code:
         say(f"warning: {name} and this commit have no known ancestor; comparing with {name} itself")
         return name
     return ancestor.strip()
+
+
+def _local_base(name: str) -> str | None:
+    """Return the option that names the branch here, if the repository has it only without its remote."""
+    _, here, _ = git.git("for-each-ref", "--format=%(refname:short)", "refs/heads")
+    branches = here.split()
+    for branch in (name.rpartition("/")[2], "main", "master"):
+        if branch in branches:
+            return f"this clone has a branch {branch}: --base {git.PREFIX}{branch}"
+    return None
 
 
 def _tracked() -> list[str]:

@@ -9,6 +9,7 @@ import click
 from hintplan.plans.errors import Diagnostic, PlanError, on_one_line
 from hintplan.plans.files.codec import loads, plan_bytes, put_plan_bytes, write_plan_bytes
 from hintplan.plans.files.fmt import formatted
+from hintplan.plans.files.plan_source import read_bytes
 from hintplan.plans.merge.conflict_text import marked, sides_of
 from hintplan.plans.merge.flat import flat_lines
 from hintplan.plans.text.redaction import without_json_literals
@@ -60,7 +61,7 @@ def _difference(path: str, data: bytes, result: bytes) -> str:
 @click.option("--lenient", is_flag=True, help="Print a file that is no valid plan as it is; for git's textconv.")
 def flat_command(path: str, lenient: bool) -> None:
     """Print one line for each fact and setting of a plan, for diffs and searches."""
-    data, file = plan_bytes(path)
+    data, _, file = read_bytes(path)
     try:
         show(_flat(data, file))
     except PlanError:

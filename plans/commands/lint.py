@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from hintplan.plans.commands.options import allow_module_option, init_option, json_format_option
+from hintplan.plans.files.git import PREFIX
 from hintplan.plans.lint.registry import RULES, rule_called
 from hintplan.plans.lint.report import FORMATS, rendered, summary
 from hintplan.plans.lint.run import LEVELS, failing, lint
@@ -58,6 +59,8 @@ def lint_command(
         raise click.UsageError("--sql is the script of one plan")
     if fix and "-" in paths:
         raise click.UsageError("--fix writes files, and '-' is none")
+    if fix and any(path.startswith(PREFIX) for path in paths):
+        raise click.UsageError("--fix writes files, and does not change what git has")
     report = lint(
         paths,
         config=config,

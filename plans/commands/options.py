@@ -12,7 +12,8 @@ from typing import Any
 
 import click
 
-from hintplan.plans.files.codec import loads, plan_bytes
+from hintplan.plans.files.codec import loads
+from hintplan.plans.files.plan_source import read_bytes
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.text.terminal import show
 
@@ -38,8 +39,8 @@ plan_output_option = output_option("Write the plan here, not to standard output.
 
 
 def read_plan(path: str, *, allow_fact_edits: bool, check_meaning: bool = True) -> Plan:
-    """Return the plan at ``path``, or on stdin if ``path`` is ``-``."""
-    data, file = plan_bytes(path)
+    """Return the plan at ``path``: a file, a file in git such as ``git:main:plan.json``, or stdin for ``-``."""
+    data, _, file = read_bytes(path)
     return loads(data, file=file, allow_fact_edits=allow_fact_edits, check_meaning=check_meaning)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import click
 
 from hintplan.plans.commands.options import allow_fact_edits_option, json_option, show_json
@@ -13,7 +15,9 @@ from hintplan.plans.text.terminal import say, show
 @click.argument("path", metavar="PLAN")
 @click.argument("assignments", metavar="PATH=VALUE...", nargs=-1)
 @click.option("--remove", "removals", multiple=True, metavar="PATH", help="Remove a config key or a table option.")
-@click.option("--reason", metavar="TEXT", help="Keep this note with the settings; '' removes the old one.")
+@click.option(
+    "--reason", metavar="TEXT", help="Keep this note with the settings, for these values; '' removes the old one."
+)
 @allow_fact_edits_option
 @json_option
 def set_command(
@@ -41,6 +45,7 @@ def set_command(
     from hintplan.plans.compare.report import report_text
     from hintplan.plans.edit.assign import assigned
     from hintplan.plans.files.rewrite import rewrite
+    from hintplan.plans.model.reasons import outdated_reasons
 
     if not assignments and not removals:
         raise click.UsageError("nothing to do: give PATH=VALUE or --remove PATH")
@@ -57,6 +62,8 @@ def set_command(
         show_json(report_json(changes))
     else:
         show(report_text(changes))
+    for old, was in () if reason is not None else outdated_reasons(plan, replace(edited, reasons=plan.reasons)):
+        say(f"note: {old}: the reason was given for {was} and is removed; --reason TEXT gives another one")
     for warning in one_sided_changes(plan, edited):
         say(f"note: {warning.path}: {warning.message}")
 

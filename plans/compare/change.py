@@ -20,8 +20,9 @@ class Change:
     unreadable. A summary counts changes by ``subject`` and ``name``: settings, tables, functions and operators, but not
     reasons. ``setting`` is the path that ``hintplan set`` takes. ``operator`` is the operator's id in the newer plan
     that has it. ``note`` names the layer that set the value, or describes the object. ``layers`` has the value of each
-    layer now, and ``reason`` the reason that the newer plan records. ``follows`` is the path of the change that caused
-    this one.
+    layer now, and ``reason`` the reason that the newer plan records. ``reason_for`` is the old value if the older plan
+    has the same reason for it, so that the reason was not given for the new value. ``follows`` is the path of the
+    change that caused this one.
     """
 
     kind: Kind
@@ -36,7 +37,13 @@ class Change:
     operator: str | None = None
     layers: Mapping[str, str] = field(default_factory=dict)
     reason: str | None = None
+    reason_for: str | None = None
     follows: str | None = None
+
+    @property
+    def reason_label(self) -> str:
+        """The words before the reason, with the value that it was given for if that is not the new one."""
+        return "reason" if self.reason_for is None else f"reason (given for {self.reason_for})"
 
     @property
     def keeps_state(self) -> bool:

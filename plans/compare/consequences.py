@@ -14,6 +14,7 @@ from hintplan.plans.analysis.streaming_queries import Query, queries
 from hintplan.plans.compare.carryover import QueryVerdict, carried, continued
 from hintplan.plans.compare.change import Change
 from hintplan.plans.compare.keeping import keepable
+from hintplan.plans.compare.lineage import keeps_state
 from hintplan.plans.compare.query_record import operators_of, query_records
 from hintplan.plans.connectors.table import source_kinds
 from hintplan.plans.model.plan import Plan
@@ -43,11 +44,11 @@ class _Fate:
     dropped: set[str] = field(default_factory=set)
     goes_on: set[str] = field(default_factory=set)
 
-    def effect(self, *, stateful: bool, keepable: Collection[str]) -> Effect:
+    def effect(self, *, stateful: bool, keepable: Collection[str], states: int) -> Effect:
         if self.refused:
             return UNREADABLE if stateful else INCOMPATIBLE
         if self.empty:
-            return emptied(self.empty, keepable)
+            return emptied(self.empty, keepable, states)
         if self.gone:
             return abandoned(self.gone)
         if self.left:
@@ -61,12 +62,13 @@ def with_consequences(changes: Sequence[Change], before: Plan, after: Plan, rena
     """Return ``changes`` with the effects of changed facts; ``renamed`` maps old ids to new ones."""
     was, now = _fates(before, after)
     kept = keepable(before, after)
+    states = sum(keeps_state(operator) for operator in after.operators)
     former = {new: old for old, new in renamed.items()}
     stateful = {operator.id for plan in (before, after) for operator in plan.operators if state_of(operator)}
 
     def effect(names: Iterable[str]) -> Effect:
         effects = [
-            side[key].effect(stateful=name in stateful, keepable=kept)
+            side[key].effect(stateful=name in stateful, keepable=kept, states=states)
             for name in names
             for side, key in ((now, name), (was, former.get(name, name)))
             if key in side

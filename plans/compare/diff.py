@@ -27,6 +27,7 @@ from hintplan.plans.format.digest import operator_facts, table_facts
 from hintplan.plans.format.document import function_document
 from hintplan.plans.model.config import KEYS, NAME
 from hintplan.plans.model.plan import Plan
+from hintplan.plans.model.reasons import outdated_reasons
 from hintplan.plans.model.settings import PlanSetting, option_effect, settings_by_name
 from hintplan.plans.operators import Operator, describe, op_name, state_of, tables_used
 from hintplan.plans.settings.effects import (
@@ -70,7 +71,11 @@ def diff(before: Plan, after: Plan) -> tuple[Change, ...]:
     else:
         changes = with_consequences(changes, before, after, matched.renamed)
     if after.reasons:
-        changes = [replace(c, reason=after.reasons.get(c.setting)) if c.setting else c for c in changes]
+        outdated = dict(outdated_reasons(before, after))
+        changes = [
+            replace(c, reason=after.reasons.get(c.setting), reason_for=outdated.get(c.setting)) if c.setting else c
+            for c in changes
+        ]
     return (*changes, *_reasons(before, after))
 
 

@@ -29,6 +29,7 @@ def report_json(changes: Sequence[Change]) -> dict[str, Any]:
             {
                 "kind": _KINDS[change.kind],
                 **{name: getattr(change, name) for name in _AS_IT_IS},
+                "reason-given-for": change.reason_for,
                 "effect": change.effect.level,
                 "verdict": change.effect.text,
                 "because": change.effect.because,

@@ -9,15 +9,25 @@ would have computed most of their rows alike. Pure.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from math import inf
+
 from hintplan.plans.compare.lineage import state_layouts
 from hintplan.plans.compare.match import match
+from hintplan.plans.declarations.durations import parse_duration
 from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import state_of
+from hintplan.plans.settings.state import spoken_ttl
 
-MEANING = (
-    "rows that are there stay, also those that the plan would not have let in, until they expire or are taken back; "
-    "those that it would have let in before are not there"
-)
-"""The consequence for the rows of a state that is kept."""
+
+def kept_text(plan: Plan, operators: Collection[str], rows: int | None) -> str:
+    """Describe what it means that ``operators`` of ``plan`` keep their state, which has ``rows`` if they are known."""
+    ttls = {entry.ttl for name in operators for entry in state_of(plan.by_id[name])}
+    ordered = [spoken_ttl(ttl) for ttl in sorted(ttls, key=lambda ttl: (parse_duration(ttl) or inf, ttl))]
+    ends = dict.fromkeys((ordered[0], ordered[-1])) if ordered else {}
+    lasting = f" (TTL{'s' if len(ends) > 1 else ''} {' to '.join(ends)})" if ends else ""
+    stay = "the rows that are there stay" if rows is None else f"{rows:,} row{' stays' if rows == 1 else 's stay'}"
+    return f"{stay}{lasting}. Rows that only the new plan lets in are missing from before this start."
 
 
 def keepable(before: Plan, after: Plan) -> dict[str, str]:

@@ -116,11 +116,28 @@ def summary(changes: Sequence[Change]) -> str:
         worst = worst_level(changes)
         fates = {
             "incompatible": "running state cannot be used",
-            "drop": "some running state is dropped",
-            "expire": "older rows of running state expire",
+            "drop": _dropped(changes),
+            "expire": "older rows of running state expire: hintplan check PLAN --checkpoint DIR counts them",
         }
         parts.append(fates.get(worst, "running state stays readable"))
     return " · ".join(parts)
+
+
+def _dropped(changes: Sequence[Change]) -> str:
+    """Return the number of states that start empty, and the options with which a run goes on."""
+    emptying = [change.effect for change in changes if change.effect.emptied]
+    empty = len(frozenset().union(*(effect.emptied for effect in emptying)))
+    states = max((effect.states for effect in emptying), default=0)
+    others = any(change.effect.level == "drop" and not change.effect.emptied for change in changes)
+    if not empty:
+        fate = "some running state is dropped"
+    elif empty == states:
+        every = {1: "the only state starts", 2: "both states start"}.get(states, f"all {states} states start")
+        fate = f"{every} empty"
+    else:
+        fate = f"{empty} of {states} states {'start' if empty > 1 else 'starts'} empty"
+    keep = " or --keep-state" if empty and not others and all(effect.may_be_kept for effect in emptying) else ""
+    return f"{fate}; a run is refused without --allow-state-drop{keep}"
 
 
 def counts(changes: Sequence[Change]) -> Counter[str]:
@@ -178,7 +195,7 @@ def values(change: Change, mark: Callable[[str], str] = str) -> str:
 def _rows(changes: Sequence[Change], detail: Detail) -> Iterator[tuple[Change, tuple[str, ...], list[str]]]:
     for change, alike in shown_changes(changes, detail):
         path = change.path if not alike else f"{len(alike)} states that follow config"
-        below = [f"reason: {change.reason}"] if change.reason else []
+        below = [f"{change.reason_label}: {change.reason}"] if change.reason else []
         if alike:
             below.append(first_of([c.path for c in alike], _NAMED))
         if detail == "full":

@@ -25,7 +25,7 @@ from hintplan.plans.format.document import operator_document
 from hintplan.plans.model.config import KEYS, canonical_key, known_keys, normalise
 from hintplan.plans.model.optional_groups import with_config_layers
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.model.reasons import with_reason, without_idle_reasons
+from hintplan.plans.model.reasons import with_reason, without_idle_reasons, without_outdated_reasons
 from hintplan.plans.model.settings import group_called
 from hintplan.plans.operators import Operator, kind_of, state_of, with_states
 from hintplan.plans.settings.cached import CACHED
@@ -36,9 +36,9 @@ from hintplan.plans.text.names import did_you_mean
 def set_value(plan: Plan, path: str, value: str, *, reason: str | None = None) -> tuple[Plan, tuple[Change, ...]]:
     """Set the setting at ``path``; return the new plan and the changes.
 
-    Raise PlanError if there is no such setting, or if the value is invalid. The plan stores ``reason``; an empty text
-    removes the old one. A TTL that is set back to the value of its strongest layer is no longer an edit, and loses its
-    reason.
+    Raise PlanError if there is no such setting, or if the value is invalid. The plan stores ``reason``. An empty text
+    removes the old reason, and so does another value without a reason. A TTL that is set back to the value of its
+    strongest layer is no longer an edit, and loses its reason.
     """
     head, _, below = path.removeprefix("operators.").partition(".")
     by_id = {operator.id: operator for operator in plan.operators}
@@ -65,6 +65,8 @@ def set_value(plan: Plan, path: str, value: str, *, reason: str | None = None) -
     edited = without_idle_reasons(edited)
     if reason is not None:
         edited = with_reason(edited, path, reason)
+    else:
+        edited = without_outdated_reasons(plan, edited)
     return edited, diff(plan, edited)
 
 

@@ -22,6 +22,7 @@ from hintplan.plans.model.config import KEYS
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.model.settings import PlanSetting, canonical_path, plan_settings, settings_by_name
 from hintplan.plans.operators import Operator, kind_of, state_of
+from hintplan.plans.settings.effects import ANOTHER_TTL, TTL
 from hintplan.plans.settings.layers import EDIT, RANKS
 from hintplan.plans.settings.lookup import RETRY
 from hintplan.plans.settings.setting import Value, shown
@@ -108,7 +109,7 @@ def why(plan: Plan, path: str, script: ScriptSays | None = None) -> Why:
         set_by=by,
         steps=tuple(steps),
         verdict=verdict if by != "default" else "nobody asked for anything else",
-        effect=setting.effect.text,
+        effect=ANOTHER_TTL if setting.effect is TTL else setting.effect.text,
         reason=plan.reasons.get(path),
         undo=undo,
         notes=tuple(notes),
@@ -155,7 +156,7 @@ def _absent(plan: Plan, path: str) -> Why:
             set_by="default",
             steps=(),
             verdict=f"nobody set it. {KEYS[key].description}",
-            effect=KEYS[key].effect.text,
+            effect=ANOTHER_TTL if KEYS[key].effect is TTL else KEYS[key].effect.text,
         )
     part = below.partition(".")[0]
     groups = {group for group, _ in settings_by_name(operator)} if operator is not None else set()

@@ -29,3 +29,18 @@ def formatted(data: bytes, *, file: str | None = None) -> bytes:
         kinds = [kind for kind in _KINDS if written.get(kind) or kind in _ALWAYS]
         result["digests"] = {kind: {name: written[kind][name] for name in sorted(written[kind])} for kind in kinds}
     return print_document(result)
+
+
+def first_difference(data: bytes, canonical: bytes) -> tuple[int, str]:
+    """Return the number of the first line in which ``data`` differs from its ``canonical`` text, and the text there.
+
+    The text is empty if the canonical text has no words there.
+
+    >>> first_difference(b'"ttl": "6h"', b'"ttl": "6 h"')
+    (1, '"ttl": "6 h"')
+    """
+    given, wanted = data.decode(errors="replace").split("\n"), canonical.decode().split("\n")
+    number = next((i for i, pair in enumerate(zip(given, wanted, strict=False)) if pair[0] != pair[1]), None)
+    if number is None:
+        return min(len(given), len(wanted)), ""
+    return number + 1, wanted[number] if any(map(str.isalnum, wanted[number])) else ""

@@ -52,11 +52,11 @@ def check_repository(*, shown: str) -> None:
         raise PlanError("this is no git repository", file=shown, hint=hint)
 
 
-def check_revision(revision: str, *, shown: str) -> None:
+def check_revision(revision: str, *, shown: str, hint: str | None = None) -> None:
     """Raise PlanError about ``shown`` if the revision does not exist."""
     if not _verified(f"{revision}^{{tree}}"):
-        hint = "git branch --all lists branches; a shallow clone has few commits: git fetch origin <branch>"
-        raise PlanError(f"there is no revision '{revision}'", file=shown, hint=hint)
+        general = "git branch --all lists branches; a shallow clone has few commits: git fetch origin <branch>"
+        raise PlanError(f"there is no revision '{revision}'", file=shown, hint=hint or general)
 
 
 def read(where: GitPath, *, shown: str) -> bytes:

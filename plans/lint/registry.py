@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from hintplan.plans.lint.copy_rules import outlived_ttls
 from hintplan.plans.lint.double_rules import doubled_state
 from hintplan.plans.lint.edit_rules import edits_of_one, idle_reasons, redundant_edits, redundant_hints
 from hintplan.plans.lint.loss_rules import lossy_settings, overwriting_sinks
@@ -157,6 +158,15 @@ _ALL = (
         advice="read both from one view, with SET 'table.optimizer.shared-views.enabled' = 'true', which keeps it "
         "once, with the columns that any of them reads; their conditions are then above it",
         check=doubled_state,
+    ),
+    Rule(
+        id="HP207",
+        slug="outlived-ttl",
+        level="note",
+        about="A state keeps copies of rows longer than a hint or an edit keeps the rows themselves.",
+        why="Rows that were to be gone are still joined and still stored, in what a join has made of them.",
+        advice="give that state a TTL too: edit it, or name the join in a sub-query and give the name a hint",
+        check=outlived_ttls,
     ),
     Rule(
         id="HP301",

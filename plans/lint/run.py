@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hintplan.plans.files.codec import loads, plan_bytes, write_plan_bytes
+from hintplan.plans.files.codec import loads, write_plan_bytes
 from hintplan.plans.files.named_script import init_of
-from hintplan.plans.files.plan_source import compile_text, init_texts
+from hintplan.plans.files.plan_source import compile_text, init_texts, read_bytes
 from hintplan.plans.lint.check import Checked, Found, check, fixed
 from hintplan.plans.lint.ignores import Config, Ignore, config_for, is_for, matching, read_config
 from hintplan.plans.lint.registry import RULES
@@ -78,7 +78,7 @@ def _concerns(config: Config, ignore: Ignore, paths: Sequence[str]) -> bool:
 
 
 def _checked(path: str, allow_fact_edits: bool) -> Checked:
-    data, file = plan_bytes(path)
+    data, _, file = read_bytes(path)
     return check(data, file=file, allow_fact_edits=allow_fact_edits)
 
 

@@ -12,11 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from hintplan.plans.declarations.durations import DurationError, same_duration
 from hintplan.plans.errors import Diagnostic, PlanError
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.model.settings import canonical_path, plan_settings
+from hintplan.plans.model.settings import canonical_path, operator_settings, plan_settings
 from hintplan.plans.operators import kind_of
 from hintplan.plans.settings.layers import EDIT
+from hintplan.plans.settings.setting import shown
 from hintplan.plans.text.names import did_you_mean
 
 
@@ -59,6 +61,38 @@ def without_idle_reasons(plan: Plan) -> Plan:
     layers_by_path = _known(plan)
     kept = {path: text for path, text in plan.reasons.items() if layers_by_path.get(path) in (EDIT, "plan")}
     return plan if kept == plan.reasons else replace(plan, reasons=kept)
+
+
+def without_outdated_reasons(before: Plan, after: Plan) -> Plan:
+    """Return ``after`` without the reasons that ``before`` gives for other values of their settings."""
+    stale = {path for path, _ in outdated_reasons(before, after)}
+    if not stale:
+        return after
+    return replace(after, reasons={path: text for path, text in after.reasons.items() if path not in stale})
+
+
+def outdated_reasons(before: Plan, after: Plan) -> Iterator[tuple[str, str]]:
+    """Yield the path of each reason that is the same in both plans though the value differs, with the old value."""
+    same = [path for path, text in after.reasons.items() if before.reasons.get(path) == text]
+    for path in same:
+        was, now = (_value_of(plan, path) for plan in (before, after))
+        if was is not None and now is not None and was != now and not _same_ttl(path, was, now):
+            yield path, was
+
+
+def _same_ttl(path: str, was: str, now: str) -> bool:
+    try:
+        return path.endswith(".ttl") and same_duration(was, now)
+    except DurationError:
+        return False
+
+
+def _value_of(plan: Plan, path: str) -> str | None:
+    """Return the value of a setting as text, or of all settings of a group; None if the plan has none of them."""
+    operator = plan.by_id.get(path.partition(".")[0])
+    settings = plan_settings(plan) if operator is None else operator_settings(operator)
+    found = (s for s in settings if s.path == path or s.path.startswith(f"{path}."))
+    return " · ".join(shown(setting.value) for setting in found) or None
 
 
 def _known(plan: Plan) -> dict[str, str]:

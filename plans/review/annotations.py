@@ -57,7 +57,7 @@ def remarks_of_changes(
         failed = fail_on is not None and LEVELS.index(level) >= LEVELS.index(fail_on)
         parts = [f"{change.path}: {values(change)}".rstrip(": "), change.note, change.effect.text]
         if change.reason:
-            parts.append(f"reason: {change.reason}")
+            parts.append(f"{change.reason_label}: {change.reason}")
         remarks.append(
             Remark(
                 rule=f"diff-{level}",

@@ -81,7 +81,7 @@ def _row(change: Change, alike: list[Change]) -> str:
         layers = " · ".join(f"{layer} {value}" for layer, value in change.layers.items())
         note += f"<div class=quiet>layers: {_text(layers)}</div>"
     if change.reason:
-        note += f"<div>reason: {_text(change.reason)}</div>"
+        note += f"<div>{_text(change.reason_label)}: {_text(change.reason)}</div>"
     effect = f"{_text(change.effect.text)}<div class=quiet>{_text(change.effect.because)}</div>"
     cells = [
         f'<td class="sign">{escape(change.kind)}</td>',

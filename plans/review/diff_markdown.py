@@ -77,7 +77,7 @@ def _row(change: Change, alike: list[Change]) -> str:
     subject = f"{len(alike)} states that follow config" if alike else code(change.path)
     note = code(change.note)
     if change.reason:
-        note += f"{'<br>' if note else ''}reason: {code(change.reason)}"
+        note += f"{'<br>' if note else ''}{change.reason_label}: {code(change.reason)}"
     cells = (change.kind.replace("-/+", "−/+"), subject, values(change, code), note, change.effect.text)
     return "| " + " | ".join(cells) + " |"
 

@@ -38,7 +38,9 @@ def diff_cell(before: Plan, after: Plan, changes: Sequence[Change]) -> str:
 
 def _row(change: Change, alike: Sequence[Change]) -> str:
     subject = f"{len(alike)} states that follow config" if alike else _text(change.path)
-    note = " · ".join(_text(part) for part in (change.note, change.reason and f"reason: {change.reason}") if part)
+    note = " · ".join(
+        _text(part) for part in (change.note, change.reason and f"{change.reason_label}: {change.reason}") if part
+    )
     cells = (escape(change.kind), subject, values(change, _text), note, _text(change.effect.text))
     return f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
 

@@ -17,6 +17,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from hintplan.plans.text.counts import listed
+
 Level = Literal["none", "restart", "ttl", "rebuild", "expire", "drop", "incompatible"]
 LEVELS: tuple[Level, ...] = ("none", "restart", "ttl", "rebuild", "expire", "drop", "incompatible")
 """All levels, from the mildest to the gravest."""
@@ -36,13 +38,17 @@ MEANING: Mapping[Level, str] = {
 class Effect:
     """A verdict: ``text`` in a few words, and ``because``, the reason in a sentence.
 
-    ``stateless`` is true if there is no running state to keep or to lose.
+    ``stateless`` is true if there is no running state to keep or to lose. ``emptied`` are the operators whose state
+    starts empty, of ``states`` in the newer plan; ``may_be_kept`` is true if all of these may be kept by consent.
     """
 
     level: Level
     text: str
     because: str
     stateless: bool = False
+    emptied: frozenset[str] = frozenset()
+    states: int = 0
+    may_be_kept: bool = False
 
 
 _AT_START = "state kept, applies at the next start"
@@ -100,19 +106,24 @@ DROPPED = Effect(
 )
 
 
-def emptied(operators: Collection[str], keepable: Collection[str]) -> Effect:
+def emptied(operators: Collection[str], keepable: Collection[str], states: int) -> Effect:
     """Return the verdict on a change after which the plan would have computed other states of ``operators``.
 
-    A user may keep the existing rows of states in ``keepable``.
+    A user may keep the existing rows of states in ``keepable``. ``states`` is the number of states of the plan.
     """
     may_be_kept = set(operators) <= set(keepable)
+    several = len(operators) > 1
     kept = " ".join(f"--keep-state {name}" for name in sorted(operators))
     return Effect(
         level="drop",
-        text=f"state of {' and '.join(sorted(operators))} starts empty"
-        + (", unless it is kept" if may_be_kept else ""),
+        text=f"the {'states' if several else 'state'} of {listed(sorted(operators))} "
+        f"{'start' if several else 'starts'} empty"
+        + (f", unless {'they are' if several else 'it is'} kept" if may_be_kept else ""),
         because="it was computed by another query; a run goes on without it only with --allow-state-drop"
         + (f", or with the rows that are there with {kept}" if may_be_kept else ""),
+        emptied=frozenset(operators),
+        states=states,
+        may_be_kept=may_be_kept,
     )
 
 
@@ -120,7 +131,8 @@ def abandoned(operators: Collection[str]) -> Effect:
     """Return the verdict on a change that leaves the states of ``operators`` behind although their query continues."""
     return Effect(
         level="drop",
-        text=f"state of {' and '.join(sorted(operators))} left behind",
+        text=f"the {'states' if len(operators) > 1 else 'state'} of {listed(sorted(operators))} "
+        f"{'are' if len(operators) > 1 else 'is'} left behind",
         because="no operator of the plan goes on with it; a run goes on without it only with --allow-state-drop",
     )
 
@@ -136,6 +148,13 @@ SHORTER_TTL = Effect(
     because="rows of state that were last written longer ago than the new TTL are hidden from the first micro-batch "
     "on, and deleted about a quarter of the TTL later; hintplan check counts them",
 )
+
+
+ANOTHER_TTL = (
+    "a longer TTL holds from the next start, also for rows that are kept. A shorter one hides older rows from the next "
+    "start, and soon deletes them."
+)
+"""The effect of another TTL in sentences that are true for longer and for shorter ones."""
 
 
 def restarts(because: str) -> Effect:

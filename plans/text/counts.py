@@ -14,6 +14,16 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
+def listed(texts: Sequence[str]) -> str:
+    """Return ``texts`` with commas, and "and" before the last.
+
+    >>> listed(["a"]), listed(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    *others, last = texts
+    return f"{', '.join(others)} and {last}" if others else last
+
+
 def first_of(texts: Sequence[str], most: int, *, between: str = ", ") -> str:
     """Return the first ``most`` of ``texts``, and the number of the others.
 

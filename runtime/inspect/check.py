@@ -7,8 +7,10 @@ import click
 from hintplan.plans.checkpoint.record import is_local_path
 from hintplan.plans.commands.options import allow_fact_edits_option, read_plan, show_json
 from hintplan.plans.commands.run_options import conf_option, debug_option, keep_state_option
+from hintplan.plans.model.config import TIME_ZONE
 from hintplan.plans.text.terminal import show, wants_colour
 from hintplan.runtime.inspect.checked import checked_by_spark, checked_here
+from hintplan.runtime.inspect.moment import moment
 from hintplan.runtime.run.command import opened_session
 from hintplan.runtime.run.spark_options import SparkOptions, with_spark_options
 
@@ -16,6 +18,7 @@ from hintplan.runtime.run.spark_options import SparkOptions, with_spark_options
 @click.command("check")
 @click.argument("path", metavar="PLAN")
 @click.option("--checkpoint", required=True, metavar="DIR", help="The checkpoint that a run would continue.")
+@click.option("--at", metavar="TIME", help="Count expiring rows for a start at this time, ISO 8601 (default: now).")
 @click.option("--exit-code", is_flag=True, help="Exit with 2 if some state would be dropped.")
 @click.option("--master", metavar="URL", help="Spark master, if the checkpoint is behind a URL (default local[*]).")
 @click.option("--remote", metavar="URL", help="Spark Connect server that a run would use.")
@@ -28,6 +31,7 @@ from hintplan.runtime.run.spark_options import SparkOptions, with_spark_options
 def check_command(
     path: str,
     checkpoint: str,
+    at: str | None,
     exit_code: bool,
     spark: SparkOptions,
     keep_state: tuple[str, ...],
@@ -46,7 +50,12 @@ def check_command(
     if plan.mode == "batch":
         raise click.UsageError(f"{plan.name} is a batch plan: it keeps no state, so it has no checkpoint")
     if is_local_path(checkpoint) and spark.remote is None:
-        result = checked_here(plan, checkpoint, spark.conf, keep=keep_state)
+        start = moment(at, plan.config.get(TIME_ZONE, "UTC"))
+        result = checked_here(plan, checkpoint, spark.conf, keep=keep_state, at=start)
+    elif at is not None:
+        raise click.UsageError(
+            "--at is for a checkpoint on this machine; rows behind a URL are counted by hintplan state"
+        )
     else:
         with opened_session(spark, plan, checkpoint) as session:
             result = checked_by_spark(plan, checkpoint, session, keep=keep_state)

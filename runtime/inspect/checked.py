@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import glob
 import os
+import time
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from hintplan.plans.api.plans import PlanLike, plan_of
 from hintplan.plans.checkpoint.continuation import Continuation, continuation
 from hintplan.plans.checkpoint.record import CheckpointRecord, absolute, is_local_path
-from hintplan.plans.checkpoint.report import Expiring, Paint, Verdict, check_json, check_text, verdict_of
+from hintplan.plans.checkpoint.report import Expiring, Paint, Start, Verdict, check_json, check_text, verdict_of
 from hintplan.plans.errors import NotInstalled, RunError
 from hintplan.plans.extras import require
 from hintplan.plans.model.plan import Plan
@@ -35,7 +36,7 @@ class CheckResult(Printed):
     """The effect of ``plan`` on the states of ``checkpoint``. ``record`` is its record, or None if it is new.
 
     ``spark`` is the Spark version that would continue it. ``missing`` is a note if the directory does not exist.
-    ``expiring`` has the rows that shorter TTLs hide, by the path of each TTL; only for a checkpoint on this machine.
+    ``start`` has the rows that shorter TTLs hide, and those of kept states; only for a checkpoint on this machine.
     """
 
     plan: Plan
@@ -44,7 +45,12 @@ class CheckResult(Printed):
     record: CheckpointRecord | None
     spark: str | None
     missing: str
-    expiring: Mapping[str, Expiring] = field(default_factory=dict)
+    start: Start
+
+    @property
+    def expiring(self) -> Mapping[str, Expiring]:
+        """The rows that shorter TTLs hide, by the path of each TTL."""
+        return self.start.expiring
 
     @property
     def verdict(self) -> Verdict:
@@ -59,7 +65,7 @@ class CheckResult(Printed):
             self.plan,
             spark=self.spark,
             missing=self.missing,
-            expiring=self.expiring,
+            start=self.start,
             paint=paint,
         )
 
@@ -72,7 +78,7 @@ class CheckResult(Printed):
             self.checkpoint,
             spark=self.spark,
             missing=self.missing,
-            expiring=self.expiring,
+            start=self.start,
         )
 
 
@@ -82,19 +88,21 @@ def check(
     spark: SparkSession | None = None,
     *,
     keep_state: Collection[str] = (),
+    at: int | None = None,
 ) -> CheckResult:
     """Return what a run of ``plan`` on ``checkpoint`` would do with each state: carry it over, start empty, be refused.
 
     ``keep_state`` names operators that keep their stored rows, although another query has produced them. A directory of
     this machine is read without Spark, unless ``spark`` is given. A checkpoint behind a URL is read by ``spark``, the
-    active session, or a new local session. RunError if the plan keeps no state, the checkpoint is damaged, or an
+    active session, or a new local session. ``at`` is the time of the run's start in ms since 1970, for which rows are
+    counted; the default is now. RunError if the plan keeps no state, the checkpoint is damaged, or an
     operator cannot keep its state.
     """
     plan, checkpoint = plan_of(plan), os.fspath(checkpoint)
     if plan.mode == "batch":
         raise RunError(f"{plan.name} is a batch plan: it keeps no state, so it has no checkpoint")
     if spark is None and is_local_path(checkpoint):
-        return checked_here(plan, checkpoint, keep=keep_state)
+        return checked_here(plan, checkpoint, keep=keep_state, at=at)
     require("spark")
     from pyspark.sql import SparkSession
 
@@ -115,22 +123,32 @@ def checked_here(
     """Check a checkpoint on this machine, which Spark with ``conf`` would continue at the time ``at`` (ms)."""
     record = undamaged_record(absolute(checkpoint), conf or {})
     result = _result(plan, checkpoint, record, spark=_installed_spark(), share=True, keep=keep)
-    kept = {
-        state.operator for verdict in result.continuation.verdicts for state in verdict.states if state.outcome == _KEPT
-    }
-    changes = [change for change in result.continuation.changes if change.operator in kept]
-    if result.verdict == "refused" or not any(change.effect is SHORTER_TTL for change in changes):
+    start = _start(at)
+    result = replace(result, start=start)
+    found = result.continuation
+    outcomes = {state.operator: state.outcome for verdict in found.verdicts for state in verdict.states}
+    kept = {name for name, outcome in outcomes.items() if outcome in _KEPT}
+    changes = [change for change in found.changes if change.operator in kept and change.effect is SHORTER_TTL]
+    by_consent = (*found.keepable, *(name for name, outcome in outcomes.items() if outcome == "is kept"))
+    if result.verdict == "refused" or not (changes or by_consent):
         return result
     try:
         require("state")
     except NotInstalled:  # the report explains how to count them
         return result
-    from hintplan.runtime.inspect.expiring import count_expiring
+    from hintplan.runtime.inspect.expiring import count_expiring, count_kept
 
-    return replace(result, expiring=count_expiring(plan, absolute(checkpoint), changes, at=at))
+    path = absolute(checkpoint)
+    rows = count_kept(plan, path, by_consent, at=start.at) if by_consent else None
+    counted = replace(start, expiring=count_expiring(plan, path, changes, at=start.at), kept=rows)
+    return replace(result, start=counted)
 
 
-_KEPT = "carries over"
+def _start(at: int | None) -> Start:
+    return Start(at=int(time.time() * 1000) if at is None else at, given=at is not None)
+
+
+_KEPT = ("carries over", "is kept")
 
 
 def checked_by_spark(plan: Plan, checkpoint: str, spark: SparkSession, *, keep: Collection[str] = ()) -> CheckResult:
@@ -154,7 +172,13 @@ def _result(
     continued = continuation(record, plan, share=share, keep=keep)
     missing = _missing(checkpoint)
     return CheckResult(
-        plan=plan, checkpoint=checkpoint, continuation=continued, record=record, spark=spark, missing=missing
+        plan=plan,
+        checkpoint=checkpoint,
+        continuation=continued,
+        record=record,
+        spark=spark,
+        missing=missing,
+        start=_start(None),
     )
 
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from zoneinfo import ZoneInfo
 
 import click
 
@@ -15,11 +13,13 @@ from hintplan.plans.commands.options import allow_fact_edits_option, read_plan, 
 from hintplan.plans.edit.edit import set_value
 from hintplan.plans.errors import PlanError, RunError
 from hintplan.plans.extras import require
+from hintplan.plans.files.git import PREFIX
 from hintplan.plans.model.config import TIME_ZONE, canonical_key
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.settings.state import STATE_TTL
 from hintplan.plans.text.links import link_to_nowhere
 from hintplan.plans.text.terminal import say, show, wants_colour
+from hintplan.runtime.inspect.moment import moment
 
 if TYPE_CHECKING:
     from hintplan.runtime.inspect.report import Part
@@ -64,7 +64,7 @@ def state_command(**given: Any) -> None:
         from hintplan.runtime.inspect.compact import compact_state
         from hintplan.runtime.inspect.upkeep_report import compaction_json, compaction_text
 
-        compacted = compact_state(_alone(options, "--compact"), at=_time(options.at, "UTC"))
+        compacted = compact_state(_alone(options, "--compact"), at=moment(options.at, "UTC"))
         _print(options, compaction_json(compacted), compaction_text(compacted))
     else:
         _show_state(options)
@@ -88,7 +88,7 @@ class StateOptions:
 
 def _alone(options: StateOptions, wanted: str) -> str:
     """Return the checkpoint of a command that takes no plan; a usage error if there are other options."""
-    if options.checkpoint is not None or (is_local_path(options.path) and _local(options.path).is_file()):
+    if options.checkpoint is not None or _is_plan(options.path):
         checkpoint = options.checkpoint or "CHECKPOINT"
         raise click.UsageError(f"{wanted} goes by the checkpoint alone: hintplan state {checkpoint} {wanted}")
     shows = options.entries or options.edits or options.shown or options.allow_fact_edits
@@ -109,6 +109,11 @@ def _local(path: str) -> Path:
     return Path(path.removeprefix("file://"))
 
 
+def _is_plan(path: str) -> bool:
+    """Return True if the argument of the command is a plan, in a file or in git, and no checkpoint."""
+    return path.startswith(PREFIX) or (is_local_path(path) and _local(path).is_file())
+
+
 def _refuse_missing(checkpoint: str) -> None:
     if is_local_path(checkpoint) and not _local(checkpoint).is_dir():
         problem = link_to_nowhere(_local(checkpoint)) or f"there is no directory {checkpoint}"
@@ -120,7 +125,7 @@ def _plan_and_checkpoint(options: StateOptions) -> tuple[Plan, str]:
         plan = read_plan(options.path, allow_fact_edits=options.allow_fact_edits)
         _refuse_missing(options.checkpoint)
         return plan, options.checkpoint
-    if is_local_path(options.path) and _local(options.path).is_file():
+    if _is_plan(options.path):
         raise click.UsageError("Missing option '--checkpoint': where the plan keeps its state.")
     _refuse_missing(options.path)
     from hintplan.runtime.inspect.opening import last_plan
@@ -134,7 +139,7 @@ def _show_state(options: StateOptions) -> None:
 
     plan, checkpoint = _plan_and_checkpoint(options)
     edited = _edited(plan, options.edits)
-    now = _time(options.at, plan.config.get(TIME_ZONE, "UTC"))
+    now = moment(options.at, plan.config.get(TIME_ZONE, "UTC"))
     state = read_state(plan, absolute(checkpoint), at=now, edited=edited, entries=options.entries, show=options.shown)
     if options.as_json:
         show_json(state_json(state))
@@ -163,14 +168,3 @@ def _edited(plan: Plan, edits: tuple[str, ...]) -> Plan | None:
             raise PlanError(f"'{setting}' is no TTL of a state", path=setting, hint=hint)
         edited, _ = set_value(edited, setting, value)
     return edited if edits else None
-
-
-def _time(text: str | None, time_zone: str) -> int | None:
-    if text is None:
-        return None
-    zone = ZoneInfo(time_zone)
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise click.BadParameter(f"{error}; write a time such as 2026-11-20T12:00:00Z") from error
-    return int((moment if moment.tzinfo else moment.replace(tzinfo=zone)).timestamp() * 1000)

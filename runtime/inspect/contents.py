@@ -16,11 +16,14 @@ from hintplan.plans.lazy import load
 from hintplan.plans.text.printed import Printed
 
 Status = Literal["read", "orphan", "other-meaning", "other-layout"]
-"""``read`` is the state of an operator of the plan. For the other values, only the manifests are read:
+"""``read`` is the state of an operator of the plan. The other values:
 
 - ``orphan``: the plan has no such operator.
 - ``other-meaning``: the operator's state has a different meaning in the plan, so a run would start it empty.
-- ``other-layout``: another version of hintplan has stored the state.
+- ``other-layout``: another version of hintplan has stored the state, and only the manifests are read.
+
+Orphans and states with another meaning are judged by the plan that last ran on the checkpoint, or by their manifests if
+it has no such operator. A state that the plan may keep by consent is judged by the plan.
 """
 
 
@@ -91,13 +94,15 @@ class EntryState:
 class OperatorState:
     """The state of one operator in one query.
 
-    ``was`` is the id of the operator that stored it, if the id has changed.
+    ``was`` is the id of the operator that stored it, if the id has changed. ``keepable`` is true if a run would start
+    it empty, and would keep it by consent.
     """
 
     id: str
     status: Status
     entries: tuple[EntryState, ...]
     was: str | None = None
+    keepable: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

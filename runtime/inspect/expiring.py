@@ -1,12 +1,13 @@
-"""Counts the rows of a checkpoint that shorter TTLs of a plan hide."""
+"""Counts the rows of a checkpoint that shorter TTLs of a plan hide, and those of states that are kept by consent."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from hintplan.plans.checkpoint.report import Expiring
 from hintplan.plans.compare.change import Change
+from hintplan.plans.declarations.durations import parse_duration
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import state_of, with_states
 from hintplan.plans.settings.effects import SHORTER_TTL
@@ -44,6 +45,29 @@ def count_expiring(
                     stored = entry.amount.rows + (entry.amount.expired or 0)
                     size = entry.amount.bytes * rows // stored if stored else 0
                     counted[path] = Expiring(
-                        rows=other.rows + rows, of=other.of + entry.edited.rows, bytes=other.bytes + size
+                        rows=other.rows + rows,
+                        of=other.of + entry.edited.rows,
+                        bytes=other.bytes + size,
+                        first=_joined(min, other.first, _expiry(entry.amount.oldest, entry.ttl)),
+                        last=_joined(max, other.last, _expiry(entry.amount.newest, entry.ttl)),
                     )
     return counted
+
+
+def _expiry(write: int | None, ttl: str | None) -> int | None:
+    return None if write is None else write + parse_duration(ttl or "0 ms")
+
+
+def _joined(how: Callable[[int, int], int], one: int | None, other: int | None) -> int | None:
+    return how(one, other) if one is not None and other is not None else other if one is None else one
+
+
+def count_kept(plan: Plan, checkpoint: str, operators: Collection[str], *, at: int | None = None) -> int:
+    """Count the rows in the states of ``operators`` that ``plan`` would see at ``at`` (ms) if it kept them.
+
+    RunError if they cannot be read.
+    """
+    state = read_state(plan, checkpoint, at=at, entries=tuple(operators))
+    return sum(
+        entry.amount.rows for query in state.queries for operator in query.operators for entry in operator.entries
+    )

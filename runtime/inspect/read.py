@@ -63,7 +63,9 @@ def read_state(
     now = int(time.time() * 1000) if at is None else at
     kept = entries_of(plan, edited)
     wanted = choice(kept, {state.operator for state in opened.states}, entries)
-    asked = _Asked(plan=plan, kept=kept, wanted=wanted, now=now, show=show)
+    before = recorded_plan(opened.record)
+    recorded = {} if before is None else entries_of(before, None)
+    asked = _Asked(plan=plan, kept=kept, recorded=recorded, wanted=wanted, now=now, show=show)
     return CheckpointState(
         plan=plan.name,
         written_by=opened.record.plan,
@@ -77,16 +79,26 @@ def read_state(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked:
-    """A request: the state entries of a plan's operators that are ``wanted``, with expiry judged at ``now``."""
+    """A request: the state entries of a plan's operators that are ``wanted``, with expiry judged at ``now``.
+
+    ``recorded`` are the entries of the plan that last ran on the checkpoint.
+    """
 
     plan: Plan
     kept: Mapping[str, Sequence[Entry]]
+    recorded: Mapping[str, Sequence[Entry]]
     wanted: Callable[[str, str], bool]
     now: int
     show: int
 
     def entries(self, operator: str) -> list[Entry]:
         return [entry for entry in self.kept.get(operator, ()) if self.wanted(operator, entry.name)]
+
+    def stored_entries(self, state: OwnedState) -> Sequence[Entry]:
+        """Return the entries of a stored state: of the plan if it reads or may keep them, else of the last plan."""
+        if state.status == "read" or state.keepable:
+            return self.kept[state.operator]
+        return self.recorded.get(state.was or state.operator, ())
 
 
 def _query_states(opened: OpenCheckpoint, batches: Batches, asked: _Asked) -> Iterator[QueryState]:
@@ -133,17 +145,25 @@ def _operator_state(
     state: OwnedState, files: Files, partitions: Mapping[int, Manifest], asked: _Asked
 ) -> OperatorState:
     status: Status = state.status
-    if status == "read" and not fits(asked.kept[state.operator], partitions.values()):
+    of_state = asked.stored_entries(state)
+    is_known = bool(of_state) and fits(of_state, partitions.values())
+    if status == "read" and not is_known:
         status = "other-layout"
     sizes = _stored_tables(partitions)
-    if status == "read":
-        entries = asked.entries(state.operator)
+    if is_known:
+        entries = [entry for entry in of_state if asked.wanted(state.operator, entry.name)]
         counts = _counted(entries, files, partitions, asked)
         entry_states = [_entry_state(entry, counts, sizes, asked.show) for entry in entries]
     else:  # only the amounts in the manifests are known
         tables = ((name, amount) for name, amount in sizes.items() if asked.wanted(state.operator, name))
         entry_states = [EntryState(name=name, amount=amount) for name, amount in tables]
-    return OperatorState(id=state.operator, status=status, entries=tuple(entry_states), was=state.was)
+    return OperatorState(
+        id=state.operator,
+        status=status,
+        entries=tuple(entry_states),
+        was=state.was,
+        keepable=state.keepable and is_known,
+    )
 
 
 def _counted(

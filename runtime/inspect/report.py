@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from hintplan.plans.checkpoint.continuation import KEEP
 from hintplan.plans.declarations.durations import parse_duration
 from hintplan.plans.settings.state import spoken_ttl
 from hintplan.plans.text.aligned import aligned, unpainted
@@ -129,10 +130,14 @@ def _name(operator: OperatorState) -> str:
     notes = {
         "read": f"  (stored as {operator.was})" if operator.was else "",
         "orphan": "  (not in the plan)",
-        "other-meaning": "  (another state in the plan: a run starts it empty)",
+        "other-meaning": f"  (another state in the plan: a run starts it empty{_keeping(operator)})",
         "other-layout": "  (the plan's keeps other columns)",
     }
     return operator.id + notes[operator.status]
+
+
+def _keeping(operator: OperatorState) -> str:
+    return f", or keeps it with {KEEP} {operator.id}" if operator.keepable else ""
 
 
 def _share(part: int, whole: int) -> str:
@@ -239,6 +244,7 @@ def _operator_json(operator: OperatorState, now: int) -> dict[str, Any]:
         "id": operator.id,
         "status": operator.status,
         "was": operator.was,
+        "may-be-kept": operator.keepable,
         "state": [_entry_json(entry, now) for entry in operator.entries],
     }
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pyflink.java_gateway import get_gateway
 from pyflink.table import EnvironmentSettings, TableEnvironment
+from recording import replace
 
 _OPERATORS = "org.apache.flink.table.planner.functions.sql.FlinkSqlOperatorTable"
 
@@ -32,7 +33,7 @@ def main() -> None:
     for each in instance.invoke(None, arguments).getOperatorList():
         found.setdefault(each.getName().upper(), {})["syntax"] = each.getSyntax().toString()
     lines = (f"  {json.dumps(name)}: {json.dumps(found[name])}" for name in sorted(found) if not name.startswith("$"))
-    (Path(__file__).parent / "builtin_functions.json").write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    replace(Path(__file__).parent / "builtin_functions.json", "{\n" + ",\n".join(lines) + "\n}\n")
 
 
 if __name__ == "__main__":

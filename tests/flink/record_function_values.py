@@ -1,13 +1,15 @@
 """Asks Flink for the expressions of functions_of_rows.txt over the rows of function_values.py, of which it says what.
 
 Writes functions_of_rows.json: the type and the value for each row, FAILS for one that fails, or the error of an
-expression that Flink does not take. ``--missing`` asks only for what is not recorded yet. Runs in an environment of its
-own, which has apache-flink and nothing of ours: ``make flink-goldens``.
+expression that Flink does not take. ``--missing`` asks only for what is not recorded yet. The file is written when all
+answers are there. Runs in an environment of its own, which has apache-flink and nothing of ours:
+``make flink-goldens``.
 """
 
 from __future__ import annotations
 
 import json
+import pickle
 import sys
 from collections.abc import Iterator
 from datetime import datetime
@@ -17,11 +19,27 @@ from typing import Any
 from function_values import FAILS, TABLES, ZONES
 from py4j.protocol import Py4JJavaError
 from pyflink.table import DataTypes, EnvironmentSettings, Table, TableEnvironment
+from pyflink.table import utils as pyflink_values
 from pyflink.util.exceptions import TableException
+from recording import missing, recorded, replace
 from values import plain
 
 HERE = Path(__file__).parent
 RECORDED = HERE / "functions_of_rows.json"
+
+
+_read_value = pyflink_values.pickled_bytes_to_python_converter
+
+
+def _read_value_or_null(data: Any, kind: Any) -> Any:
+    """A value that the JVM has sent; a NULL within an array, map or row is sent as no bytes, as one of a column is.
+
+    PyFlink asks for no bytes in columns only, and has an EOFError for them within a value.
+    """
+    return None if isinstance(data, bytes | bytearray) and not data else _read_value(data, kind)
+
+
+pyflink_values.pickled_bytes_to_python_converter = _read_value_or_null
 
 
 def _moment(text: str) -> datetime | str:
@@ -37,6 +55,8 @@ _READ = {"FLOAT": float, "DOUBLE": float, "DATE": str, "TIMESTAMP": _moment, "TI
 _AT_ONCE = 25
 _REFUSALS = (Py4JJavaError, TableException)
 """What Flink itself raises; that there is no JVM any more is no answer."""
+_UNREADABLE = (EOFError, pickle.UnpicklingError)
+"""What PyFlink raises at a value that it cannot read; that is no answer of Flink."""
 
 
 def expressions() -> Iterator[tuple[str, str]]:
@@ -102,7 +122,11 @@ def computed(tables: TableEnvironment, name: str, chosen: list[str]) -> Iterator
         return
     try:
         types, found = asked(tables, name, chosen)
-    except _REFUSALS as error:
+    except (*_REFUSALS, *_UNREADABLE) as error:
+        if isinstance(error, _UNREADABLE) and len(chosen) == 1:
+            sys.exit(
+                f"PyFlink cannot read what {chosen[0]} is over '{name}': write JSON_STRING of it, or CAST AS STRING"
+            )
         if len(chosen) > 1:
             yield from computed(tables, name, chosen[: len(chosen) // 2])
             yield from computed(tables, name, chosen[len(chosen) // 2 :])
@@ -131,29 +155,25 @@ def values_of(tables: TableEnvironment, name: str, text: str, start: int, stop: 
 
 
 def main() -> None:
-    known = json.loads(RECORDED.read_text(encoding="utf-8")) if "--missing" in sys.argv else {}
-    tables, wanted = environment(), list(expressions())
-    recorded: dict[str, dict[str, Any]] = {name: {} for name, _ in wanted}
-    for name in recorded:
+    known, tables, wanted = recorded(RECORDED), environment(), list(expressions())
+    answered: dict[str, dict[str, Any]] = {}
+    for name in dict.fromkeys(name for name, _ in wanted):
         tables.get_config().set("table.local-time-zone", ZONES.get(name, "UTC"))
         texts = [text for table, text in wanted if table == name]
-        new = [text for text in texts if text not in known.get(name, {})]
-        found = known.get(name, {})
+        new, found = missing(known.get(name, {}), texts)
         for start in range(0, len(new), _AT_ONCE):
             found |= answers(tables, name, new[start : start + _AT_ONCE])
             print(f"{name}: {min(start + _AT_ONCE, len(new))} of {len(new)}", file=sys.stderr)
-            recorded[name] = {text: found[text] for text in texts if text in found}
-            write(recorded | {other: known[other] for other in recorded if other in known and not recorded[other]})
-        recorded[name] = {text: found[text] for text in texts if text in found}
-    write(recorded)
+        answered[name] = {text: found[text] for text in texts}
+    replace(RECORDED, as_json(answered))
 
 
-def write(recorded: dict[str, dict[str, Any]]) -> None:
+def as_json(answered: dict[str, dict[str, Any]]) -> str:
     parts = []
-    for name, found in recorded.items():
+    for name, found in answered.items():
         lines = (f"  {_json(text)}: {_json(answer)}" for text, answer in found.items())
         parts.append(f" {_json(name)}: {{\n" + ",\n".join(lines) + "\n }")
-    RECORDED.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
 def _json(value: Any) -> str:

@@ -1,19 +1,21 @@
 """Asks Flink for the types and values of the expressions in functions.txt, and writes them to functions.json.
 
-Runs in an environment of its own, which has apache-flink and nothing of ours: ``make flink-goldens``.
+Runs in an environment of its own, which has apache-flink and nothing of ours: ``make flink-goldens``. ``--missing``
+asks only for what is not recorded yet.
 """
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
 from pyflink.table import EnvironmentSettings, TableEnvironment
+from recording import by_expression, lines_of, missing, recorded, replace
 from values import plain
 
 HERE = Path(__file__).parent
+RECORDED = HERE / "functions.json"
 ROW = """
 SELECT CAST(7 AS TINYINT) AS t, 7 AS i, -7 AS m, 0 AS z, CAST(NULL AS INT) AS n, CAST(10 AS BIGINT) AS b,
 CAST(1.5 AS FLOAT) AS f, CAST(2.5 AS DOUBLE) AS d, CAST(-2.5 AS DOUBLE) AS e, CAST(12.35 AS DECIMAL(10, 2)) AS p,
@@ -22,11 +24,6 @@ CAST(NULL AS STRING) AS u, CAST('größer' AS STRING) AS x, TRUE AS o, DATE '202
 CAST(TIMESTAMP '2024-02-29 13:14:15.678' AS TIMESTAMP(3)) AS ts, DATE '2024-01-31' AS ld,
 CAST(TIMESTAMP '2024-01-31 10:00:00' AS TIMESTAMP(3)) AS lt
 """
-
-
-def expressions() -> list[str]:
-    lines = (HERE / "functions.txt").read_text(encoding="utf-8").splitlines()
-    return [line for line in lines if line and not line.startswith("#")]
 
 
 def ask(environment: TableEnvironment, chosen: list[str]) -> dict[str, Any]:
@@ -55,15 +52,12 @@ def main() -> None:
     environment.get_config().set("table.exec.sink.not-null-enforcer", "DROP")
     # A union, since columns of constants would be NOT NULL, and be computed by the planner.
     environment.execute_sql(f"CREATE TEMPORARY VIEW r AS SELECT * FROM ({ROW}) UNION ALL SELECT * FROM ({ROW} LIMIT 0)")
-    wanted = expressions()
-    answers: dict[str, Any] = {}
-    for start in range(0, len(wanted), 40):
-        answers |= ask(environment, wanted[start : start + 40])
+    wanted = lines_of(HERE / "functions.txt")
+    new, answers = missing(recorded(RECORDED), wanted)
+    for start in range(0, len(new), 40):
+        answers |= ask(environment, new[start : start + 40])
         print(f"{len(answers)} of {len(wanted)} expressions", file=sys.stderr)
-    text = ",\n".join(
-        f"  {json.dumps(k, ensure_ascii=False)}: {json.dumps(v, ensure_ascii=False)}" for k, v in answers.items()
-    )
-    (HERE / "functions.json").write_text("{\n" + text + "\n}\n", encoding="utf-8")
+    replace(RECORDED, by_expression({text: answers[text] for text in wanted}))
 
 
 if __name__ == "__main__":

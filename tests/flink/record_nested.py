@@ -1,19 +1,21 @@
 """Asks Flink for the types and values of the expressions in nested.txt, and writes them to nested.json.
 
 Values as Flink casts them to text, for Python is not told of a NULL in an array. Runs in an environment of its own,
-which has apache-flink and nothing of ours: ``make flink-goldens``.
+which has apache-flink and nothing of ours: ``make flink-goldens``. ``--missing`` asks only for what is
+not recorded yet.
 """
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
 from pyflink.table import EnvironmentSettings, TableEnvironment
+from recording import by_expression, lines_of, missing, recorded, replace
 
 HERE = Path(__file__).parent
+RECORDED = HERE / "nested.json"
 ROW = """
 SELECT 7 AS i, CAST(NULL AS INT) AS n, CAST(10 AS BIGINT) AS b, CAST(2.5 AS DOUBLE) AS d, CAST('Hello' AS STRING) AS s,
 CAST(NULL AS STRING) AS u, TRUE AS o, CAST(ARRAY[3, 1, 2, 1] AS ARRAY<INT>) AS ai,
@@ -53,16 +55,12 @@ def main() -> None:
     environment.get_config().set("parallelism.default", "1")
     # A union, since columns of constants would be NOT NULL, and be computed by the planner.
     environment.execute_sql(f"CREATE TEMPORARY VIEW t AS SELECT * FROM ({ROW}) UNION ALL SELECT * FROM ({ROW} LIMIT 0)")
-    lines = (HERE / "nested.txt").read_text(encoding="utf-8").splitlines()
-    wanted = [line for line in lines if line and not line.startswith("#")]
-    answers: dict[str, Any] = {}
-    for start in range(0, len(wanted), 40):
-        answers |= ask(environment, wanted[start : start + 40])
+    wanted = lines_of(HERE / "nested.txt")
+    new, answers = missing(recorded(RECORDED), wanted)
+    for start in range(0, len(new), 40):
+        answers |= ask(environment, new[start : start + 40])
         print(f"{len(answers)} of {len(wanted)} expressions", file=sys.stderr)
-    text = ",\n".join(
-        f"  {json.dumps(k, ensure_ascii=False)}: {json.dumps(v, ensure_ascii=False)}" for k, v in answers.items()
-    )
-    (HERE / "nested.json").write_text("{\n" + text + "\n}\n", encoding="utf-8")
+    replace(RECORDED, by_expression({text: answers[text] for text in wanted}))
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyflink.table import EnvironmentSettings, TableEnvironment
 from pyflink.util.exceptions import TableException
+from recording import recorded, replace
 from sinks import CASES, COLUMNS, ENFORCERS, ROWS, ZONE
 
 RECORDED = Path(__file__).parent / "sinks.json"
@@ -43,7 +44,7 @@ def written(enforcer: str, column: str, kind: str, directory: Path) -> list[Any]
 
 
 if __name__ == "__main__":
-    known = json.loads(RECORDED.read_text(encoding="utf-8")) if "--missing" in sys.argv else {}
+    known = recorded(RECORDED)
     found: dict[str, dict[str, Any]] = {}
     for enforcer in ENFORCERS:
         for column, kind in CASES:
@@ -55,4 +56,4 @@ if __name__ == "__main__":
                 answers[case] = written(enforcer, column, kind, Path(directory))
             print(enforcer, case, answers[case], file=sys.stderr)
     text = json.dumps(found, indent=1, sort_keys=True)
-    RECORDED.write_text(text + "\n", encoding="utf-8")
+    replace(RECORDED, text + "\n")

@@ -2,8 +2,8 @@
 
 >>> [plain(v) for v in (None, True, 7, 2.5, float("nan"), "a")]
 [None, True, 7, '2.5', 'nan', 'a']
->>> plain([1, None])
-'[1, NULL]'
+>>> plain([1, None]), plain({"k": None})
+('[1, NULL]', '{k=NULL}')
 """
 
 from __future__ import annotations
@@ -27,10 +27,14 @@ def plain(value: Any) -> Any:
         return bytes(value).hex()
     if isinstance(value, dict | frozenset):  # as Flink casts a MAP or a MULTISET to text, but in order
         entries = value.items() if isinstance(value, dict) else value
-        return "{" + ", ".join(sorted(f"{plain(key)}={plain(each)}" for key, each in entries)) + "}"
+        return "{" + ", ".join(sorted(f"{plain(key)}={_inside(each)}" for key, each in entries)) + "}"
     if isinstance(value, tuple | list):  # as Flink casts an array to text
-        return "[" + ", ".join("NULL" if each is None else str(plain(each)) for each in value) + "]"
+        return "[" + ", ".join(map(_inside, value)) + "]"
     return value
+
+
+def _inside(value: Any) -> str:
+    return "NULL" if value is None else str(plain(value))
 
 
 def typed(value: Any, declared: str) -> Any:

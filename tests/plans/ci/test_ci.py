@@ -84,6 +84,67 @@ def test_an_edit_is_shown_with_its_effect_and_fails_only_if_asked_to(ci: Run, re
     assert ci("--fail-on", "ttl").returncode == 1
 
 
+def test_a_change_that_drops_state_fails_until_it_is_accepted(ci: Run, repository: Path) -> None:
+    (repository / "plans" / "job.sql").write_text(SQL.replace("orders AS o", "(SELECT * FROM orders WHERE c > 1) AS o"))
+    done = hintplan("compile", "job.sql", "-o", "job.json", "--overwrite", folder=repository / "plans")
+    assert done.returncode == 0, done.stderr
+    failed = ci("--comment", "comment.md")
+    assert failed.returncode == 1
+    assert (
+        "  error: fails by its effect on running jobs, drop: some state is not used any more, and a run must be told "
+        "to go on without it; --fail-on incompatible accepts it\n" in failed.stdout
+    )
+    assert failed.stdout.endswith("2 plans checked · 1 failed\n")
+    assert "--fail-on incompatible accepts it" in (repository / "comment.md").read_text()
+    for accepted in ("incompatible", "never"):
+        done = ci("--fail-on", accepted)
+        assert (done.returncode, "error" in done.stdout) == (0, False)
+
+
+def test_a_base_that_is_not_there_is_answered_with_the_branch_that_is(repository: Path) -> None:
+    done = hintplan("ci", folder=repository)
+    assert done.returncode == 1
+    assert "there is no revision 'origin/main'" in done.stderr
+    assert "hint: this clone has a branch main: --base git:main\n" in done.stderr
+    git(repository, "branch", "-q", "release/2")
+    assert "--base git:2" not in hintplan("ci", "--base", "git:origin/2", folder=repository).stderr
+
+
+READERS = (
+    ["validate", "{}"],
+    ["explain", "{}"],
+    ["flat", "{}"],
+    ["lint", "{}", "--fail-on", "never"],
+    ["show", "{}", "--format", "text"],
+    ["diff", "{}", "{}"],
+    ["check", "{}", "--checkpoint", "new"],
+    ["run", "{}", "--expect", "0123456789abcdef"],
+    ["state", "{}", "--checkpoint", "new"],
+)
+
+
+@pytest.mark.parametrize("words", READERS, ids=lambda words: words[0])
+def test_every_reader_of_a_plan_takes_a_file_in_git(repository: Path, words: list[str]) -> None:
+    """A plan that git alone has gives what its file gives."""
+    name = "plans/revenue.json"
+    expected = hintplan(*(name if word == "{}" else word for word in words), folder=repository)
+    (repository / name).unlink()
+    committed = hintplan(*(f"git:main:{name}" if word == "{}" else word for word in words), folder=repository)
+    assert committed.returncode == expected.returncode
+    assert committed.stdout.replace("git:main:", "") == expected.stdout
+    assert "cannot be read" not in committed.stderr
+    assert committed.stderr.replace("git:main:", "") == expected.stderr
+
+
+def test_what_git_has_is_not_mended_and_is_no_checkpoint(repository: Path) -> None:
+    mended = hintplan("lint", "git:main:plans/revenue.json", "--fix", folder=repository)
+    assert mended.returncode == 64
+    assert "does not change what git has" in mended.stderr
+    alone = hintplan("state", "git:main:plans/revenue.json", folder=repository)
+    assert alone.returncode == 64
+    assert "Missing option '--checkpoint'" in alone.stderr
+
+
 def test_the_comment_has_a_table_of_all_plans_and_what_changed(ci: Run, repository: Path) -> None:
     edit(repository / "plans" / "job.json", TTL, "3 d")
     ci("--comment", "comment.md")
@@ -122,6 +183,17 @@ def test_another_layout_fails_with_the_command_that_mends_it(ci: Run, repository
     done = ci()
     assert done.returncode == 1
     assert "error: line 1: not in the canonical layout (hint: hintplan fmt plans/revenue.json)" in done.stdout
+
+
+def test_the_line_that_is_laid_out_otherwise_is_named_with_what_it_should_be(ci: Run, repository: Path) -> None:
+    file = repository / "plans" / "revenue.json"
+    text = file.read_text()
+    line = next(n for n, text in enumerate(text.splitlines(), 1) if '"ttl": "30 d"' in text)
+    wanted = text.splitlines()[line - 1].strip()
+    file.write_text(text.replace('"ttl": "30 d"', '"ttl": "30d"'))
+    assert f"  error: line {line}: not in the canonical layout, which reads {wanted} here (hint: " in ci().stdout
+    file.write_text(text.rstrip("\n"))
+    assert f"error: line {len(text.splitlines())}: not in the canonical layout (hint" in ci().stdout
 
 
 def test_a_wrong_plan_fails_with_its_place(ci: Run, repository: Path) -> None:
@@ -406,6 +478,7 @@ def test_the_steps_of_the_example_workflow_do_what_they_say(repository: Path, tm
         (tools / name).chmod(0o755)
     values = {
         "${{ github.base_ref }}": "main",
+        "${{ contains(github.event.pull_request.labels.*.name, 'drops state') && 'incompatible' || 'drop' }}": "drop",
         "${{ github.token }}": "t",
         "${{ github.event.pull_request.number }}": "7",
     }

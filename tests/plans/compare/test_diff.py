@@ -22,7 +22,7 @@ from hintplan.plans.edit.edit import set_value
 from hintplan.plans.format.digest import plan_digests
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.review.diff_markdown import mermaid_of, report_markdown
-from hintplan.plans.settings.effects import UNREADABLE
+from hintplan.plans.settings.effects import UNREADABLE, emptied
 
 Patched = Callable[..., str]
 
@@ -62,16 +62,39 @@ def test_a_changed_hint_below_an_edit_has_no_effect(plan: Plan, patched: Patched
 
 def test_a_changed_stateful_operator_starts_empty_with_all_above_it(plan: Plan, patched: Patched) -> None:
     assert lines(plan, accept(patched(('"join-type": "left"', '"join-type": "full"')))) == [
-        "-/+ join_o_c.join-type | left → full | state of aggregate_t and join_o_c starts empty",
-        "no setting changed · 1 operator changed · some running state is dropped",
+        "-/+ join_o_c.join-type | left → full | the states of aggregate_t and join_o_c start empty",
+        "no setting changed · 1 operator changed · both states start empty; a run is refused without "
+        "--allow-state-drop",
     ]
 
 
 def test_a_changed_filter_empties_the_states_that_it_feeds(plan: Plan, patched: Patched) -> None:
     assert lines(plan, accept(patched(('"o_total > 0"', '"o_total > 1"'))))[0] == (
         "~ calc_o.filter | o_total > 0 → o_total > 1 | "
-        "state of aggregate_t and join_o_c starts empty, unless it is kept"
+        "the states of aggregate_t and join_o_c start empty, unless they are kept"
     )
+    assert lines(plan, accept(patched(('"o_total > 0"', '"o_total > 1"'))))[-1].endswith(
+        " · both states start empty; a run is refused without --allow-state-drop or --keep-state"
+    )
+
+
+def test_a_change_that_empties_one_of_two_states_says_so(plan: Plan, patched: Patched) -> None:
+    changed = accept(patched(('"name": "revenue", "function": "SUM"', '"name": "revenue", "function": "MAX"')))
+    assert lines(plan, changed)[-1].endswith(
+        " · 1 of 2 states starts empty; a run is refused without --allow-state-drop"
+    )
+
+
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [
+        ("a", "the state of a starts empty, unless it is kept"),
+        ("ab", "the states of a and b start empty, unless they are kept"),
+        ("cab", "the states of a, b and c start empty, unless they are kept"),
+    ],
+)
+def test_emptied_states_are_listed_as_a_sentence_does(names: str, text: str) -> None:
+    assert emptied([*names], names, 3).text == text
 
 
 def test_list_facts_say_what_came_and_went(plan: Plan, patched: Patched) -> None:
@@ -82,7 +105,8 @@ def test_list_facts_say_what_came_and_went(plan: Plan, patched: Patched) -> None
 def test_operators_that_come_and_go_are_named_with_their_kind(plan: Plan) -> None:
     assert lines(plan, replace(plan, operators=plan.operators[:-1])) == [
         "- sink_result | sink: print | state left behind",
-        "no setting changed · 1 operator removed · some running state is dropped",
+        "no setting changed · 1 operator removed · some running state is dropped; a run is refused without "
+        "--allow-state-drop",
     ]
     fewer = replace(plan, operators=plan.operators[:3])
     assert (
@@ -180,6 +204,7 @@ def test_json_has_every_change_its_effect_and_the_reason_of_that(plan: Plan) -> 
                 "note": "edit over hint 1 d",
                 "layers": {"config": "1 h", "hint": "1 d"},
                 "reason": None,
+                "reason-given-for": None,
                 "follows": None,
                 "effect": "ttl",
                 "verdict": "from the next start, also to rows kept",
@@ -210,7 +235,7 @@ def test_an_operator_at_another_place_is_moved(plan: Plan, patched: Patched) -> 
     # The sink reads the join instead of the aggregate; both are in both plans.
     edit = ('"op": "sink",\n      "inputs": ["aggregate_t"]', '"op": "sink",\n      "inputs": ["join_o_c"]')
     assert lines(plan, accept(patched(edit)))[0] == (
-        "~ sink_result.inputs | moved: reads join_o_c instead of aggregate_t | state of aggregate_t left behind"
+        "~ sink_result.inputs | moved: reads join_o_c instead of aggregate_t | the state of aggregate_t is left behind"
     )
 
 
@@ -234,7 +259,8 @@ def test_a_shorter_ttl_is_told_apart_from_a_longer_one(plan: Plan, before: str, 
     new, _ = set_value(plan, "join_o_c.leftState.ttl", after)
     (change,) = diff(old, new)
     assert change.effect.level == level
-    fate = "older rows of running state expire" if level == "expire" else "running state stays readable"
+    counted = "older rows of running state expire: hintplan check PLAN --checkpoint DIR counts them"
+    fate = counted if level == "expire" else "running state stays readable"
     assert report_text([change]).endswith(f" · {fate}")
 
 

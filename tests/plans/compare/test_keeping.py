@@ -12,9 +12,10 @@ import hintplan
 from hintplan.plans.analysis.columns import output_columns
 from hintplan.plans.checkpoint.continuation import Continuation, continuation, record_after, refuse
 from hintplan.plans.checkpoint.record import CheckpointRecord, parse_record, record_line
-from hintplan.plans.checkpoint.report import check_json, check_text
+from hintplan.plans.checkpoint.report import Start, check_json, check_text
 from hintplan.plans.compare.diff import diff
-from hintplan.plans.compare.keeping import keepable
+from hintplan.plans.compare.keeping import keepable, kept_text
+from hintplan.plans.edit.edit import set_value
 from hintplan.plans.errors import RunError
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import KINDS, Calc, op_name
@@ -110,7 +111,7 @@ def test_a_literal_more_keeps_both_states_by_consent_and_the_checkpoint_says_so(
     with pytest.raises(RunError, match=f"--keep-state {DEDUPLICATE}, --keep-state {JOIN} with the rows that are there"):
         refuse(found, "c", allow_drop=False)
     (change,) = (change for change in diff(before, after) if change.effect.level == "drop")
-    assert change.effect.text == f"state of {DEDUPLICATE} and {JOIN} starts empty, unless it is kept"
+    assert change.effect.text == f"the states of {DEDUPLICATE} and {JOIN} start empty, unless they are kept"
     assert f"--keep-state {DEDUPLICATE} --keep-state {JOIN}" in change.effect.because
 
     kept, record = tried(before, after, keep=(DEDUPLICATE, JOIN))
@@ -120,7 +121,10 @@ def test_a_literal_more_keeps_both_states_by_consent_and_the_checkpoint_says_so(
     (old,) = tried(before)[1].queries
     assert [(state.place, state.kept) for state in query.states] == [(state.place, (2,)) for state in old.states]
     assert [state.stored for state in query.states] == [state.lineage for state in old.states]
-    assert "those that it would have let in before are not there" in check_text(kept, record, after)
+    stay = "(TTL never). Rows that only the new plan lets in are missing from before this start."
+    assert f"of what is kept by --keep-state: the rows that are there stay {stay}" in check_text(kept, record, after)
+    counted = check_text(kept, record, after, start=Start(at=0, kept=319))
+    assert f"of what is kept by --keep-state: 319 rows stay {stay}" in counted
 
     again = continuation(record, after, partitions=2, keep=(DEDUPLICATE, JOIN))
     assert outcomes(again) == {JOIN: "carries over", DEDUPLICATE: "carries over"}, "a run that is started again"
@@ -153,6 +157,10 @@ def test_a_literal_more_keeps_both_states_by_consent_and_the_checkpoint_says_so(
             "means the same but for the rows", id="another layout",
         ),
         pytest.param(
+            job(literals="1, 3"), [f"{DEDUPLICATE}, {JOIN}"], "the plan has no operator",
+            f"give the option once for each operator: --keep-state {DEDUPLICATE} --keep-state {JOIN}", id="a list",
+        ),
+        pytest.param(
             job(literals="1, 3"), ["join_t_d"], "the plan has no operator", "did you mean 'join_t_c'?", id="a name",
         ),
         pytest.param(
@@ -165,6 +173,45 @@ def test_what_cannot_be_kept_is_refused(after: Plan, keep: list[str], said: str,
     with pytest.raises(RunError, match=said) as caught:
         tried(job(), after, keep=keep)
     assert hint in str(caught.value)
+
+
+def test_a_cause_of_several_verdicts_is_written_once() -> None:
+    found, record = tried(job(), job(literals="1, 3"))
+    cause = "calc_o.filter w IN (1, 2) → w IN (1, 3)"
+    said = check_text(found, record, job(literals="1, 3"))
+    assert said.count(cause) == 1
+    assert said.count("starts empty   for the same change as ") == 1
+    with pytest.raises(RunError) as caught:
+        refuse(found, "c", allow_drop=False)
+    message = caught.value.diagnostics[0].message
+    assert message.count("calc_o.filter") == 1
+    assert message.endswith(f" start empty ({cause})")
+    assert JOIN in message and DEDUPLICATE in message  # noqa: PT018 - in either order
+    told = check_json(found, record, job(literals="1, 3"), "c")["queries"][0]["states"]
+    assert {state["because"] for state in told} == {cause}, "JSON repeats it for scripts"
+
+
+@pytest.mark.parametrize(
+    ("ttls", "rows", "text"),
+    [
+        ({}, 1, "1 row stays (TTL never)."),
+        ({f"{JOIN}.leftState.ttl": "6 h", f"{JOIN}.rightState.ttl": "30 d"}, 319, "319 rows stay (TTLs 6 h to never)."),
+        (
+            {
+                f"{JOIN}.leftState.ttl": "6 h",
+                f"{JOIN}.rightState.ttl": "30 d",
+                f"{DEDUPLICATE}.deduplicateState.ttl": "1 d",
+            },
+            1200,
+            "1,200 rows stay (TTLs 6 h to 30 d).",
+        ),
+    ],
+)
+def test_what_is_kept_is_told_with_its_rows_and_ttls(ttls: dict[str, str], rows: int, text: str) -> None:
+    plan = job()
+    for path, ttl in ttls.items():
+        plan, _ = set_value(plan, path, ttl)
+    assert kept_text(plan, [DEDUPLICATE, JOIN], rows).startswith(text)
 
 
 def test_a_new_checkpoint_has_nothing_to_keep() -> None:

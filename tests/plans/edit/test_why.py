@@ -73,7 +73,8 @@ def test_an_edit_shows_all_layers_with_their_lines_and_how_to_take_it_back(folde
         "",
         "edit wins: an edit of the plan is stronger than everything that the script says",
         "reason: late payments",
-        "another value: from the next start, also to rows kept",
+        "another value: a longer TTL holds from the next start, also for rows that are kept. A shorter one hides older "
+        "rows from the next start, and soon deletes them.",
         f"take the edit back: hintplan set edited.json {LEFT}='1 d'",
     ]
 

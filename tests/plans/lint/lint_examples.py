@@ -133,6 +133,17 @@ def branches(*operators: str) -> str:
     return hintplan.dumps(plan).decode()
 
 
+def three_joined(hint: str) -> str:
+    """The plan of a join of three tables, of which the hint is for some."""
+    tables, _, _ = SQL.replace("'1 d'", "'7 d'").partition("INSERT INTO")
+    query = (
+        f"SELECT {hint} o.id, c.country, p.id AS p FROM orders AS o JOIN customers AS c ON o.customer = c.id "
+        "JOIN orders AS p ON o.id = p.id"
+    )
+    sink = f"CREATE TABLE r WITH ('connector' = 'print') AS {query};"
+    return hintplan.dumps(compile_sql(tables + sink, name="revenue")).decode()
+
+
 LEFT, RIGHT = "join_o_c.state.leftState.ttl", "join_o_c.state.rightState.ttl"
 SAME = compile_sql(SQL.replace("'c' = '20 d'", "'o' = '1 d', 'c' = '20 d'"), name="revenue")
 
@@ -181,6 +192,9 @@ EXAMPLES = {
     ),
     "HP205": Example(bad=writing("OVERWRITE"), good=writing("INTO")),
     "HP206": Example(bad=reading_twice("false"), good=reading_twice("true")),
+    "HP207": Example(
+        bad=three_joined("/*+ STATE_TTL('o' = '1 d') */"), good=three_joined("/*+ STATE_TTL('o' = '7 d') */")
+    ),
     "HP301": Example(bad=patched(full_with_retry), good=patched(full_without_retry)),
     "HP302": Example(bad=edited(("lookup_r.retry", "31 x 10 s")), good=edited(("lookup_r.retry", "30 x 10 s"))),
     "HP303": Example(bad=edited(("lookup_r.async.capacity", "1")), good=edited(("lookup_r.async.capacity", "2"))),

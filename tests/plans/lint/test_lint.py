@@ -347,3 +347,64 @@ def test_a_join_whose_input_only_grows_takes_nothing_back() -> None:
     for kind, found in (("", False), ("LEFT", True)):
         plan, _ = set_value(compile_sql(sql.format(kind)), "join_a_b_c.leftState.ttl", "1 d")
         assert bool(findings(api.dumps(plan).decode(), "HP202")) is found
+
+
+THREE = """
+SET 'table.exec.state.ttl' = '7 d';
+CREATE TABLE o (id BIGINT, c BIGINT, p BIGINT) WITH ('connector' = 'filesystem', 'path' = 'o', 'format' = 'json');
+CREATE TABLE c (id BIGINT, n STRING) WITH ('connector' = 'filesystem', 'path' = 'c', 'format' = 'json');
+CREATE TABLE p (id BIGINT, n STRING) WITH ('connector' = 'filesystem', 'path' = 'p', 'format' = 'json');
+CREATE TABLE r (id BIGINT) WITH ('connector' = 'blackhole');
+INSERT INTO r {};
+"""
+JOINED = "SELECT /*+ STATE_TTL('o' = '1 d') */ o.id FROM o JOIN c ON o.c = c.id JOIN p ON o.p = p.id"
+
+
+@pytest.mark.parametrize(
+    ("query", "edits", "outlived"),
+    [
+        pytest.param(JOINED, {}, ["join_o_c_p.state.leftState.ttl"], id="a hint of the first join"),
+        pytest.param(JOINED.replace("/*+ STATE_TTL('o' = '1 d') */", ""), {}, [], id="no hint"),
+        pytest.param(JOINED.replace("1 d", "8 d"), {}, [], id="a longer hint"),
+        pytest.param(JOINED, {"join_o_c_p.leftState.ttl": "6 d"}, [], id="a TTL of its own"),
+        pytest.param(JOINED, {"join_o_c.leftState.ttl": "8 d"}, [], id="an edit over the hint"),
+        pytest.param(
+            JOINED.replace("/*+ STATE_TTL('o' = '1 d') */", ""),
+            {"join_o_c.leftState.ttl": "6 h"},
+            ["join_o_c_p.state.leftState.ttl"],
+            id="an edit",
+        ),
+        pytest.param(
+            JOINED, {"config.table.exec.state.ttl": "0 s"}, ["join_o_c_p.state.leftState.ttl"], id="forever by config"
+        ),
+        pytest.param(JOINED.replace("'o'", "'p'"), {}, [], id="a hint of the last join"),
+        pytest.param(
+            "SELECT /*+ STATE_TTL('c' = '1 d') */ o.id FROM o JOIN c ON o.c = c.id WHERE o.p IN (SELECT id FROM p)",
+            {},
+            ["join_o_c_p.state.leftState.ttl"],
+            id="the preserved side of a semi join",
+        ),
+        pytest.param(
+            "SELECT t.id FROM (SELECT /*+ STATE_TTL('o' = '1 d') */ COUNT(*) AS id FROM o JOIN c ON o.c = c.id GROUP "
+            "BY o.p) AS t JOIN p ON t.id = p.id",
+            {},
+            [],
+            id="groups are no rows",
+        ),
+        pytest.param(
+            "SELECT t.id FROM (SELECT /*+ STATE_TTL('p' = '1 d') */ o.id FROM o WHERE o.p IN (SELECT id FROM p)) AS t "
+            "JOIN c ON t.id = c.id",
+            {},
+            [],
+            id="a semi join puts out no rows of its right side",
+        ),
+    ],
+)
+def test_copies_that_outlive_the_rows_that_a_hint_bounds(
+    query: str, edits: dict[str, str], outlived: list[str]
+) -> None:
+    plan = compile_sql(THREE.format(query), name="three")
+    for path, value in edits.items():
+        plan, _ = set_value(plan, path, value)
+    found = findings(api.dumps(plan).decode(), "HP207")
+    assert [one.finding.path.removeprefix("operators.") for one in found] == outlived

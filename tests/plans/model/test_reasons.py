@@ -9,10 +9,17 @@ from pathlib import Path
 import pytest
 
 import hintplan
+from hintplan.plans.compare.json_report import report_json
+from hintplan.plans.compare.report import report_text
 from hintplan.plans.edit.edit import set_value
 from hintplan.plans.format.digest import plan_digests
 from hintplan.plans.model.plan import Plan
+from hintplan.plans.review.annotations import remarks_of_changes
+from hintplan.plans.review.diff_html import report_html
+from hintplan.plans.review.diff_markdown import report_markdown
+from hintplan.plans.review.locations import Location
 from hintplan.plans.show.explain import explain, explain_json
+from tests.plans.in_process import hintplan as command
 
 Refusal = Callable[..., str]
 TTL = "join_o_c.state.leftState.ttl"
@@ -35,9 +42,47 @@ def test_a_reason_stands_between_operators_and_digests_and_is_no_fact(plan: Plan
 
 def test_a_reason_goes_when_the_edit_is_undone(plan: Plan) -> None:
     edited, _ = set_value(plan, TTL, "5 d", reason="late payments")
-    assert set_value(edited, TTL, "6 d")[0].reasons == {TTL: "late payments"}
+    assert set_value(edited, TTL, "120 h")[0].reasons == {TTL: "late payments"}, "the same value"
+    assert set_value(edited, TTL, "6 d")[0].reasons == {}, "a reason is given for a value"
+    assert set_value(edited, TTL, "6 d", reason="later payments")[0].reasons == {TTL: "later payments"}
     assert set_value(edited, TTL, "1 d")[0].reasons == {}  # what the hint says
     assert set_value(edited, TTL, "6 d", reason="")[0].reasons == {}
+
+
+def test_set_says_that_the_reason_of_another_value_is_gone(plan: Plan, tmp_path: Path) -> None:
+    edited, _ = set_value(plan, TTL, "6 h", reason="orders are paid within hours")
+    hintplan.dump(edited, tmp_path / "p.json")
+    done = command("set", "p.json", f"{TTL}=4 h", folder=tmp_path)
+    assert done.returncode == 0
+    assert done.stderr == f"note: {TTL}: the reason was given for 6 h and is removed; --reason TEXT gives another one\n"
+    assert f"- reasons.{TTL}" in done.stdout
+    assert hintplan.load(tmp_path / "p.json").reasons == {}
+    assert command("set", "p.json", f"{TTL}=5 h", "--reason", "so", folder=tmp_path).stderr == ""
+    assert hintplan.load(tmp_path / "p.json").reasons == {TTL: "so"}
+
+
+@pytest.mark.parametrize(
+    ("value", "reason", "label"),
+    [
+        ("4 h", "paid within hours", "reason (given for 6 h): paid within hours"),
+        ("360 min", "paid within hours", None),
+        ("4 h", "paid within minutes", "reason: paid within minutes"),
+    ],
+)
+def test_a_value_changed_by_hand_is_shown_with_the_value_that_its_reason_was_given_for(
+    plan: Plan, tmp_path: Path, value: str, reason: str, label: str | None
+) -> None:
+    before, _ = set_value(plan, TTL, "6 h", reason="paid within hours")
+    text = hintplan.dumps(before).decode().replace('"ttl": "6 h"', f'"ttl": "{value}"')
+    after = hintplan.loads(text.replace("paid within hours", reason))
+    changes = hintplan.diff(before, after).changes
+    report = report_text(changes)
+    assert (label in report) if label else ("reason" not in report)
+    if label:
+        assert label in report_markdown(changes).replace("`", "")
+        assert label in remarks_of_changes(changes, [Location()] * len(changes))[0].message
+        assert label in report_html(changes, title="t")
+        assert report_json(changes)["changes"][0]["reason-given-for"] == ("6 h" if "given" in label else None)
 
 
 def test_a_reason_needs_an_edit(plan: Plan) -> None:

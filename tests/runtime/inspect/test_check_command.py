@@ -105,7 +105,8 @@ def test_state_that_starts_empty_is_named_with_its_cause_and_run_says_so_before_
 
 def test_what_was_added_is_described_where_state_is_lost_and_where_a_run_is_refused(folder: Path) -> None:
     _, said = check(folder, compiled(TOTALS.replace("GROUP BY", "WHERE o.v > 3 GROUP BY")))
-    assert "join_o_c                       starts empty   calc_o is new (calc: WHERE v > 3)" in said
+    assert "aggregate_r                    starts empty   calc_o is new (calc: WHERE v > 3)" in said
+    assert "join_o_c                       starts empty   for the same change as aggregate_r" in said
     more = TOTALS.replace("GROUP BY", "JOIN c AS d ON d.name = c.name GROUP BY")
     code, said = check(folder, compiled(more))
     assert code == 0
@@ -120,7 +121,7 @@ def test_what_was_added_is_described_where_state_is_lost_and_where_a_run_is_refu
     ]
     run = hintplan("run", "plan.json", "--once", "--checkpoint", "checkpoint", folder=folder)
     assert run.returncode == 1
-    assert "aggregate_r starts empty (join_o_c_d is new (join: " in run.stderr
+    assert "aggregate_r and join_o_c_d start empty (join_o_c_d is new (join: " in run.stderr
 
 
 def test_a_source_that_is_left_is_named(folder: Path) -> None:

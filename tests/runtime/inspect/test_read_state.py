@@ -29,6 +29,7 @@ from hintplan.runtime.inspect.contents import (
 )
 from hintplan.runtime.inspect.entries import Entry, choice
 from hintplan.runtime.inspect.report import state_json, state_text
+from tests.plans.in_process import hintplan as in_process
 from tests.runtime.stored import run_on
 
 HOUR, MINUTE = 3_600_000, 60_000
@@ -148,21 +149,101 @@ def test_check_counts_the_rows_that_a_shorter_ttl_hides(kept: Plan, tmp_path: Pa
     assert [change.effect.level for change in hintplan.diff(kept, edited)] == ["expire"]
     # Of four rows, the two of the first batch were last written 70 minutes ago: half of the state's bytes.
     (stored,) = read_state(kept, checkpoint, at=at, entries=("join_l_r.leftState",)).queries[0].operators[0].entries
-    half = stored.amount.bytes // 2
+    half, due = stored.amount.bytes // 2, NEW + 70 * MINUTE
     found = checked_here(edited, checkpoint, at=at)
     assert (found.verdict, dict(found.expiring)) == (
         "goes on",
-        {"join_l_r.leftState.ttl": Expiring(rows=2, of=4, bytes=half)},
+        {"join_l_r.leftState.ttl": Expiring(rows=2, of=4, bytes=half, first=due, last=due)},
     )
     said = found.text().splitlines()
     assert (
         said[3].split("   ")[-1]
-        == f"leftState.ttl 1 d → 70 min, older rows expire, from the next start: 2 of 4 rows, about {half} B"
+        == f"leftState.ttl 1 d → 70 min, older rows expire: 2 of 4 rows (about {half} B) if the run starts at "
+        "1970-01-05 05:10 UTC, the others at 06:10 UTC"
     )
     assert said[-1] == "a run goes on with all state but 2 rows that shorter TTLs hide, and soon delete"
-    assert found.json()["expiring"] == {"join_l_r.leftState.ttl": {"rows": 2, "of": 4, "bytes": half}}
+    assert found.json()["at"] == "1970-01-05T05:10:00.000Z"
+    assert found.json()["expiring"] == {
+        "join_l_r.leftState.ttl": {
+            "rows": 2,
+            "of": 4,
+            "bytes": half,
+            "first": "1970-01-05T06:10:00.000Z",
+            "last": "1970-01-05T06:10:00.000Z",
+        }
+    }
     longer, _ = set_value(kept, "join_l_r.state.leftState.ttl", "2 d")
     assert checked_here(longer, checkpoint, at=at).text().splitlines()[-1] == "a run goes on with all state"
+
+
+@pytest.mark.parametrize(
+    ("at", "zone", "text"),
+    [
+        # Rows were last written at 04:00 and 05:00 UTC on 5 January, and pass a TTL of 6 h at 10:00 and 11:00.
+        ("1970-01-05T05:10", "UTC", "0 of 4 rows if the run starts at 1970-01-05 05:10 UTC, the first at 10:00 UTC, "
+         "all by 11:00 UTC"),
+        ("1970-01-04T23:00Z", "UTC", "0 of 4 rows if the run starts at 1970-01-04 23:00 UTC, the first at 1970-01-05 "
+         "10:00 UTC, all by 1970-01-05 11:00 UTC"),
+        ("1970-01-05T10:30", "Asia/Tokyo", "0 of 4 rows if the run starts at 1970-01-05 10:30 Asia/Tokyo, the first at "
+         "19:00 Asia/Tokyo, all by 20:00 Asia/Tokyo"),
+        ("1970-01-05T10:30Z", "UTC", "2 of 4 rows (about {half} B) if the run starts at 1970-01-05 10:30 UTC, the "
+         "others at 11:00 UTC"),
+        ("1970-01-05T12:00Z", "UTC", "4 of 4 rows (about {all} B) if the run starts at 1970-01-05 12:00 UTC\n"),
+    ],
+)  # fmt: skip
+def test_check_says_when_the_rows_that_are_left_pass_a_shorter_ttl(
+    kept: Plan, tmp_path: Path, at: str, zone: str, text: str
+) -> None:
+    stored = entry(read_state(kept, str(tmp_path / "checkpoint"), at=NEW), "join_l_r", "leftState").amount.bytes
+    edited, _ = set_value(kept, "join_l_r.state.leftState.ttl", "6 h")
+    edited, _ = set_value(edited, "config.table.local-time-zone", zone)
+    hintplan.dump(edited, tmp_path / "plan.json")
+    given = ("check", "plan.json", "--checkpoint", "checkpoint", "--at", at)
+    done = in_process(*given, folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"older rows expire: {text.format(half=stored // 2, all=stored)}" in done.stdout
+    printed = json.loads(in_process(*given, "--json", folder=tmp_path).stdout)
+    assert printed["expiring"]["join_l_r.leftState.ttl"]["of"] == 4
+
+
+def test_check_counts_for_now_if_no_time_is_given(kept: Plan, tmp_path: Path) -> None:
+    edited, _ = set_value(kept, "join_l_r.state.leftState.ttl", "6 h")
+    said = hintplan.check(edited, tmp_path / "checkpoint").text()
+    assert "older rows expire: 0 of 0 rows if the run starts now\n" in said, "all are gone since 1970"
+
+
+def test_state_that_a_run_would_keep_by_consent_is_shown_with_the_plan_that_would_keep_it(tmp_path: Path) -> None:
+    """One literal more below the join: nothing carries over, and all of it may be kept."""
+    before, after = (
+        hintplan.compile_sql(
+            script().replace("FROM l JOIN", f"FROM (SELECT * FROM l WHERE k IN ({keys})) AS l JOIN"), name="kept"
+        )
+        for keys in ("1, 2, 4", "1, 2, 3, 4")
+    )
+    (query,) = (query for name, query in run_on(before, tmp_path / "checkpoint").items() if "joined" in name)
+    query.batch({"l": FIRST, "r": [(3, "b0")]}, OLD)
+    after, _ = set_value(after, "join_l_r.state.leftState.ttl", "30 min")
+    found = read_state(after, str(tmp_path / "checkpoint"), at=OLD + HOUR)
+    (join,) = (each for query in found.queries for each in query.operators if each.id == "join_l_r")
+    assert (join.status, join.keepable) == ("other-meaning", True)
+    left, right = join.entries
+    assert (left.name, left.ttl, left.amount.rows, left.amount.expired, left.amount.keys) == (
+        "leftState",
+        "30 min",
+        0,
+        3,
+        0,
+    )
+    assert (right.name, right.ttl, right.amount.rows, right.amount.expired) == ("rightState", "1 d", 1, 0)
+    line = "join_l_r  (another state in the plan: a run starts it empty, or keeps it with --keep-state join_l_r)"
+    assert line in state_text(found)
+    (told,) = (each for each in state_json(found)["queries"][0]["operators"] if each["id"] == "join_l_r")
+    assert told["may-be-kept"] is True
+    said = checked_here(after, str(tmp_path / "checkpoint"), at=OLD + MINUTE).text()
+    assert "4 rows stay (TTLs 30 min to 1 d). Rows that only the new plan lets in are missing" in said
+    kept = checked_here(after, str(tmp_path / "checkpoint"), at=OLD + MINUTE, keep=["join_l_r"]).text()
+    assert "of what is kept by --keep-state: 4 rows stay" in kept
+    assert "older rows expire: 0 of 3 rows if the run starts at" in kept
 
 
 def test_a_batch_that_is_not_committed_does_not_count(kept: Plan, tmp_path: Path) -> None:
@@ -178,7 +259,7 @@ def test_a_batch_that_is_not_committed_does_not_count(kept: Plan, tmp_path: Path
     assert (found.queries[0].batch, found.total.rows) == (2, 6)
 
 
-def test_state_that_a_plan_does_not_read_is_told_from_the_manifests(kept: Plan, tmp_path: Path) -> None:
+def test_state_that_a_plan_does_not_read_is_judged_by_the_plan_that_last_ran(kept: Plan, tmp_path: Path) -> None:
     changed = script(columns="k BIGINT, a STRING, c STRING", of="c", counted="r")
     found = read_state(hintplan.compile_sql(changed, name="changed"), str(tmp_path / "checkpoint"), at=NEW)
     states = {
@@ -187,12 +268,17 @@ def test_state_that_a_plan_does_not_read_is_told_from_the_manifests(kept: Plan, 
         for state in query.operators
     }
     assert states == {
-        ("sink_joined", 1, "join_l_r", "other-meaning"): {"left": 4, "right": 1},
+        ("sink_joined", 1, "join_l_r", "other-meaning"): {"leftState": 4, "rightState": 1},
         ("sink_counted_r", None, "aggregate_r", "read"): {"groupAggregateState": 0},
-        ("sink_counted_l", 1, "aggregate_l", "orphan"): {"groups": 4, "values(a)": 5},
+        ("sink_counted_l", 1, "aggregate_l", "orphan"): {"groupAggregateState": 9},
     }
+    shown = [each for query in found.queries for state in query.operators for each in state.entries if each.amount.rows]
+    assert {each.ttl for each in shown} == {"1 d"}
+    assert None not in {each.amount.keys for each in shown} | {each.amount.expired for each in shown}
     text = state_text(found)
     assert "join_l_r  (another state in the plan: a run starts it empty)" in text
+    later = read_state(hintplan.compile_sql(changed, name="changed"), str(tmp_path / "checkpoint"), at=NEW + 25 * HOUR)
+    assert (later.total.rows, later.total.expired) == (0, 14)
     assert "aggregate_l  (not in the plan)" in text
     assert "sink_counted_r · no batch committed yet" in text
     assert "written by plan kept" in text
