@@ -109,20 +109,22 @@ def _mark_parts(items: Sequence[pytest.Item]) -> None:
             item.add_marker("nightly")
 
 
+_SHARE = 4
+
+
 def _mark_shares(items: Sequence[pytest.Item]) -> None:
-    """Keep a third, rounded up, of each file's tests on Spark; of those on clusters a quarter, in half of the files."""
+    """Keep a quarter, rounded up, of each file's tests on Spark, and of the tests on clusters in half of the files."""
     files: dict[tuple[str, bool], list[pytest.Item]] = {}
     for item in items:
         names = {mark.name for mark in item.iter_markers()}
         if names & {"spark", "integration"} and not names & {"nightly", "each_gate"}:
             files.setdefault((item.nodeid.partition("::")[0], "integration" in names), []).append(item)
     for (file, long), tests in files.items():
-        share = 4 if long else 3
-        dice = Random(f"{seed_text()} {share} of {file}")
+        dice = Random(f"{seed_text()} {'long' if long else 'short'} {file}")
         if len(tests) == 1:
-            kept = int(dice.randrange(share) == 0)
+            kept = int(dice.randrange(_SHARE) == 0)
         else:
-            kept = 0 if long and dice.randrange(2) else -(-len(tests) // share)
+            kept = 0 if long and dice.randrange(2) else -(-len(tests) // _SHARE)
         for item in dice.sample(tests, len(tests))[kept:]:
             item.add_marker("nightly")
 
