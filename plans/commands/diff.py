@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -125,6 +124,8 @@ def rendered(
     sql: str | None = None,
 ) -> str:
     """Return the changes in one of ``FORMATS``; ``sql`` is the difference of the scripts, if requested."""
+    import shutil
+
     from hintplan.plans.compare.report import WIDTH, Detail, report_text
 
     detail: Detail = "concise" if concise else "full" if full else "normal"

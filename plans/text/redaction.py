@@ -12,11 +12,8 @@ withheld as a whole, unless the value is a number, such as a port.
 
 from __future__ import annotations
 
-import base64
-import json
 import re
 from collections.abc import Iterator, Mapping
-from urllib.parse import quote, quote_plus
 
 SHORTEST = 4
 _REFERENCE = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -51,6 +48,11 @@ def _forms(value: str) -> Iterator[str]:
     """Yield the forms in which a message may contain ``value``."""
     if not value.strip():
         return
+    # Most commands hide nothing, so they need not wait for these.
+    import base64
+    import json
+    from urllib.parse import quote, quote_plus
+
     data = value.encode(errors="surrogateescape")
     yield value
     if value.strip() != value:
