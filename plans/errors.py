@@ -20,8 +20,9 @@ import os
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from hintplan.plans.frozen import frozen
 from hintplan.plans.python_words import in_python, is_for_a_command
 
 _MOST_SHOWN, _WIDEST, _LARGEST_FILE = 10, 160, 10_000_000
@@ -38,7 +39,7 @@ diagnostics.
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Diagnostic:
     """A finding: ``message`` states the problem, ``hint`` what to type next; ``line`` and ``column`` count from 1."""
 

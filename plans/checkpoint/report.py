@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -22,6 +22,7 @@ from hintplan.plans.compare.change import Change
 from hintplan.plans.compare.json_report import report_json
 from hintplan.plans.compare.keeping import MEANING
 from hintplan.plans.compare.report import values
+from hintplan.plans.frozen import frozen
 from hintplan.plans.model.config import PARALLELISM
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.settings.effects import SHORTER_TTL
@@ -34,7 +35,7 @@ Part = Literal["good", "bad", "note"]
 Paint = Callable[[str, Part], str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Expiring:
     """The number of ``rows`` that a shorter TTL hides, ``of`` the rows visible under the old TTL.
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import click
 
+from hintplan.plans.frozen import frozen
 from hintplan.plans.lazy import load
 from hintplan.plans.text.names import nearest
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class LazyCommand:
     """The location of a command (``module:attribute``) and its line in the help, which must not import the command.
 

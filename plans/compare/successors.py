@@ -13,11 +13,11 @@ reader would compare: inputs, keys, tables, columns, the name. Knows no settings
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
 
 from hintplan.plans.format.digest import operator_facts
+from hintplan.plans.frozen import frozen
 from hintplan.plans.operators import Operator, op_name
 
 _ENOUGH = 0.5
@@ -42,7 +42,7 @@ _WEIGHTS: Mapping[str, float] = {
 """The facts that are compared, with their weights."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Successor:
     """An operator that may have replaced another; ``why`` lists the facts that agree and the facts that differ."""
 

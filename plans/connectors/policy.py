@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -32,6 +31,7 @@ from hintplan.plans.connectors.reach import FilePlace, HostPlace, Place, file_pl
 from hintplan.plans.connectors.table import places
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import Diagnostic, PlanError, RunError
+from hintplan.plans.frozen import frozen
 from hintplan.plans.python_words import POLICY, POLICY_SWITCHES
 from hintplan.plans.text.links import is_below
 from hintplan.plans.text.names import did_you_mean
@@ -44,7 +44,7 @@ The policy file has the same keys.
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Policy:
     """The permissions that extend :data:`OPEN`. ``paths`` restricts: if it is empty, all local files are allowed.
 

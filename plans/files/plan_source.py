@@ -9,19 +9,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib import import_module
 from typing import Any
 
 from hintplan.plans.errors import PlanError
 from hintplan.plans.files import git
 from hintplan.plans.files.codec import is_script, loads, plan_bytes
+from hintplan.plans.frozen import frozen
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.text.terminal import say
 from hintplan.plans.text.text_file import script_text
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PlanSource:
     """A plan and the text it came from. ``file`` is the path of that text, None for standard input.
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Any
 
+from hintplan.plans.frozen import frozen
 from hintplan.plans.text.jsontext import Path
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Finding:
     """A problem with the value at ``path``, or with its key if ``key``."""
 

@@ -10,11 +10,11 @@ job.sql:1:15: error: unknown table 'u'
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
 from hintplan.plans.errors import Diagnostic, clipped
+from hintplan.plans.frozen import frozen
 from hintplan.plans.text.counts import count
 from hintplan.plans.text.redaction import without_literals
 
@@ -24,7 +24,7 @@ _LONGEST_LINE = 400
 _MOST_ERRORS = 50
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Finding:
     """A diagnostic that does not stop the compilation. A note is information; only warnings can become errors.
 
