@@ -11,7 +11,6 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -78,24 +77,30 @@ def _guarded(run: Callable[[], Any], debug: bool) -> int:
         return EXIT_FAILED
     except HintplanError as error:
         if debug:
-            say(traceback.format_exc())
+            _say_traceback()
         say(str(error))
         if isinstance(error, PlanError):
             _say_how_to_restore(error)
         return EXIT_USAGE if isinstance(error, NotInstalled) else EXIT_FAILED
     except click.ClickException as error:
         if debug:
-            say(traceback.format_exc())
+            _say_traceback()
         say(error.format_message())
         return EXIT_FAILED
     except Exception as error:  # noqa: BLE001 - the edge: a bug must not show as a traceback
         if debug:
-            say(traceback.format_exc())
+            _say_traceback()
         first_line = (str(error).splitlines() or [""])[0][:200]
         say(f"internal error: {type(error).__name__}: {first_line}")
         if not debug:
             say("  hint: --debug shows the traceback")
         return EXIT_FAILED
+
+
+def _say_traceback() -> None:
+    import traceback  # few commands need it
+
+    say(traceback.format_exc())
 
 
 def _say_how_to_restore(error: PlanError) -> None:

@@ -13,7 +13,6 @@ reader would compare: inputs, keys, tables, columns, the name. Knows no settings
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from difflib import SequenceMatcher
 from typing import Any
 
 from hintplan.plans.format.digest import operator_facts
@@ -52,6 +51,8 @@ class Successor:
 
 def successor(lost: Operator, candidates: Iterable[Operator]) -> Successor | None:
     """Return the candidate most similar to ``lost`` and of the same kind, or None if none is similar."""
+    from difflib import SequenceMatcher  # few plans lose operators
+
     best, best_match = 0.0, None
     facts = _compared(lost)
     for candidate in candidates:
