@@ -11,8 +11,6 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-import threading
-import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -47,14 +45,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _leave(codes: list[int]) -> None:
-    """End the process at once if daemon threads are running, to keep the exit code.
+    """End the process at once after all other exit handlers, if a command has returned.
 
-    Spark calls sinks in daemon threads. If one is stopped in native code, it aborts the process, which loses the exit
-    code.
+    Python would take every module apart first, which takes a sixth of a short command. Nor would it keep the exit code
+    for certain: Spark calls sinks in daemon threads, and if one is stopped in native code, it aborts the process.
     """
-    if codes and any(thread.daemon for thread in threading.enumerate()):
-        for stream in (sys.stdout, sys.stderr):
-            with suppress(OSError):
+    if codes:
+        for stream in filter(None, (sys.stdout, sys.stderr)):
+            with suppress(OSError, ValueError):
                 stream.flush()
         os._exit(codes[0])
 
@@ -79,24 +77,30 @@ def _guarded(run: Callable[[], Any], debug: bool) -> int:
         return EXIT_FAILED
     except HintplanError as error:
         if debug:
-            say(traceback.format_exc())
+            _say_traceback()
         say(str(error))
         if isinstance(error, PlanError):
             _say_how_to_restore(error)
         return EXIT_USAGE if isinstance(error, NotInstalled) else EXIT_FAILED
     except click.ClickException as error:
         if debug:
-            say(traceback.format_exc())
+            _say_traceback()
         say(error.format_message())
         return EXIT_FAILED
     except Exception as error:  # noqa: BLE001 - the edge: a bug must not show as a traceback
         if debug:
-            say(traceback.format_exc())
+            _say_traceback()
         first_line = (str(error).splitlines() or [""])[0][:200]
         say(f"internal error: {type(error).__name__}: {first_line}")
         if not debug:
             say("  hint: --debug shows the traceback")
         return EXIT_FAILED
+
+
+def _say_traceback() -> None:
+    import traceback  # few commands need it
+
+    say(traceback.format_exc())
 
 
 def _say_how_to_restore(error: PlanError) -> None:

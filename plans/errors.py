@@ -20,16 +20,15 @@ import os
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from hintplan.plans.frozen import frozen
 from hintplan.plans.python_words import in_python, is_for_a_command
 
 _MOST_SHOWN, _WIDEST, _LARGEST_FILE = 10, 160, 10_000_000
 """In a notebook: findings shown with their source line, characters of a line, and bytes of a file that is read."""
 
-_MAY_BE_SECRET = re.compile(
-    r"(?i)secret|passw|token|credential|authorization|cookie|api[-_.]?key|access[-_.]?key|jaas|user[-.]?info|://[^/\s]*@"
-)
+_MAY_BE_SECRET = r"(?i)secret|passw|token|credential|authorization|cookie|api[-_.]?key|access[-_.]?key|jaas|user[-.]?info|://[^/\s]*@"
 """Source lines that may contain a literal password, and are never shown."""
 
 _LONGEST_PATH, _LONGEST_MESSAGE, _LONGEST_LIST = 600, 6_000, 12_000
@@ -38,7 +37,7 @@ diagnostics.
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Diagnostic:
     """A finding: ``message`` states the problem, ``hint`` what to type next; ``line`` and ``column`` count from 1."""
 
@@ -108,7 +107,7 @@ def _excerpt(found: Diagnostic, texts: Mapping[str | None, str]) -> list[str]:
                 with open(found.file, encoding="utf-8") as file:
                     text = file.read()
     lines = [] if text is None or found.line is None else text.split("\n")[found.line - 1 : found.line]
-    if not lines or _MAY_BE_SECRET.search(lines[0]):
+    if not lines or re.search(_MAY_BE_SECRET, lines[0]):
         return []
     column = max((found.column or 1) - 1, 0)
     first = max(column - _WIDEST * 2 // 3, 0) if len(lines[0]) > _WIDEST else 0

@@ -8,18 +8,18 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
 
 from hintplan.plans.errors import NotInstalled
+from hintplan.plans.frozen import frozen
 
 IN_BUNDLE = Path(__file__).parents[2].joinpath("__main__.py").is_file()
 """True if this code was unpacked from the archive of a bundle."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Extra:
     """The packages that pip installs for an extra of hintplan, and the ``purpose`` that needs them.
 

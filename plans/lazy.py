@@ -1,7 +1,7 @@
 """Load attributes of other packages by name, when they are used: the only way from here to planner and runtime.
 
 The command line's root loads commands this way, the SQL client the session and Spark, and a plan in a notebook its
-picture. Names are written in the source of this package, never read from a plan.
+picture, and a table its connector. Names are written in the source of this package, never read from a plan.
 
 >>> load("hintplan.plans.text.names:did_you_mean").__name__
 'did_you_mean'

@@ -56,7 +56,8 @@ _ARGUMENT = (
 )
 _CONF = r"--conf (?P<key>spark\.[\w.]+)=(?P<setting>[^\s;,]+(?:,[^\s;,]+)*)"
 _KEEP = r"(?P<kept>--keep-state (?!is\b)[a-z]\w*(?:,? --keep-state [a-z]\w*)*)|(?P<keeps>--keep-state\b)"
-_WORDS = re.compile("|".join((f"(?P<command>{_COMMAND})", _ALLOWED, _POLICY, _SWITCH, _KEEP, _ARGUMENT, _CONF)))
+_WORDS = "|".join((f"(?P<command>{_COMMAND})", _ALLOWED, _POLICY, _SWITCH, _KEEP, _ARGUMENT, _CONF))
+"""Compiled when it is used, which commands do not."""
 
 _commands = 0
 
@@ -109,4 +110,4 @@ def in_python(text: str, *, compiling: bool = False) -> str:
             word += f" {match['given']}"
         return f"hintplan.execute(..., {word})" if match["run"] else word
 
-    return _WORDS.sub(called, text)
+    return re.sub(_WORDS, called, text)

@@ -83,6 +83,7 @@ PLANNER_ORDER = (
 
 PLANS_ORDER = (
     "python_words",
+    "frozen",
     "errors",
     "extras",
     "lazy",

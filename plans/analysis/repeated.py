@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from hintplan.plans.analysis.streaming_queries import is_dear, queries, single_queries, tops
 from hintplan.plans.errors import Diagnostic
+from hintplan.plans.frozen import frozen
 from hintplan.plans.model.graph import check_graph
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.model.settings import PlanSetting, operator_settings
@@ -31,7 +31,7 @@ A chain of forty unions of two calcs each would be computed 2**40 times.
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Alike:
     """Lookups of one table, or calls of one function, with the same requests; ``text`` describes them."""
 
@@ -40,7 +40,7 @@ class _Alike:
     operators: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Repeated:
     """Operators with the same requests to ``target``, a table or a function, and the number of requests per row."""
 
@@ -49,7 +49,7 @@ class Repeated:
     times: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class OneSided:
     """A setting at ``path`` that differs from the operator ``other`` with the same requests; None if missing."""
 

@@ -22,15 +22,16 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from hintplan.plans.frozen import frozen
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Operator, kind_of
 
 _NOW = re.compile(r"\b(?:current_timestamp|current_date|now)\b", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Query:
     """One query of Spark with its ``sinks``; its name is its only sink, or an operator that several sinks share.
 

@@ -12,7 +12,7 @@ no files.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import MappingProxyType
 
 from hintplan.plans.analysis.streaming_queries import Query, queries, single_queries
@@ -26,6 +26,7 @@ from hintplan.plans.compare.query_record import QueryRecord, StateRecord, query_
 from hintplan.plans.compare.report import values
 from hintplan.plans.compare.sources import Order
 from hintplan.plans.errors import RunError
+from hintplan.plans.frozen import frozen
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.text.counts import first_of, listed
 from hintplan.plans.text.names import did_you_mean
@@ -35,7 +36,7 @@ KEEP = "--keep-state"
 _SAID = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Continuation:
     """The continuation of a checkpoint: the ``queries`` to run, and ``verdicts`` on present and earlier queries.
 

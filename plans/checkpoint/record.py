@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from hintplan.plans.compare.query_record import QueryRecord, StateRecord
 from hintplan.plans.compare.sources import SourceRecord
 from hintplan.plans.errors import PlanError, RunError
 from hintplan.plans.files.codec import dumps, loads
+from hintplan.plans.frozen import frozen
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.text.links import link_to_nowhere
 
@@ -42,7 +43,7 @@ _CHECKSUM = ', "checksum": "'
 _FROM_BACKUP = "restore it, or the whole checkpoint, from a backup, then run again"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CheckpointRecord:
     """A line of a record.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from datetime import UTC, datetime
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
@@ -23,6 +23,7 @@ from hintplan.plans.compare.change import Change
 from hintplan.plans.compare.json_report import report_json
 from hintplan.plans.compare.keeping import kept_text
 from hintplan.plans.compare.report import values
+from hintplan.plans.frozen import frozen
 from hintplan.plans.model.config import PARALLELISM, TIME_ZONE
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.settings.effects import SHORTER_TTL
@@ -36,7 +37,7 @@ Part = Literal["good", "bad", "note"]
 Paint = Callable[[str, Part], str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Expiring:
     """The number of ``rows`` that a shorter TTL hides at the start, ``of`` the rows visible under the old TTL.
 
@@ -52,7 +53,7 @@ class Expiring:
     last: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Start:
     """The start for which the rows of a checkpoint were counted: ``at`` (ms), which is ``given`` or else now.
 
@@ -231,7 +232,7 @@ def _because(state: StateVerdict, found: Continuation, told: dict[str, str]) -> 
     return text if first == state.operator or not text else f"for the same change as {first}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Clock:
     """The ``start`` of a run, with times in ``zone``."""
 

@@ -10,7 +10,7 @@ Each file is checked by itself and compared with the file of its name in the bas
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import islice
 
 from hintplan.plans.analysis.run_limits import check_sizes
@@ -20,6 +20,7 @@ from hintplan.plans.errors import Diagnostic, PlanError
 from hintplan.plans.files.codec import loads
 from hintplan.plans.files.fmt import first_difference, formatted
 from hintplan.plans.files.plan_source import CompiledScript, PlanSource
+from hintplan.plans.frozen import frozen
 from hintplan.plans.lint.registry import RULES as LINT_RULES
 from hintplan.plans.lint.report import remarks_of
 from hintplan.plans.lint.run import Report
@@ -58,7 +59,7 @@ _ENOUGH = 100
 _LINE = 200
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Checked:
     """The result for one file. ``plan`` is None if it is no valid plan, ``before`` if the base has none."""
 

@@ -6,21 +6,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from hintplan.plans.errors import Diagnostic
+from hintplan.plans.frozen import frozen
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.text.findings import Finding
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Told:
     """An action that only prints ``text``, because the planner has done the rest."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ShowRows:
     """Show rows that the planner provides; None is NULL."""
 
@@ -28,14 +27,14 @@ class ShowRows:
     rows: tuple[tuple[str | None, ...], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ShowText:
     """Show a text, such as a declaration."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ShowPlan:
     """Explain a plan, or show its JSON."""
 
@@ -43,14 +42,14 @@ class ShowPlan:
     as_json: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ShowFile:
     """Explain the plan file at ``path``."""
 
     path: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RunInsert:
     """Run a plan: in the ``background`` until it is stopped, or else with the available input."""
 
@@ -58,14 +57,14 @@ class RunInsert:
     background: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RunSelect:
     """Run a plan whose only sink is the user, and show the rows."""
 
     plan: Plan
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class WritePlan:
     """Write a plan to ``path``, and run it if ``execute`` is set. ``force`` replaces an existing file."""
 
@@ -77,7 +76,7 @@ class WritePlan:
     background: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RunPlan:
     """Run the plan file at ``path``."""
 
@@ -85,7 +84,7 @@ class RunPlan:
     background: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FillCached:
     """Compute the cached results that a run of ``plan`` reads, and print ``text``."""
 
@@ -93,7 +92,7 @@ class FillCached:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class DropCached:
     """Drop the cached results that a run of ``plan`` would read, and print ``text``."""
 
@@ -101,12 +100,12 @@ class DropCached:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ListJobs:
     """Show the jobs in the background."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class StopJob:
     """Stop the background job ``name``."""
 
@@ -130,7 +129,7 @@ Action = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Performed:
     """The planner's result for a statement; ``place`` is its position, for errors that occur during the action."""
 

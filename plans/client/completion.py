@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from hintplan.plans.connectors.table import CONNECTORS
+from hintplan.plans.frozen import frozen
 from hintplan.plans.model.config import known_keys
 from hintplan.plans.settings.lookup import SETTINGS
 
@@ -47,7 +47,7 @@ _VALUE = re.compile(r"'(?P<key>[^']*)'\s*=\s*\Z")
 Found = tuple[int, tuple[str, ...]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Names:
     """The names in a session: the columns of each table and view, the functions, and the openings of statements."""
 

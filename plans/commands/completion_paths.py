@@ -15,8 +15,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from hintplan.plans.frozen import frozen
 
 if TYPE_CHECKING:
     from hintplan.plans.settings.setting import Setting
@@ -29,7 +30,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]*")
 _PLAIN_VALUE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_. :-]*")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Offer:
     """A completion, and a short description."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,7 +21,6 @@ from hintplan.plans.compare.diff import diff
 from hintplan.plans.compare.report import of_level
 from hintplan.plans.files.codec import is_script
 from hintplan.plans.files.plan_source import PlanSource, read_source
-from hintplan.plans.review.diff_sql import script_of, sql_difference
 from hintplan.plans.settings.effects import LEVELS, Level
 from hintplan.plans.text.terminal import show, wants_colour
 from hintplan.plans.text.unprintable import clean
@@ -93,13 +91,19 @@ def diff_command(
         # The names of scripts are arguments of the call, so they are no differences.
         old = replace(old, source=new.source, init=new.init)
     changes = diff(old, new)
-    sql = sql_difference(script_of(sources[0]), script_of(sources[1])) if with_sql else None
+    sql = _sql_difference(*sources) if with_sql else None
     text = rendered(sources[0], sources[1], changes, layout, concise=concise, full=full, fail_on=fail_on, sql=sql)
     if text or layout != "github":
         show(text, styled=layout == "text" and wants_colour())
     if failing(changes, fail_on):
         return 1
     return 2 if exit_code and changes else 0
+
+
+def _sql_difference(before: PlanSource, after: PlanSource) -> str:
+    from hintplan.plans.review.diff_sql import script_of, sql_difference
+
+    return sql_difference(script_of(before), script_of(after))
 
 
 def failing(changes: Sequence[Change], fail_on: str | None) -> bool:
@@ -129,7 +133,7 @@ def rendered(
 
     detail: Detail = "concise" if concise else "full" if full else "normal"
     if layout == "text":
-        width = shutil.get_terminal_size((WIDTH, 0)).columns if sys.stdout.isatty() else WIDTH
+        width = _columns(WIDTH) if sys.stdout.isatty() else WIDTH
         painted = {"paint": _painted} if wants_colour() else {}
         report = report_text(changes, detail=detail, width=width, **painted)
         return report if sql is None else f"{report}\n\n{clean(sql) or _SAME_SQL}"
@@ -172,6 +176,12 @@ def rendered(
     from hintplan.plans.review.junit import junit
 
     return junit(remarks, suite="diff").rstrip("\n")
+
+
+def _columns(otherwise: int) -> int:
+    import shutil  # a pipe has no columns
+
+    return shutil.get_terminal_size((otherwise, 0)).columns
 
 
 def _painted(text: str, part: str) -> str:

@@ -6,15 +6,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import click
 
+from hintplan.plans.frozen import frozen
 from hintplan.plans.lazy import load
 from hintplan.plans.text.names import nearest
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class LazyCommand:
     """The location of a command (``module:attribute``) and its line in the help, which must not import the command.
 
@@ -123,7 +126,8 @@ class _Root(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        command: click.Command = load(COMMANDS[name].target)
+        with _no_collection():
+            command: click.Command = load(COMMANDS[name].target)
         if not any(option.name == "debug" for option in command.params):
             command.params.append(_debug_option())
         return command
@@ -143,6 +147,19 @@ class _Root(click.Group):
             with formatter.section(section):
                 formatter.write_dl([(f"{name:<{widest}}", COMMANDS[name].help) for name in names])
                 formatter.write_text(f"$ {_EXAMPLES[section]}")
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Keep the garbage collector from looking for cycles among modules being loaded, which all stay."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        if enabled:
+            gc.enable()
 
 
 def _debug_option() -> click.Option:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Literal
 
@@ -26,6 +26,7 @@ from hintplan.plans.analysis.streaming_queries import Query, queries, single_que
 from hintplan.plans.compare.query_record import WAKING, QueryRecord, StateRecord
 from hintplan.plans.compare.sinks import continued_sinks
 from hintplan.plans.compare.sources import ContinuedSources, Order, continued_sources, order_under
+from hintplan.plans.frozen import frozen
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.text.counts import count
 
@@ -34,7 +35,7 @@ SourceOutcome = Literal["new", "left behind"]
 StateOutcome = Literal["carries over", "is kept", "new", "starts empty", "left behind", "cannot be read"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SourceVerdict:
     """The fate of a source that a query begins or ceases to read.
 
@@ -46,7 +47,7 @@ class SourceVerdict:
     outcome: SourceOutcome
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class StateVerdict:
     """The fate of the state of ``operator``.
 
@@ -60,7 +61,7 @@ class StateVerdict:
     kept: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class QueryVerdict:
     """The fate of a query; ``because`` is empty if the query simply continues.
 

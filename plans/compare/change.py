@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
+from hintplan.plans.frozen import frozen
 from hintplan.plans.settings.effects import Effect
 
 Kind = Literal["~", "+", "-", "-/+"]
 Subject = Literal["setting", "origin", "table", "function", "operator", "reason"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Change:
     """One difference, under ``path``.
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from hintplan.plans.expressions.shown import shown_expression
+from hintplan.plans.frozen import frozen
 from hintplan.plans.text.counts import shortened
 
 _MAX_TEXT = 2000
@@ -19,7 +20,7 @@ _EXPRESSIONS = ("expression", "filter", "condition", "pre-filter", "constant", "
 """The keys of facts that are Spark SQL. The ``filter`` of an aggregate is a column, which is the same in Flink SQL."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Fact:
     """A fact that differs, under its relative path; for a list, ``note`` describes the difference."""
 

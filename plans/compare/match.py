@@ -14,16 +14,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 
 from hintplan.plans.compare.successors import is_another
 from hintplan.plans.format.digest import operator_facts
+from hintplan.plans.frozen import frozen
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Operator, tables_used
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Match:
     """The operators that differ in id.
 

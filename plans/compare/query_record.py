@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from hintplan.plans.analysis.streaming_queries import Query, path_to
 from hintplan.plans.compare.lineage import keeps_state, parks_rows, state_lineages
 from hintplan.plans.compare.sources import Order, SourceRecord
 from hintplan.plans.connectors.table import sink_directory
+from hintplan.plans.frozen import frozen
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Operator, kind_of, state_of, table_of
 
@@ -21,7 +21,7 @@ WAKING = "rows that wait"
 """The source table of an operator that parks rows: it reads the times at which rows are due."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class StateRecord:
     """The state of one operator in one query; ``lineage`` is a digest of the meaning of the state.
 
@@ -46,7 +46,7 @@ class StateRecord:
         return self.written or self.lineage
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class QueryRecord:
     """The checkpoint's record of a query: its sinks, and its sources and states from the sink end down.
 

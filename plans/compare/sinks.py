@@ -10,13 +10,13 @@ takes the id of the first of them. Pure.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 
 from hintplan.plans.compare.lineage import keeps_state, state_lineages
+from hintplan.plans.frozen import frozen
 from hintplan.plans.model.plan import Plan
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Written:
     """The output of a sink to ``table``: a digest of its rows, and digests of the states below it."""
 

@@ -12,7 +12,9 @@ by its number. A record has these numbers, so a plan with other sources can cont
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from hintplan.plans.frozen import frozen
 
 Order = tuple[tuple[str, int], ...]
 """The sources of a query in the order of its offsets: the operator, and the number under which Spark keeps its files.
@@ -21,7 +23,7 @@ A source that several operators read appears once for each of them.
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SourceRecord:
     """The source that a query reads at ``operator``: a ``table`` with its connector.
 
@@ -34,7 +36,7 @@ class SourceRecord:
     places: int = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ContinuedSources:
     """The sources of another plan that a query continues.
 

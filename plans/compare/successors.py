@@ -13,11 +13,10 @@ reader would compare: inputs, keys, tables, columns, the name. Knows no settings
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from difflib import SequenceMatcher
 from typing import Any
 
 from hintplan.plans.format.digest import operator_facts
+from hintplan.plans.frozen import frozen
 from hintplan.plans.operators import Operator, op_name
 
 _ENOUGH = 0.5
@@ -42,7 +41,7 @@ _WEIGHTS: Mapping[str, float] = {
 """The facts that are compared, with their weights."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Successor:
     """An operator that may have replaced another; ``why`` lists the facts that agree and the facts that differ."""
 
@@ -52,6 +51,8 @@ class Successor:
 
 def successor(lost: Operator, candidates: Iterable[Operator]) -> Successor | None:
     """Return the candidate most similar to ``lost`` and of the same kind, or None if none is similar."""
+    from difflib import SequenceMatcher  # few plans lose operators
+
     best, best_match = 0.0, None
     facts = _compared(lost)
     for candidate in candidates:

@@ -12,7 +12,7 @@ same name in ``runtime/connectors``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from hintplan.plans.connectors.reach import Place
@@ -20,6 +20,7 @@ from hintplan.plans.declarations.computations import LookupMode
 from hintplan.plans.declarations.row_kinds import ALL_KINDS, INSERT_ONLY, RowKinds
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import Diagnostic
+from hintplan.plans.frozen import frozen
 from hintplan.plans.settings.group import specs
 from hintplan.plans.settings.lookup import CACHING
 from hintplan.plans.settings.setting import Setting
@@ -31,7 +32,7 @@ COLUMN_OPTIONS = "fields."
 """The prefix of options for a column: ``fields.<column>.<option>``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Reading:
     """The properties of a scan.
 
@@ -58,7 +59,7 @@ class Reading:
     in_pieces: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Writing:
     """The properties of a sink.
 
@@ -85,7 +86,7 @@ class Writing:
     updates_hint: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class LookingUp:
     """The ways in which lookup joins can use a table.
 
@@ -106,7 +107,7 @@ TimesOfDay = Literal["never", "in texts", "always"]
 """The tables that can have TIME columns: none, tables with the formats csv and json only, or all."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class MetadataKey:
     """A fact that a source knows about a row, in addition to its values. A METADATA column of ``type`` reads it.
 
@@ -128,7 +129,7 @@ BATCHES_WRITE = "each micro-batch is written as it ends"
 """The reason why sinks do not flush buffers at intervals, as Flink's sinks do."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Connector:
     """The description and the abilities of a connector. An ability that it lacks is None.
 

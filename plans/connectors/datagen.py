@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
 
@@ -23,6 +22,7 @@ from hintplan.plans.connectors.options import option
 from hintplan.plans.declarations.tables import Table, TableColumn
 from hintplan.plans.declarations.types import DataType, parse_type
 from hintplan.plans.errors import Diagnostic
+from hintplan.plans.frozen import frozen
 from hintplan.plans.text.names import nearest
 
 _NUMBER_OF_ROWS = "number-of-rows"
@@ -42,7 +42,7 @@ _LARGEST_FLOAT = {"FLOAT": Decimal("3.4028234663852886E+38"), "DOUBLE": Decimal(
 _BYTES = ("BYTES", "BINARY", "VARBINARY")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FieldSpec:
     """The generator of one column.
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from urllib.parse import parse_qsl, unquote
 
 from hintplan.plans.connectors.columns import NESTED, physical, refuse_types
@@ -26,6 +26,7 @@ from hintplan.plans.declarations.computations import LookupMode
 from hintplan.plans.declarations.row_kinds import INSERT_ONLY, UPSERT_KINDS, RowKinds
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import Diagnostic
+from hintplan.plans.frozen import frozen
 
 SQLITE_URL = "jdbc:sqlite:"
 POSTGRES_URL = "jdbc:postgresql:"
@@ -81,7 +82,7 @@ _OF_SERVERS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ServerAddress:
     """The address of a database on a server. ``parameters`` are the parameters of its URL."""
 
@@ -231,7 +232,7 @@ def _check_server(path: str, table: Table, url: str) -> Iterator[Diagnostic]:
         yield Diagnostic(message=str(error), hint="write 'table-name' = 'public.rates'", path=f"{path}.table-name")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ScanPart:
     """A range of rows: ``column`` is between ``low`` and ``high``, both included."""
 

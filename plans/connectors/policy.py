@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from hintplan.plans.connectors.reach import FilePlace, HostPlace, Place, file_pl
 from hintplan.plans.connectors.table import places
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import Diagnostic, PlanError, RunError
+from hintplan.plans.frozen import frozen
 from hintplan.plans.python_words import POLICY, POLICY_SWITCHES
 from hintplan.plans.text.counts import count
 from hintplan.plans.text.links import is_below
@@ -45,7 +46,7 @@ The policy file has the same keys.
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Policy:
     """The permissions that extend :data:`OPEN`. ``paths`` restricts: if it is empty, all local files are allowed.
 

@@ -9,46 +9,52 @@ Option names are Flink's. The runtime implements reading and writing.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from hintplan.plans.connectors.blackhole import BLACKHOLE
 from hintplan.plans.connectors.connector import Connector, Reading, Writing
-from hintplan.plans.connectors.dataframe import DATAFRAME
-from hintplan.plans.connectors.datagen import DATAGEN
-from hintplan.plans.connectors.delta import DELTA
-from hintplan.plans.connectors.filesystem import FILESYSTEM
-from hintplan.plans.connectors.http import HTTP
-from hintplan.plans.connectors.iceberg import ICEBERG
-from hintplan.plans.connectors.jdbc import JDBC
-from hintplan.plans.connectors.kafka import KAFKA
-from hintplan.plans.connectors.print_sink import PRINT
-from hintplan.plans.connectors.python import PYTHON
 from hintplan.plans.connectors.reach import Place
-from hintplan.plans.connectors.redis import REDIS
-from hintplan.plans.connectors.upsert_kafka import UPSERT_KAFKA
 from hintplan.plans.declarations.computations import LookupMode
 from hintplan.plans.declarations.row_kinds import INSERT_ONLY, UPSERT_KINDS, RowKind, RowKinds
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import Diagnostic
+from hintplan.plans.lazy import load
 
-CONNECTORS: Mapping[str, Connector] = {
-    connector.name: connector
-    for connector in (
-        BLACKHOLE,
-        DATAFRAME,
-        DATAGEN,
-        DELTA,
-        FILESYSTEM,
-        HTTP,
-        ICEBERG,
-        JDBC,
-        KAFKA,
-        PRINT,
-        PYTHON,
-        REDIS,
-        UPSERT_KAFKA,
-    )
+_HOMES = {
+    "blackhole": "blackhole:BLACKHOLE",
+    "dataframe": "dataframe:DATAFRAME",
+    "datagen": "datagen:DATAGEN",
+    "delta": "delta:DELTA",
+    "filesystem": "filesystem:FILESYSTEM",
+    "http": "http:HTTP",
+    "iceberg": "iceberg:ICEBERG",
+    "jdbc": "jdbc:JDBC",
+    "kafka": "kafka:KAFKA",
+    "print": "print_sink:PRINT",
+    "python": "python:PYTHON",
+    "redis": "redis:REDIS",
+    "upsert-kafka": "upsert_kafka:UPSERT_KAFKA",
 }
+"""The module of each connector in this folder, and what it calls its descriptor."""
+
+
+class _Connectors(Mapping[str, Connector]):
+    """Descriptors by the name of their connector, each imported when it is first used."""
+
+    def __getitem__(self, name: str) -> Connector:
+        connector: Connector = load(f"hintplan.plans.connectors.{_HOMES[name]}")
+        return connector
+
+    def __contains__(self, name: object) -> bool:
+        return name in _HOMES
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_HOMES)
+
+    def __len__(self) -> int:
+        return len(_HOMES)
+
+
+CONNECTORS: Mapping[str, Connector] = _Connectors()
 
 
 def connector_of(table: Table) -> Connector | None:

@@ -20,17 +20,17 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from hintplan.plans.declarations.classes import ClassRefusal
 from hintplan.plans.declarations.tables import FunctionKind
+from hintplan.plans.frozen import frozen
 from hintplan.plans.text.counts import count
 
 Flavour = Literal["value", "rows", "awaited value", "awaited rows"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Method:
     """A method that the engine calls with ``arguments`` positional arguments.
 

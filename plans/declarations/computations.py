@@ -5,10 +5,10 @@ Imports no operators, so that a worker that unpickles a kernel loads neither ope
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from hintplan.plans.declarations.fields import Name, TypeText
+from hintplan.plans.frozen import frozen
 
 JoinType = Literal["inner", "left", "right", "full", "semi", "anti"]
 Side = Literal["left", "right"]
@@ -23,7 +23,7 @@ ORDERED = ("FIRST_VALUE", "LAST_VALUE", "LISTAGG", "ARRAY_AGG")
 BUILT_IN = ("COUNT", "SUM", "AVG", "MIN", "MAX", *VARIANCES, "COLLECT", *ORDERED)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SortKey:
     """One column to sort by; ``nulls`` is first or last in either direction."""
 
@@ -32,7 +32,7 @@ class SortKey:
     nulls: Annotated[Literal["first", "last"], "Where NULLs go, whatever the direction."]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class AggregateCall:
     """``function(argument)`` over the rows whose ``filter`` column is true; no argument means ``COUNT(*)``.
 

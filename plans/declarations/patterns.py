@@ -14,9 +14,10 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
+
+from hintplan.plans.frozen import frozen
 
 LONGEST_PATTERN = 2_000
 _MOST_POSITIONS, _MOST_PAIRS = 500, 20_000
@@ -45,21 +46,21 @@ class _Unknown(ValueError):
     """The pattern has a construct that the test does not know, or is too large to test."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Chars:
     """One character of a set."""
 
     chars: frozenset[int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Group:
     """One of several ``alternatives``, each a sequence."""
 
     alternatives: tuple[tuple[_Node, ...], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Repeat:
     """A node repeated from ``least`` to ``most`` times; None is unbounded."""
 
@@ -72,7 +73,7 @@ _Node = _Chars | _Group | _Repeat
 _NOTHING = _Group(alternatives=((),))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Part:
     """The ``first`` and ``last`` positions of a part, each with the number of ways that lead there."""
 

@@ -10,13 +10,14 @@ Column(name='o_id', type='BIGINT')
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from hintplan.plans.frozen import frozen
 
 FunctionKind = Literal["table", "async-table", "scalar", "async-scalar", "aggregate"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Column:
     """A named column; ``type`` is in Flink's notation, such as ``DECIMAL(10, 2)``."""
 
@@ -24,7 +25,7 @@ class Column:
     type: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TableColumn:
     """A declared column of a table: computed if ``expression`` is set, from a ``metadata`` key, or else physical.
 
@@ -45,7 +46,7 @@ class TableColumn:
         return self.expression is None and self.metadata is None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Watermark:
     """``WATERMARK FOR column AS expression``, recorded as declared."""
 
@@ -53,7 +54,7 @@ class Watermark:
     expression: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Table:
     """A connector table as ``CREATE TABLE`` declares it; ``options`` includes ``connector``.
 
@@ -68,7 +69,7 @@ class Table:
     options: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Function:
     """A user-defined function as ``CREATE FUNCTION`` and its class declare it.
 

@@ -15,7 +15,9 @@ BINARY without a length have length 1, as in Flink's SQL. Knows neither Spark no
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from hintplan.plans.frozen import frozen
 
 _MAX_LENGTH = 2147483647
 _SYNONYMS = {
@@ -33,7 +35,7 @@ ROOTS = (*sorted(_PLAIN), "DECIMAL", *sorted(_SIZED), "TIME", "TIMESTAMP", "TIME
 _INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class DataType:
     """A type: ``root`` and the parameters of this root.
 

@@ -12,12 +12,13 @@ whether the values are still current. This module knows no command line.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from hintplan.plans.errors import PlanError
 from hintplan.plans.format.compiled import digest_of
 from hintplan.plans.format.document import operator_document
+from hintplan.plans.frozen import frozen
 from hintplan.plans.model.config import KEYS
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.model.settings import PlanSetting, canonical_path, plan_settings, settings_by_name
@@ -37,7 +38,7 @@ _STRONGER = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ScriptSays:
     """A script compiled now: its text, the resulting plan, and the positions of settings in it.
 
@@ -51,7 +52,7 @@ class ScriptSays:
     init: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Step:
     """The value of one layer. ``now`` is the script's current value if it differs; ``note`` is a remark.
 
@@ -69,7 +70,7 @@ class Step:
     file: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Why:
     """The explanation. ``value`` is None for a group that is off; ``undo`` is the value that cancels an edit."""
 

@@ -16,17 +16,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from hintplan.plans.expressions.nodes import Node
+from hintplan.plans.frozen import frozen
 
 _MARK = "\ue000"
 """Precedes the number of a value in the text that is parsed as JSON."""
 _NULL_TEXT, _BRACKETS = Node("string", "null"), Node("string", "[]")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Member:
     """A value of a document, which may be a nested document. A member of an object has a name."""
 
@@ -34,7 +34,7 @@ class Member:
     value: Node | Document
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Document:
     """A call of ``function``. ``clause`` is its handling of NULL, or empty for the function's default."""
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path as FilePath
 from typing import Any
@@ -150,6 +149,8 @@ def read_plan_bytes(path: str | os.PathLike[str]) -> bytes:
 
 def write_plan_bytes(data: bytes, path: str | os.PathLike[str]) -> None:
     """Replace the file at ``path`` atomically, keeping its mode; raise PlanError for a link: it may lead anywhere."""
+    import tempfile  # which takes a while; most commands write nothing
+
     target = FilePath(path)
     refuse_links(target)
     try:

@@ -11,7 +11,6 @@ GitPath(revision='HEAD~1', path='plans/a.json')
 from __future__ import annotations
 
 import os
-import subprocess
 from dataclasses import dataclass
 
 from hintplan.plans.errors import PlanError
@@ -109,6 +108,8 @@ def _near(where: GitPath) -> str:
 
 
 def _run(*arguments: str) -> tuple[int, bytes, str]:
+    import subprocess  # most plans come from files
+
     # Git must not prompt, fetch, or run programs that the repository configures.
     environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1"}
     command = ["git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "--no-pager", *arguments]

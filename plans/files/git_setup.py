@@ -13,12 +13,12 @@ import shlex
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from hintplan.plans.errors import PlanError
 from hintplan.plans.files.codec import write_plan_bytes
 from hintplan.plans.files.git import git
+from hintplan.plans.frozen import frozen
 
 _USE = "diff=hintplan merge=hintplan"
 _FALLBACK = (
@@ -32,7 +32,7 @@ _FALLBACK = (
 """The fallback of the driver if hintplan cannot run: the file must not look as if one side's version were the merge."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Setup:
     """The changes to make: differing settings of git, with their old values, and the text of the attributes file."""
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib import import_module
 from typing import Any, Protocol
 
 from hintplan.plans.errors import Diagnostic, PlanError
 from hintplan.plans.files import git
 from hintplan.plans.files.codec import is_script, loads, plan_bytes
+from hintplan.plans.frozen import frozen
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.text.findings import Finding
 from hintplan.plans.text.terminal import say
@@ -77,7 +78,7 @@ class CompiledScript(Protocol):
         """The text of the script."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PlanSource:
     """A plan and the text it came from. ``file`` is the path of that text, None for standard input.
 

@@ -11,18 +11,18 @@ b'{"name":"b", "config":{"x":"1","y":"2"}}'
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from hintplan.plans.files.codec import dumps
 from hintplan.plans.format.digest import document_digests
 from hintplan.plans.format.document import to_document
 from hintplan.plans.format.printer import layout_of, print_value
+from hintplan.plans.frozen import frozen
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.text.jsontext import JsonText, Path
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Patch:
     """A value to write over the value at ``path``, or, with ``key``, a member to add to the object there."""
 

@@ -12,17 +12,18 @@ one text, joined by a dot.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, cast, get_args, get_origin, get_type_hints
 
 from hintplan.plans.declarations.fields import Ref
+from hintplan.plans.frozen import frozen
 
 Convert = Callable[[Any], Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FieldForm:
     """The JSON form of a field: its key, its conversions, and the value for which it is left out."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 
+from hintplan.plans.frozen import frozen
 from hintplan.plans.text.jsontext import Path
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Finding:
     """A problem with the value at ``path``, or with its key if ``key``."""
 

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from hintplan.plans.analysis.validate import validate
@@ -16,13 +15,14 @@ from hintplan.plans.errors import Diagnostic, PlanError
 from hintplan.plans.files.codec import loads, read_document
 from hintplan.plans.files.rewrite import Patch, apply, rewrite
 from hintplan.plans.format.paths import find
+from hintplan.plans.frozen import frozen
 from hintplan.plans.lint.registry import RULES
 from hintplan.plans.lint.rule import Finding, Rule
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.text.jsontext import JsonText, Path
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Found:
     """A finding of a rule, and its location."""
 
@@ -33,7 +33,7 @@ class Found:
     column: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Checked:
     """The findings of one plan, in the order of its file; ``plan`` is None if it cannot be read."""
 

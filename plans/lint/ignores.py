@@ -19,11 +19,11 @@ import fnmatch
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from hintplan.plans.errors import PlanError
+from hintplan.plans.frozen import frozen
 from hintplan.plans.lint.registry import RULES, rule_called
 from hintplan.plans.text.names import did_you_mean
 from hintplan.plans.text.project import FILE, read_project, read_toml
@@ -34,7 +34,7 @@ _NAMES = (FILE, "pyproject.toml")
 _KEYS = ("rule", "at", "plan", "reason")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Ignore:
     """One ignore, the ``number``-th of its file, at ``line``."""
 
@@ -46,7 +46,7 @@ class Ignore:
     line: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Config:
     """The ignores of ``file``."""
 

@@ -7,13 +7,13 @@ True
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
+from hintplan.plans.frozen import frozen
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.review.annotations import RemarkLevel
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Fix:
     """A fix of a finding: ``change`` returns the plan without the finding.
 
@@ -24,7 +24,7 @@ class Fix:
     facts: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Finding:
     """A finding at ``path``; ``advice`` replaces the rule's own advice where that does not fit.
 
@@ -38,7 +38,7 @@ class Finding:
     respelled: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Rule:
     """A rule with a stable ``id`` and ``slug``.
 

@@ -7,12 +7,12 @@ False
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from hintplan.plans.files.codec import loads, write_plan_bytes
 from hintplan.plans.files.named_script import init_of
 from hintplan.plans.files.plan_source import compile_text, init_texts, read_bytes
+from hintplan.plans.frozen import frozen
 from hintplan.plans.lint.check import Checked, Found, check, fixed
 from hintplan.plans.lint.ignores import Config, Ignore, config_for, is_for, matching, read_config
 from hintplan.plans.lint.registry import RULES
@@ -22,7 +22,7 @@ from hintplan.plans.text.text_file import read_text
 LEVELS: tuple[str, ...] = ("note", "warning", "error")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Report:
     """The findings of all plans, the ignored findings with their ignores, and the fixed findings."""
 

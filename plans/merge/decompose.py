@@ -11,13 +11,14 @@ digest. Merging and rebasing change these parts; the checks of a plan run after 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.format.compiled import digest_of
 from hintplan.plans.format.digest import operator_facts, table_facts
 from hintplan.plans.format.document import from_document, operator_document, table_document, to_document
+from hintplan.plans.frozen import frozen
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Operator, kind_of
 from hintplan.plans.settings.layers import SETTING_LAYERS
@@ -48,7 +49,7 @@ NO_EDIT = Marker("NO_EDIT")
 """There is no edit: the value of the strongest layer is in force."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Digest:
     """The digest of an unknown value."""
 
@@ -59,7 +60,7 @@ LayerValue = Value | Digest | Marker | None
 """A value of a layer or an edit."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class LayeredValue:
     """The value of each layer, weakest first, and the value of an edit; ABSENT if an edit removed the setting."""
 
@@ -84,7 +85,7 @@ class LayeredValue:
         return self.top if edit is NO_EDIT else edit
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Group:
     """A group of settings that may be absent as a whole, as null or without its key; then ``settings`` is None.
 
@@ -107,7 +108,7 @@ class Group:
         return matters and not any(layer != "default" for setting in settings for layer in setting.layers)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Parts:
     """The facts and settings of a plan by key; ``orders`` has the names of ordered parts in the order of the file."""
 

@@ -11,7 +11,6 @@ True
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from hintplan.plans.compare.change import Change
@@ -19,6 +18,7 @@ from hintplan.plans.compare.diff import diff
 from hintplan.plans.edit.edit import settled
 from hintplan.plans.errors import Diagnostic, PlanError
 from hintplan.plans.files.codec import dumps, loads
+from hintplan.plans.frozen import frozen
 from hintplan.plans.merge.decompose import ABSENT, NO_EDIT, Key, Parts, put_together, settings_in, take_apart
 from hintplan.plans.merge.merge_text import Carried, described, path_of, value_of, who_asked
 from hintplan.plans.merge.three_way import Conflict, Side, merged_order, merged_units, resolved, same_layers
@@ -30,7 +30,7 @@ EMPTY = Parts(units={}, orders={("operators",): ()})
 """The base of two plans that were created independently."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Merged:
     """The result of a merge; ``plan`` is None after ``conflicts``, or ``problems`` that only the combination has.
 

@@ -6,9 +6,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from hintplan.plans.connectors.check import shown_options
+from hintplan.plans.frozen import frozen
 from hintplan.plans.merge.decompose import (
     ABSENT,
     COMPILED,
@@ -24,7 +23,7 @@ from hintplan.plans.model.plan import Plan
 from hintplan.plans.settings.setting import shown
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Carried:
     """An edit after a merge or rebase.
 

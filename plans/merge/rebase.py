@@ -22,6 +22,7 @@ from hintplan.plans.edit.edit import settled
 from hintplan.plans.errors import Diagnostic, PlanError
 from hintplan.plans.files.codec import dumps, loads
 from hintplan.plans.format.digest import operator_facts, table_facts
+from hintplan.plans.frozen import frozen
 from hintplan.plans.merge.decompose import (
     ABSENT,
     NO_EDIT,
@@ -44,7 +45,7 @@ from hintplan.plans.text.names import did_you_mean
 _CAUSES = ("lookup.cache", "lookup.full-cache.reload-strategy")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Orphan:
     """Edits whose operator or table is gone; ``name`` is its name for ``--map``, and ``successor`` a likely successor.
 
@@ -57,7 +58,7 @@ class Orphan:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Rebased:
     """The result of a rebase; ``plan`` is None if there are orphans, conflicts, or problems of the result.
 

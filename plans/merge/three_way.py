@@ -13,10 +13,11 @@ LayeredValue(layers={'hint': '2 d'}, edit='3 d')
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
 from hintplan.plans.format.compiled import digest_of
+from hintplan.plans.frozen import frozen
 from hintplan.plans.merge.decompose import ABSENT, LAYERS, NO_EDIT, Digest, Group, Key, LayeredValue, Marker, Parts
 
 _T = TypeVar("_T")
@@ -27,7 +28,7 @@ _DERIVED = ("default", "config", "table")
 """Layers that are derived from config and tables, which are merged once (see hintplan.plans.edit.edit.settled)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Conflict:
     """A part that both sides changed differently; ABSENT if a side does not have it."""
 

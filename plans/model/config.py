@@ -10,10 +10,11 @@ wins.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Unpack
 
 from hintplan.plans.declarations.durations import format_duration, parse_duration
+from hintplan.plans.frozen import frozen
 from hintplan.plans.operators import KINDS
 from hintplan.plans.operators.correlate import CORRELATE
 from hintplan.plans.operators.spec.kind import OperatorKind
@@ -43,7 +44,7 @@ FORCE_RECOMPILE = "table.plan.force-recompile"
 _MAX_PARALLELISM = 32768
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ConfigKey(Setting):
     """A setting of the job, or the default of a setting of operators, under the key that sets it.
 

@@ -14,10 +14,10 @@ and the consequences of an edit.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from hintplan.plans.errors import PlanError
+from hintplan.plans.frozen import frozen
 from hintplan.plans.model.config import KEYS, NAME
 from hintplan.plans.model.optional_groups import optional_groups
 from hintplan.plans.model.plan import Plan
@@ -31,7 +31,7 @@ from hintplan.plans.settings.state import TTL, entry_settings
 from hintplan.plans.text.names import did_you_mean
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PlanSetting:
     """One setting; ``layers`` has the values of default, config, table, hint and statement, weakest first.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Annotated, Any, cast
 
@@ -13,6 +13,7 @@ from hintplan.plans.declarations.row_kinds import ALL_KINDS, INSERT_ONLY, RowKin
 from hintplan.plans.declarations.tables import Column, Function
 from hintplan.plans.declarations.types import DataType
 from hintplan.plans.errors import Diagnostic
+from hintplan.plans.frozen import frozen
 from hintplan.plans.operators.spec.columns import check_argument, check_known, check_names, parse, same_type, types_of
 from hintplan.plans.operators.spec.declared import Columns, Declared
 from hintplan.plans.operators.spec.kind import OperatorKind, WithSettings
@@ -23,7 +24,7 @@ from hintplan.plans.settings.phases import PHASES, STRATEGY, PhaseStrategy
 from hintplan.plans.text.names import did_you_mean
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Aggregate(WithSettings):
     """A group aggregate.
 

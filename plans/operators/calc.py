@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
 from hintplan.plans.declarations.fields import Expression, Name, OneInput, OperatorId, TypeText
 from hintplan.plans.declarations.tables import Column
 from hintplan.plans.errors import Diagnostic
 from hintplan.plans.expressions.shown import shown_expression
+from hintplan.plans.frozen import frozen
 from hintplan.plans.operators.spec.columns import check_known, check_names, check_read, types_of
 from hintplan.plans.operators.spec.declared import Columns, Declared
 from hintplan.plans.operators.spec.kind import OperatorKind, WithSettings, any_order, unchanged
 from hintplan.plans.settings.layers import Settings
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SelectItem:
     """An output column of a calc: passed through by name, or computed as ``expression`` of ``type``."""
 
@@ -28,7 +29,7 @@ class SelectItem:
     expression: Expression | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Calc(WithSettings):
     """Keeps the input rows for which ``filter`` is true, then projects them to ``select``. Stateless."""
 

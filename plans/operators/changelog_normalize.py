@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated
 
 from hintplan.plans.connectors.table import source_kinds
 from hintplan.plans.declarations.fields import Changelog, Names, OneInput, OperatorId
 from hintplan.plans.declarations.row_kinds import ALL_KINDS, INSERT_ONLY, UPSERT_KINDS, RowKinds
 from hintplan.plans.errors import Diagnostic
+from hintplan.plans.frozen import frozen
 from hintplan.plans.operators.spec.columns import check_known, types_of
 from hintplan.plans.operators.spec.declared import Columns, Declared
 from hintplan.plans.operators.spec.kind import Neighbour, OperatorKind, WithSettings, any_order, of_input
@@ -26,7 +27,7 @@ from hintplan.plans.operators.spec.state import (
 from hintplan.plans.settings.layers import Settings
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ChangelogNormalize(WithSettings):
     """Turns rows that replace each other by ``key``, in order of arrival, into a complete changelog.
 

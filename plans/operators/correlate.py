@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 from hintplan.plans.declarations.durations import format_duration, parse_duration
 from hintplan.plans.declarations.fields import Expression, Name, OneInput, OperatorId
 from hintplan.plans.errors import Diagnostic
 from hintplan.plans.expressions.shown import shown_expression
+from hintplan.plans.frozen import frozen
 from hintplan.plans.operators.asking.calls import CALLS
 from hintplan.plans.operators.spec.columns import check_argument, check_output, output_columns, types_of
 from hintplan.plans.operators.spec.declared import Columns, Declared
@@ -23,7 +23,7 @@ from hintplan.plans.settings.views import CallRetry, CallSettings, call_retry, v
 from hintplan.plans.text.names import did_you_mean
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Argument:
     """An argument of a call: an input column, or a literal in Spark SQL, such as ``'$'``; exactly one is set.
 
@@ -37,7 +37,7 @@ class Argument:
     constant: Annotated[Expression | None, "A literal in Spark SQL, cast to the declared type of the argument."] = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Correlate(WithSettings):
     """Calls ``function`` for every input row and joins the row with the result of the call; row kinds pass through.
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, Literal
 
 from hintplan.plans.declarations.fields import Changelog, Name, Names, OneInput, OperatorId
 from hintplan.plans.declarations.row_kinds import INSERT_ONLY, RowKind, RowKinds
 from hintplan.plans.errors import Diagnostic
+from hintplan.plans.frozen import frozen
 from hintplan.plans.operators.spec.columns import check_known, parse, types_of
 from hintplan.plans.operators.spec.declared import Columns, Declared
 from hintplan.plans.operators.spec.kind import OperatorKind, WithSettings, in_order, of_input
@@ -25,7 +26,7 @@ from hintplan.plans.operators.spec.state import (
 from hintplan.plans.settings.layers import Settings
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Deduplicate(WithSettings):
     """Passes on the first or the last row of each ``key`` (Flink's Deduplicate), by ``time`` or else by arrival.
 

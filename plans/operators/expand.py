@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated
 
 from hintplan.plans.declarations.fields import Name, Names, OneInput, OperatorId
 from hintplan.plans.declarations.tables import Column
 from hintplan.plans.errors import Diagnostic
+from hintplan.plans.frozen import frozen
 from hintplan.plans.operators.spec.columns import check_known, check_names, parse, types_of
 from hintplan.plans.operators.spec.declared import Columns, Declared
 from hintplan.plans.operators.spec.kind import OperatorKind, WithSettings, any_order, unchanged
@@ -16,7 +17,7 @@ from hintplan.plans.settings.layers import Settings
 from hintplan.plans.text.names import did_you_mean
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Expand(WithSettings):
     """Repeats every input row for each of ``sets``, with NULL in the ``keys`` outside the set; row kinds pass through.
 

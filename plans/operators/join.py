@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, Any
 
 from hintplan.plans.declarations.computations import JoinType
@@ -11,6 +11,7 @@ from hintplan.plans.declarations.fields import Changelog, Expression, Name, Oper
 from hintplan.plans.declarations.row_kinds import INSERT_ONLY, RowKinds
 from hintplan.plans.errors import Diagnostic
 from hintplan.plans.expressions.shown import operand_of_and
+from hintplan.plans.frozen import frozen
 from hintplan.plans.operators.spec.columns import (
     check_known,
     check_output,
@@ -54,7 +55,7 @@ MAX_ROWS_PER_KEY = Group(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class JoinKey:
     """One equality ``left.left = right.right``; both columns have the same type, and NULL never matches."""
 
@@ -62,7 +63,7 @@ class JoinKey:
     right: Annotated[Name, "A column of the right input."]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Join(WithSettings):
     """A regular stream join.
 

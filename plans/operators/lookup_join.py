@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from hintplan.plans.connectors.table import source_kinds
@@ -13,6 +12,7 @@ from hintplan.plans.declarations.tables import physical_columns
 from hintplan.plans.declarations.types import parse_type
 from hintplan.plans.errors import Diagnostic
 from hintplan.plans.expressions.shown import operand_of_and, shown_expression
+from hintplan.plans.frozen import frozen
 from hintplan.plans.operators.asking.lookup_text import settings_text
 from hintplan.plans.operators.asking.lookups import LOOKUPS
 from hintplan.plans.operators.spec.columns import (
@@ -34,7 +34,7 @@ from hintplan.plans.settings.lookup import LOOKUP_GROUPS
 from hintplan.plans.settings.views import AsyncSettings, RetrySettings, viewed
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class LookupKey:
     """One equality of a lookup: ``column`` of the table equals an input column or a constant.
 
@@ -48,7 +48,7 @@ class LookupKey:
     column: Annotated[Name, "A column of the table."]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class LookupJoin(WithSettings):
     """Looks up every input row in ``table`` by ``keys`` at processing time; row kinds pass through.
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, Literal
 
 from hintplan.plans.declarations.computations import VARIANCES, SortKey
 from hintplan.plans.declarations.fields import Name, Names, OneInput, OperatorId, TypeText
 from hintplan.plans.declarations.tables import Column
 from hintplan.plans.errors import Diagnostic
+from hintplan.plans.frozen import frozen
 from hintplan.plans.operators.sort import check_order, describe_order
 from hintplan.plans.operators.spec.columns import check_known, check_names, parse, types_of
 from hintplan.plans.operators.spec.declared import Columns, Declared
@@ -29,7 +30,7 @@ MOST = 2**31 - 1
 """The maximum distance between rows: Spark counts distances in 32 bits."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Frame:
     """The rows around a row over which an aggregate is computed.
 
@@ -43,7 +44,7 @@ class Frame:
     end: Annotated[int | None, "Where it ends: below 0 before the row, above 0 behind it; null for the last row."]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class OverCall:
     """One function of the rows around a row.
 
@@ -62,7 +63,7 @@ class OverCall:
     type: TypeText
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class OverAggregate(WithSettings):
     """Adds to each row the results of functions over the rows of its ``key`` around it, in an ``order``. Batch only.
 

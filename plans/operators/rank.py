@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, Any, Literal
 
 from hintplan.plans.declarations.computations import SortKey
@@ -12,6 +12,7 @@ from hintplan.plans.declarations.row_kinds import ALL_KINDS, INSERT_ONLY, RowKin
 from hintplan.plans.declarations.tables import Column
 from hintplan.plans.declarations.types import parse_type
 from hintplan.plans.errors import Diagnostic
+from hintplan.plans.frozen import frozen
 from hintplan.plans.operators.sort import check_order, describe_order
 from hintplan.plans.operators.spec.columns import check_known, check_names, types_of
 from hintplan.plans.operators.spec.declared import Columns, Declared
@@ -30,7 +31,7 @@ from hintplan.plans.settings.layers import Settings
 NUMBER_TYPE = "BIGINT NOT NULL"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Rank(WithSettings):
     """Numbers the rows of each ``key`` by ``order``, and passes on the rows from ``rank_start`` to ``rank_end``.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated
 
 from hintplan.plans.connectors.connector import IN_BATCHES
@@ -22,6 +22,7 @@ from hintplan.plans.declarations.row_kinds import INSERT_ONLY, RowKinds
 from hintplan.plans.declarations.tables import read_columns
 from hintplan.plans.errors import Diagnostic
 from hintplan.plans.expressions.shown import shown_expression
+from hintplan.plans.frozen import frozen
 from hintplan.plans.operators.spec.columns import check_known, check_names, types_of, unknown_table
 from hintplan.plans.operators.spec.declared import Columns, Declared
 from hintplan.plans.operators.spec.kind import Neighbour, OperatorKind, WithSettings, any_order
@@ -30,7 +31,7 @@ from hintplan.plans.settings.layers import Settings
 from hintplan.plans.text.counts import count
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Scan(WithSettings):
     """Reads ``columns`` of ``table`` by name, except computed ones, with the row kinds that its source emits.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from hintplan.plans.connectors.check import check_written
@@ -13,6 +12,7 @@ from hintplan.plans.declarations.row_kinds import RowKind
 from hintplan.plans.declarations.tables import Table, written_columns
 from hintplan.plans.declarations.types import DataType
 from hintplan.plans.errors import Diagnostic
+from hintplan.plans.frozen import frozen
 from hintplan.plans.operators.spec.columns import listed, parse, unknown_table
 from hintplan.plans.operators.spec.declared import Columns, Declared
 from hintplan.plans.operators.spec.kind import OperatorKind, any_order, of_input, unchanged
@@ -20,7 +20,7 @@ from hintplan.plans.operators.table import described_table
 from hintplan.plans.settings.layers import Settings
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Sink:
     """Writes its input to ``table``; the input has the columns of the table in order.
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated
 
 from hintplan.plans.connectors.table import is_upsert_sink
 from hintplan.plans.declarations.fields import Changelog, Names, OneInput, OperatorId
 from hintplan.plans.declarations.row_kinds import INSERT_ONLY, UPSERT_KINDS, RowKinds
 from hintplan.plans.errors import Diagnostic
+from hintplan.plans.frozen import frozen
 from hintplan.plans.operators.spec.columns import check_known, types_of
 from hintplan.plans.operators.spec.declared import Columns, Declared
 from hintplan.plans.operators.spec.kind import Neighbour, OperatorKind, WithSettings, in_order, of_input
@@ -25,7 +26,7 @@ from hintplan.plans.operators.spec.state import (
 from hintplan.plans.settings.layers import Settings
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SinkMaterialize(WithSettings):
     """Keeps all rows by the ``key`` of the sinks that read it, and passes on the latest remaining row of each key.
 

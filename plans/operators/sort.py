@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated
 
 from hintplan.plans.declarations.computations import SortKey
 from hintplan.plans.declarations.fields import OneInput, OperatorId
 from hintplan.plans.errors import Diagnostic
+from hintplan.plans.frozen import frozen
 from hintplan.plans.operators.spec.columns import check_known, parse, types_of
 from hintplan.plans.operators.spec.declared import Columns, Declared
 from hintplan.plans.operators.spec.kind import OperatorKind, WithSettings, any_order, of_input, unchanged
@@ -19,7 +20,7 @@ MOST_ROWS = 2**31 - 1
 """The maximum of LIMIT and OFFSET: Spark counts the rows of a result in 32 bits."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Sort(WithSettings):
     """Sorts by ``order``, skips ``offset`` rows and passes on up to ``limit`` of the remaining rows. Batch only.
 

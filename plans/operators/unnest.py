@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, Literal
 
 from hintplan.plans.declarations.fields import Name, OneInput, OperatorId
 from hintplan.plans.declarations.tables import Column
 from hintplan.plans.declarations.types import DataType
 from hintplan.plans.errors import Diagnostic
+from hintplan.plans.frozen import frozen
 from hintplan.plans.operators.spec.columns import check_known, check_output, output_columns, parse, types_of
 from hintplan.plans.operators.spec.declared import Columns, Declared
 from hintplan.plans.operators.spec.kind import OperatorKind, WithSettings, any_order, unchanged
@@ -20,7 +21,7 @@ UNNESTED = ("ARRAY", "MAP", "MULTISET")
 """The types that have elements."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Unnest(WithSettings):
     """Joins every input row with the elements of its ARRAY or MULTISET, or the entries of its MAP; row kinds pass.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated
 
 from hintplan.plans.declarations.fields import Expression, Name, OperatorId, TypeText
@@ -11,6 +11,7 @@ from hintplan.plans.declarations.row_kinds import INSERT_ONLY, RowKinds
 from hintplan.plans.declarations.tables import Column
 from hintplan.plans.errors import Diagnostic
 from hintplan.plans.expressions.shown import shown_expression
+from hintplan.plans.frozen import frozen
 from hintplan.plans.operators.spec.columns import check_names
 from hintplan.plans.operators.spec.declared import Columns, Declared
 from hintplan.plans.operators.spec.kind import OperatorKind, WithSettings, any_order
@@ -20,7 +21,7 @@ from hintplan.plans.text.counts import count
 _SHOWN = 60
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class GivenColumn:
     """A column of the rows in the plan."""
 
@@ -28,7 +29,7 @@ class GivenColumn:
     type: TypeText
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Values(WithSettings):
     """Emits ``rows`` once, independent of the query's sources; each value is cast to the type of its column. Stateless.
 

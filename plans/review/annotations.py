@@ -9,12 +9,12 @@ GitHub's annotations, SARIF and JUnit are written from remarks.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from hintplan.plans.compare.change import Change
 from hintplan.plans.compare.report import values
 from hintplan.plans.errors import Diagnostic
+from hintplan.plans.frozen import frozen
 from hintplan.plans.review.locations import Location
 from hintplan.plans.settings.effects import LEVELS, MEANING, Level
 
@@ -34,7 +34,7 @@ _LEVELS: dict[Level, RemarkLevel] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Remark:
     """A remark: ``rule`` is a stable id, ``subject`` the path in the plan; line and column count from 1."""
 

@@ -11,18 +11,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from hintplan.plans.compare.change import Change
 from hintplan.plans.files.plan_source import PlanSource
 from hintplan.plans.format.paths import find
+from hintplan.plans.frozen import frozen
 from hintplan.plans.text.jsontext import JsonText, Path
 
 _LAYERS = ("hint", "table", "config")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Location:
     """A position in a file; without a line, the whole file; without a file, standard input."""
 

@@ -14,9 +14,10 @@ operators above it (:mod:`hintplan.plans.compare.consequences`). Knows no plan a
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
+from hintplan.plans.frozen import frozen
 from hintplan.plans.text.counts import listed
 
 Level = Literal["none", "restart", "ttl", "rebuild", "expire", "drop", "incompatible"]
@@ -34,7 +35,7 @@ MEANING: Mapping[Level, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Effect:
     """A verdict: ``text`` in a few words, and ``because``, the reason in a sentence.
 

@@ -13,7 +13,8 @@ refused. Together, these are all keys of Flink 2.3 (tests/flink/keys.json).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from hintplan.plans.frozen import frozen
 
 _PLACE = "it is about where Flink runs; here, --master, --remote and --conf say where a run is"
 _ENGINE = "it is about how Flink's own engine gets to the same result"
@@ -153,7 +154,7 @@ _RECOVERY = (
 _NAMES = ("tables live in default_catalog.default_database", "remove it")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RefusedKey:
     """A key of Flink that would change a job in a way that is not supported: the reason, and an alternative.
 

@@ -13,10 +13,11 @@ operator decides which groups it has (:mod:`hintplan.plans.operators`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from hintplan.plans.declarations.durations import DurationError, parse_duration
+from hintplan.plans.frozen import frozen
 from hintplan.plans.settings.setting import Layers, Setting, SettingError, Value, parse_value
 
 Specs = Mapping[str, Setting]
@@ -30,7 +31,7 @@ RANKS = (*SETTING_LAYERS, EDIT)
 """All layers that can decide the value in force, weakest first."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Settings:
     """One group of settings: its specifications, the values in force in this order, and the values of each layer."""
 

@@ -12,8 +12,9 @@ Knows neither SQL nor files.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from hintplan.plans.frozen import frozen
 from hintplan.plans.settings.layers import EDIT, RANKS, SETTING_LAYERS, Settings, layered, top_layer
 from hintplan.plans.settings.lookup import CACHE, FULL, SETTINGS
 from hintplan.plans.settings.lookup_cache import STRATEGY, applicable, belongs, cache_problems
@@ -30,7 +31,7 @@ class Contradiction(ValueError):
         self.name = name
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Unmet:
     """A setting of a layer that has no effect, and the reason."""
 
@@ -40,7 +41,7 @@ class Unmet:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Resolved:
     """The groups of settings that the layers amount to, and the settings without effect.
 

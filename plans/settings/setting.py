@@ -14,10 +14,10 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Literal, TypedDict
 
 from hintplan.plans.declarations.durations import DurationError, format_duration, parse_duration
+from hintplan.plans.frozen import frozen
 from hintplan.plans.settings.effects import Effect
 from hintplan.plans.text.names import nearest
 
@@ -40,7 +40,7 @@ class SettingError(ValueError):
         self.expected = expected
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Setting:
     r"""One setting; ``default`` is its value if no layer sets it, and None if it is then absent.
 

@@ -8,9 +8,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from hintplan.plans.declarations.durations import DurationError, parse_duration
+from hintplan.plans.frozen import frozen
 from hintplan.plans.settings.effects import TTL as TTL_EFFECT
 from hintplan.plans.settings.layers import Settings, set_by
 from hintplan.plans.settings.setting import Setting
@@ -32,7 +32,7 @@ TTL = Setting(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class StateEntry:
     """One state of a stateful operator (FLIP-292): ``ttl`` is in force, ``origin`` has the value of each layer.
 

@@ -7,9 +7,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, Literal, TypeVar
 
+from hintplan.plans.frozen import frozen
 from hintplan.plans.settings.calls import NO_RETRY, RETRY_STRATEGY
 
 OutputMode = Literal["ordered", "allow_unordered"]
@@ -18,7 +19,7 @@ Values = Mapping[str, Any]
 View = TypeVar("View")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CachedSettings:
     """The decision to keep the output of an operator for later readers, and Spark's storage level for it."""
 
@@ -26,7 +27,7 @@ class CachedSettings:
     storage_level: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class AsyncSettings:
     """The concurrency of lookups: one row after the other, or up to ``capacity`` rows at once (FLIP-234).
 
@@ -39,7 +40,7 @@ class AsyncSettings:
     timeout: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RetrySettings:
     """The retries of a row without a match: up to ``max_attempts`` more lookups, ``fixed_delay`` apart.
 
@@ -51,7 +52,7 @@ class RetrySettings:
     mode: RetryMode
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CallSettings:
     """The limits of asynchronous function calls: the number in flight, and the timeout of each (FLIP-498).
 
@@ -62,7 +63,7 @@ class CallSettings:
     timeout: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CallRetry:
     """The retries of a failed call: up to ``max_attempts`` more calls, ``fixed_delay`` apart.
 

@@ -10,7 +10,6 @@ nothing · streaming · 0 operators, 0 with state
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from hintplan.plans.analysis.changelog import output_kinds
@@ -19,6 +18,7 @@ from hintplan.plans.analysis.repeated import repeated
 from hintplan.plans.analysis.row_order import told_by_arrival
 from hintplan.plans.analysis.streaming_queries import queries
 from hintplan.plans.declarations.row_kinds import INSERT_ONLY
+from hintplan.plans.frozen import frozen
 from hintplan.plans.model.graph import check_graph
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Operator, describe, kind_of, op_name, state_of, table_of
@@ -42,7 +42,7 @@ Part = Literal["operator", "state", "edit", "text"]
 Paint = Callable[[str, Part], str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Line:
     part: Part
     left: str

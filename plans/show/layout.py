@@ -17,6 +17,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from hintplan.plans.frozen import frozen
+
 Point = tuple[float, float]
 
 COLUMN_GAP, ROW_GAP, BEND_GAP, PART_GAP = 46.0, 20.0, 14.0, 44.0
@@ -24,7 +26,7 @@ _ASPECT = 1.7
 _BENDS_PER_BOX = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Link:
     """An arrow between two boxes, by number; it leaves ``out`` and enters ``into`` below the tops of the boxes."""
 
@@ -34,7 +36,7 @@ class Link:
     into: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Placed:
     """The top left corners of the boxes, the points of every arrow, and the total size."""
 

@@ -10,14 +10,14 @@ changed since.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from hintplan.plans.frozen import frozen
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.model.settings import PlanSetting, operator_settings
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Script:
     """The text of a script. ``places`` are (line, path of a setting, layer), if they are known."""
 

@@ -12,12 +12,13 @@ operators are included. This module knows no layouts and files.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from hintplan.plans.compare.change import Change
 from hintplan.plans.compare.consequences import emptied_operators
 from hintplan.plans.compare.match import match
+from hintplan.plans.frozen import frozen
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.model.settings import PlanSetting, operator_settings
 from hintplan.plans.operators import Operator, describe, kind_of, state_of, with_inputs
@@ -28,7 +29,7 @@ from hintplan.plans.text.terminal import one_line
 Mark = Literal["", "added", "removed", "changed", "moved"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Row:
     """A line in a box: a state with its TTL, or a group of settings with its values.
 
@@ -48,7 +49,7 @@ class Row:
         return self.set_by == EDIT
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Box:
     """An operator: its id, kind and description, with its states and settings."""
 
@@ -72,7 +73,7 @@ class Box:
         return any(row.edited for row in self.rows)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Arrow:
     """The flow of rows from ``source`` to input ``port`` of ``target``; ``via`` are boxes folded into the arrow."""
 
@@ -83,7 +84,7 @@ class Arrow:
     via: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Picture:
     """Boxes in dependency order, and the arrows between them."""
 

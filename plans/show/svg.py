@@ -15,10 +15,10 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 
+from hintplan.plans.frozen import frozen
 from hintplan.plans.settings.state import spoken_ttl
 from hintplan.plans.show.layout import Link, place
 from hintplan.plans.show.palette import resolved
@@ -36,7 +36,7 @@ _EMPTIED = "state starts empty"
 _SIGNS = {"added": "+", "removed": "\N{MINUS SIGN}", "changed": "~", "moved": "»"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Drawing:
     """The markup inside an ``svg`` element, its size, and the x, y, width and height of each box."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 
 import click
@@ -14,7 +13,11 @@ from hintplan.plans.text.terminal import show, wants_colour
 
 def show_tree(plan: Plan, *, whole: bool = False) -> None:
     """Print a plan as a tree; lines are cut at the width of the terminal, unless ``whole`` is set."""
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() and not whole else None
+    width = None
+    if sys.stdout.isatty() and not whole:
+        import shutil  # a pipe has no columns
+
+        width = shutil.get_terminal_size().columns
     if wants_colour():
         show(explain(plan, paint=_painted, width=width, whole=whole), styled=True)
     else:

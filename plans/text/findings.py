@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
 from hintplan.plans.errors import Diagnostic, clipped
+from hintplan.plans.frozen import frozen
 from hintplan.plans.text.counts import count
 from hintplan.plans.text.redaction import without_literals
 
@@ -26,7 +26,7 @@ _STARS = re.compile(r"(['\"])\*{4,}")
 _MOST_ERRORS = 50
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Finding:
     """A diagnostic that does not stop the compilation. A note is information; only warnings can become errors.
 

@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,8 @@ _LISTS = ("moved",)
 
 def read_toml(file: Path) -> tuple[dict[str, Any], str]:
     """Return the tables and the text of a TOML file; raise PlanError if it cannot be read."""
+    import tomllib  # most plans have no such file beside them
+
     refuse_leading_out(file)
     try:
         text = file.read_text(encoding="utf-8")

@@ -12,18 +12,16 @@ withheld as a whole, unless the value is a number, such as a port.
 
 from __future__ import annotations
 
-import base64
-import json
 import re
 from collections.abc import Iterator, Mapping
-from urllib.parse import quote, quote_plus
 
 SHORTEST = 4
 _REFERENCE = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
 _WORDS = r"(?:password|passwd|authorization|secret|token|credential|cookie|api-?key|jaas|user-?info)"
 # A lookahead searches for the word once per quote; between two repetitions, it would be tried at every occurrence.
-_LITERAL = re.compile(rf"('(?=[^'\n]*?{_WORDS})[^'\n]*'\s*=\s*)('(?:[^']|'')*'|'.*)", re.IGNORECASE)
-_IN_JSON = re.compile(rf'("(?=[^"\n]*?{_WORDS})[^"\n]*"\s*:\s*)("(?:[^"\\\n]|\\.)*"|".*)', re.IGNORECASE)
+# They are compiled when they are used, which most commands do not.
+_LITERAL = rf"(?i)('(?=[^'\n]*?{_WORDS})[^'\n]*'\s*=\s*)('(?:[^']|'')*'|'.*)"
+_IN_JSON = rf'(?i)("(?=[^"\n]*?{_WORDS})[^"\n]*"\s*:\s*)("(?:[^"\\\n]|\\.)*"|".*)'
 
 
 def variables_in(options: Mapping[str, str]) -> tuple[str, ...]:
@@ -51,6 +49,11 @@ def _forms(value: str) -> Iterator[str]:
     """Yield the forms in which a message may contain ``value``."""
     if not value.strip():
         return
+    # Most commands hide nothing, so they need not wait for these.
+    import base64
+    import json
+    from urllib.parse import quote, quote_plus
+
     data = value.encode(errors="surrogateescape")
     yield value
     if value.strip() != value:
@@ -72,12 +75,12 @@ def _forms(value: str) -> Iterator[str]:
 
 def without_literals(sql: str) -> str:
     """Replace the values of secret-looking options in SQL by stars, except references; all offsets stay the same."""
-    return _LITERAL.sub(lambda match: match[1] + _starred(match[2]), sql)
+    return re.sub(_LITERAL, lambda match: match[1] + _starred(match[2]), sql)
 
 
 def without_json_literals(text: str) -> str:
     """Replace the values of secret-looking options in the text of a plan by stars, except references."""
-    return _IN_JSON.sub(lambda match: match[1] + _starred(match[2]), text)
+    return re.sub(_IN_JSON, lambda match: match[1] + _starred(match[2]), text)
 
 
 def _starred(literal: str) -> str:

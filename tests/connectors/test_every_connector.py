@@ -157,6 +157,8 @@ def test_no_other_module_names_a_connector():
             place = path.relative_to(ROOT)
             home = own.get(place.with_suffix("").parts[2]) if place.parts[1] == "connectors" else None
             for line, name in names_in(path):
+                if place == Path("plans/connectors/table.py"):
+                    continue  # the list of them, by which each is imported when a plan has it
                 if (str(place), name) in OTHER_MEANINGS:
                     used.add((str(place), name))
                 elif name != home:

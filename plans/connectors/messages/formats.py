@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from hintplan.plans.connectors.columns import physical
@@ -24,9 +23,10 @@ from hintplan.plans.connectors.messages.format_options import (
 )
 from hintplan.plans.connectors.reach import Place, http_host, local_file
 from hintplan.plans.declarations.tables import Table, TableColumn
+from hintplan.plans.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Part:
     """The key or the value of a message. ``fields`` are the names of the ``columns`` in the format.
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hintplan.plans.errors import Diagnostic
+from hintplan.plans.frozen import frozen
 from hintplan.plans.operators.spec.declared import Declared
 from hintplan.plans.settings.group import Group
 from hintplan.plans.settings.layers import Settings
@@ -18,7 +19,7 @@ from hintplan.plans.settings.setting import Value
 Groups = Mapping[str, Settings]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Alike:
     """The identity of an operator's requests.
 
@@ -29,7 +30,7 @@ class Alike:
     key: tuple[object, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Retries:
     """The retries of a request: ``attempts`` after the first, ``delay`` apart; one ``timeout`` covers all attempts."""
 
@@ -38,7 +39,7 @@ class Retries:
     timeout: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Waits:
     """The number of requests in flight at once, set by the setting ``capacity_name``, and their retries."""
 

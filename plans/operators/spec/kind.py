@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from hintplan.plans.declarations.row_kinds import RowKind, RowKinds
 from hintplan.plans.errors import Diagnostic
+from hintplan.plans.frozen import frozen
 from hintplan.plans.operators.asking.kind import AskingKind
 from hintplan.plans.operators.spec.declared import Columns, Declared
 from hintplan.plans.operators.spec.state import StateKind
@@ -170,7 +171,7 @@ class OperatorKind:
         return next((group for group in self.groups if group.name == name), None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Neighbour:
     """An input or a reader of an operator, with its kind."""
 

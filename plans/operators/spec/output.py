@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from hintplan.plans.declarations.computations import Side
 from hintplan.plans.declarations.fields import Name, Ref, TypeText
+from hintplan.plans.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class JoinColumn:
     """An output column of a join: ``column`` of the input on ``side``, under ``name``."""
 
