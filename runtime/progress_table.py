@@ -19,14 +19,18 @@ from hintplan.runtime.progress import BatchProgress, JobProgress
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgressTable:
-    """A line on the whole run, and the cells below ``headings``; only the first column is no number."""
+    """A line on the whole run, and the cells below ``headings``; only the first column is no number.
+
+    ``error`` is why the run failed, empty if it did not.
+    """
 
     head: str
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    error: str = ""
 
 
-def stream_table(head: str, sinks: Sequence[str], last: Mapping[str, BatchProgress]) -> ProgressTable:
+def stream_table(head: str, sinks: Sequence[str], last: Mapping[str, BatchProgress], error: str = "") -> ProgressTable:
     """A row for each sink with its ``last`` micro-batch, and below it one for each state of its query."""
     rows: list[tuple[str, ...]] = []
     for sink in sinks:
@@ -40,14 +44,14 @@ def stream_table(head: str, sinks: Sequence[str], last: Mapping[str, BatchProgre
             state = (f"{found.state_rows:,}", human_bytes(found.state_bytes))
             rows.append((f"· {name}", "", f"{found.rows_in:,}", f"{found.rows_out:,}", "", *state))
     headings = ("sink", "batch", "rows in", "rows out", "time", "state rows", "state")
-    return ProgressTable(head=head, headings=headings, rows=tuple(rows))
+    return ProgressTable(head=head, headings=headings, rows=tuple(rows), error=error)
 
 
-def job_table(head: str, sinks: Sequence[str], done: Iterable[JobProgress]) -> ProgressTable:
+def job_table(head: str, sinks: Sequence[str], done: Iterable[JobProgress], error: str = "") -> ProgressTable:
     """A row for each sink of a batch plan, with its job if that is ``done``."""
     finished = {job.sink: (f"{job.rows_out:,}", human_duration(job.duration_ms)) for job in done}
     rows = tuple((sink, *finished.get(sink, ("", ""))) for sink in sinks)
-    return ProgressTable(head=head, headings=("sink", "rows out", "time"), rows=rows)
+    return ProgressTable(head=head, headings=("sink", "rows out", "time"), rows=rows, error=error)
 
 
 def as_html(table: ProgressTable) -> str:
@@ -55,7 +59,8 @@ def as_html(table: ProgressTable) -> str:
     head = "".join(f"<th>{escape(heading)}</th>" for heading in table.headings)
     rows = "".join(f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>" for row in table.rows)
     cells = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-    return f"<p><strong>{_text(table.head)}</strong></p>\n{cells}"
+    error = f"<pre>{_text(table.error)}</pre>\n" if table.error else ""
+    return f"<p><strong>{_text(table.head)}</strong></p>\n{error}{cells}"
 
 
 def as_text(table: ProgressTable) -> str:
@@ -66,7 +71,8 @@ def as_text(table: ProgressTable) -> str:
         "  ".join([f"{line[0]:<{widths[0]}}", *(f"{c:>{w}}" for c, w in zip(line[1:], widths[1:], strict=True))])
         for line in lines
     ]
-    return "\n".join([clean(table.head), *(line.rstrip() for line in shown)])
+    error = [clean(table.error)] if table.error else []
+    return "\n".join([clean(table.head), *error, *(line.rstrip() for line in shown)])
 
 
 def _text(text: str) -> str:

@@ -26,6 +26,7 @@ from hintplan.plans.declarations.types import parse_type
 from hintplan.plans.errors import Diagnostic, RunError
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.text.names import did_you_mean
+from hintplan.runtime.spark.function_failed import FunctionFailed
 from hintplan.runtime.spark.session import is_remote
 from hintplan.runtime.spark.versions import can_be_copied
 from hintplan.runtime.types import to_spark
@@ -45,13 +46,15 @@ class Given:
     """The DataFrames of ``tables`` and the functions of ``sinks``, each by the name of its table.
 
     ``identities`` tell one DataFrame from another while both are there. ``views`` are what those of Spark Connect are
-    called in their session, so that a copy of it has them too.
+    called in their session, so that a copy of it has them too. ``failures`` gets the errors of functions that run in
+    this process.
     """
 
     tables: Mapping[str, DataFrame] = field(default_factory=dict)
     sinks: Mapping[str, SinkFunction] = field(default_factory=dict)
     identities: Mapping[str, str] = field(default_factory=dict)
     views: Mapping[str, str] = field(default_factory=dict)
+    failures: list[FunctionFailed] = field(default_factory=list, compare=False)
 
     def session(self) -> SparkSession | None:
         """Return the session of the DataFrames; None if there are none."""

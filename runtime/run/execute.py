@@ -214,6 +214,7 @@ def execute(
         followed=followed,
         _counts=counts,
         _tables=connectors.failed_tables(own, plan.tables),
+        _failures=given.failures,
     )
     if checkpoint is not None and guarded:
         execution._lock = acquire(own, checkpoint, take_over=take_over, seconds=seconds, seen=free, waiting=waiting)

@@ -1,4 +1,4 @@
-"""What a look at this machine tells before Spark starts: that a checkpoint cannot be written, or a source is not there.
+"""Refuses before Spark starts: a checkpoint that is none or read-only, and a source that is not there.
 
 A run would be refused for it all the same, half a minute later. What only Spark can tell is left to it: places on other
 file systems, and those of a Spark whose file system is not this machine's.
@@ -17,6 +17,7 @@ from hintplan.plans.errors import RunError
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import tables_used
 from hintplan.plans.text.links import link_to_nowhere
+from hintplan.runtime.checkpoint.foreign import refuse_foreign, upper_paths
 
 _DEFAULT_SYSTEM = "spark.hadoop.fs.defaultFS"
 _OTHERS = ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "PYSPARK_GATEWAY_PORT")
@@ -28,7 +29,9 @@ def refuse_in_advance(plan: Plan, checkpoint: str | None, conf: Mapping[str, str
     if not _is_of_this_machine(conf):
         return
     if checkpoint is not None and is_local_path(checkpoint):
-        _refuse_unwritable(absolute(checkpoint).removeprefix("file://"))
+        directory = absolute(checkpoint).removeprefix("file://")
+        _refuse_unwritable(directory)
+        refuse_foreign(checkpoint, upper_paths(directory))
     for name, place in _sources(plan):
         path = place.path
         if not os.path.lexists(path) or link_to_nowhere(path):

@@ -14,6 +14,7 @@ from urllib.parse import unquote
 from hintplan.plans.errors import RunError, Unavailable
 from hintplan.plans.text.counts import first_of, shortened
 from hintplan.runtime.spark.failure import evidence, is_of_server, is_transient, root_cause
+from hintplan.runtime.spark.function_failed import told_failure
 from hintplan.runtime.spark.worker_faults import worker_fault
 
 Explanation = tuple[str, str]
@@ -64,9 +65,14 @@ _URL = r"(?:file:(?://)?)?"
 def failed(what: str, error: BaseException, tables: FailedTables = NO_TABLES, after: str = "") -> RunError:
     """The error that a user gets for one of Spark's: ``what`` failed, of what, ``after`` it, and what mends it.
 
-    It is Unavailable if another attempt may help.
+    It is Unavailable if another attempt may help. A function of the user's that failed is named instead of ``what``.
     """
     kind = Unavailable if is_transient(error) else RunError
+    if (own := told_failure(error)) is not None:
+        (found,) = own.diagnostics
+        told = kind(f"{found.message}{after}", hint=found.hint)
+        told.__cause__ = own.__cause__ or error
+        return told
     if known := explained(error, tables) or worker_fault(evidence(error), connected=is_of_server(error)):
         cause, hint = known
         return kind(f"{what}: {cause}{after}", hint=hint)

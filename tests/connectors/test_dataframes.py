@@ -91,7 +91,7 @@ def test_a_batch_that_failed_is_handed_over_again_with_its_number_and_rows(spark
             raise ValueError("no room in the shop")
 
     given = {"tables": {"events": frame}, "sinks": {"sums": fails_at_1}, "checkpoint": str(tmp_path / "state")}
-    with pytest.raises(hintplan.RunError, match=r"the query of sink_sums failed: ValueError: no room in the shop"):
+    with pytest.raises(hintplan.RunError, match=r"the function of table sums failed: ValueError: no room in the shop"):
         hintplan.execute(plan, **given, once=True).await_termination()
     hintplan.execute(plan, **given, once=True).await_termination()
     first, failed, again = received.batches
