@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from hintplan.plans.text.read_only import read_only
+
 FunctionKind = Literal["table", "async-table", "scalar", "async-scalar", "aggregate"]
 
 
@@ -65,6 +67,9 @@ class Table:
     watermark: Watermark | None = None
     comment: str | None = None
     options: Mapping[str, str]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "options", read_only(self.options))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
