@@ -58,6 +58,9 @@ _CONF = r"--conf (?P<key>spark\.[\w.]+)=(?P<setting>[^\s;,]+(?:,[^\s;,]+)*)"
 _KEEP = r"(?P<kept>--keep-state (?!is\b)[a-z]\w*(?:,? --keep-state [a-z]\w*)*)|(?P<keeps>--keep-state\b)"
 _WORDS = re.compile("|".join((f"(?P<command>{_COMMAND})", _ALLOWED, _POLICY, _SWITCH, _KEEP, _ARGUMENT, _CONF)))
 
+_CLIENT = "; 'hintplan sql' runs such scripts"
+"""Advice for whoever is at a shell."""
+
 _commands = 0
 
 
@@ -108,4 +111,4 @@ def in_python(text: str, *, compiling: bool = False) -> str:
             word += f" {found['given']}"
         return f"hintplan.execute(..., {word})" if found["run"] else word
 
-    return _WORDS.sub(called, text)
+    return _WORDS.sub(called, text.replace(_CLIENT, ""))

@@ -10,50 +10,56 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from typing import overload
 
 from hintplan.plans.analysis.repeated import one_sided_changes
 from hintplan.plans.analysis.validate import validate
+from hintplan.plans.api.plans import PlanLike, plan_of
+from hintplan.plans.declarations.durations import format_duration
 from hintplan.plans.edit.assign import assigned
 from hintplan.plans.errors import Diagnostic, PlanError
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.settings.setting import Value, shown
 
 Warn = Callable[[Diagnostic], None]
+Given = Value | timedelta | None
 
 
 @overload
 def set(
-    plan: Plan, path: str, value: Value | None, *, reason: str | None = None, on_warning: Warn | None = None
+    plan: PlanLike, path: str, value: Given, *, reason: str | None = None, on_warning: Warn | None = None
 ) -> Plan: ...
 
 
 @overload
 def set(
-    plan: Plan, path: Mapping[str, Value | None], *, reason: str | None = None, on_warning: Warn | None = None
+    plan: PlanLike, path: Mapping[str, Given], *, reason: str | None = None, on_warning: Warn | None = None
 ) -> Plan: ...
 
 
 def set(
-    plan: Plan,
-    path: str | Mapping[str, Value | None],
-    value: Value | None = None,
+    plan: PlanLike,
+    path: str | Mapping[str, Given],
+    value: Given = None,
     *,
     reason: str | None = None,
     on_warning: Warn | None = None,
 ) -> Plan:
-    """``plan`` with the setting at ``path`` set to ``value``, and with everything that follows from it.
+    """Return ``plan``, or the plan in a file, with the setting at ``path`` set to ``value``, and what follows from it.
 
     A path is one that ``hintplan set`` takes, such as ``join_o_c.state.leftState.ttl``; ``*`` stands for anything in
-    it. A mapping sets several at once, which are checked together. None removes a config key or a table option.
+    it. A mapping sets several at once, which are checked together. None removes a config key or a table option;
+    a duration may be a ``timedelta``.
     ``reason`` is kept beside what is set; an empty one takes the old one away. ``on_warning`` gets what is worth
     knowing of the edit. PlanError, with all that is wrong, if a path is no setting, a value is none that it takes, or
     the plan would be wrong with it.
     """
     values = {path: value} if isinstance(path, str) else path
+    plan = plan_of(plan)
     edited = assigned(
         plan,
-        [(one, shown(wanted)) for one, wanted in values.items() if wanted is not None],
+        [(one, _text(one, wanted)) for one, wanted in values.items() if wanted is not None],
         [one for one, wanted in values.items() if wanted is None],
         reason=reason,
     )
@@ -63,3 +69,12 @@ def set(
         for found in one_sided_changes(plan, edited):
             on_warning(Diagnostic(message=found.message, path=found.path))
     return edited
+
+
+def _text(path: str, value: Value | timedelta) -> str:
+    if not isinstance(value, timedelta):
+        return shown(value)
+    milliseconds, rest = divmod(value, timedelta(milliseconds=1))
+    if rest or milliseconds < 0:
+        raise PlanError(f"{value!r} is no duration of whole milliseconds", hint="such as timedelta(hours=2)", path=path)
+    return format_duration(milliseconds)

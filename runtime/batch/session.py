@@ -125,9 +125,10 @@ class Session:
             self._cache.drop(entry)
         return len(found)
 
-    def drop_cached(self, plan: Plan) -> int:
+    def drop_cached(self, plan: PlanLike) -> int:
         """Drop the results that ``plan`` would read, of whatever plan, and say how many there were."""
-        found = [entry for meaning in meanings(plan).values() if (entry := self._cache.find(meaning)) is not None]
+        read = meanings(plan_of(plan)).values()
+        found = [entry for meaning in read if (entry := self._cache.find(meaning)) is not None]
         for entry in found:
             self._cache.drop(entry)
         return len(found)
@@ -215,7 +216,7 @@ class Session:
             cache=self._cache,
             finished=finished,
             tables=failed_tables(self._spark, plan.tables),
-            notes=(*_notes(plan), *restriction_notes(self._spark)),
+            notes=(*_notes(plan), *restriction_notes(self._spark), *given.notes),
             told=told,
         )
 

@@ -69,6 +69,7 @@ from hintplan.runtime.spark.session import (
     give_variables,
     is_remote,
     prepare_session,
+    refuse_stopped,
     restriction_notes,
     shares_machine,
 )
@@ -126,6 +127,8 @@ def execute(
     problems = validate(plan)
     if problems:
         raise PlanError(diagnostics=problems)
+    if spark is not None:
+        refuse_stopped(spark)
     given, policy = given_for(plan, tables, sinks, spark), Policy.of(policy)
     spark = spark or given.session()
     if plan.mode == "batch":
@@ -207,6 +210,7 @@ def execute(
             *(() if before.recorded is None else checkpoint_notes(before.recorded, plan, str(own.version))),
             *_repeated(plan, running),
             *restriction_notes(own),
+            *given.notes,
         ),
         sinks={query.id: query.sinks for query in running},
         shared=frozenset(query.id for query in running if query.is_shared),
