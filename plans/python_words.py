@@ -59,6 +59,9 @@ _KEEP = r"(?P<kept>--keep-state (?!is\b)[a-z]\w*(?:,? --keep-state [a-z]\w*)*)|(
 _WORDS = "|".join((f"(?P<command>{_COMMAND})", _ALLOWED, _POLICY, _SWITCH, _KEEP, _ARGUMENT, _CONF))
 """Compiled when it is used, which commands do not."""
 
+_CLIENT = "; 'hintplan sql' runs such scripts"
+"""Advice for whoever is at a shell."""
+
 _commands = 0
 
 
@@ -110,4 +113,4 @@ def in_python(text: str, *, compiling: bool = False) -> str:
             word += f" {match['given']}"
         return f"hintplan.execute(..., {word})" if match["run"] else word
 
-    return re.sub(_WORDS, called, text)
+    return re.sub(_WORDS, called, text.replace(_CLIENT, ""))

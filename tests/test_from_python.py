@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -114,8 +115,9 @@ def test_the_same_refusal_is_worded_for_whoever_asked(tmp_path: Path) -> None:
     done = command("run", "plan.json", folder=tmp_path)
     assert "whoever starts the run can allow it: --allow-scheme s3a://lake" in done.stderr
     batch = hintplan.compile_sql("SET 'execution.runtime-mode' = 'batch';" + script)
+    running = SimpleNamespace(_jsc=SimpleNamespace(sc=lambda: SimpleNamespace(isStopped=lambda: False)))
     with pytest.raises(RunError, match=r"policy=hintplan\.Policy\(schemes="):
-        hintplan.execute(batch, SimpleNamespace(), checkpoint=None)  # type: ignore[arg-type]
+        hintplan.execute(batch, SimpleNamespace(sparkContext=running), checkpoint=None)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -359,3 +361,69 @@ def test_variables_of_a_cell_reach_workers_and_workers_run_this_python(
 
     (row,) = map_in_arrow(own.range(0, 1, 1, 1), seen, "v STRING, p STRING").collect()
     assert tuple(row) == ("shibboleth", sys.executable)
+
+
+def test_every_function_takes_the_path_of_a_plan_or_says_what_it_wants(file: Path, plan: hintplan.Plan) -> None:
+    assert hintplan.set(file, STATE, "2 d") == hintplan.set(str(file), STATE, "2 d") == hintplan.set(plan, STATE, "2 d")
+    assert hintplan.rebase(str(file), onto=file).plan == plan
+    newer = file.with_name("plan.sql")
+    calls = (
+        lambda given: hintplan.set(given, STATE, "2 d"),
+        lambda given: hintplan.rebase(given, onto=plan),
+        lambda given: hintplan.rebase(plan, onto=given),
+        hintplan.validate, hintplan.explain, hintplan.lint, hintplan.show, hintplan.execute,
+        lambda given: hintplan.diff(given, plan),
+        lambda given: hintplan.why(given, STATE),
+        lambda given: hintplan.check(given, "state"),
+        lambda given: hintplan.read_state(given, "state"),
+    )  # fmt: skip
+    for call in calls:
+        for given, said, hint in (
+            (5, "found int", "hintplan.load(path) make plans"),
+            (None, "found NoneType", "hintplan.load(path) make plans"),
+            (newer, "plan.sql is a SQL script", f"hintplan.compile_sql(pathlib.Path('{newer}').read_text())"),
+            ("SELECT 1;", "found a text such as a script", "hintplan.compile_sql(text)"),
+        ):
+            try:
+                (found,) = call(given) or ()  # type: ignore[operator, misc]
+            except HintplanError as error:
+                (found,) = error.diagnostics
+            assert said in found.message
+            assert hint in found.hint
+    for write in (hintplan.dumps, lambda given: hintplan.dump(given, newer)):
+        with pytest.raises(
+            hintplan.PlanError, match=r"expected a plan, found str\n  hint: hintplan.load\(path\) reads"
+        ):
+            write("plan.json")  # type: ignore[operator]
+
+
+def test_a_plan_that_is_not_there_is_looked_for_by_its_name(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(hintplan.PlanError, match=f"did you mean '{file}'"):
+        hintplan.load(file.with_name("paln.json"))
+    monkeypatch.chdir(file.parent)
+    with pytest.raises(hintplan.PlanError, match=r"did you mean 'plan\.json'"):
+        hintplan.explain("plan.jsn")
+    with pytest.raises(hintplan.PlanError) as raised:
+        hintplan.load("nowhere/plan.json")
+    assert raised.value.diagnostics[0].hint is None
+
+
+def test_a_duration_may_be_a_timedelta(plan: hintplan.Plan) -> None:
+    for value, text in (
+        (timedelta(hours=2), "2 h"),
+        (timedelta(days=3), "3 d"),
+        (timedelta(milliseconds=1500), "1500 ms"),
+    ):
+        assert hintplan.set(plan, STATE, value) == hintplan.set(plan, STATE, text)
+        assert hintplan.set(plan, {STATE: value}) == hintplan.set(plan, STATE, text)
+    for wrong in (timedelta(hours=-1), timedelta(microseconds=5)):
+        with pytest.raises(hintplan.PlanError, match="is no duration of whole milliseconds"):
+            hintplan.set(plan, STATE, wrong)
+
+
+def test_a_select_alone_in_python_is_not_sent_to_a_shell() -> None:
+    with pytest.raises(SqlError, match="SELECT has no sink") as raised:
+        hintplan.compile_sql(SQL + "SELECT * FROM o;")
+    assert "hintplan sql" not in str(raised.value)
+    with for_a_command(), pytest.raises(SqlError, match="'hintplan sql' runs such scripts"):
+        hintplan.compile_sql(SQL + "SELECT * FROM o;")

@@ -175,14 +175,22 @@ def test_a_run_says_how_it_ended() -> None:
     for query in queries.values():
         query.isActive = False
     assert shown(stream(queries=queries, temporary=True))["text/plain"].startswith("ended\n")
-    queries["sink_a"].exception = lambda: "it broke"
-    assert shown(stream(queries=queries))["text/plain"].startswith("failed · checkpoint")
+    queries["sink_a"].exception = lambda: RuntimeError("it broke <b>")
+    run = stream(queries=queries)
+    assert shown(run)["text/plain"].startswith(
+        "failed · checkpoint <state>\nthe query of sink_a failed: it broke <b>\n"
+    )
+    assert "it broke &lt;b&gt;" in shown(run)["text/html"]
+    assert str(run.exception) == "the query of sink_a failed: it broke <b>"
 
 
 def test_a_run_whose_session_is_gone_is_shown_as_it_was_last_seen() -> None:
     class Gone(SimpleNamespace):
         @property
         def lastProgress(self) -> Any:
+            raise ConnectionRefusedError
+
+        def exception(self) -> Any:
             raise ConnectionRefusedError
 
     run = stream()

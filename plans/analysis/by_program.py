@@ -14,6 +14,8 @@ from collections.abc import Collection, Iterator
 from hintplan.plans.connectors.table import is_by_program
 from hintplan.plans.errors import Diagnostic, RunError
 from hintplan.plans.model.plan import Plan
+from hintplan.plans.python_words import is_for_a_command
+from hintplan.plans.text.names import nearest
 
 
 def read_by_program(plan: Plan) -> tuple[str, ...]:
@@ -35,11 +37,34 @@ def lacking(plan: Plan, tables: Collection[str] = (), sinks: Collection[str] = (
     for name in read_by_program(plan):
         if name not in tables:
             message = f"table {name} is a DataFrame of a Python program, and this run has none"
-            yield Diagnostic(message=message, hint=_from_python("tables", name, "df"), path=f"tables.{name}")
+            yield _lacking(message, name, tables, "tables", "DataFrame")
     for name in written_by_program(plan):
         if name not in sinks:
             message = f"a function of a Python program takes the rows of table {name}, and this run has none"
-            yield Diagnostic(message=message, hint=_from_python("sinks", name, "function"), path=f"tables.{name}")
+            yield _lacking(message, name, sinks, "sinks", "function")
+
+
+def _lacking(for_command: str, name: str, given: Collection[str], argument: str, what: str) -> Diagnostic:
+    if is_for_a_command():
+        hint = _from_python(argument, name, "df" if argument == "tables" else "function")
+        return Diagnostic(message=for_command, hint=hint, path=f"tables.{name}")
+    has = f"{argument} has: {', '.join(sorted(given))}" if given else _from_python(argument, name, what.lower())
+    return Diagnostic(message=f"no {what} was given for table {name}", hint=has, path=f"tables.{name}")
+
+
+def misspelt(wanted: Collection[str], given: Collection[str]) -> dict[str, str]:
+    """Return the names in ``given`` that are meant for one in ``wanted`` which is not there, with that one.
+
+    >>> misspelt(["orders", "payments"], ["Orders", "others"])
+    {'Orders': 'orders'}
+    """
+    lacks = [name for name in wanted if name not in given]
+    found: dict[str, str] = {}
+    for name in given:
+        free = [one for one in lacks if one not in found.values()]
+        if name not in wanted and (near := nearest(name, free)) is not None:
+            found[name] = near
+    return found
 
 
 def _from_python(argument: str, name: str, what: str) -> str:

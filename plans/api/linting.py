@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from hintplan.plans.api.plans import PlanLike
+from hintplan.plans.api.plans import PlanLike, refuse_no_plan
 from hintplan.plans.files.codec import dumps
 from hintplan.plans.lint.check import Found, check
 from hintplan.plans.lint.report import rendered, report_json, summary
@@ -49,6 +49,9 @@ def lint(*plans: PlanLike) -> LintResult:
 
     Raise PlanError for a file that cannot be read.
     """
+    for each in plans:
+        if not isinstance(each, Plan):
+            refuse_no_plan(each)
     files = [os.fspath(plan) for plan in plans if not isinstance(plan, Plan)]
     findings = [finding for plan in plans if isinstance(plan, Plan) for finding in check(dumps(plan), file=None).found]
     of_files = lint_files(files) if files else Report(found=())

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from hintplan.plans.api.plans import PlanLike, plan_of
 from hintplan.plans.errors import Diagnostic
 from hintplan.plans.merge.rebase import Rebased
 from hintplan.plans.merge.rebase import rebase as carried_over
@@ -49,12 +50,12 @@ class RebaseResult(Printed):
 
 
 def rebase(
-    old: Plan, onto: Plan, *, mapping: Mapping[str, str] | None = None, drop_orphans: bool = False
+    old: PlanLike, onto: PlanLike, *, mapping: Mapping[str, str] | None = None, drop_orphans: bool = False
 ) -> RebaseResult:
-    """Carry the edits of plan ``old`` over to plan ``onto``, which was compiled from newer SQL.
+    """Carry the edits of plan ``old`` over to plan ``onto``, which was compiled from newer SQL; both may be paths.
 
     ``old`` records the compiled values below its edits, so its unedited version is not needed. ``mapping`` maps removed
     operators of ``old`` to their successors, and tables as ``tables.<name>``. ``drop_orphans`` drops the edits of other
     removed operators. Raise PlanError if ``mapping`` contains unknown names.
     """
-    return RebaseResult(edits=carried_over(onto, old, mapping, drop_orphans=drop_orphans))
+    return RebaseResult(edits=carried_over(plan_of(onto), plan_of(old), mapping, drop_orphans=drop_orphans))

@@ -13,6 +13,7 @@ from itertools import islice
 from hintplan.plans.analysis.columns import ENOUGH
 from hintplan.plans.analysis.run_limits import check_sizes
 from hintplan.plans.analysis.validate import validate as problems_of
+from hintplan.plans.api.plans import refuse_no_plan
 from hintplan.plans.errors import Diagnostic, PlanError, for_python
 from hintplan.plans.files.codec import load
 from hintplan.plans.model.plan import Plan
@@ -28,6 +29,7 @@ def validate(plan: Plan | str | os.PathLike[str], *, allow_fact_edits: bool = Fa
     if isinstance(plan, Plan):
         return tuple(map(for_python, problems_of(plan) or islice(check_sizes(plan), ENOUGH)))
     try:
+        refuse_no_plan(plan)
         loaded = load(plan, allow_fact_edits=allow_fact_edits)
     except PlanError as error:
         return error.diagnostics

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from hintplan.plans.frozen import frozen
+from hintplan.plans.text.read_only import read_only
 
 FunctionKind = Literal["table", "async-table", "scalar", "async-scalar", "aggregate"]
 
@@ -67,6 +68,9 @@ class Table:
     watermark: Watermark | None = None
     comment: str | None = None
     options: Mapping[str, str]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "options", read_only(self.options))
 
 
 @frozen

@@ -13,6 +13,7 @@ import hashlib
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -30,6 +31,7 @@ from hintplan.plans.operators import KINDS
 from hintplan.plans.settings.cached import CACHED
 from hintplan.plans.text.jsontext import MAX_BYTES, JsonText, Path
 from hintplan.plans.text.links import reason, refuse_leading_out, refuse_links
+from hintplan.plans.text.names import nearest
 
 _GROUPS = [*dict.fromkeys(group.name for kind in KINDS for group in kind.groups if group is not CACHED)]
 FREE = (
@@ -107,7 +109,9 @@ def _checked_text(data: bytes | str, file: str | None) -> JsonText:
 
 
 def dumps(plan: Plan) -> bytes:
-    """Return the canonical bytes of ``plan``, including its digests."""
+    """Return the canonical bytes of ``plan``, including its digests; raise PlanError if it is no plan."""
+    if not isinstance(plan, Plan):
+        raise PlanError(f"expected a plan, found {type(plan).__name__}", hint="hintplan.load(path) reads one")
     document = to_document(plan)
     return print_document({**document, "digests": document_digests(plan, document["operators"])})
 
@@ -144,7 +148,18 @@ def read_plan_bytes(path: str | os.PathLike[str]) -> bytes:
             # The size of a pipe is unknown: one byte above the limit is enough to refuse it.
             return stream.read(MAX_BYTES + 1)
     except OSError as error:
-        raise PlanError(f"cannot be read: {reason(error, path)}", file=name) from error
+        near = _near(name) if isinstance(error, FileNotFoundError) else None
+        hint = f"did you mean '{near}'?" if near else None
+        raise PlanError(f"cannot be read: {reason(error, path)}", file=name, hint=hint) from error
+
+
+def _near(path: str) -> str | None:
+    """Return the path of the file beside ``path`` whose name is most like it; None if there is none."""
+    directory, name = os.path.split(path)
+    with suppress(OSError):
+        found = nearest(name, os.listdir(directory or "."))
+        return None if found is None else os.path.join(directory, found)
+    return None
 
 
 def write_plan_bytes(data: bytes, path: str | os.PathLike[str]) -> None:

@@ -25,6 +25,7 @@ from typing import Literal, Protocol, cast
 from hintplan.plans.declarations.tables import Function, Table
 from hintplan.plans.lazy import load
 from hintplan.plans.operators import Operator, Scan, Sink, kind_of
+from hintplan.plans.text.read_only import read_only
 
 FORMAT = "1.0"
 
@@ -60,6 +61,13 @@ class Plan:
     reasons: Mapping[str, str] = field(default_factory=dict)
     compiled: Mapping[str, str] = field(default_factory=dict)
     format: str = FORMAT
+
+    def __post_init__(self) -> None:
+        for name in ("config", "tables", "functions", "reasons", "compiled"):
+            object.__setattr__(self, name, read_only(getattr(self, name)))
+        for operator in self.operators:
+            if kind_of(operator).groups:
+                object.__setattr__(operator, "settings", read_only(operator.settings))
 
     def operator(self, operator_id: str) -> Operator:
         """Return the operator called ``operator_id``; raise KeyError if there is none."""

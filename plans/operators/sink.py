@@ -18,6 +18,9 @@ from hintplan.plans.operators.spec.declared import Columns, Declared
 from hintplan.plans.operators.spec.kind import OperatorKind, any_order, of_input, unchanged
 from hintplan.plans.operators.table import described_table
 from hintplan.plans.settings.layers import Settings
+from hintplan.plans.text.read_only import ReadOnly
+
+_NO_SETTINGS: Mapping[str, Settings] = ReadOnly()
 
 
 @frozen
@@ -40,7 +43,7 @@ class Sink:
     @property
     def settings(self) -> Mapping[str, Settings]:
         """Always empty, because a sink has no output to cache."""
-        return {}
+        return _NO_SETTINGS
 
     @property
     def cached(self) -> None:

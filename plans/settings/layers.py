@@ -19,6 +19,7 @@ from typing import Any
 from hintplan.plans.declarations.durations import DurationError, parse_duration
 from hintplan.plans.frozen import frozen
 from hintplan.plans.settings.setting import Layers, Setting, SettingError, Value, parse_value
+from hintplan.plans.text.read_only import read_only
 
 Specs = Mapping[str, Setting]
 """The settings of a group by name, in the order in which a plan lists them."""
@@ -38,6 +39,10 @@ class Settings:
     specs: Specs = field(compare=False, repr=False)
     values: Mapping[str, Value]
     origin: Layers
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", read_only(self.values))
+        object.__setattr__(self, "origin", read_only({layer: read_only(said) for layer, said in self.origin.items()}))
 
 
 def ordered(specs: Specs, values: Mapping[str, Value]) -> dict[str, Value]:

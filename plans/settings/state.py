@@ -15,6 +15,7 @@ from hintplan.plans.settings.effects import TTL as TTL_EFFECT
 from hintplan.plans.settings.layers import Settings, set_by
 from hintplan.plans.settings.setting import Setting
 from hintplan.plans.settings.text import who_set_setting
+from hintplan.plans.text.read_only import read_only
 
 STATE_TTL = "table.exec.state.ttl"
 DEFAULT_STATE_TTL = "0 ms"
@@ -46,6 +47,9 @@ class StateEntry:
     input: str
     ttl: str
     origin: Mapping[str, str]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "origin", read_only(self.origin))
 
 
 def entry_settings(entry: StateEntry) -> Settings:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -19,6 +19,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from hintplan.plans.errors import RunError
 from hintplan.runtime.batch.build import BuiltSink
 from hintplan.runtime.batch.cache import ResultCache
 from hintplan.runtime.functions.metrics import FUNCTION_METRICS
@@ -26,13 +27,14 @@ from hintplan.runtime.lookup.metrics import LOOKUP_METRICS
 from hintplan.runtime.progress import CachedProgress, JobProgress
 from hintplan.runtime.progress_table import ProgressTable, as_html, as_text, job_table
 from hintplan.runtime.spark.explanation import NO_TABLES, FailedTables, failed
+from hintplan.runtime.spark.function_failed import FunctionFailed
 from hintplan.runtime.spark.names import described, shown_as
 from hintplan.runtime.spark.session import is_remote
 
 Told = Callable[[JobProgress], None]
 """A callback that receives each job that has succeeded."""
 
-OFFERED = ("active", "await_termination", "new_batches", "notes", "progress", "stop")
+OFFERED = ("active", "await_termination", "exception", "new_batches", "notes", "progress", "stop")
 """The names that programs and notebooks can use."""
 
 _POLL_SECONDS = 0.2
@@ -58,6 +60,7 @@ class BatchExecution:
     told: Told | None = None
     _done: list[JobProgress] = field(default_factory=list)
     _told: int = 0
+    _failure: RunError | None = None
     _stopping: threading.Event = field(default_factory=threading.Event)
     _future: Future[None] = field(default_factory=Future)
 
@@ -92,11 +95,11 @@ class BatchExecution:
         """The finished job of each sink."""
         return {job.sink: job for job in self._done}
 
-    def new_batches(self) -> Iterator[JobProgress]:
-        """Yield the jobs that finished since the last call, in order."""
-        while self._told < len(self._done):
-            self._told += 1
-            yield self._done[self._told - 1]
+    def new_batches(self) -> list[JobProgress]:
+        """Return the jobs that finished since the last call, in order."""
+        ended = self._done[self._told :]
+        self._told += len(ended)
+        return ended
 
     def await_termination(self, timeout: float | None = None) -> bool:
         """Wait until all jobs have ended, at most ``timeout`` seconds; return True if they have.
@@ -113,19 +116,29 @@ class BatchExecution:
 
     def raise_failure(self) -> None:
         """Raise RunError if a job has failed, with the root cause and the sinks that were written before."""
-        if self.active or self._stopping.is_set():
-            return
-        error = self._future.exception()
-        if error is None:
-            return
-        sinks = [job.sink for job in self.jobs]
-        written, current, not_started = sinks[: len(self._done)], sinks[len(self._done)], sinks[len(self._done) + 1 :]
-        details = ["; nothing of it was written"]
+        if (error := self.exception) is not None:
+            raise error
+
+    @property
+    def exception(self) -> RunError | None:
+        """The error of the job that failed, as ``await_termination`` raises it; None if no job failed."""
+        if self._failure is None and not self.active and not self._stopping.is_set():
+            error = self._future.exception()
+            self._failure = None if error is None else self._failed(error)
+        return self._failure
+
+    def _failed(self, error: BaseException) -> RunError:
+        names = [job.sink for job in self.jobs]
+        written, current, rest = names[: len(self._done)], names[len(self._done)], names[len(self._done) + 1 :]
+        # A function may have written before it failed.
+        left = [] if isinstance(error, FunctionFailed) else ["nothing of it was written"]
         if written:
-            details.append(f"written before, and left as it is: {', '.join(written)}")
-        if not_started:
-            details.append(f"not started: {', '.join(not_started)}")
-        raise failed(f"the job of {current} failed", error, self.tables, "; ".join(details)) from error
+            left.append(f"written before, and left as it is: {', '.join(written)}")
+        if rest:
+            left.append(f"not started: {', '.join(rest)}")
+        found = failed(f"the job of {current} failed", error, self.tables, "".join(f"; {each}" for each in left))
+        found.__cause__ = found.__cause__ or error
+        return found
 
     def stop_between_batches(self) -> bool:
         """Stop now and return True: an unfinished job leaves no rows, and then all jobs have ended."""
@@ -134,6 +147,7 @@ class BatchExecution:
 
     def stop(self) -> None:
         """Stop the current job and start no other; return when it has ended."""
+        _ = self.exception  # a run that failed before it was stopped stays failed
         self._stopping.set()
         while self.active:
             # Spark cannot interrupt a job before it starts, and a write has several jobs, so one call is not enough.
@@ -149,9 +163,10 @@ class BatchExecution:
         printer.text(as_text(self._table()))
 
     def _table(self) -> ProgressTable:
-        ended = "failed" if not self.active and self._future.exception() else "ended"
-        status = "running" if self.active else "stopped" if self._stopping.is_set() else ended
-        return job_table(status, [job.sink for job in self.jobs], self._done)
+        error = self.exception
+        ended = "stopped" if self._stopping.is_set() else "ended"
+        status = "failed" if error is not None else "running" if self.active else ended
+        return job_table(status, [job.sink for job in self.jobs], self._done, "" if error is None else str(error))
 
     def _run(self) -> None:
         try:

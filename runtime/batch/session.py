@@ -126,9 +126,10 @@ class Session:
             self._cache.drop(entry)
         return len(matching)
 
-    def drop_cached(self, plan: Plan) -> int:
+    def drop_cached(self, plan: PlanLike) -> int:
         """Drop the results that ``plan`` would read, of any plan, and return the number of results."""
-        entries = [entry for meaning in meanings(plan).values() if (entry := self._cache.find(meaning)) is not None]
+        read = meanings(plan_of(plan)).values()
+        entries = [entry for meaning in read if (entry := self._cache.find(meaning)) is not None]
         for entry in entries:
             self._cache.drop(entry)
         return len(entries)
@@ -219,7 +220,7 @@ class Session:
             cache=self._cache,
             finished=finished,
             tables=failed_tables(self._spark, plan.tables),
-            notes=(*_notes(plan), *restriction_notes(self._spark)),
+            notes=(*_notes(plan), *restriction_notes(self._spark), *given.notes),
             told=told,
         )
 

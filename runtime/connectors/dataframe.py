@@ -31,8 +31,11 @@ from hintplan.runtime.connectors.micro_batch import MicroBatch
 from hintplan.runtime.connectors.netted_rows import DELETED, net_rows
 from hintplan.runtime.engine.each_batch import written_by
 from hintplan.runtime.operator import KIND
+from hintplan.runtime.spark.function_failed import FunctionFailed, function_failed
+from hintplan.runtime.spark.interrupted import is_interruption
 from hintplan.runtime.spark.map_in_arrow import map_in_arrow
 from hintplan.runtime.spark.names import quoted
+from hintplan.runtime.spark.session import is_remote
 from hintplan.runtime.storage.pins import PinPlace
 
 _PLACE = "__place"
@@ -45,16 +48,27 @@ class Handing:
     function: SinkFunction
     name: str
     key: tuple[str, ...]
+    failures: list[FunctionFailed]
 
     def __call__(self, rows: Any, batch: int) -> int:
-        """Pass the rows of a batch to the function, and return their number."""
+        """Pass the rows of a batch to the function, and return their number; FunctionFailed if the function raises."""
         kept = self._handed(rows).persist(StorageLevel.MEMORY_AND_DISK)
         try:
             number = int(kept.count())
-            self.function(kept, batch)
+            self._call(kept, batch)
             return number
         finally:
             kept.unpersist()
+
+    def _call(self, rows: Any, batch: int) -> None:
+        try:
+            self.function(rows, batch)
+        except Exception as error:
+            if is_interruption(error):
+                raise
+            failure = function_failed(self.name, error, on_server=is_remote(rows.sparkSession))
+            self.failures.append(failure)
+            raise failure from error
 
     def _handed(self, rows: DataFrame) -> DataFrame:
         if self.key:
@@ -125,7 +139,7 @@ def _read_batch(given: Given, spark: SparkSession, name: str, table: Table, colu
 
 
 def _handing(given: Given, name: str, table: Table) -> Handing:
-    return Handing(function=given.sinks[name], name=name, key=table.primary_key)
+    return Handing(function=given.sinks[name], name=name, key=table.primary_key, failures=given.failures)
 
 
 def _writer(

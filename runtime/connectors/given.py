@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import inspect
 import uuid
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -19,14 +19,15 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark_types
 
-from hintplan.plans.analysis.by_program import lacking, read_by_program, written_by_program
+from hintplan.plans.analysis.by_program import lacking, misspelt, read_by_program, written_by_program
 from hintplan.plans.connectors.table import is_by_program
 from hintplan.plans.declarations.tables import Table, physical_columns
 from hintplan.plans.declarations.types import parse_type
 from hintplan.plans.errors import Diagnostic, RunError
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.text.names import did_you_mean
-from hintplan.runtime.spark.session import is_remote
+from hintplan.runtime.spark.function_failed import FunctionFailed
+from hintplan.runtime.spark.session import is_remote, is_stopped
 from hintplan.runtime.spark.versions import can_be_copied
 from hintplan.runtime.types import to_spark
 
@@ -45,13 +46,16 @@ class Given:
     """The DataFrames of ``tables`` and the functions of ``sinks``, by table name.
 
     ``identities`` distinguish DataFrames that exist at the same time. ``views`` are the names of temporary views of
-    Spark Connect DataFrames. A copy of the session has these views, too.
+    Spark Connect DataFrames. A copy of the session has these views, too. ``failures`` receives the errors of functions
+    that run in this process. ``notes`` name the DataFrames and functions that the plan does not use.
     """
 
     tables: Mapping[str, DataFrame] = field(default_factory=dict)
     sinks: Mapping[str, SinkFunction] = field(default_factory=dict)
     identities: Mapping[str, str] = field(default_factory=dict)
     views: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    failures: list[FunctionFailed] = field(default_factory=list, compare=False)
 
     def session(self) -> SparkSession | None:
         """Return the session of the DataFrames; None if there are none."""
@@ -101,10 +105,13 @@ def given_for(
     Raises RunError with all problems unless there is exactly one fitting object for each table that needs one.
     """
     read, written = set(read_by_program(plan)), set(written_by_program(plan))
+    meant_tables, meant_sinks = misspelt(read, tables), misspelt(written, sinks)
     problems = [
-        *lacking(plan, tables, sinks),
-        *_needless(plan, tables, read, "tables"),
-        *_needless(plan, sinks, written, "sinks"),
+        *_misspelt(meant_tables, "tables", "reads"),
+        *_misspelt(meant_sinks, "sinks", "writes"),
+        *lacking(plan, {*tables, *meant_tables.values()}, {*sinks, *meant_sinks.values()}),
+        *_of_other_connectors(plan, tables, "tables"),
+        *_of_other_connectors(plan, sinks, "sinks"),
     ]
     for name in sorted(read & set(tables)):
         problems += _wrong_frame(name, plan.tables[name], tables[name], spark, is_batch=plan.mode == "batch")
@@ -113,15 +120,30 @@ def given_for(
         problems += _wrong_function(name, sinks[name])
     if problems:
         raise RunError(diagnostics=tuple(problems))
-    identities = {name: f"DataFrame {id(frame)}" for name, frame in tables.items()}
-    return Given(tables=dict(tables), sinks=dict(sinks), identities=identities)
+    frames = {name: frame for name, frame in tables.items() if name in read}
+    return Given(
+        tables=frames,
+        sinks={name: function for name, function in sinks.items() if name in written},
+        identities={name: f"DataFrame {id(frame)}" for name, frame in frames.items()},
+        notes=(*_unused(plan, tables, read, "tables", "reads"), *_unused(plan, sinks, written, "sinks", "writes")),
+    )
 
 
-def _needless(plan: Plan, given: Mapping[str, object], wanted: Collection[str], argument: str) -> Iterator[Diagnostic]:
-    used = "reads" if argument == "tables" else "writes"
+def _unused(plan: Plan, given: Iterable[str], wanted: Collection[str], argument: str, used: str) -> Iterator[str]:
+    names = [name for name in given if name not in wanted]
+    if names:
+        yield f"plan {plan.name} {used} nothing of what {argument} has for {', '.join(sorted(names))}"
+
+
+def _misspelt(meant: Mapping[str, str], argument: str, used: str) -> Iterator[Diagnostic]:
+    for name, wanted in meant.items():
+        message = f"{argument} has '{name}', the plan {used} '{wanted}'"
+        yield Diagnostic(message=message, hint=f"call it '{wanted}' in {argument}", path=f"tables.{wanted}")
+
+
+def _of_other_connectors(plan: Plan, given: Mapping[str, object], argument: str) -> Iterator[Diagnostic]:
+    """Yield the tables that a plan has, and reads or writes without the program."""
     for name in given:
-        if name in wanted:
-            continue
         table = plan.tables.get(name)
         if table is not None and not is_by_program(table):
             connector = table.options.get("connector")
@@ -129,10 +151,7 @@ def _needless(plan: Plan, given: Mapping[str, object], wanted: Collection[str], 
             hint = (
                 f"leave it out of {argument}, or do not declare the table in the script: compile_sql(sql, tables=...)"
             )
-        else:
-            message = f"plan {plan.name} {used} no table {name}, which {argument} has"
-            hint = did_you_mean(name, wanted, what=argument) if wanted else f"leave {argument} out"
-        yield Diagnostic(message=message, hint=hint, path=f"tables.{name}")
+            yield Diagnostic(message=message, hint=hint, path=f"tables.{name}")
 
 
 def _wrong_function(name: str, function: object) -> Iterator[Diagnostic]:
@@ -159,6 +178,10 @@ def _wrong_frame(
         message = f"table {name} was given a {type(frame).__name__}, expected a DataFrame of Spark"
         hint = "spark.createDataFrame(...) makes one of rows" if is_batch else "spark.readStream... makes one"
         yield Diagnostic(message=message, hint=hint, path=path)
+        return
+    if is_stopped(frame.sparkSession):
+        message = f"the Spark session of the DataFrame of table {name} has been stopped"
+        yield Diagnostic(message=message, hint="build a new session, and make the DataFrames anew", path=path)
         return
     if spark is not None and _place(spark) != _place(frame.sparkSession):
         yield Diagnostic(

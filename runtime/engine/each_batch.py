@@ -13,6 +13,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from hintplan.runtime.engine.noted_files import ALLOWED, REACHED, noted_files, refuse_links_out, refuse_missing
 from hintplan.runtime.engine.this_task import batch_key
+from hintplan.runtime.spark.interrupted import Interruptible
 from hintplan.runtime.spark.session import is_remote
 from hintplan.runtime.spark.shipping import with_code
 
@@ -25,8 +26,10 @@ def written_by(write: Callable[[Any, int], object], df: DataFrame, logs: str | N
     """
     if is_remote(df.sparkSession):
         write = write if logs is None else _Telling(write=write, key=batch_key(logs))
-    elif logs is not None and (logs.startswith("file://") or "://" not in logs):
-        write = _Checking(write=write, logs=logs.removeprefix("file://"))
+    else:
+        if logs is not None and (logs.startswith("file://") or "://" not in logs):
+            write = _Checking(write=write, logs=logs.removeprefix("file://"))
+        write = Interruptible(write=write)
     return df.writeStream.outputMode("append").foreachBatch(with_code(write, df))
 
 

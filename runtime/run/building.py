@@ -29,6 +29,7 @@ from hintplan.plans.model.plan import Plan
 from hintplan.runtime.build.edges import edges_of
 from hintplan.runtime.build.stream import build
 from hintplan.runtime.checkpoint.files import NO_FILES, CheckpointFiles, files_of, reached_by_workers
+from hintplan.runtime.checkpoint.foreign import refuse_foreign
 from hintplan.runtime.checkpoint.parts import batches_kept, last_batches, refuse_damaged
 from hintplan.runtime.checkpoint.record import read_record
 from hintplan.runtime.connectors.given import NOTHING, Given
@@ -74,6 +75,8 @@ def before_run(plan: Plan, spark: SparkSession, checkpoint: str | None, keep: Co
     configured = int(plan.config[PARALLELISM]) if PARALLELISM in plan.config else None
     partitions = configured or (recorded.partitions if recorded else default_partitions(spark))
     there = NO_FILES if checkpoint is None else files_of(spark, checkpoint)
+    if checkpoint is not None and recorded is None:
+        refuse_foreign(checkpoint, (*there.sizes, *there.folders, *there.links))
     reached = {query.id: last_batches(there, query.logs)[1] + 1 for query in recorded.queries} if recorded else {}
     continued = continuation(
         recorded, plan, share=not is_remote(spark), partitions=partitions, reached=reached, keep=keep

@@ -70,6 +70,7 @@ from hintplan.runtime.spark.session import (
     give_variables,
     is_remote,
     prepare_session,
+    refuse_stopped,
     restriction_notes,
     shares_machine,
 )
@@ -136,6 +137,8 @@ def execute(
     problems = validate(plan)
     if problems:
         raise PlanError(diagnostics=problems)
+    if spark is not None:
+        refuse_stopped(spark)
     given, policy = given_for(plan, tables, sinks, spark), Policy.of(policy)
     spark = spark or given.session()
     if plan.mode == "batch":
@@ -217,6 +220,7 @@ def execute(
             *(() if before.recorded is None else checkpoint_notes(before.recorded, plan, str(own.version))),
             *_repeated(plan, running),
             *restriction_notes(own),
+            *given.notes,
         ),
         sinks={query.id: query.sinks for query in running},
         shared=frozenset(query.id for query in running if query.is_shared),
@@ -224,6 +228,7 @@ def execute(
         followed=followed,
         _counts=counts,
         _tables=connectors.failed_tables(own, plan.tables),
+        _failures=given.failures,
     )
     if checkpoint is not None and guarded:
         execution._lock = acquire(own, checkpoint, take_over=take_over, seconds=seconds, seen=free, waiting=waiting)

@@ -9,7 +9,7 @@ import shutil
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -26,6 +26,8 @@ from hintplan.runtime.progress import BatchProgress, LookupProgress, OperatorPro
 from hintplan.runtime.progress_table import ProgressTable, as_html, as_text, stream_table
 from hintplan.runtime.run.noted import Note
 from hintplan.runtime.spark.explanation import NO_TABLES, FailedTables, failed
+from hintplan.runtime.spark.failure import evidence
+from hintplan.runtime.spark.function_failed import FunctionFailed
 from hintplan.runtime.spark.stopping import stop_query
 from hintplan.runtime.spark.unread_files import unread_files
 
@@ -38,6 +40,7 @@ OFFERED = (
     "active",
     "await_termination",
     "checkpoint",
+    "exception",
     "new_batches",
     "notes",
     "progress",
@@ -85,6 +88,8 @@ class Execution:
     times_read: int = 0
     _lock: RunLock | None = None
     _lost: RunError | None = None
+    _failure: RunError | None = None
+    _failures: Sequence[FunctionFailed] = ()
     _tables: FailedTables = NO_TABLES
     _note: Note = lambda operators: None
     _counts: dict[tuple[str, int], int] = field(default_factory=dict)
@@ -132,14 +137,13 @@ class Execution:
         self.read_batches()
         return dict(self._last)
 
-    def new_batches(self) -> Iterator[BatchProgress]:
-        """Yield the micro-batches that finished since the last call, in order for each sink; at most the last thousand.
+    def new_batches(self) -> list[BatchProgress]:
+        """Return the micro-batches that finished since the last call, in order for each sink, a thousand at most.
 
         For a multi-sink query, each sink has a record. The first one includes the input and the state of the query.
         """
         self.read_batches()
-        while self._unread:
-            yield self._unread.popleft()
+        return [self._unread.popleft() for _ in range(len(self._unread))]
 
     def at_work(self, name: str) -> AtWork:
         """Return the status of a query, based on the batches read so far."""
@@ -234,12 +238,29 @@ class Execution:
                 self.stop()
         if self._lost is not None:
             raise self._lost
-        for sink, query in self.queries.items():
+        if (error := self.exception) is not None:
+            self.stop()
+            raise error
+
+    @property
+    def exception(self) -> RunError | None:
+        """The error of the first query that failed, as ``await_termination`` raises it; None if no query failed."""
+        if self._lost is None and self._failure is None:
+            with suppress(Py4JError, OSError):  # the session may have been stopped
+                self._failure = self._found_failure()
+        return self._lost or self._failure
+
+    def _found_failure(self) -> RunError | None:
+        for name, query in self.queries.items():
             error = query.exception()
             if error is not None:
-                self.stop()
-                named = " and ".join(self.sinks.get(sink, (sink,)))
-                raise failed(f"the query of {named} failed", error, self._tables) from error
+                text = evidence(error)
+                own = next((each for each in self._failures if str(each) in text), None)
+                sinks = " and ".join(self.sinks.get(name, (name,)))
+                found = failed(f"the query of {sinks} failed", own or error, self._tables)
+                found.__cause__ = found.__cause__ or error
+                return found
+        return None
 
     def stop_between_batches(self) -> bool:
         """Stop each query that is between two micro-batches, or has finished one since the first call.
@@ -261,6 +282,7 @@ class Execution:
         """Stop all queries now; a batch in progress is dropped and runs again after a restart."""
         for query in self.queries.values():
             stop_query(query)
+        _ = self.exception  # which nobody can ask for once the session has ended
         self._discard()
 
     def _repr_html_(self) -> str:
@@ -274,13 +296,14 @@ class Execution:
     def _table(self) -> ProgressTable:
         try:
             self.read_batches()
-            failed_one = any(query.exception() is not None for query in self.queries.values())
-            status = "failed" if failed_one else "running" if self.active else "ended"
+            active = self.active
         except (Py4JError, OSError):
-            status = "ended"  # its Spark session has ended
+            active = False  # its Spark session has ended
+        error = self.exception
+        status = "failed" if error is not None else "running" if active else "ended"
         head = status if self.temporary else f"{status} · checkpoint {self.checkpoint}"
         sinks = [sink for name in self.queries for sink in self.sinks.get(name, (name,))]
-        return stream_table(head, sinks, self._last)
+        return stream_table(head, sinks, self._last, "" if error is None else str(error))
 
     def _discard(self) -> None:
         with suppress(Py4JError, PySparkException, OSError):  # Spark may have ended

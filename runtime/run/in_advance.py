@@ -1,4 +1,4 @@
-"""Checks, before Spark starts, that the checkpoint can be written and that local sources exist.
+"""Checks, before Spark starts, that the checkpoint is one and can be written, and that local sources exist.
 
 Spark would report the same errors half a minute later. Paths on other file systems are left to Spark, and so are all
 paths if Spark's default file system is not on this machine.
@@ -17,6 +17,7 @@ from hintplan.plans.errors import RunError
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import tables_used
 from hintplan.plans.text.links import link_to_nowhere
+from hintplan.runtime.checkpoint.foreign import refuse_foreign, upper_paths
 from hintplan.runtime.secrets import resolve
 
 _DEFAULT_SYSTEM = "spark.hadoop.fs.defaultFS"
@@ -30,7 +31,9 @@ def refuse_in_advance(plan: Plan, checkpoint: str | None, conf: Mapping[str, str
     if not _is_of_this_machine(conf):
         return
     if checkpoint is not None and is_local_path(checkpoint):
-        _refuse_unwritable(absolute(checkpoint).removeprefix("file://"))
+        directory = absolute(checkpoint).removeprefix("file://")
+        _refuse_unwritable(directory)
+        refuse_foreign(checkpoint, upper_paths(directory))
     for name, place in _sources(plan):
         path = place.path
         if not os.path.lexists(path) or link_to_nowhere(path):

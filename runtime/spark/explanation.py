@@ -15,6 +15,7 @@ from hintplan.plans.errors import RunError, Unavailable
 from hintplan.plans.text.counts import first_of, shortened
 from hintplan.plans.text.nulls import broken_constraint
 from hintplan.runtime.spark.failure import evidence, is_of_server, is_transient, root_cause
+from hintplan.runtime.spark.function_failed import told_failure
 from hintplan.runtime.spark.worker_faults import worker_fault
 
 Explanation = tuple[str, str]
@@ -67,9 +68,14 @@ def failed(what: str, error: BaseException, tables: FailedTables = NO_TABLES, af
     """Return the error that a user gets for a Spark ``error``.
 
     The message contains ``what`` failed, the cause, and the text ``after`` it; the hint is the remedy. The result is
-    Unavailable if another attempt may succeed.
+    Unavailable if another attempt may succeed. A function of the user that failed is named instead of ``what``.
     """
     kind = Unavailable if is_transient(error) else RunError
+    if (own := told_failure(error)) is not None:
+        (failure,) = own.diagnostics
+        result = kind(f"{failure.message}{after}", hint=failure.hint)
+        result.__cause__ = own.__cause__ or error
+        return result
     if explanation := explained(error, tables) or worker_fault(evidence(error), connected=is_of_server(error)):
         cause, hint = explanation
         return kind(f"{what}: {cause}{after}", hint=hint)

@@ -392,6 +392,7 @@ def prepare_session(
     same checkpoint are stopped. ``with_views`` is needed if the run reads DataFrames of ``spark``. ``unrestricted``
     accepts a session without restricted mode.
     """
+    refuse_stopped(spark)
     version = str(spark.version)
     fixed = _fixed(version)
     if not is_remote(spark):
@@ -512,6 +513,20 @@ def default_partitions(spark: SparkSession) -> int:
 def is_remote(spark: SparkSession) -> bool:
     """Return whether ``spark`` is a Spark Connect client."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+def refuse_stopped(spark: SparkSession) -> None:
+    """Raise RunError if ``spark`` has been stopped."""
+    if is_stopped(spark):
+        raise RunError("the Spark session has been stopped", hint="build a new one, and make the DataFrames anew")
+
+
+def is_stopped(spark: Any) -> bool:
+    """Return True if nothing runs on ``spark`` any more."""
+    if is_remote(spark):
+        return bool(getattr(spark, "is_stopped", False))
+    jsc = spark.sparkContext._jsc
+    return jsc is None or bool(jsc.sc().isStopped())
 
 
 def shares_machine(spark: SparkSession) -> bool:

@@ -91,7 +91,7 @@ def test_a_batch_that_failed_is_handed_over_again_with_its_number_and_rows(spark
             raise ValueError("no room in the shop")
 
     given = {"tables": {"events": frame}, "sinks": {"sums": fails_at_1}, "checkpoint": str(tmp_path / "state")}
-    with pytest.raises(hintplan.RunError, match=r"the query of sink_sums failed: ValueError: no room in the shop"):
+    with pytest.raises(hintplan.RunError, match=r"the function of table sums failed: ValueError: no room in the shop"):
         hintplan.execute(plan, **given, once=True).await_termination()
     hintplan.execute(plan, **given, once=True).await_termination()
     first, failed, again = received.batches
@@ -282,10 +282,11 @@ def test_what_does_not_fit_is_refused_before_anything_starts(spark: SparkSession
     typed = spark.readStream.schema("id STRING, V BIGINT").json(str(tmp_path / "in"))
     sink = {"sums": lambda rows, batch: None}
     cases: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
-        (STREAMED, {}, sink, "table events is a DataFrame of a Python program, and this run has none"),
-        (STREAMED, {"events": good}, {}, "a function of a Python program takes the rows of table sums"),
-        (STREAMED, {"events": good, "evnt": good}, sink, "plan sums reads no table evnt, which tables has"),
-        (STREAMED, {"events": good}, {**sink, "events": print}, "plan sums writes no table events, which sinks has"),
+        (STREAMED, {}, sink, "no DataFrame was given for table events\n  hint: run the plan from Python"),
+        (STREAMED, {"others": good}, sink, "no DataFrame was given for table events\n  hint: tables has: others"),
+        (STREAMED, {"events": good}, {}, "no function was given for table sums"),
+        (STREAMED, {"Events": good}, sink, "tables has 'Events', the plan reads 'events'"),
+        (STREAMED, {"events": good}, {"smus": print}, "sinks has 'smus', the plan writes 'sums'"),
         (PRINTED + SUMS.format(key="") + INSERT, {"events": good}, sink, "has the connector 'filesystem'"),
         (STREAMED, {"events": spark.range(1)}, sink, "was given a batch DataFrame, and a streaming plan"),
         (BATCH + STREAMED, {"events": good}, sink, "was given a streaming DataFrame, and a batch plan"),
@@ -308,10 +309,53 @@ def test_what_does_not_fit_is_refused_before_anything_starts(spark: SparkSession
     assert not (tmp_path / "state").exists()
 
 
+def running_session() -> Any:
+    here = SimpleNamespace(isStopped=lambda: False)
+    return SimpleNamespace(sparkContext=SimpleNamespace(_jsc=SimpleNamespace(sc=lambda: here)))
+
+
+def test_more_than_the_plan_reads_is_told_and_left_alone() -> None:
+    session = running_session()
+    schema = T.StructType([T.StructField("id", T.LongType()), T.StructField("v", T.LongType())])
+    frame: Any = SimpleNamespace(isStreaming=False, sparkSession=session, schema=schema)
+    sink: Any = {"sums": print, "log": print}
+    plan = hintplan.compile_sql(BATCH + STREAMED, name="sums")
+    given = given_for(plan, {"events": frame, "customers": frame, "orders": frame}, sink, session)
+    assert (list(given.tables), list(given.sinks)) == (["events"], ["sums"])
+    assert given.notes == (
+        "plan sums reads nothing of what tables has for customers, orders",
+        "plan sums writes nothing of what sinks has for log",
+    )
+
+
+def test_of_a_misspelt_name_one_thing_is_said() -> None:
+    plan = hintplan.compile_sql(BATCH + STREAMED)
+    session = running_session()
+    frame: Any = SimpleNamespace(isStreaming=False, sparkSession=session, schema=T.StructType())
+    with pytest.raises(hintplan.RunError) as raised:
+        given_for(plan, {"Events": frame}, {"sums": lambda rows, batch: None}, session)
+    assert [str(found) for found in raised.value.diagnostics] == [
+        "tables.events: tables has 'Events', the plan reads 'events'\n  hint: call it 'events' in tables"
+    ]
+
+
+def test_a_session_that_was_stopped_is_told_of_it_and_of_its_dataframes() -> None:
+    plan = hintplan.compile_sql(BATCH + STREAMED)
+    stopped: Any = SimpleNamespace(sparkContext=SimpleNamespace(_jsc=None))
+    with pytest.raises(
+        hintplan.RunError, match=r"the Spark session has been stopped\n  hint: build a new one, and make"
+    ):
+        hintplan.execute(plan, stopped)
+    frame: Any = SimpleNamespace(isStreaming=False, sparkSession=stopped, schema=T.StructType())
+    for session in (None, running_session()):
+        with pytest.raises(hintplan.RunError, match="the Spark session of the DataFrame of table events has been stop"):
+            given_for(plan, {"events": frame}, {"sums": lambda rows, batch: None}, session)
+
+
 def test_of_a_server_only_dataframes_of_the_same_session_are_taken() -> None:
     plan = hintplan.compile_sql(STREAMED)
     schema = T.StructType([T.StructField("id", T.LongType()), T.StructField("v", T.LongType())])
-    here, there = (SimpleNamespace(sparkContext=object()) for _ in range(2))
+    here, there = (running_session() for _ in range(2))
     frame: Any = SimpleNamespace(isStreaming=True, sparkSession=there, schema=schema)
     with pytest.raises(hintplan.RunError, match="is of another Spark session than the run"):
         given_for(plan, {"events": frame}, {"sums": lambda rows, batch: None}, here)  # type: ignore[arg-type]
