@@ -124,7 +124,7 @@ def summary(changes: Sequence[Change]) -> str:
 
 
 def _dropped(changes: Sequence[Change]) -> str:
-    """Return the number of states that start empty, and the options with which a run goes on."""
+    """Return the number of states that start empty, and the options with which a run continues."""
     emptying = [change.effect for change in changes if change.effect.emptied]
     empty = len(frozenset().union(*(effect.emptied for effect in emptying)))
     states = max((effect.states for effect in emptying), default=0)

@@ -134,7 +134,7 @@ def parse_server_url(url: str) -> ServerAddress:
 
 
 class _UnsupportedParameters(ValueError):
-    """Parameters of drivers in Java that a URL has; ``hint`` says of each what to do instead."""
+    """Parameters of drivers in Java that a URL has; ``hint`` names the replacement of each."""
 
     def __init__(self, names: Sequence[str], allowed: Collection[str]) -> None:
         # Only names of known parameters are repeated: others may be parts of a password.

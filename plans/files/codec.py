@@ -154,7 +154,7 @@ def read_plan_bytes(path: str | os.PathLike[str]) -> bytes:
 
 
 def _near(path: str) -> str | None:
-    """Return the path of the file beside ``path`` whose name is most like it; None if there is none."""
+    """Return the path in the directory of ``path`` with the most similar name, or None."""
     directory, name = os.path.split(path)
     with suppress(OSError):
         found = nearest(name, os.listdir(directory or "."))

@@ -53,7 +53,7 @@ def outlived_ttls(plan: Plan) -> Iterator[Finding]:
 
 
 def _outlived(operator: Operator, state: PlanSetting, copies: tuple[_Kept, ...]) -> Iterator[Finding]:
-    """Report the input with the shortest TTL among ``copies``, if ``state`` keeps it longer without being told to."""
+    """Report the input of the shortest TTL among ``copies``, if ``state`` keeps it longer, by no TTL of its own."""
     shortest = min(copies, key=lambda one: _lasts(one.setting), default=None)
     if shortest is None or state.set_by in _MEANT or _lasts(state) <= _lasts(shortest.setting):
         return

@@ -26,7 +26,7 @@ _LISTS = ("moved",)
 
 def read_toml(file: Path) -> tuple[dict[str, Any], str]:
     """Return the tables and the text of a TOML file; raise PlanError if it cannot be read."""
-    import tomllib  # most plans have no such file beside them
+    import tomllib  # most plans have no such file in their directory
 
     refuse_leading_out(file)
     try:

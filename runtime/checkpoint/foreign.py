@@ -29,9 +29,9 @@ _NAMED = 3
 
 
 def refuse_foreign(checkpoint: str, paths: Iterable[str]) -> None:
-    """Raise RunError unless the ``paths`` below ``checkpoint`` may be those of a checkpoint, whole or not.
+    """Raise RunError unless the ``paths`` below ``checkpoint`` may belong to a checkpoint, complete or not.
 
-    A directory with batches of a query has lost its record: :mod:`hintplan.runtime.checkpoint.parts` says so.
+    A directory with batches of a query has lost its record, which :mod:`hintplan.runtime.checkpoint.parts` reports.
     """
     below: dict[str, set[str]] = {}
     for path in paths:

@@ -36,7 +36,7 @@ class CheckResult(Printed):
     """The effect of ``plan`` on the states of ``checkpoint``. ``record`` is its record, or None if it is new.
 
     ``spark`` is the Spark version that would continue it. ``missing`` is a note if the directory does not exist.
-    ``start`` has the rows that shorter TTLs hide, and those of kept states; only for a checkpoint on this machine.
+    ``start`` has the rows that shorter TTLs hide, and the rows of kept states; only for a checkpoint on this machine.
     """
 
     plan: Plan

@@ -1,4 +1,4 @@
-"""Counts the rows of a checkpoint that shorter TTLs of a plan hide, and those of states that are kept by consent."""
+"""Counts the rows of a checkpoint that shorter TTLs of a plan hide, and the rows of states that are kept by consent."""
 
 from __future__ import annotations
 

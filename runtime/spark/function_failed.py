@@ -39,9 +39,9 @@ class FunctionFailed(RunError):
 
 
 def function_failed(table: str, error: Exception, *, on_server: bool) -> FunctionFailed:
-    """Return what the user reads of the ``error`` of the function of ``table``; its cause is left to the caller.
+    """Return the error that a user reads if the function of ``table`` raises ``error``; the caller sets its cause.
 
-    ``on_server`` says that the function runs in a Python of the Spark Connect server.
+    ``on_server`` is True if the function runs in a Python of the Spark Connect server.
     """
     missing = next((each for each in chain(error) if isinstance(each, ModuleNotFoundError) and each.name), None)
     place = _place(error)
@@ -67,7 +67,7 @@ def _of_spark(error: Exception) -> str:
 
 
 def told_failure(error: BaseException) -> FunctionFailed | None:
-    """Return the failed function that ``error`` or its text tells of; None if it tells of none."""
+    """Return the failure of a function that ``error`` or its text contains, or None."""
     for each in chain(error):
         if isinstance(each, FunctionFailed):
             return each
