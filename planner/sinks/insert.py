@@ -168,10 +168,9 @@ def _sink(context: Context, statement: Insert) -> tuple[str, TableEntry]:
     if entry is None and name in context.catalog.failed:
         raise FollowUp
     if entry is None:
-        declared = tuple(context.catalog.tables)
-        raise source.error(
-            f"unknown sink table '{name}'", statement.table_offset, did_you_mean(name, declared, what="declared")
-        )
+        sinks = tuple(name for name, each in context.catalog.tables.items() if can_write(each.table))
+        advice = did_you_mean(name, sinks, what="tables that can be written") if sinks else "declare it: CREATE TABLE"
+        raise source.error(f"unknown sink table '{name}'", statement.table_offset, advice)
     check_name(context, name, statement.table_offset)
     hint = None if statement.hinted is None else context.ledger.hints.after_name.get(statement.hinted)
     if hint is not None and statement.hinted is not None:
