@@ -2,13 +2,17 @@
 
 >>> null_message("paid", "id")
 "table paid: column 'id' is NOT NULL, and a row has NULL in it"
->>> broken_constraint("RunError: table paid: column 'id' is NOT NULL, and a row has NULL in it")[0]
+>>> broken_constraint("RunError: " + null_message("paid", "id"))[0]
 "table paid: column 'id' is NOT NULL, and a row has NULL in it"
 """
 
 from __future__ import annotations
 
 import re
+
+_TEXT = r"[^\n]+?"
+_RAISED = r"(?:\[USER_RAISED_EXCEPTION\] |\bRunError: (?:tables\.\S+: )?)"
+"""The start of the error in Spark, and in a Python worker."""
 
 
 def null_message(table: str, column: str) -> str:
@@ -25,6 +29,9 @@ def null_hint(column: str) -> str:
 
 
 def broken_constraint(text: str) -> tuple[str, str] | None:
-    """Return the first message of :func:`null_message` in what Spark reports, with its hint; None without one."""
-    match = re.search(null_message(r"[^\n]+?", r"([^\n]+?)"), text)
-    return None if match is None else (match[0], null_hint(match[1]))
+    """Return the message of :func:`null_message` that ended a query, with its hint; None if another error did.
+
+    The message alone is no proof: Spark prints the plan of a query that failed, and the plan contains the message.
+    """
+    match = re.search(_RAISED + f"({null_message(_TEXT, f'({_TEXT})')})", text)
+    return None if match is None else (match[1], null_hint(match[2]))

@@ -144,7 +144,7 @@ def test_once_prints_rows_on_stdout_and_a_line_per_batch_on_stderr(job: Path) ->
     assert "calc_o" in unread.stderr
     guarded = refused(job, "changed.json", "--once", "--checkpoint", "state", "--allow-fact-edits")
     assert guarded.returncode == 1
-    assert "aggregate_t starts empty (calc_o.filter id % 10 <> 3 → id % 10 <> 4)" in guarded.stderr
+    assert "aggregate_t and join_o_c start empty (calc_o.filter id % 10 <> 3 → id % 10 <> 4)" in guarded.stderr
     assert "Traceback" not in guarded.stderr
 
 
