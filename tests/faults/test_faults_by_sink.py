@@ -69,7 +69,7 @@ FAULTS: dict[str, tuple[str, str, str, str]] = {
         "json",
         '{"id": 1' + "0" * 1001 + "}\n",
         "id",
-        "in/1.json has a line that is too much for the parser of",
+        "in/1.json has a line that exceeds the limits of the",
     ),
     "parquet": ("parquet", "no parquet at all", "id", "in/1.parquet"),
     "expression": ("csv", "1\n", "id / (id - 1)", "[DIVIDE_BY_ZERO] Division by zero"),
