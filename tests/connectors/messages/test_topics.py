@@ -411,7 +411,7 @@ def test_a_checkpoint_of_another_topic_is_refused(spark: SparkSession, broker: B
     broker.send(first, messages({"id": 1}))
     broker.send(second, messages({"id": 2}))
     run(spark, script(first), tmp_path / "checkpoint")
-    with pytest.raises(RunError, match=r"messages that the checkpoint goes on with are not on the servers"):
+    with pytest.raises(RunError, match=r"messages that the checkpoint continues with are not on the servers"):
         run(spark, script(second), tmp_path / "checkpoint")
     assert values(broker, result) == [{"id": 1}]
 
