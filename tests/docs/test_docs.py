@@ -565,10 +565,11 @@ def test_what_the_page_for_jobs_of_flink_counts_is_so() -> None:
     carried = [key for key in keys if canonical_key(key) in known_keys()]
     noted = [key for key in keys if why_idle(key) is not None]
     refused = [key for key in keys if refused_key(key) is not None]
-    assert f"has {scripts} scripts" in page
-    assert f"Of the {len(keys)} keys that Flink 2.3 documents, {len(carried)} are" in page
-    assert f"{len(noted)} are taken with a note" in page
-    assert f"{len(refused)} are refused with what to do instead" in page
+    assert f"has {scripts} typical scripts" in page
+    assert f"Flink 2.3 documents {len(keys)} keys." in page
+    assert f"{len(carried)} keys with Flink's meaning" in page
+    assert f"It accepts {len(noted)} keys with a note" in page
+    assert f"It refuses {len(refused)} keys" in page
 
 
 def test_what_moves_from_flink_with_a_note_is_refused_or_taken_as_the_page_says() -> None:
