@@ -63,7 +63,8 @@ def test_a_plan_yields_what_the_query_means_and_a_restart_continues(spark: Spark
     assert again.progress["sink_result"].batch > progress.batch
 
     before = list(files_below(tmp_path))
-    with pytest.raises(RunError, match=r"aggregate_t and join_o_c start empty \(calc_o.filter id % 10 <> 3 → id % 10 <> 4\)"):
+    refused = r"aggregate_t and join_o_c start empty \(calc_o.filter id % 10 <> 3 → id % 10 <> 4\)"
+    with pytest.raises(RunError, match=refused):
         execute(
             edited(plan, "calc_o", filter="id % 10 <> 4"), spark, checkpoint=str(tmp_path / "checkpoint"), once=True
         )
