@@ -37,7 +37,7 @@ from hintplan.plans.operators import Argument, Correlate, JoinColumn
 from hintplan.plans.settings.calls import CALL_GROUPS
 from hintplan.runtime.build.correlate import call_function
 from hintplan.runtime.build.edges import Edges
-from hintplan.runtime.lookup.plan import LookupRun
+from hintplan.runtime.requests.spec import RequestRun
 
 CAPACITIES = (1, 10, 100)
 ARROW_ROWS = (10_000, 100)
@@ -103,7 +103,7 @@ def measure(spark: SparkSession, name: str, capacity: int, arrow_rows: int, rows
         plan=Plan(name="benchmark", functions={"wait": function}, operators=(call,)),
         columns={"scan_numbers": NUMBERS},
         changelog={call.id: False},
-        lookups=LookupRun(token="benchmark", allowed_modules=("benchmarks",)),
+        lookups=RequestRun(token="benchmark", allowed_modules=("benchmarks",)),
     )
 
     def calls(number: int) -> float:

@@ -43,7 +43,7 @@ from hintplan.plans.declarations.tables import Column
 from hintplan.plans.operators import LookupJoin
 from hintplan.runtime.build.edges import Edges
 from hintplan.runtime.build.lookup_join import look_up
-from hintplan.runtime.lookup.plan import LookupRun
+from hintplan.runtime.requests.spec import RequestRun
 from tests.connectors.lookup_sources.servers import PASSWORD, Postgres, postgres_server
 
 DIMENSION_ROWS = 200_000
@@ -222,7 +222,7 @@ def measure(spark: SparkSession, scratch: Path, case: Case, scale: float) -> flo
         plan=plan,
         columns={lookup.inputs[0]: (Column(name="id", type="BIGINT"), Column(name="k", type="BIGINT"))},
         changelog={lookup.id: False},
-        lookups=LookupRun(token=case.name, allowed_modules=("benchmarks",)),
+        lookups=RequestRun(token=case.name, allowed_modules=("benchmarks",)),
     )
 
     def joined(keys: np.ndarray) -> DataFrame:

@@ -153,7 +153,8 @@ def test_who_looks_at_state_needs_no_spark() -> None:
 def test_what_workers_run_needs_no_library_that_only_the_driver_has(tmp_path: Path) -> None:
     # Nor does what a Spark Connect server runs for sinks; both may have nothing but PySpark, pyarrow and numpy, and of
     # hintplan what is shipped.
-    folders = ("connectors", "engine", "functions", "kernels", "lookup", "operators", "results", "state", "worker")
+    folders = ("connectors", "engine", "functions", "kernels", "lookup", "operators", "requests", "results")
+    folders = (*folders, "state", "worker")
     paths = [path for path in modules("runtime") if path.relative_to(ROOT / "runtime").parts[0] in folders]
     names = [importable(path) for path in paths]
     program = (

@@ -33,6 +33,7 @@ RUNTIME_ORDER = (
     "kernels",
     "expressions",
     "engine",
+    "requests",
     "lookup",
     "functions",
     "connectors",

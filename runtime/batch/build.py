@@ -30,7 +30,7 @@ from hintplan.runtime.build.edges import Edges
 from hintplan.runtime.build.table import builder_of
 from hintplan.runtime.connectors import table as connectors
 from hintplan.runtime.connectors.given import NOTHING, Given
-from hintplan.runtime.lookup.plan import LookupRun
+from hintplan.runtime.requests.spec import RequestRun
 from hintplan.runtime.results.files import KeepBatch
 
 _KEPT = CachedSettings(enabled=True, storage_level="MEMORY_AND_DISK")
@@ -55,7 +55,7 @@ class BuiltSink:
 def build_sinks(
     plan: Plan,
     spark: SparkSession,
-    lookups: LookupRun,
+    lookups: RequestRun,
     cache: ResultCache,
     results: str | None,
     given: Given = NOTHING,

@@ -36,7 +36,7 @@ from hintplan.runtime.batch.execution import BatchExecution, Told
 from hintplan.runtime.build.table import builder_of
 from hintplan.runtime.connectors.given import NOTHING, Given, SinkFunction, given_for
 from hintplan.runtime.connectors.table import failed_tables
-from hintplan.runtime.lookup.plan import LookupRun
+from hintplan.runtime.requests.spec import RequestRun
 from hintplan.runtime.results.files import keeping
 from hintplan.runtime.spark.planning import plan_wide_rows
 from hintplan.runtime.spark.session import (
@@ -192,7 +192,7 @@ class Session:
         self._spark.conf.set("spark.sql.session.timeZone", zone)
         self._spark.conf.set(_SHUFFLE_PARTITIONS, plan.config.get(PARALLELISM, self._partitions))
         plan_wide_rows(self._spark, sum(len(table.columns) for table in plan.tables.values()))
-        lookups = LookupRun(
+        lookups = RequestRun(
             token=uuid.uuid4().hex,
             allowed_modules=self._policy.modules,
             allowed_paths=self._policy.absolute_paths,

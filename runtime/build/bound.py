@@ -32,7 +32,6 @@ from hintplan.runtime.expressions.condition import compile_condition
 from hintplan.runtime.functions.aggregates import UserAggregate
 from hintplan.runtime.functions.plan import called_function
 from hintplan.runtime.kernels.numbering import Numbering
-from hintplan.runtime.lookup.plan import LookupRun
 from hintplan.runtime.operator import StatefulOperator
 from hintplan.runtime.operators.aggregate import AggregateOperator
 from hintplan.runtime.operators.changelog_normalize import ChangelogNormalizeOperator
@@ -42,6 +41,7 @@ from hintplan.runtime.operators.join import JoinOperator
 from hintplan.runtime.operators.rank import RankOperator
 from hintplan.runtime.operators.schema import state_schema
 from hintplan.runtime.operators.sink_materialize import SinkMaterializeOperator
+from hintplan.runtime.requests.spec import RequestRun
 from hintplan.runtime.state.layout import StateLayout
 from hintplan.runtime.types import to_arrow
 
@@ -100,7 +100,7 @@ def layouts_of(
     """
     if isinstance(operator, Join):  # Spark may evaluate a part of its condition, and none of it is stored
         operator = replace(operator, condition=None)
-    users = users_aggregates(operator, functions, LookupRun(token=""))
+    users = users_aggregates(operator, functions, RequestRun(token=""))
     kernel: Any = build_operator(operator, inputs, changelog, users=users)
     layouts: tuple[StateLayout, ...] = kernel.layouts
     return layouts
@@ -120,7 +120,9 @@ def _aggregate(operator: Aggregate, inputs: BoundInputs) -> AggregateOperator:
     )
 
 
-def users_aggregates(operator: Stateful, functions: Mapping[str, Function], run: LookupRun) -> dict[str, UserAggregate]:
+def users_aggregates(
+    operator: Stateful, functions: Mapping[str, Function], run: RequestRun
+) -> dict[str, UserAggregate]:
     """Return, by name, the user's aggregate functions that ``operator`` calls in ``run``."""
     return {
         name: UserAggregate(called=called_function(operator.id, name, functions[name], run))

@@ -21,8 +21,8 @@ from hintplan.plans.declarations.tables import Column
 from hintplan.plans.model.plan import Plan
 from hintplan.runtime.connectors.given import NOTHING, Given
 from hintplan.runtime.engine.row_order import ROW_ORDER
-from hintplan.runtime.lookup.plan import LookupRun
 from hintplan.runtime.operator import KIND
+from hintplan.runtime.requests.spec import RequestRun
 from hintplan.runtime.storage.pins import PinPlace
 from hintplan.runtime.storage.place import Place
 from hintplan.runtime.types import to_arrow
@@ -44,7 +44,7 @@ class Edges:
     plan: Plan
     columns: Mapping[str, tuple[Column, ...]]
     changelog: Mapping[str, bool]
-    lookups: LookupRun
+    lookups: RequestRun
     places: Mapping[str, Place] = field(default_factory=dict)
     """The place of each operator's state; a batch job keeps none."""
     pins: Mapping[str, PinPlace] = field(default_factory=dict)
@@ -85,7 +85,7 @@ def edges_of(
     spark: SparkSession,
     *,
     places: Mapping[str, Place],
-    lookups: LookupRun,
+    lookups: RequestRun,
     pins: Mapping[str, PinPlace] = MappingProxyType({}),
     given: Given = NOTHING,
 ) -> Edges:

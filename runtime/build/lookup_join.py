@@ -32,10 +32,10 @@ from hintplan.runtime.expressions.analysis import analysed, refusing
 from hintplan.runtime.expressions.arithmetic import spark_expression, spark_text
 from hintplan.runtime.expressions.condition import compile_condition, compile_filter
 from hintplan.runtime.kernels.pairs import JoinCondition
-from hintplan.runtime.lookup.enrich import enrich
 from hintplan.runtime.lookup.join import LookupRows
 from hintplan.runtime.lookup.metrics import LOOKUP_METRICS
 from hintplan.runtime.lookup.plan import fetched_columns, key_columns, lookup_spec
+from hintplan.runtime.lookup.task import enrich
 from hintplan.runtime.operators.lookup_retry import LookupRetry
 from hintplan.runtime.spark.names import quoted
 from hintplan.runtime.spark.source_order import marked

@@ -4,7 +4,7 @@ The table of builders has the builder of each kind. If several operators read an
 the output goes through an exchange of its own (:mod:`hintplan.runtime.engine.shared`). A cheap output, such as a table,
 is computed for each reader. Knows no SQL and starts no query.
 
-    edges = edges_of(plan, spark, places=places, lookups=LookupRun(token="1"))
+    edges = edges_of(plan, spark, places=places, lookups=RequestRun(token="1"))
     rows = build(edges, [sink.id for sink in plan.sinks])  # the rows of a sink are to be written
 """
 

@@ -19,10 +19,10 @@ import pyarrow as pa
 from hintplan.plans.declarations.types import DataType, parse_type
 from hintplan.plans.errors import RunError
 from hintplan.runtime.functions.api import AggregateFunction
-from hintplan.runtime.functions.failures import Blame, call_text, shown
+from hintplan.runtime.functions.call import Blame, call_text, short_text
 from hintplan.runtime.functions.rows import ReturnedRows, returned_rows
 from hintplan.runtime.functions.spec import CalledFunction
-from hintplan.runtime.functions.worker import OpenFunction, acquired
+from hintplan.runtime.functions.worker import OpenFunction, shared_function
 from hintplan.runtime.kernels.accumulators import GivenRows
 from hintplan.runtime.state.identity import Mask
 from hintplan.runtime.state.layout import Int64s
@@ -85,7 +85,7 @@ class UserAggregate:
         held = self._read(accumulators.take(pa.array(places)))
 
         def where(place: int) -> str:
-            return f"{self._where()}: {self.called.policy.function} of the accumulator {shown(held[place])}"
+            return f"{self._where()}: {self.called.policy.function} of the accumulator {short_text(held[place])}"
 
         result_rows: list[list[Any]] = []
         with self._function(lambda: where(len(result_rows))) as opened:
@@ -99,7 +99,7 @@ class UserAggregate:
 
     @contextmanager
     def _function(self, what: Callable[[], str]) -> Iterator[OpenFunction[CalledFunction]]:
-        with acquired(self.called) as opened, opened.lock, Blame(what):
+        with shared_function(self.called) as opened, opened.lock, Blame(what):
             yield opened
 
     def _where(self) -> str:
@@ -125,7 +125,7 @@ class UserAggregate:
             return returned
         if returned is not None and returned is not accumulator:
             raise RunError(
-                f"{self._where()}: {method.__name__} of {self.called.policy.function} returned {shown(returned)}, "
+                f"{self._where()}: {method.__name__} of {self.called.policy.function} returned {short_text(returned)}, "
                 f"but an accumulator of type {kind.root} is changed in place",
                 hint="change the accumulator that it is given, and return nothing",
             )

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, fields
-from typing import Literal
+from dataclasses import dataclass
+from typing import ClassVar
+
+from hintplan.runtime.requests.metrics import Metrics, RequestCounters, metrics_of
 
 
 @dataclass(slots=True, kw_only=True)
-class FunctionCounters:
-    """The counters of one task in one batch.
+class FunctionCounters(RequestCounters):
+    """The counters of one task in one batch; ``rowsOut`` counts the operator's output rows."""
 
-    ``calls`` counts all calls of ``eval``, ``retries`` the repeated ones, and ``failures`` the calls that ended with an
-    exception. ``inFlightMax`` is the highest number of concurrent calls of a task. ``rowsOut`` counts the operator's
-    output rows.
-    """
+    reported: ClassVar[dict[str, str]] = {
+        "calls": "calls",
+        "retries": "repeats",
+        "failures": "failures",
+        "inFlightMax": "inFlightMax",
+        "rowsOut": "rowsOut",
+    }
 
-    calls: int = 0
-    retries: int = 0
-    failures: int = 0
-    inFlightMax: int = 0
     rowsOut: int = 0
 
-    def values(self) -> list[int]:
-        """Return all values, in the order of ``FUNCTION_METRICS``."""
-        return list(astuple(self))
 
-
-FUNCTION_METRICS: tuple[tuple[str, Literal["sum", "max"]], ...] = tuple(
-    (field.name, "max" if field.name == "inFlightMax" else "sum") for field in fields(FunctionCounters)
-)
-"""The metrics in order, each with its aggregation over tasks."""
+FUNCTION_METRICS: Metrics = metrics_of(FunctionCounters.reported, frozenset({"inFlightMax"}))
+"""The metrics of an operator that calls a function."""

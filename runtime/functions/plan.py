@@ -12,10 +12,11 @@ from dataclasses import replace
 from hintplan.plans.declarations.durations import parse_duration
 from hintplan.plans.declarations.tables import Function
 from hintplan.plans.operators import Correlate
-from hintplan.runtime.functions.spec import CalledFunction, CallPolicy, FunctionSpec
+from hintplan.runtime.functions.call import CallPolicy
+from hintplan.runtime.functions.spec import CalledFunction, FunctionSpec
 from hintplan.runtime.functions.worker import load_function
 from hintplan.runtime.kernels.found_rows import JoinedRows
-from hintplan.runtime.lookup.plan import LookupRun
+from hintplan.runtime.requests.spec import RequestRun
 from hintplan.runtime.storage.pins import PinPlace
 
 
@@ -24,7 +25,7 @@ def function_spec(
     function: Function,
     arguments: tuple[str, ...],
     rows: JoinedRows,
-    run: LookupRun,
+    run: RequestRun,
     pins: PinPlace | None = None,
 ) -> FunctionSpec:
     """Bind ``op`` to its function, settings and run; ``arguments`` are columns. RunError for a class it cannot use.
@@ -46,7 +47,7 @@ def function_spec(
     return spec if function_class.deterministic else replace(spec, pins=pins)
 
 
-def called_function(operator: str, name: str, function: Function, run: LookupRun) -> CalledFunction:
+def called_function(operator: str, name: str, function: Function, run: RequestRun) -> CalledFunction:
     """Return an aggregate function for calls by this operator; its class is not loaded yet."""
     return CalledFunction(
         run=run.token,

@@ -11,7 +11,7 @@ Errors name the call, the row and the declared type.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -22,15 +22,13 @@ import pyarrow as pa
 from hintplan.plans.declarations.tables import FunctionKind
 from hintplan.plans.declarations.types import parse_type
 from hintplan.plans.errors import RunError
-from hintplan.runtime.functions.failures import shown
+from hintplan.runtime.functions.call import Arguments, short_text
 from hintplan.runtime.kernels.found_rows import KeyedRows
 from hintplan.runtime.state.layout import Int64s
 from hintplan.runtime.types import to_arrow
 from hintplan.runtime.worker.values import MISFITS, Fit, fit, row_values
 
-Arguments = tuple[Any, ...]
 _MISMATCH = (pa.ArrowException, *MISFITS)
-_NOT_ROWS = (str, bytes, Mapping)
 
 
 def argument_rows(table: pa.Table, names: Sequence[str]) -> list[Arguments]:
@@ -38,26 +36,6 @@ def argument_rows(table: pa.Table, names: Sequence[str]) -> list[Arguments]:
     if not names:
         return [()] * table.num_rows
     return list(zip(*(table[name].to_pylist(maps_as_pydicts="strict") for name in names), strict=True))
-
-
-def listed(found: Any, where: Callable[[], str]) -> list[Any]:
-    """Return the result of a table function's ``eval`` as a list; RunError if it cannot be rows. None means no rows."""
-    if isinstance(found, list):
-        return found
-    if found is None:
-        return []
-    if isinstance(found, _NOT_ROWS):
-        raise RunError(
-            f"{where()} returned {shown(found)}, which is one value, where any number of rows is expected",
-            hint="return a list of rows, or yield each row",
-        )
-    try:
-        rows = iter(found)
-    except TypeError as error:
-        raise RunError(
-            f"{where()} returned {shown(found)}, which is no rows", hint="return a list of rows, or yield each row"
-        ) from error
-    return list(rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +90,9 @@ class ReturnedRows:
         try:
             return row_values(row, self.schema.names)
         except (TypeError, ValueError) as error:
-            raise RunError(f"{where()} returned the row {shown(row)}, which is no {self.declared}: {error}") from error
+            raise RunError(
+                f"{where()} returned the row {short_text(row)}, which is no {self.declared}: {error}"
+            ) from error
 
     def _array(self, index: int, values: list[Any]) -> pa.Array:
         return pa.array(self.fits[index].column(values), self.schema.field(index).type)
@@ -129,9 +109,9 @@ class ReturnedRows:
     def _wrong(self, index: int, value: object, row: object, where: str, error: BaseException | None) -> RunError:
         why = f": {error}" if error else ""
         if self.wrapped:
-            return RunError(f"{where} returned {shown(value)}, which is no {self.types[index]}{why}")
+            return RunError(f"{where} returned {short_text(value)}, which is no {self.types[index]}{why}")
         column = f"{self.schema.names[index]!r} is no {self.types[index]}"
-        return RunError(f"{where} returned the row {shown(row)}, whose {column}{why}")
+        return RunError(f"{where} returned the row {short_text(row)}, whose {column}{why}")
 
 
 def returned_rows(result: str, kind: FunctionKind, columns: tuple[str, ...]) -> ReturnedRows:

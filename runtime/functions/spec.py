@@ -1,34 +1,18 @@
 """The description of an operator that calls a function, for Python workers, as plain data that travels with the task.
 
 :mod:`hintplan.runtime.functions.plan` builds it from the plan on the driver, and
-:mod:`hintplan.runtime.functions.worker` opens the function. Times are in ms.
+:mod:`hintplan.runtime.functions.worker` opens the function.
 """
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 
 from hintplan.plans.declarations.tables import Column, FunctionKind
+from hintplan.runtime.functions.call import CallPolicy
 from hintplan.runtime.kernels.found_rows import JoinedRows
+from hintplan.runtime.requests.spec import identity
 from hintplan.runtime.storage.pins import PinPlace
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallPolicy:
-    """The rules by which ``operator`` calls ``function``.
-
-    ``capacity`` bounds the calls in flight. A failed call is repeated up to ``retries`` times, ``delay`` apart.
-    ``timeout`` covers all calls for a row, 0 for none. Synchronous functions are called once per row, without a
-    timeout.
-    """
-
-    operator: str
-    function: str
-    capacity: int = 1
-    timeout: int = 0
-    retries: int = 0
-    delay: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +38,7 @@ class CalledFunction:
     def identity(self) -> tuple[str, str]:
         """The operator, and a digest of the run, the class and the settings: the key of an open function."""
         facts = (self.run, self.class_name, self.kind, self.policy, self.declared, self.returned, self.accumulator)
-        return self.policy.operator, hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
+        return identity(self.policy.operator, facts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,15 +22,14 @@ from hintplan.runtime.functions.api import (
     ScalarFunction,
     TableFunction,
 )
-from hintplan.runtime.functions.call_async import AsyncCalls
-from hintplan.runtime.functions.failures import Blame, call_text
+from hintplan.runtime.functions.call import Arguments, AsyncCalls, Blame, call_text, row_list
 from hintplan.runtime.functions.metrics import FunctionCounters
-from hintplan.runtime.functions.rows import Arguments, argument_rows, listed
+from hintplan.runtime.functions.rows import argument_rows
 from hintplan.runtime.functions.spec import FunctionSpec
-from hintplan.runtime.functions.worker import OpenFunction, acquired
-from hintplan.runtime.lookup.pinned import Pinned, TaskPins, merged, rows_id, task_pins
+from hintplan.runtime.functions.worker import OpenFunction, shared_function
+from hintplan.runtime.requests.pins import Pinned, TaskPins, rows_id, task_pins
 from hintplan.runtime.storage.pins import Question, question_of
-from hintplan.runtime.worker.metered import counts, data, tables_of
+from hintplan.runtime.worker.metered import metered
 from hintplan.runtime.worker.pipeline import Step, flowing
 
 _PIECE = 4096
@@ -44,14 +43,14 @@ def call_functions(
     batches: Iterable[pa.RecordBatch], *, spec: FunctionSpec, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     """Yield the joined rows of ``batches``, conformed to ``schema``, then the metrics; the body of a Spark task."""
-    tables = tables_of(batches, schema)
-    if tables is None:
-        return
     counters = FunctionCounters()
-    pins = None if spec.pins is None else task_pins(spec.pins)
-    with acquired(spec) as opened:
-        yield from data(function_tables(tables, opened, counters, pins), spec.rows.output)
-    yield counts(counters.values(), spec.rows.output)
+
+    def joined(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+        pins = None if spec.pins is None else task_pins(spec.pins)
+        with shared_function(spec) as opened:
+            yield from function_tables(tables, opened, counters, pins)
+
+    return metered(batches, schema, spec.rows.output, joined, counters.values)
 
 
 def function_tables(
@@ -91,11 +90,8 @@ class _Piece:
     def joined(self, found: list[list[Any]], opened: OpenFunction[FunctionSpec]) -> pa.Table:
         """Return all rows, joined with pinned results and with the results ``found`` of the calls."""
         returned = opened.returned.arrow(found, lambda place: call_text(opened.spec.policy, self.arguments[place]))
-        before, pins = self.before, self.pins
-        if before is not None and pins is not None:
-            returned = merged(before.found, before.left, returned)
-            if not before.whole:
-                returned = pins.settled(before, returned, before.marks).found
+        if self.before is not None and self.pins is not None:
+            returned = self.pins.completed(self.before, returned).found
         return opened.spec.rows.join(self.table, np.arange(self.table.num_rows), returned)
 
 
@@ -138,7 +134,7 @@ def _synchronous(
             for arguments in rows:
                 counters.calls += 1
                 value = function.eval(*arguments)
-                results.append([value] if isinstance(function, ScalarFunction) else listed(value, where))
+                results.append([value] if isinstance(function, ScalarFunction) else row_list(value, where))
         yield piece.joined(results, opened)
 
 
@@ -153,11 +149,7 @@ def _asynchronous(
     def steps() -> Iterator[Step[pa.Table]]:
         for piece in pieces:
             results: list[list[Any]] = []
-            work = calls.answer(piece.arguments, results) if piece.arguments else _nothing()
+            work = calls.call_all(piece.arguments, results)
             yield Step(result=partial(piece.joined, results, opened), work=work, size=piece.table.num_rows)
 
     return flowing(steps(), calls.room, opened.event_loop, ordered=True, most=_MOST_WAITING)
-
-
-async def _nothing() -> None:
-    """Do nothing, for rows that need no call."""

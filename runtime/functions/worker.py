@@ -21,7 +21,7 @@ from hintplan.runtime.functions.api import (
     ScalarFunction,
     TableFunction,
 )
-from hintplan.runtime.functions.failures import Blame
+from hintplan.runtime.functions.call import Blame
 from hintplan.runtime.functions.rows import ReturnedRows, returned_rows
 from hintplan.runtime.functions.spec import CalledFunction
 from hintplan.runtime.worker.event_loop import EventLoop, finish, worker_event_loop
@@ -73,7 +73,7 @@ async def _opened(function: AsyncTableFunction | AsyncScalarFunction, context: F
         await function.open(context)
 
 
-def acquired(spec: Spec) -> AbstractContextManager[OpenFunction[Spec]]:
+def shared_function(spec: Spec) -> AbstractContextManager[OpenFunction[Spec]]:
     """Return the function of ``spec`` in this process, opened if necessary; concurrent tasks share it."""
     return shared(spec.identity, spec.run, lambda: OpenFunction(spec, load_function(spec)(), worker_event_loop()))
 

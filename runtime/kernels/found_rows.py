@@ -17,6 +17,9 @@ from hintplan.runtime.kernels.pairs import JoinCondition
 from hintplan.runtime.state.identity import Mask
 from hintplan.runtime.state.layout import Int64s
 
+ABSENT = -1
+"""The ``count`` of a key without an answer; a count of 0 means that there is no row for it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyedRows:

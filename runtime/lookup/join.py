@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hintplan.runtime.kernels.found_rows import JoinedRows, KeyedRows
+from hintplan.runtime.kernels.found_rows import ABSENT, JoinedRows, KeyedRows
 from hintplan.runtime.lookup.api import Key
-from hintplan.runtime.lookup.rows import ABSENT, distinct_keys
+from hintplan.runtime.lookup.rows import distinct_keys
 from hintplan.runtime.state.identity import Mask
 from hintplan.runtime.state.layout import Int64s
 

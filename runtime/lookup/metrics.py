@@ -17,50 +17,55 @@ This module knows no Spark.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import astuple, dataclass, fields
-from typing import Literal
+from dataclasses import dataclass
+from typing import ClassVar
 
 from hintplan.runtime.lookup.api import CacheMetricGroup
+from hintplan.runtime.requests.metrics import Metrics, RequestCounters, metrics_of
 
 
 @dataclass(slots=True, kw_only=True)
-class LookupCounters:
+class LookupCounters(RequestCounters):
     """The counters of one task in one batch, and the gauges at its end.
 
     ``loadCount`` counts keys that were fetched from the source (partial cache, no cache), or whole loads (full cache).
-    ``latestLoadTime`` is in ms; ``inFlightMax`` is the highest number of concurrent calls of a task.
+    ``retries`` counts the keys that were looked up again after a miss. ``latestLoadTime`` is in ms.
     """
+
+    reported: ClassVar[dict[str, str]] = {
+        "lookups": "lookups",
+        "hitCount": "hitCount",
+        "missCount": "missCount",
+        "loadCount": "loadCount",
+        "numLoadFailures": "failures",
+        "retries": "retries",
+        "timeouts": "timeouts",
+        "inFlightMax": "inFlightMax",
+        "latestLoadTime": "latestLoadTime",
+        "numCachedRecords": "numCachedRecords",
+        "numCachedBytes": "numCachedBytes",
+    }
 
     lookups: int = 0
     hitCount: int = 0
     missCount: int = 0
     loadCount: int = 0
-    numLoadFailures: int = 0
     retries: int = 0
-    timeouts: int = 0
-    inFlightMax: int = 0
     latestLoadTime: int = 0
     numCachedRecords: int = 0
     numCachedBytes: int = 0
 
     def add_retried(self, other: LookupCounters) -> None:
         """Add the cost of repeated lookups, which count as no further lookup, hit, miss or load."""
-        self.numLoadFailures += other.numLoadFailures
+        self.failures += other.failures
         self.timeouts += other.timeouts
         self.inFlightMax = max(self.inFlightMax, other.inFlightMax)
         self.latestLoadTime = other.latestLoadTime or self.latestLoadTime
 
-    def values(self) -> list[int]:
-        """Return all values, in the order of ``LOOKUP_METRICS``."""
-        return list(astuple(self))
-
 
 GAUGES = frozenset({"inFlightMax", "latestLoadTime", "numCachedRecords", "numCachedBytes"})
-LOOKUP_METRICS: tuple[tuple[str, Literal["sum", "max"]], ...] = tuple(
-    (field.name, "max" if field.name in GAUGES else "sum") for field in fields(LookupCounters)
-)
-"""The metrics in order, each with its aggregation over tasks: the maximum for gauges, because workers share no cache.
-"""
+LOOKUP_METRICS: Metrics = metrics_of(LookupCounters.reported, GAUGES)
+"""The metrics of a lookup; gauges take the maximum over tasks, because workers share no cache."""
 
 _REGISTERED = ("numCachedRecords", "numCachedBytes")
 

@@ -6,7 +6,6 @@ compared. ``plans`` has checked before that the plan is valid. This module knows
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -21,27 +20,14 @@ from hintplan.plans.operators import LookupJoin
 from hintplan.runtime.classes import load_class
 from hintplan.runtime.lookup.api import CacheReloadTrigger, LookupCache, LookupContext
 from hintplan.runtime.lookup.join import LookupRows
-from hintplan.runtime.lookup.policy import FetchPolicy
+from hintplan.runtime.lookup.request import FetchPolicy
 from hintplan.runtime.lookup.source import LookupSource
 from hintplan.runtime.lookup.spec import CacheSpec, LookupSpec
+from hintplan.runtime.requests.spec import RequestRun
 from hintplan.runtime.types import to_arrow
 
 _PARTIAL = "lookup.partial-cache."
 _FULL = "lookup.full-cache."
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LookupRun:
-    """The facts of a run that lookups and functions depend on.
-
-    ``token`` identifies the run; ``once`` is True if the run ends with its input.
-    """
-
-    token: str
-    allowed_modules: tuple[str, ...] = ()
-    allowed_paths: tuple[str, ...] = ()
-    time_zone: str = "UTC"
-    once: bool = False
 
 
 def fetched_columns(op: LookupJoin, table: Table) -> tuple[Column, ...]:
@@ -64,7 +50,7 @@ def key_columns(op: LookupJoin, table: Table) -> tuple[Column, ...]:
     return keys
 
 
-def lookup_spec(op: LookupJoin, table: Table, source: LookupSource, rows: LookupRows, run: LookupRun) -> LookupSpec:
+def lookup_spec(op: LookupJoin, table: Table, source: LookupSource, rows: LookupRows, run: RequestRun) -> LookupSpec:
     """Bind ``op`` to its table, settings and run; RunError for classes or time zones that cannot be used."""
     cache = _cache(op, run)
     context = LookupContext(
@@ -87,7 +73,7 @@ def lookup_spec(op: LookupJoin, table: Table, source: LookupSource, rows: Lookup
         max_attempts=op.retry.max_attempts if op.retry is not None and inline else 0,
         delay=parse_duration(op.retry.fixed_delay) if op.retry is not None and inline else 0,
         caches_misses=inline or op.retry is None,
-        max_failures=int(op.cache.values.get("lookup.max-retries", 3)),
+        retries=int(op.cache.values.get("lookup.max-retries", 3)),
         declared=context.columns if is_looked_up_by_users_code(table) else (),
     )
     mode: LookupMode = "async" if op.async_.enabled else "sync"
@@ -104,7 +90,7 @@ def lookup_spec(op: LookupJoin, table: Table, source: LookupSource, rows: Lookup
     )
 
 
-def _cache(op: LookupJoin, run: LookupRun) -> CacheSpec:
+def _cache(op: LookupJoin, run: RequestRun) -> CacheSpec:
     values: Any = op.cache.values
 
     def duration(name: str) -> int | None:
@@ -137,7 +123,7 @@ def _cache(op: LookupJoin, run: LookupRun) -> CacheSpec:
     return spec
 
 
-def _check_classes(op: LookupJoin, cache: CacheSpec, run: LookupRun) -> None:
+def _check_classes(op: LookupJoin, cache: CacheSpec, run: RequestRun) -> None:
     """Load the classes of the plan on the driver, where an error appears before anything starts."""
     path = f"operators.{op.id}.cache"
     if cache.cache_class is not None:

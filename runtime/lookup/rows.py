@@ -30,9 +30,6 @@ from hintplan.runtime.worker.values import MISFITS, fit
 _short = reprlib.Repr()
 _short.maxstring = _short.maxother = _short.maxlong = 60
 
-ABSENT = -1
-"""The ``count`` of a key without an answer; a count of 0 means that the source has no row for it."""
-
 
 def distinct_keys(columns: Sequence[pa.Array]) -> tuple[Int64s, list[Key]]:
     """Return the place of each row's key among the distinct keys, and these keys by first appearance.

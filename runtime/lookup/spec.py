@@ -6,15 +6,15 @@ opens the lookup. A digest separates lookups that must not share a cache.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from typing import Literal
 
 from hintplan.plans.declarations.computations import LookupMode
 from hintplan.runtime.lookup.api import LookupContext
 from hintplan.runtime.lookup.join import LookupRows
-from hintplan.runtime.lookup.policy import FetchPolicy
+from hintplan.runtime.lookup.request import FetchPolicy
 from hintplan.runtime.lookup.source import LookupSource
+from hintplan.runtime.requests.spec import identity
 from hintplan.runtime.storage.pins import PinPlace
 
 
@@ -56,4 +56,4 @@ class LookupSpec:
         context = self.context
         facts = (self.run, self.source.connector, self.mode, self.policy, self.cache, context.table)
         columns = (sorted(context.options.items()), context.keys, context.columns)
-        return self.policy.operator, hashlib.sha256(repr((facts, columns)).encode()).hexdigest()[:16]
+        return identity(self.policy.operator, facts, columns)

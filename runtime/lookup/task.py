@@ -21,15 +21,16 @@ import pyarrow as pa
 from hintplan.runtime.kernels.found_rows import KeyedRows
 from hintplan.runtime.lookup.api import AsyncLookupFunction, LookupFunction
 from hintplan.runtime.lookup.caches.full_cache import FullCache
-from hintplan.runtime.lookup.fetch_async import AsyncFetcher
-from hintplan.runtime.lookup.fetch_sync import fetch_sync
+from hintplan.runtime.lookup.fetch import AsyncFetcher, fetch_sync
 from hintplan.runtime.lookup.join import AskedRows
 from hintplan.runtime.lookup.metrics import LookupCounters
-from hintplan.runtime.lookup.pinned import Pinned, TaskPins, merged, rows_id
-from hintplan.runtime.lookup.resolve import Resolution
-from hintplan.runtime.lookup.worker import OpenLookup
+from hintplan.runtime.lookup.resolution import Resolution
+from hintplan.runtime.lookup.spec import LookupSpec
+from hintplan.runtime.lookup.worker import OpenLookup, shared_lookup
+from hintplan.runtime.requests.pins import Pinned, TaskPins, rows_id, task_pins
 from hintplan.runtime.state.identity import Mask
 from hintplan.runtime.storage.pins import question_of
+from hintplan.runtime.worker.metered import metered
 from hintplan.runtime.worker.pipeline import Step, flowing
 
 _MOST_WAITING = 8
@@ -58,6 +59,19 @@ class Pinning:
 
     pins: TaskPins
     label: str = ""
+
+
+def enrich(batches: Iterable[pa.RecordBatch], *, spec: LookupSpec, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Yield the joined rows of ``batches``, which are conformed to ``schema``, then the metrics; a Spark task."""
+    counters = LookupCounters()
+
+    def joined(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+        with shared_lookup(spec) as lookup:
+            pinning = None if spec.pins is None else Pinning(pins=task_pins(spec.pins))
+            yield from lookup_tables(tables, lookup, counters, pinning)
+            lookup.report(counters)
+
+    return metered(batches, schema, spec.rows.output, joined, counters.values)
 
 
 def lookup_tables(
@@ -113,14 +127,9 @@ class _Known:
         """Return all answers, given the answers ``found`` for ``left``; pin them first if the lookup pins."""
         if self.pinning is None or self.before is None:
             return Answered(asked=self.whole, found=found, fresh=fresh)
-        before, marks = self.before, self.before.marks.copy()
-        if before.whole:
-            return Answered(asked=self.whole, found=before.found, fresh=marks, pinned=True)
-        marks[before.left] = fresh & self.marked
-        together = merged(before.found, before.left, found)
-        settled = self.pinning.pins.settled(before, together, marks)
-        old = settled.found is not together or len(self.left.keys) < len(self.whole.keys)
-        return Answered(asked=self.whole, found=settled.found, fresh=settled.marks, pinned=old)
+        completed = self.pinning.pins.completed(self.before, found, fresh & self.marked)
+        pinned = not completed.own or len(self.left.keys) < len(self.whole.keys)
+        return Answered(asked=self.whole, found=completed.found, fresh=completed.marks, pinned=pinned)
 
 
 def _known(asked: AskedRows, lookup: OpenLookup, pinning: Pinning | None, counters: LookupCounters) -> _Known:

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from hintplan.runtime.classes import load_class
-from hintplan.runtime.kernels.found_rows import KeyedRows
+from hintplan.runtime.kernels.found_rows import ABSENT, KeyedRows
 from hintplan.runtime.lookup.api import (
     AsyncLookupFunction,
     CacheReloadTrigger,
@@ -30,9 +30,8 @@ from hintplan.runtime.lookup.caches.schedule import Scheduler, ThreadScheduler
 from hintplan.runtime.lookup.caches.single_flight import SingleFlight
 from hintplan.runtime.lookup.caches.triggers import PeriodicReloadTrigger, TimedReloadTrigger, iso_time
 from hintplan.runtime.lookup.metrics import CacheGauges, LookupCounters
-from hintplan.runtime.lookup.policy import named
-from hintplan.runtime.lookup.resolve import BatchCache
-from hintplan.runtime.lookup.rows import ABSENT, keyed_rows, python_rows
+from hintplan.runtime.lookup.resolution import BatchCache
+from hintplan.runtime.lookup.rows import keyed_rows, python_rows
 from hintplan.runtime.lookup.source import Source, open_source
 from hintplan.runtime.lookup.spec import LookupSpec
 from hintplan.runtime.state.layout import Int64s
@@ -94,7 +93,7 @@ class OpenLookup:
     def source(self) -> LookupFunction | AsyncLookupFunction:
         """The source of a lookup without a full cache."""
         if isinstance(self._source, ScanFunction):
-            raise TypeError("a full cache never asks its source for a key")
+            raise TypeError("a full cache never queries its source for a key")
         return self._source
 
     def report(self, counters: LookupCounters) -> None:
@@ -130,7 +129,7 @@ class OpenLookup:
             self.cache = self._lookup_cache = default
         else:
             custom: LookupCache = self._custom(cache.cache_class, LookupCache)
-            self.cache = RowCache(custom, schema, cache_missing_key=cache.cache_missing_key, where=named(spec.policy))
+            self.cache = RowCache(custom, schema, cache_missing_key=cache.cache_missing_key, where=spec.policy.where)
             self._lookup_cache = custom
             self._gauges.gauge("numCachedRecords", custom.size)
         self._lookup_cache.open(self._gauges)
@@ -143,8 +142,7 @@ class OpenLookup:
             [column.name for column in spec.context.keys],
             self.clock,
             retry_on=source.retry_on,
-            max_failures=spec.policy.max_failures,
-            where=named(spec.policy),
+            policy=spec.policy,
         )
         self.full.open()
         self._trigger = self._reload_trigger()
@@ -168,7 +166,7 @@ class OpenLookup:
 _clock = SystemClock()
 
 
-def acquired(spec: LookupSpec) -> AbstractContextManager[OpenLookup]:
+def shared_lookup(spec: LookupSpec) -> AbstractContextManager[OpenLookup]:
     """Return the lookup of ``spec`` in this process, opened if necessary; concurrent tasks share it."""
     return shared(spec.identity, spec.run, lambda: _open(spec))
 

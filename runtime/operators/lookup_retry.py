@@ -24,11 +24,11 @@ from hintplan.plans.errors import RunError
 from hintplan.runtime.kernels.found_rows import KeyedRows
 from hintplan.runtime.kernels.xxhash import hash_rows
 from hintplan.runtime.lookup.metrics import LookupCounters
-from hintplan.runtime.lookup.pinned import TaskPins, task_pins
 from hintplan.runtime.lookup.spec import LookupSpec
 from hintplan.runtime.lookup.task import Answered, Pinning, looked_up
-from hintplan.runtime.lookup.worker import OpenLookup, acquired
+from hintplan.runtime.lookup.worker import OpenLookup, shared_lookup
 from hintplan.runtime.operator import Inheritance, InputSpec, Result, SegmentStore
+from hintplan.runtime.requests.pins import TaskPins, task_pins
 from hintplan.runtime.state.identity import without_chunks
 from hintplan.runtime.state.layout import Int64s
 from hintplan.runtime.storage.pins import PinPlace
@@ -71,7 +71,7 @@ class LookupRetry:
     max_attempts: int
     delay: int
     once: bool
-    acquire: Acquire = acquired
+    acquire: Acquire = shared_lookup
     pinned: Callable[[PinPlace], TaskPins] = task_pins
 
     @property

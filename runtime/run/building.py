@@ -34,7 +34,7 @@ from hintplan.runtime.checkpoint.parts import batches_kept, last_batches, refuse
 from hintplan.runtime.checkpoint.record import read_record
 from hintplan.runtime.connectors.given import NOTHING, Given
 from hintplan.runtime.engine.this_task import batch_key
-from hintplan.runtime.lookup.plan import LookupRun
+from hintplan.runtime.requests.spec import RequestRun
 from hintplan.runtime.run.marking import SinkMarks, sink_marks
 from hintplan.runtime.run.multi_sink import RowCounts
 from hintplan.runtime.run.places import pins_of, places_of, run_number
@@ -92,7 +92,7 @@ class Building:
     spark: SparkSession
     before: Before
     location: str
-    lookups: LookupRun
+    lookups: RequestRun
     given: Given = NOTHING
     _pins: dict[str, Mapping[str, PinPlace]] = field(default_factory=dict)
     _marks: dict[str, SinkMarks] = field(default_factory=dict)

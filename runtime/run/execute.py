@@ -55,8 +55,8 @@ from hintplan.runtime.checkpoint.run_lock import TELLS, acquire, await_free
 from hintplan.runtime.connectors import table as connectors
 from hintplan.runtime.connectors.given import SinkFunction, given_for
 from hintplan.runtime.engine.noted_files import ALLOWED, REACHED
-from hintplan.runtime.lookup.plan import LookupRun
 from hintplan.runtime.metrics.metrics import Metrics
+from hintplan.runtime.requests.spec import RequestRun
 from hintplan.runtime.results import files
 from hintplan.runtime.run.building import Before, Building, before_run
 from hintplan.runtime.run.execution import Execution
@@ -194,7 +194,7 @@ def execute(
         own.conf.set(REACHED, json.dumps(policy.absolute_paths))
     ship_code(own, policy.modules)
     give_variables(own, policy.environment)
-    lookups = LookupRun(
+    lookups = RequestRun(
         token=uuid.uuid4().hex,
         allowed_modules=policy.modules,
         allowed_paths=policy.absolute_paths,

@@ -7,7 +7,7 @@ DataFrames of such tasks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 
 import pyarrow as pa
@@ -21,14 +21,22 @@ def with_metrics(output: pa.Schema) -> pa.Schema:
     return output.append(pa.field(METRICS_COLUMN, pa.list_(pa.int64())))
 
 
-def tables_of(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table] | None:
-    """Return the batches that have rows, conformed to ``schema``; None if there are none.
+def metered(
+    batches: Iterable[pa.RecordBatch],
+    schema: pa.Schema,
+    output: pa.Schema,
+    work: Callable[[Iterator[pa.Table]], Iterator[pa.Table]],
+    values: Callable[[], Sequence[int]],
+) -> Iterator[pa.RecordBatch]:
+    """Yield the tables of ``work``, then the counts that ``values`` returns; the body of a Spark task.
 
-    The function reads only up to the first batch with rows.
+    ``work`` gets the batches that have rows, conformed to ``schema``. A task without rows does nothing.
     """
     tables = (_conform(pa.Table.from_batches([batch]), schema) for batch in batches if batch.num_rows)
     first = next(tables, None)
-    return None if first is None else chain([first], tables)
+    if first is not None:
+        yield from data(work(chain([first], tables)), output)
+        yield counts(values(), output)
 
 
 def data(tables: Iterable[pa.Table], output: pa.Schema) -> Iterator[pa.RecordBatch]:

@@ -14,7 +14,6 @@ from hintplan.plans.declarations.tables import Table, TableColumn, physical_colu
 from hintplan.plans.errors import RunError
 from hintplan.runtime.connectors.jdbc.scan import PartsReader, TableScan
 from hintplan.runtime.connectors.table import lookup_source
-from hintplan.runtime.lookup import pinned
 from hintplan.runtime.lookup.api import LookupContext
 from hintplan.runtime.storage.files import files_at
 from hintplan.runtime.storage.pins import PinPlace, heeded_pins
@@ -31,7 +30,7 @@ def change(database: Path, *statements: str) -> None:
 
 @pytest.fixture
 def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(pinned, "this_task", lambda batch_key: (0, 0))
+    monkeypatch.setattr("hintplan.runtime.requests.pins.this_task", lambda batch_key: (0, 0))
     change(tmp_path / "in.db", "CREATE TABLE r (k INTEGER)", "INSERT INTO r VALUES (1), (2), (3), (4)")
     return tmp_path / "in.db"
 

@@ -34,8 +34,8 @@ from hintplan.runtime.engine.pack import TICK, Packing, hashed
 from hintplan.runtime.engine.process import joined
 from hintplan.runtime.engine.row_order import ROW_ORDER, in_order
 from hintplan.runtime.expressions.asked import Asked
-from hintplan.runtime.lookup.plan import LookupRun
 from hintplan.runtime.operator import KIND, StatefulOperator
+from hintplan.runtime.requests.spec import RequestRun
 from hintplan.runtime.state.memory import MemoryStore
 from hintplan.runtime.storage.pins import PinPlace
 from hintplan.runtime.storage.place import Place, Scale
@@ -216,7 +216,7 @@ def _edges_of(plan: Plan, spark: SparkSession) -> Edges:
     places = {
         operator.id: Place(root="", operator=operator.id, scales=(Scale(_PARTITIONS),)) for operator in plan.operators
     }
-    return edges_of(plan, spark, places=places, lookups=LookupRun(token="fuzz"))
+    return edges_of(plan, spark, places=places, lookups=RequestRun(token="fuzz"))
 
 
 def _shared(rows: ArrowRows | DataFrame, schema: pa.Schema, partitions: int, name: str) -> ArrowRows:

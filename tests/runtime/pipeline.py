@@ -25,8 +25,8 @@ from hintplan.runtime.build.bound import build_operator, users_aggregates
 from hintplan.runtime.expressions.condition import compile_filter, compile_value
 from hintplan.runtime.kernels.floats import normal_floats
 from hintplan.runtime.kernels.xxhash import hash_rows
-from hintplan.runtime.lookup.plan import LookupRun
 from hintplan.runtime.operator import KIND, StatefulOperator, hash_column
+from hintplan.runtime.requests.spec import RequestRun
 from hintplan.runtime.state.memory import MemoryStore
 from hintplan.runtime.types import to_arrow
 from tests.runtime.changelog import KINDS, Event, events_of, fold, stable_hash
@@ -166,7 +166,7 @@ class Pipeline:
         columns = tuple(self.columns[name] for name in operator.inputs)
         in_order = operator.id in read_in_order(self.plan)
         changelog = tuple(self.changelog[name] for name in operator.inputs)
-        users = users_aggregates(operator, self.plan.functions, LookupRun(token="test", allowed_modules=("tests",)))
+        users = users_aggregates(operator, self.plan.functions, RequestRun(token="test", allowed_modules=("tests",)))
         built = build_operator(operator, columns, changelog, in_order=in_order, users=users)
         deltas = []
         for spec, table in zip(built.inputs, inputs, strict=True):

@@ -26,8 +26,8 @@ from hintplan.plans.errors import RunError
 from hintplan.runtime.connectors.schema import physical_schema
 from hintplan.runtime.expressions.asked import Asked
 from hintplan.runtime.lookup.api import LookupContext
-from hintplan.runtime.lookup.pinned import batch_pins
 from hintplan.runtime.lookup.source import LookupSource, open_source
+from hintplan.runtime.requests.pins import batch_pins
 from hintplan.runtime.spark.map_in_arrow import map_in_arrow
 from hintplan.runtime.spark.versions import available_now
 from hintplan.runtime.storage.pins import Pin, PinPlace, question_of, token_of

@@ -20,17 +20,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hintplan.plans.errors import RunError, Unavailable
+from hintplan.plans.errors import RunError
 from hintplan.runtime.kernels.found_rows import KeyedRows
 from hintplan.runtime.lookup.api import NO_WATERMARK, Key, ReloadContext, Row
 from hintplan.runtime.lookup.caches.key_index import key_index
 from hintplan.runtime.lookup.caches.schedule import Scheduler
 from hintplan.runtime.lookup.metrics import LookupCounters
-from hintplan.runtime.lookup.policy import backoff
+from hintplan.runtime.lookup.request import FetchPolicy, LoadRequest
 from hintplan.runtime.lookup.rows import distinct_keys, keyed_rows
+from hintplan.runtime.requests.request import answered
 from hintplan.runtime.state.layout import Int64s
 from hintplan.runtime.worker.clock import Clock
-from hintplan.runtime.worker.exceptions import NEVER_HEAL, retried, said
 
 _log = logging.getLogger(__name__)
 
@@ -47,10 +47,10 @@ class _Contents:
 
 
 class FullCache:
-    """The rows of ``load()`` in ``schema``, indexed by its columns ``keys``; ``where`` names the lookup in errors.
+    """The rows of ``load()`` in ``schema``, indexed by its columns ``keys``.
 
-    An exception in ``retry_on`` fails only the load; any other fails the query. The first load is repeated up to
-    ``max_failures`` times after an exception in ``retry_on``.
+    An exception in ``retry_on`` fails only the load; any other fails the query. The first load is repeated by the rules
+    of ``policy`` after an exception in ``retry_on``.
     """
 
     def __init__(
@@ -61,16 +61,14 @@ class FullCache:
         clock: Clock,
         *,
         retry_on: tuple[type[Exception], ...],
-        max_failures: int,
-        where: str,
+        policy: FetchPolicy,
     ) -> None:
         self._load = load
         self._schema = schema
         self._keys = tuple(keys)
         self._clock = clock
         self._retry_on = retry_on
-        self._max_failures = max_failures
-        self._where = where
+        self._policy = policy
         self._contents: _Contents | None = None
         self._loading = threading.Lock()
         self._counting = threading.Lock()
@@ -78,38 +76,22 @@ class FullCache:
 
     def open(self) -> None:
         """Load for the first time; raise RunError with the cause if the load keeps failing."""
-        failures = 0
-        while True:
-            try:
-                self._reload()
-            except self._retry_on as error:
-                if type(error) is RunError:
-                    raise
-                failures += 1
-                if failures > self._max_failures or not retried(error, self._retry_on):
-                    times = "once" if failures == 1 else f"{failures} times"
-                    kind = RunError if isinstance(error, NEVER_HEAL) else Unavailable
-                    raise kind(
-                        f"{self._where}: loading the full cache failed {times}: {said(error)}",
-                        hint="lookup.max-retries sets how often the first load is repeated",
-                    ) from error
-                self._clock.sleep(backoff(failures - 1))
-            else:
-                return
+        request = LoadRequest(policy=self._policy)
+        answered(request, self._reload, retry_on=self._retry_on, clock=self._clock, counters=LookupCounters())
 
     def reload(self) -> None:
         """Load again; an exception means that the load failed and the old contents stay in the cache."""
         try:
             self._reload()
         except BaseException as error:
-            _log.warning("%s: reloading the full cache failed, its old contents stay: %r", self._where, error)
+            _log.warning("%s: reloading the full cache failed, its old contents stay: %r", self._policy.where, error)
             raise
 
     def probe(self, keys: Sequence[Key]) -> KeyedRows:
         """Return the rows of each of ``keys``; a key that is not in the table has none."""
         contents = self._contents
         if contents is None:
-            raise RunError(f"{self._where}: the full cache was asked before it was loaded")
+            raise RunError(f"{self._policy.where}: the full cache was asked before it was loaded")
         places = contents.find(keys)
         # The last entry of both arrays belongs to ABSENT_PLACE, the place of all keys that are not in the table.
         return KeyedRows(
@@ -120,7 +102,7 @@ class FullCache:
         """Add the loads since the last report to ``counters``, and set the gauges of the cache's size."""
         with self._counting:
             counters.loadCount += self._loads
-            counters.numLoadFailures += self._failures
+            counters.failures += self._failures
             counters.latestLoadTime = self._latest
             self._loads = self._failures = 0
         contents = self._contents
@@ -133,7 +115,7 @@ class FullCache:
             started = self._clock.elapsed()
             failed = True
             try:
-                self._contents = _contents(self._load(), self._schema, self._keys, self._where)
+                self._contents = _contents(self._load(), self._schema, self._keys, self._policy.where)
                 failed = False
             finally:
                 with self._counting:

@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hintplan.runtime.kernels.found_rows import KeyedRows, ranges
+from hintplan.runtime.kernels.found_rows import ABSENT, KeyedRows, ranges
 from hintplan.runtime.lookup.api import CacheMetricGroup, Key, LookupCache, Row
-from hintplan.runtime.lookup.rows import ABSENT, keyed_rows, python_rows
+from hintplan.runtime.lookup.rows import keyed_rows, python_rows
 from hintplan.runtime.state.layout import Int64s
 from hintplan.runtime.worker.clock import Clock
 

@@ -21,7 +21,7 @@ from hintplan.plans.declarations.computations import LookupMode
 from hintplan.plans.declarations.tables import Column
 from hintplan.runtime.lookup.api import AsyncLookupFunction, Key, LookupContext, LookupFunction, Row
 from hintplan.runtime.lookup.join import LookupRows
-from hintplan.runtime.lookup.policy import FetchPolicy
+from hintplan.runtime.lookup.request import FetchPolicy
 from hintplan.runtime.lookup.source import LookupSource
 from hintplan.runtime.lookup.spec import CacheSpec, LookupSpec
 from hintplan.runtime.lookup.worker import OpenLookup
@@ -253,7 +253,7 @@ def _never_opened(mode: LookupMode, context: LookupContext) -> Any:
 
 def spec(cache: CacheSpec | None = None, **policy: Any) -> LookupSpec:
     settings = {
-        "capacity": 3, "timeout": 0, "ordered": True, "max_attempts": 0, "delay": 0, "max_failures": 0, **policy
+        "capacity": 3, "timeout": 0, "ordered": True, "max_attempts": 0, "delay": 0, "retries": 0, **policy
     }  # fmt: skip
     return LookupSpec(
         run="test",

@@ -13,7 +13,7 @@ from hintplan.plans.declarations.tables import Column
 from hintplan.runtime.lookup.api import CacheReloadTrigger, LookupCache, LookupContext, LookupFunction
 from hintplan.runtime.lookup.caches.full_cache import FullCache, Reloads
 from hintplan.runtime.lookup.metrics import LOOKUP_METRICS
-from tests.connectors.lookup.simulation import FOUND, VirtualClock, VirtualScheduler
+from tests.connectors.lookup.simulation import FOUND, VirtualClock, VirtualScheduler, spec
 
 PAGE = (Path(__file__).parents[3] / "docs" / "lookup-functions.md").read_text(encoding="utf-8")
 
@@ -52,7 +52,7 @@ def test_the_trigger_reloads_a_minute_after_each_load() -> None:
         loads.append(clock.now())
         return []
 
-    cache = FullCache(load, FOUND, ["k"], clock, retry_on=(), max_failures=0, where="test")
+    cache = FullCache(load, FOUND, ["k"], clock, retry_on=(), policy=spec().policy)
     trigger = documented(CacheReloadTrigger)({})
     trigger.open(Reloads(cache, clock, scheduler))
     scheduler.advance(150_000)

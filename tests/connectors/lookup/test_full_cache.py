@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import re
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import datetime
 from random import Random
 from typing import Literal
@@ -19,13 +21,23 @@ from hintplan.runtime.lookup.caches.full_cache import FullCache, Reloads
 from hintplan.runtime.lookup.caches.schedule import ThreadScheduler
 from hintplan.runtime.lookup.caches.triggers import PeriodicReloadTrigger, TimedReloadTrigger, iso_time
 from hintplan.runtime.lookup.metrics import LookupCounters
-from hintplan.runtime.lookup.policy import FetchPolicy, answers
+from hintplan.runtime.lookup.request import Answers, FetchPolicy, answers
 from hintplan.runtime.lookup.rows import python_rows
 from hintplan.runtime.worker.clock import SystemClock
 from tests.connectors.lookup.simulation import VirtualClock, VirtualScheduler
 from tests.sample import sampled
 
 SCHEMA = pa.schema([("k", pa.int64()), ("name", pa.string())])
+POLICY = FetchPolicy(
+    operator="lookup_t",
+    table="t",
+    capacity=1,
+    timeout=0,
+    ordered=True,
+    max_attempts=0,
+    delay=0,
+    retries=0,
+)
 UTC = ZoneInfo("UTC")
 
 
@@ -52,7 +64,7 @@ class Table:
 
 def caching(table: Table, *, retries: int = 0) -> FullCache:
     return FullCache(
-        table.load, SCHEMA, ["k"], table.clock, retry_on=(ConnectionError,), max_failures=retries, where="lookup_t"
+        table.load, SCHEMA, ["k"], table.clock, retry_on=(ConnectionError,), policy=replace(POLICY, retries=retries)
     )
 
 
@@ -71,7 +83,7 @@ def test_all_rows_of_a_key_are_found_null_keys_are_not_kept_and_what_is_not_ther
     assert found(cache, (3,)) == []
     counters = LookupCounters()
     cache.report(counters)
-    assert (counters.loadCount, counters.numCachedRecords, counters.numLoadFailures) == (1, 2, 0)
+    assert (counters.loadCount, counters.numCachedRecords, counters.failures) == (1, 2, 0)
 
 
 def test_an_empty_table_is_a_cache_that_knows_nothing() -> None:
@@ -100,13 +112,13 @@ def test_a_failed_reload_keeps_the_old_contents_is_counted_and_logged(caplog: py
         cache.reload()
     assert found(cache, (1,)) == [(1, "old")]
     assert found(cache, (3,)) == []
-    assert "lookup_t: reloading the full cache failed, its old contents stay" in caplog.text
+    assert f"{POLICY.where}: reloading the full cache failed, its old contents stay" in caplog.text
     cache.reload()
     assert found(cache, (1,)) == [(1, "new")]
     assert found(cache, (2,)) == []
     counters = LookupCounters()
     cache.report(counters)
-    assert (counters.loadCount, counters.numLoadFailures) == (3, 1)
+    assert (counters.loadCount, counters.failures) == (3, 1)
 
 
 def test_a_lookup_during_a_reload_sees_the_old_contents_as_a_whole() -> None:
@@ -133,10 +145,8 @@ def test_a_lookup_during_a_reload_sees_the_old_contents_as_a_whole() -> None:
 
 
 def test_columns_that_a_scan_lacks_are_named() -> None:
-    cache = FullCache(
-        lambda: [pa.table({"k": [1]})], SCHEMA, ["k"], VirtualClock(), retry_on=(), max_failures=0, where="lookup_t"
-    )
-    with pytest.raises(RunError, match="lookup_t: the scan returned no column name"):
+    cache = FullCache(lambda: [pa.table({"k": [1]})], SCHEMA, ["k"], VirtualClock(), retry_on=(), policy=POLICY)
+    with pytest.raises(RunError, match=re.escape(f"{POLICY.where}: the scan returned no column name")):
         cache.open()
 
 
@@ -202,7 +212,7 @@ def test_a_clock_that_is_put_back_delays_no_periodic_load(mode: Literal["FIXED_D
             thrice.set()
         yield (1, "a")
 
-    cache = FullCache(load, SCHEMA, ["k"], clock, retry_on=(), max_failures=0, where="t")
+    cache = FullCache(load, SCHEMA, ["k"], clock, retry_on=(), policy=POLICY)
     cache.open()
     scheduler = ThreadScheduler(clock)
     trigger = PeriodicReloadTrigger(1, mode)
@@ -276,7 +286,7 @@ def test_a_scan_may_yield_rows_and_arrow_in_turns() -> None:
         yield [1, "c"]
         yield pa.record_batch({"k": [3], "name": ["d"], "more": [0]})
 
-    cache = FullCache(load, SCHEMA, ["k"], clock, retry_on=(Exception,), max_failures=0, where="lookup_t")
+    cache = FullCache(load, SCHEMA, ["k"], clock, retry_on=(Exception,), policy=POLICY)
     cache.open()
     assert [found(cache, (k,)) for k in (1, 2, 3, 4)] == [[(1, "a"), (1, "c")], [(2, "b")], [(3, "d")], []]
 
@@ -284,32 +294,20 @@ def test_a_scan_may_yield_rows_and_arrow_in_turns() -> None:
 @pytest.mark.parametrize(
     ("yielded", "message"),
     [
-        (None, "lookup_t: the scan returned None, expected rows"),
-        ([None], "lookup_t: the scan yielded None, expected a row"),
-        (["ab"], "lookup_t: the scan yielded a str, expected a row"),
-        ([(1, "a"), (2,)], "lookup_t: the source returned a row of 1 values, expected 2"),
-        ([("x", "a")], "lookup_t: the source returned values for column 'k' that are no int64"),
+        (None, f"{POLICY.where}: the scan returned None, expected rows"),
+        ([None], f"{POLICY.where}: the scan yielded None, expected a row"),
+        (["ab"], f"{POLICY.where}: the scan yielded a str, expected a row"),
+        ([(1, "a"), (2,)], f"{POLICY.where}: the source returned a row of 1 values, expected 2"),
+        ([("x", "a")], f"{POLICY.where}: the source returned values for column 'k' that are no int64"),
     ],
 )
 def test_a_scan_that_yields_something_else_is_refused_with_the_lookups_name(yielded: object, message: str) -> None:
     cache = FullCache(
-        lambda: yielded, SCHEMA, ["k"], VirtualClock(), retry_on=(ConnectionError,), max_failures=3, where="lookup_t"
+        lambda: yielded, SCHEMA, ["k"], VirtualClock(), retry_on=(ConnectionError,), policy=replace(POLICY, retries=3)
     )
     with pytest.raises(RunError) as caught:
         cache.open()
     assert str(caught.value).startswith(message)
-
-
-POLICY = FetchPolicy(
-    operator="lookup_t",
-    table="t",
-    capacity=1,
-    timeout=0,
-    ordered=True,
-    max_attempts=0,
-    delay=0,
-    max_failures=0,
-)
 
 
 @pytest.mark.parametrize(
@@ -326,6 +324,6 @@ POLICY = FetchPolicy(
 )
 def test_an_answer_that_is_none_is_refused_with_operator_table_and_key(returned: object, message: str) -> None:
     with pytest.raises(RunError) as caught:
-        answers(POLICY, [("EUR",)], returned)  # type: ignore[arg-type]
+        answers(POLICY, [("EUR",)], returned, 0)  # type: ignore[arg-type]
     assert str(caught.value).startswith(f"operator lookup_t (lookup in table t): {message}")
-    assert answers(POLICY, [("EUR",)], [iter([(1, "a")])]) == [[(1, "a")]]
+    assert answers(POLICY, [("EUR",)], [iter([(1, "a")])], 7) == Answers({("EUR",): [(1, "a")]}, {("EUR",): 7})

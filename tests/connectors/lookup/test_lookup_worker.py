@@ -22,7 +22,7 @@ from hintplan.runtime.lookup.caches.schedule import ThreadScheduler
 from hintplan.runtime.lookup.metrics import LookupCounters
 from hintplan.runtime.lookup.spec import CacheSpec
 from hintplan.runtime.lookup.task import lookup_tables
-from hintplan.runtime.lookup.worker import OpenLookup, acquired
+from hintplan.runtime.lookup.worker import OpenLookup, shared_lookup
 from hintplan.runtime.worker import shared
 from hintplan.runtime.worker.clock import SystemClock
 from hintplan.runtime.worker.event_loop import worker_event_loop
@@ -176,12 +176,12 @@ def test_lookups_are_shared_by_operator_and_settings_and_by_nothing_less(monkeyp
         replace(plain, context=replace(plain.context, options={"url": "elsewhere"})),
         replace(plain, context=replace(plain.context, columns=COLUMNS[:1])),
     ]
-    with acquired(plain) as first:
+    with shared_lookup(plain) as first:
         pass
-    with acquired(spec(PARTIAL)) as second:
+    with shared_lookup(spec(PARTIAL)) as second:
         assert second is first, "the next batch finds what the last one left"
         for other in others:
-            with acquired(other) as third:
+            with shared_lookup(other) as third:
                 assert third is not first
     shared._close_all()
 
@@ -196,16 +196,16 @@ def test_what_another_run_left_is_closed_when_it_was_idle_for_long(monkeypatch: 
     monkeypatch.setattr(source, "close", close)
     monkeypatch.setattr(worker, "_open", lambda described: opened(source, described.cache))
     monkeypatch.setattr(shared, "_IDLE", 0)
-    with acquired(spec(PARTIAL)), acquired(replace(spec(PARTIAL), run="two")):
+    with shared_lookup(spec(PARTIAL)), shared_lookup(replace(spec(PARTIAL), run="two")):
         assert closed == [], "it is in use"
-    with acquired(replace(spec(PARTIAL), run="three")):
+    with shared_lookup(replace(spec(PARTIAL), run="three")):
         assert closed == ["closed", "closed"]
     shared._close_all()
 
 
 def test_workers_load_neither_the_sql_parser_nor_pandas() -> None:
     program = (
-        "import sys, hintplan.runtime.lookup.enrich, hintplan.runtime.operators.lookup_retry\n"
+        "import sys, hintplan.runtime.lookup.task, hintplan.runtime.operators.lookup_retry\n"
         "print([name for name in ('sqlglot', 'pandas', 'rich', 'click', 'psycopg', 'httpx') if name in sys.modules])\n"
     )
     command = [sys.executable, "-c", program]

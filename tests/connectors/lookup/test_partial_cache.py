@@ -10,10 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from hintplan.runtime.kernels.found_rows import ABSENT
 from hintplan.runtime.lookup.api import Key, Row
 from hintplan.runtime.lookup.caches.partial_cache import DefaultLookupCache
 from hintplan.runtime.lookup.metrics import CacheGauges, LookupCounters
-from hintplan.runtime.lookup.rows import ABSENT, keyed_rows, python_rows
+from hintplan.runtime.lookup.rows import keyed_rows, python_rows
 from tests.connectors.lookup.simulation import VirtualClock
 from tests.sample import sampled
 

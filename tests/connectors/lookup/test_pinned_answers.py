@@ -24,10 +24,10 @@ from hintplan.runtime.functions.worker import OpenFunction
 from hintplan.runtime.lookup.api import AsyncLookupFunction, Key, LookupContext, LookupFunction, Row, ScanFunction
 from hintplan.runtime.lookup.caches.schedule import ThreadScheduler
 from hintplan.runtime.lookup.metrics import LookupCounters
-from hintplan.runtime.lookup.pinned import TaskPins
 from hintplan.runtime.lookup.spec import CacheSpec
 from hintplan.runtime.lookup.task import Pinning, lookup_tables
 from hintplan.runtime.lookup.worker import OpenLookup
+from hintplan.runtime.requests.pins import TaskPins
 from hintplan.runtime.storage.files import files_at
 from hintplan.runtime.storage.pins import BatchPins, PinPlace, RememberedPins
 from hintplan.runtime.worker.clock import SystemClock

@@ -45,7 +45,7 @@ class Schedule:
             "ordered": random.random() < 0.5,
             "max_attempts": random.choice((0, 0, 1, 3)),
             "delay": random.choice((0, 10, 100)),
-            "max_failures": 50,
+            "retries": 50,
             **policy,
         }
         rate = random.choice((0.0, 0.0, 0.2))
@@ -123,7 +123,7 @@ def test_every_row_gets_the_last_answer_for_its_key_and_none_is_asked_too_often(
             answered = [call for call in world.calls_for(key) if call.outcome == "answered"]
             assert len(answered) <= times * (1 + policy["max_attempts"])
         assert schedule.counters.loadCount == len(schedule.loads), "each batch asks for each distinct key"
-        assert schedule.counters.numLoadFailures == sum(call.outcome == "failed" for call in world.calls)
+        assert schedule.counters.failures == sum(call.outcome == "failed" for call in world.calls)
         assert (schedule.counters.hitCount, schedule.counters.missCount) == (0, 0)
         assert schedule.counters.lookups == sum(key is not None for key in asked.values())
 
@@ -187,7 +187,7 @@ def test_no_call_is_made_after_its_timeout_and_the_error_says_which_key(kind: st
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_source_that_keeps_failing_fails_the_query_with_the_cause(kind: str) -> None:
     for seed in range(50):
-        schedule = Schedule(kind, seed, max_failures=2)
+        schedule = Schedule(kind, seed, retries=2)
         schedule.world.fails = lambda drawn: True
         message = schedule.failure()
         if message is None:
@@ -202,13 +202,13 @@ def test_a_source_that_keeps_failing_fails_the_query_with_the_cause(kind: str) -
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_failure_that_heals_within_the_retries_yields_the_right_rows(kind: str) -> None:
-    schedule = Schedule(kind, 1, max_failures=3, max_attempts=0)
+    schedule = Schedule(kind, 1, retries=3, max_attempts=0)
     failures = iter([True, True, True])
     schedule.world.fails = lambda drawn: next(failures, False)
     schedule.world.appears = dict.fromkeys(range(schedule.keys), 0.0)
     rows = schedule.run()
     assert all((row["at"] is None) == (row["k"] is None) for row in rows)
-    assert schedule.counters.numLoadFailures == 3
+    assert schedule.counters.failures == 3
     schedule.close()
 
 

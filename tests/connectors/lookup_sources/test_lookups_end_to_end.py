@@ -21,7 +21,7 @@ from hintplan.runtime.lookup.api import LookupContext
 from hintplan.runtime.lookup.caches.schedule import ThreadScheduler
 from hintplan.runtime.lookup.join import LookupRows
 from hintplan.runtime.lookup.metrics import LookupCounters
-from hintplan.runtime.lookup.policy import FetchPolicy
+from hintplan.runtime.lookup.request import FetchPolicy
 from hintplan.runtime.lookup.source import open_source
 from hintplan.runtime.lookup.spec import CacheSpec, LookupSpec
 from hintplan.runtime.lookup.task import lookup_tables
@@ -107,7 +107,7 @@ def engine(
         context=where,
         policy=FetchPolicy(
             operator="lookup_r", table="t", capacity=10, timeout=60_000, ordered=True, max_attempts=attempts, delay=5,
-            max_failures=failures,
+            retries=failures,
         ),
         cache=cache,
         rows=LookupRows(
@@ -209,7 +209,7 @@ def test_a_server_that_is_gone_fails_the_query_with_the_cause_after_all_attempts
         finally:
             rates.server.start()
         assert PASSWORD not in str(caught.value)
-        assert ask.counters.numLoadFailures == 3
+        assert ask.counters.failures == 3
 
 
 def plan_of(rates: Rates, directory: Path, retries: int):

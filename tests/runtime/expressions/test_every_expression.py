@@ -19,7 +19,7 @@ from hintplan.plans.operators import Calc, SelectItem
 from hintplan.runtime.build.calc import calc_in_spark
 from hintplan.runtime.build.edges import Edges
 from hintplan.runtime.expressions.allowed import _SYMBOLS
-from hintplan.runtime.lookup.plan import LookupRun
+from hintplan.runtime.requests.spec import RequestRun
 from tests.sample import sampled
 
 pytestmark = pytest.mark.spark
@@ -108,7 +108,7 @@ def row(spark: SparkSession) -> tuple[DataFrame, Edges]:
         plan=Plan(name="p", config={}, tables={}, operators=()),
         columns={"t": columns},
         changelog={"c": False},
-        lookups=LookupRun(token="1"),
+        lookups=RequestRun(token="1"),
     )
     return own.range(1).selectExpr(*(f"{value} AS `{name}`" for name, (_, value) in VALUES.items())), edges
 

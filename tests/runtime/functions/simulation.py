@@ -16,8 +16,9 @@ import pyarrow as pa
 from hintplan.plans.declarations.tables import Column
 from hintplan.plans.errors import RunError
 from hintplan.runtime.functions import AsyncTableFunction
+from hintplan.runtime.functions.call import CallPolicy
 from hintplan.runtime.functions.metrics import FunctionCounters
-from hintplan.runtime.functions.spec import CallPolicy, FunctionSpec
+from hintplan.runtime.functions.spec import FunctionSpec
 from hintplan.runtime.functions.task import function_tables
 from hintplan.runtime.functions.worker import OpenFunction
 from hintplan.runtime.kernels.found_rows import JoinedRows

@@ -25,8 +25,8 @@ from hintplan.runtime.build.bound import build_operator, users_aggregates
 from hintplan.runtime.engine.process import joined
 from hintplan.runtime.functions.worker import load_function
 from hintplan.runtime.kernels.partial import ROWS, WEIGHT
-from hintplan.runtime.lookup.plan import LookupRun
 from hintplan.runtime.operators.aggregate import AggregateOperator
+from hintplan.runtime.requests.spec import RequestRun
 from hintplan.runtime.state.memory import MemoryStore
 from tests.runtime.changelog import delta, events_of, fold
 from tests.runtime.functions import aggregates
@@ -55,7 +55,7 @@ def plan_of(select: str, columns: str, config: dict[str, str] | None = None, **f
 def kernel(plan: Plan) -> AggregateOperator:
     operator = plan.operator("aggregate_t")
     columns = (output_columns(plan)[operator.inputs[0]],)
-    users = users_aggregates(operator, plan.functions, LookupRun(token="t", allowed_modules=("tests",)))  # type: ignore[arg-type]
+    users = users_aggregates(operator, plan.functions, RequestRun(token="t", allowed_modules=("tests",)))  # type: ignore[arg-type]
     return build_operator(operator, columns, (False,), users=users)  # type: ignore[arg-type, return-value]
 
 
@@ -238,7 +238,7 @@ def test_a_class_that_is_not_what_was_compiled_is_refused(change: dict[str, Any]
     plan = plan_of("SELECT k, weighted(v, w) FROM t GROUP BY k", "k STRING, x DOUBLE")
     function = replace(plan.functions["weighted"], **change)
     aggregate: Any = plan.operator("aggregate_t")
-    run = LookupRun(token="t", allowed_modules=("tests",))
+    run = RequestRun(token="t", allowed_modules=("tests",))
     called = users_aggregates(aggregate, {"weighted": function}, run)["weighted"].called
     with pytest.raises(RunError) as caught:
         load_function(called)
@@ -249,7 +249,7 @@ def test_a_method_that_went_is_missed() -> None:
     plan = plan_of("SELECT k, calls(v, w) FROM t GROUP BY k", "k STRING, x STRING")
     function = replace(plan.functions["calls"], methods=("merge", "retract"))
     aggregate: Any = plan.operator("aggregate_t")
-    run = LookupRun(token="t", allowed_modules=("tests",))
+    run = RequestRun(token="t", allowed_modules=("tests",))
     with pytest.raises(RunError, match="has no merge, but the plan was compiled with one that has"):
         load_function(users_aggregates(aggregate, {"calls": function}, run)["calls"].called)
 

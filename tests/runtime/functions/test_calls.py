@@ -21,8 +21,9 @@ from hintplan.runtime.functions import (
     ScalarFunction,
     TableFunction,
 )
+from hintplan.runtime.functions.call import row_list
 from hintplan.runtime.functions.metrics import FunctionCounters
-from hintplan.runtime.functions.rows import argument_rows, listed, returned_rows
+from hintplan.runtime.functions.rows import argument_rows, returned_rows
 from hintplan.runtime.functions.task import function_tables
 from hintplan.runtime.functions.worker import OpenFunction
 from tests.connectors.lookup.simulation import VirtualClock, VirtualEventLoop
@@ -221,9 +222,9 @@ def test_long_arguments_are_shortened_in_messages() -> None:
 @pytest.mark.parametrize("found", ["text", b"bytes", {"a": 1}])
 def test_one_value_is_not_taken_for_rows(found: Any) -> None:
     with pytest.raises(RunError, match=r"(?s)f\(1\) returned .* which is one value.*yield each row"):
-        listed(found, lambda: "f(1)")
+        row_list(found, lambda: "f(1)")
     with pytest.raises(RunError, match=r"f\(1\) returned 5, which is no rows"):
-        listed(5, lambda: "f(1)")
+        row_list(5, lambda: "f(1)")
 
 
 ROW = "ROW<a INT, b STRING NOT NULL>"

@@ -18,7 +18,7 @@ from hintplan.plans.operators import Aggregate, AggregateCall, Argument, Correla
 from hintplan.plans.settings.state import StateEntry
 from hintplan.runtime.build.correlate import call_function
 from hintplan.runtime.build.edges import Edges
-from hintplan.runtime.lookup.plan import LookupRun
+from hintplan.runtime.requests.spec import RequestRun
 from hintplan.runtime.run.execute import execute
 from hintplan.runtime.run.execution import Execution
 from tests.groups import call_settings
@@ -147,7 +147,7 @@ def test_calls_of_several_arrow_batches_are_in_flight_together_and_come_in_order
         plan=Plan(name="p", functions={"together": function}, operators=(call,)),
         columns={"scan_t": numbers},
         changelog={call.id: False},
-        lookups=LookupRun(token="together", allowed_modules=MODULES),
+        lookups=RequestRun(token="together", allowed_modules=MODULES),
     )
     frame = call_function(call, [own.range(0, 40, 1, 1).toDF("id")], edges)
     assert [row.n for row in frame.collect()] == [sign * number for number in range(40) for sign in (1, -1)]

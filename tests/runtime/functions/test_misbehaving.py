@@ -84,9 +84,9 @@ def test_a_lookup_that_always_fails_times_out_with_its_last_failure() -> None:
         await asyncio.sleep(0.005)
         raise ConnectionError("nobody answers")
 
-    lookup = opened(lookup_spec(timeout=500, max_failures=9), source(away), VirtualClock())
+    lookup = opened(lookup_spec(timeout=500, retries=9), source(away), VirtualClock())
     # Tries begin at 0, 105 and 310 ms, after pauses of 100, 200 and 400 ms.
-    message = r"key \(1\) timed out after 500 ms, 500 ms are allowed; try 3 of 10 failed: ConnectionError: nobody"
+    message = r"key \(1\) timed out after 500 ms, 500 ms are allowed; attempt 3 of 10 failed: ConnectionError: nobody"
     with pytest.raises(RunError, match=message):
         look_up(lookup, 1)
 
@@ -108,7 +108,7 @@ def test_what_says_that_code_is_wrong_is_not_tried_again(kind: type[Exception]) 
         call(function(wrong), VirtualEventLoop(VirtualClock()), 1, **DEFAULTS)
     for asked in (source(wrong), Sync()):
         with pytest.raises(RunError, match=rf"key \(1\) failed once: {kind.__name__}: wrong\n.*retry_on of the class"):
-            look_up(opened(lookup_spec(max_failures=3), asked, VirtualClock()), 1)
+            look_up(opened(lookup_spec(retries=3), asked, VirtualClock()), 1)
     assert calls == [1, (1,), (1,)]
 
 
@@ -300,7 +300,7 @@ def test_an_exit_fails_its_call_and_the_loop_survives(kind: type[BaseException])
     with pytest.raises(RunError, match=rf"f\(2\) failed in a task that it has started: {kind.__name__}: enough"):
         call(function(task_leaves), event_loop, 1, 2, capacity=1, timeout=1000)
     for asked in (source(lookup_leaves), SyncLeaves()):
-        lookup = OpenLookup(lookup_spec(max_failures=3), asked, clock, event_loop, ThreadScheduler(clock))
+        lookup = OpenLookup(lookup_spec(retries=3), asked, clock, event_loop, ThreadScheduler(clock))
         with pytest.raises(RunError, match=rf"looking up key \(1\) failed once: {kind.__name__}: enough"):
             look_up(lookup, 1)
     assert finish(event_loop, undriven()) == 5

@@ -37,7 +37,7 @@ def test_rows_come_in_the_order_of_the_input_and_no_place_is_idle_while_rows_wai
     counters, world = outcome.counters, outcome.world
     assert counters.inFlightMax == world.most_running <= capacity
     assert counters.calls == len(world.calls) == sum(len(script.delays) for script in scripts)
-    assert counters.retries == counters.failures == counters.calls - len(scripts)
+    assert counters.repeats == counters.failures == counters.calls - len(scripts)
     assert counters.rowsOut == len(expected)
     first_calls = list(dict.fromkeys(row for row, _ in world.calls))
     assert first_calls == list(range(len(scripts))), "calls start in the order of the rows"

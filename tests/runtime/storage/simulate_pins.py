@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from hintplan.plans.errors import RunError
 from hintplan.runtime.kernels.found_rows import KeyedRows
-from hintplan.runtime.lookup.pinned import TaskPins, merged
+from hintplan.runtime.requests.pins import TaskPins
 from hintplan.runtime.storage.partition import Remembered
 from hintplan.runtime.storage.pins import BatchPins, PinPlace, RememberedPins, heeded_pins, question_of
 from hintplan.runtime.storage.place import Place
@@ -171,7 +171,7 @@ class AskingSchedule(Schedule):
             new = int(np.count_nonzero(known.left))
             values = pa.table([[next(self.calls) for _ in range(new)]], schema=_FOUND)
             fresh = KeyedRows(table=values, start=np.arange(new), count=np.ones(new, np.int64))
-            known = pins.settled(known, merged(known.found, known.left, fresh), known.marks)
+            known = pins.completed(known, fresh)
         return [int(known.found.table["value"][int(start)].as_py()) for start in known.found.start]
 
     def _wind_up(self) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from hintplan.runtime.lookup import pinned
 from hintplan.runtime.storage.names import batch_of
 from hintplan.runtime.storage.pins import BatchPins, Pin
 from tests.runtime.storage import simulate_pins
@@ -68,7 +67,7 @@ def test_pins_of_other_tasks_that_are_not_looked_at_are_found(monkeypatch: pytes
 
 
 def test_answers_of_two_kinds_of_which_one_is_taken_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pinned, "_answer", lambda pin, at, begin: [])
+    monkeypatch.setattr("hintplan.runtime.requests.pins._answer", lambda pin, at, begin: [])
     assert _is_found()
 
 

@@ -21,12 +21,12 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from hintplan.runtime.kernels.found_rows import KeyedRows
+from hintplan.runtime.kernels.found_rows import ABSENT, KeyedRows
 from hintplan.runtime.lookup.api import Key, Row
 from hintplan.runtime.lookup.caches.single_flight import Landing, SingleFlight
 from hintplan.runtime.lookup.metrics import LookupCounters
-from hintplan.runtime.lookup.policy import Answers, FetchPolicy, named
-from hintplan.runtime.lookup.rows import ABSENT, fitted_rows, keyed_rows
+from hintplan.runtime.lookup.request import Answers, FetchPolicy
+from hintplan.runtime.lookup.rows import fitted_rows, keyed_rows
 from hintplan.runtime.state.identity import Mask
 from hintplan.runtime.state.layout import Int64s
 
@@ -133,7 +133,7 @@ class Resolution:
         self.missing = [key for key in uncached if key not in misses]
 
     def _add(self, found: Mapping[Key, Sequence[Row]]) -> KeyedRows:
-        where = named(self._policy)
+        where = self._policy.where
         if self._policy.declared:
             found = fitted_rows(found, self._policy.declared, where=where)
         rows = keyed_rows(list(found.values()), self._schema, where=where)

@@ -2,9 +2,9 @@
 
     pins = TaskPins(batch_pins, task=3)
     known = pins.known("", rows_id(table), questions, schema)  # the answers that are already pinned
-    settled = pins.settled(known, found, marks)                # the answers that hold: the first attempt's
+    pinned = pins.completed(known, answers)                    # all answers that hold: the first attempt's
 
-A task pins its answers before it uses them. This module knows no source and no cache.
+A task pins its answers before it uses them. This module knows neither lookups nor functions.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ import pyarrow as pa
 
 from hintplan.plans.errors import RunError
 from hintplan.runtime.engine.this_task import this_task
-from hintplan.runtime.kernels.found_rows import KeyedRows, ranges
+from hintplan.runtime.kernels.found_rows import ABSENT, KeyedRows, ranges
 from hintplan.runtime.kernels.xxhash import hash_rows
-from hintplan.runtime.lookup.rows import ABSENT
 from hintplan.runtime.state.identity import Mask
 from hintplan.runtime.storage.files import files_at
 from hintplan.runtime.storage.pins import BatchPins, Pin, PinPlace, Question, RememberedPins, token_of
@@ -31,7 +30,7 @@ class Pinned:
     """The pinned answers to ``questions``, each with the mark of its pin.
 
     The count of a question without an answer is ``ABSENT``. ``whole`` is True if these very rows have been pinned under
-    ``token``, so that nothing is left to publish.
+    ``token``, so that nothing is left to publish. ``own`` is True if this attempt at the rows has just pinned them.
     """
 
     token: str
@@ -41,6 +40,7 @@ class Pinned:
     found: KeyedRows
     marks: Mask
     whole: bool
+    own: bool = False
 
     @property
     def left(self) -> Mask:
@@ -103,22 +103,31 @@ class TaskPins:
         )
         return self._gathered(list(candidates), nothing_known, free=unseen)
 
-    def settled(self, known: Pinned, found: KeyedRows, marks: Mask) -> Pinned:
-        """Pin the answers ``found``; return them, or the answers that another attempt at these rows pinned first."""
-        rows = found.table.take(pa.array(ranges(found.start, found.count))).combine_chunks()
+    def completed(self, known: Pinned, answers: KeyedRows, marks: Mask | None = None) -> Pinned:
+        """Pin the ``answers`` to the questions that were left; return all answers.
+
+        If another attempt at these rows pinned its answers first, return these. ``marks`` has a flag for each question
+        that was left, False if it is None.
+        """
+        if known.whole:
+            return known
+        together = _together(known, answers)
+        all_marks = known.marks.copy()
+        if marks is not None:
+            all_marks[known.left] = marks
         pin = Pin(
             label=known.label,
             at=known.at,
             division=self._pins.place.division,
             questions=known.questions,
-            count=found.count,
-            marks=marks,
-            rows=rows,
+            count=together.count,
+            marks=all_marks,
+            rows=together.table.take(pa.array(ranges(together.start, together.count))).combine_chunks(),
         )
         kept = self._pins.publish(known.token, pin)
         if kept is pin:
-            return replace(known, found=found, marks=marks, whole=True)
-        nothing = _absent(len(known.questions), found.table.schema)
+            return replace(known, found=together, marks=all_marks, whole=True, own=True)
+        nothing = _absent(len(known.questions), together.table.schema)
         return self._gathered([kept], replace(known, found=nothing, whole=True))
 
     def _gathered(self, pins: Sequence[Pin], known: Pinned, *, free: bool = False) -> Pinned:
@@ -192,9 +201,9 @@ def _answer(pin: Pin, at: int, begin: int) -> list[str]:
     return [str(pin.marks[at]), *sorted(map(repr, rows))]
 
 
-def merged(known: KeyedRows, left: Mask, found: KeyedRows) -> KeyedRows:
-    """Return ``known`` with the answers ``found`` for the keys that were ``left``, in the order of the keys."""
-    start, count = known.start.copy(), known.count.copy()
-    start[left] = found.start + known.table.num_rows
-    count[left] = found.count
-    return KeyedRows(table=pa.concat_tables([known.table, found.table]), start=start, count=count)
+def _together(known: Pinned, answers: KeyedRows) -> KeyedRows:
+    """Return the answers that are ``known`` and the ``answers`` that were left, in the order of the questions."""
+    start, count = known.found.start.copy(), known.found.count.copy()
+    start[known.left] = answers.start + known.found.table.num_rows
+    count[known.left] = answers.count
+    return KeyedRows(table=pa.concat_tables([known.found.table, answers.table]), start=start, count=count)

@@ -1,0 +1,122 @@
+"""A request: its retries after failures, its time limit, and the messages of the errors that end the query.
+
+A request is one or more calls of the user's code. After a failure the call is repeated, at most ``retries`` times, with
+pauses in between. A plain RunError is final, and so is an exception that says that the code is wrong.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, TypeVar
+
+from hintplan.plans.errors import RunError, Unavailable
+from hintplan.runtime.requests.metrics import RequestCounters
+from hintplan.runtime.worker.clock import Clock
+from hintplan.runtime.worker.exceptions import NEVER_HEAL, retried, said
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestPolicy(ABC):
+    """The rules by which ``operator`` makes requests; times are in ms.
+
+    ``capacity`` bounds the requests of a task that are in flight. A failed call is repeated up to ``retries`` times.
+    ``timeout`` covers all calls of a request and the pauses between them, 0 for none. Only asynchronous requests can
+    time out.
+    """
+
+    operator: str
+    capacity: int = 1
+    timeout: int = 0
+    retries: int = 0
+
+    @abstractmethod
+    def pause(self, failures: int) -> int:
+        """Return the ms to wait after the ``failures``-th failure in a row, counted from 1."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Request(ABC):
+    """A request, which names itself in errors; it owns its steps on the event loop.
+
+    ``failures`` is the number of failed calls in a row, and ``last`` the last of them. ``size`` is the number of rows
+    or keys that wait for the answer.
+    """
+
+    unit: ClassVar[str]
+    """The name of what the time limit applies to."""
+    once: ClassVar[str] = " once"
+    heals_without_retries: ClassVar[bool] = True
+    """False if a failure is temporary only where the settings allow retries."""
+
+    policy: RequestPolicy
+    size: int = 1
+    failures: int = 0
+    last: Exception | None = None
+
+    @abstractmethod
+    def __str__(self) -> str:
+        """Return the operator and the call, for errors."""
+
+    @abstractmethod
+    def hint(self, times: int, error: BaseException) -> str | None:
+        """Return the advice for a request that has failed ``times`` times and is not repeated after ``error``."""
+
+    @property
+    def limit(self) -> int:
+        return self.policy.timeout
+
+    def pause(self, failures: int, error: Exception, retry_on: tuple[type[Exception], ...]) -> int:
+        """Return the ms until the call is repeated after ``error``; raise RunError if it is not repeated."""
+        if failures > self.policy.retries or not retried(error, retry_on):
+            raise self.failed(failures, error) from error
+        self.failures, self.last = failures, error
+        return self.policy.pause(failures)
+
+    def failed(self, times: int, error: BaseException) -> RunError:
+        """Return the error that ends the query when the call has failed ``times`` times and is not repeated."""
+        may_heal = isinstance(error, Exception) and not isinstance(error, NEVER_HEAL)
+        may_heal = may_heal and bool(self.policy.retries or self.heals_without_retries)
+        kind = Unavailable if may_heal and times > self.policy.retries else RunError
+        often = self.once if times == 1 else f" {times} times"
+        return kind(f"{self} failed{often}: {said(error)}", hint=self.hint(times, error))
+
+    def timed_out(self, elapsed: int) -> RunError:
+        """Return the error that ends the query when the answer takes longer than the time limit."""
+        attempts = 1 + self.policy.retries
+        cause = "" if self.last is None else f"; attempt {self.failures} of {attempts} failed: {said(self.last)}"
+        return Unavailable(
+            f"{self} timed out after {elapsed} ms, {self.policy.timeout} ms are allowed{cause}",
+            hint=f"async.timeout of the operator covers all attempts of a {self.unit}",
+        )
+
+    def cancelled(self) -> RunError:
+        """Return the error that ends the query when the user's code cancels its own call."""
+        return RunError(f"{self} was cancelled, but not by the engine")
+
+
+def answered(
+    request: Request,
+    call: Callable[[], Answer],
+    *,
+    retry_on: tuple[type[Exception], ...],
+    clock: Clock,
+    counters: RequestCounters,
+) -> Answer:
+    """Return the answer of ``call``, repeated after failures while the caller waits; RunError if it keeps failing."""
+    counters.inFlightMax = max(counters.inFlightMax, 1)
+    failures = 0
+    while True:
+        try:
+            return call()
+        except retry_on as error:
+            if type(error) is RunError:
+                raise
+            counters.failures += 1
+            failures += 1
+            clock.sleep(request.pause(failures, error, retry_on))
+        except (KeyboardInterrupt, SystemExit) as error:
+            raise request.failed(failures + 1, error) from error
