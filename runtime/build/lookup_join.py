@@ -34,7 +34,7 @@ from hintplan.runtime.expressions.condition import compile_condition, compile_fi
 from hintplan.runtime.kernels.pairs import JoinCondition
 from hintplan.runtime.lookup.join import LookupRows
 from hintplan.runtime.lookup.metrics import LOOKUP_METRICS
-from hintplan.runtime.lookup.plan import fetched_columns, key_columns, lookup_spec
+from hintplan.runtime.lookup.plan import fetched_columns, lookup_keys, lookup_spec
 from hintplan.runtime.lookup.task import enrich
 from hintplan.runtime.operators.lookup_retry import LookupRetry
 from hintplan.runtime.spark.names import quoted
@@ -85,8 +85,8 @@ def look_up(op: LookupJoin, inputs: Sequence[DataFrame], edges: Edges) -> DataFr
     keys, computed = _inputs(op, frame, columns, table, metadata)
     rows = LookupRows(
         keys=keys,
-        asks=ASKS if op.pre_filter is not None else None,
-        found=_schema(fetched_columns(op, table)),
+        pre_filter=ASKS if op.pre_filter is not None else None,
+        fetched=_schema(fetched_columns(op, table)),
         padded=op.join_type == "left",
         conditions=conditions or (),
         output=pa.schema(fields),
@@ -195,7 +195,7 @@ def _inputs(
     types = {column.name: column.type for column in columns}
     computed = {name: (F.col(quoted(name)), to_arrow(kind)) for name, kind in types.items()}
     key_names = []
-    for index, (key, column) in enumerate(zip(op.keys, key_columns(op, table), strict=True)):
+    for index, (key, column) in enumerate(zip(op.keys, lookup_keys(op, table), strict=True)):
         kind = to_arrow(column.type)
         if key.left is not None and computed[key.left][1] == kind:
             key_names.append(key.left)

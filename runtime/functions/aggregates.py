@@ -119,7 +119,7 @@ class UserAggregate:
             held[group] = accumulator
         return held
 
-    def _kept(self, accumulator: object, returned: object, method: Callable[..., Any]) -> Any:
+    def _kept(self, accumulator: object, returned: object, method: Callable[..., object]) -> object:
         kind = _forms(self.called.accumulator or "").kind
         if kind.root not in _IN_PLACE:
             return returned
@@ -137,7 +137,7 @@ class UserAggregate:
     def _stored(self, held: Sequence[Any]) -> pa.Array:
         where = f"{self._where()}: accumulating with {self.called.policy.function}"
         forms = _forms(self.called.accumulator or "")
-        rows = forms.rows.arrow([[accumulator] for accumulator in held], lambda place: where)
+        rows = forms.rows.arrow([[accumulator] for accumulator in held], lambda _: where)
         return rows.table.column(0).combine_chunks()
 
 

@@ -55,19 +55,16 @@ class CallRequest(Request):
     """A request for the rows that a function returns for ``arguments``."""
 
     unit: ClassVar[str] = "row"
+    retries_hint: ClassVar[str] = "retry.max-attempts of the operator sets how often a failed call is repeated"
+    code_hint: ClassVar[str] = "says that the code is wrong, and is tried again only if retry_on names it"
     once: ClassVar[str] = ""
-    heals_without_retries: ClassVar[bool] = False
+    always_retries: ClassVar[bool] = False
 
     policy: CallPolicy
     arguments: Arguments
 
     def __str__(self) -> str:
         return call_text(self.policy, self.arguments)
-
-    def hint(self, times: int, error: BaseException) -> str | None:
-        if times <= self.policy.retries:
-            return f"{type(error).__name__} says that the code is wrong, and is tried again only if retry_on names it"
-        return "retry.max-attempts of the operator sets how often a failed call is repeated" if times > 1 else None
 
 
 class AsyncCalls(AsyncRequests[CallRequest, list[Any]]):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from hintplan.plans.declarations.tables import Column, FunctionKind
 from hintplan.runtime.functions.call import CallPolicy
 from hintplan.runtime.kernels.found_rows import JoinedRows
-from hintplan.runtime.requests.spec import identity
+from hintplan.runtime.requests.spec import shared_identity
 from hintplan.runtime.storage.pins import PinPlace
 
 
@@ -38,7 +38,7 @@ class CalledFunction:
     def identity(self) -> tuple[str, str]:
         """The operator, and a digest of the run, the class and the settings: the key of an open function."""
         facts = (self.run, self.class_name, self.kind, self.policy, self.declared, self.returned, self.accumulator)
-        return identity(self.policy.operator, facts)
+        return shared_identity(self.policy.operator, facts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

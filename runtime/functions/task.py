@@ -99,7 +99,7 @@ def _begun(table: pa.Table, opened: OpenFunction[FunctionSpec], pins: TaskPins |
     argument_columns = opened.spec.arguments
     if pins is None:
         return _Piece(table=table, arguments=argument_rows(table, argument_columns))
-    before = pins.known("", rows_id(table), _questions(table), opened.returned.table_schema)
+    before = pins.known(rows_id(table), _questions(table), opened.returned.table_schema)
     left = table.filter(pa.array(before.left))
     return _Piece(table=table, arguments=argument_rows(left, argument_columns), before=before, pins=pins)
 

@@ -118,7 +118,7 @@ def _same(what: str, declared: Sequence[str], planned: Sequence[str], spec: Call
         )
 
 
-def _read(declared: Any) -> DataType | None:
+def _read(declared: str) -> DataType | None:
     try:
         return parse_type(declared)
     except (TypeError, ValueError):

@@ -18,49 +18,49 @@ from hintplan.runtime.lookup.rows import distinct_keys
 from hintplan.runtime.state.identity import Mask
 from hintplan.runtime.state.layout import Int64s
 
-NOT_ASKED = -1
+NO_LOOKUP = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AskedRows:
-    """A batch with its distinct keys; ``codes`` has the place of each row's key, or ``NOT_ASKED`` without a lookup."""
+class KeyBatch:
+    """A batch with its distinct keys; ``codes`` has the place of each row's key, or ``NO_LOOKUP`` without a lookup."""
 
     table: pa.Table
     keys: list[Key]
     codes: Int64s
 
     @property
-    def asking(self) -> int:
+    def lookups(self) -> int:
         """The number of rows that are looked up."""
-        return int(np.count_nonzero(self.codes != NOT_ASKED))
+        return int(np.count_nonzero(self.codes != NO_LOOKUP))
 
-    def split(self, known: KeyedRows) -> tuple[AskedRows, AskedRows]:
+    def split(self, known: KeyedRows) -> tuple[KeyBatch, KeyBatch]:
         """Return the rows that need no fetch, because their key is ``known`` or they have none, and the other rows."""
         ready = np.append(known.count, np.int64(0))[self.codes] != ABSENT
         parts = (
-            AskedRows(table=self.table.filter(pa.array(rows)), keys=self.keys, codes=self.codes[rows])
+            KeyBatch(table=self.table.filter(pa.array(rows)), keys=self.keys, codes=self.codes[rows])
             for rows in (ready, ~ready)
         )
         return next(parts), next(parts)
 
-    def without(self, rows: Int64s) -> AskedRows:
+    def without(self, rows: Int64s) -> KeyBatch:
         """Return the batch without ``rows``."""
         if not len(rows):
             return self
         kept = np.ones(len(self.codes), np.bool_)
         kept[rows] = False
-        return AskedRows(table=self.table.filter(pa.array(kept)), keys=self.keys, codes=self.codes[kept])
+        return KeyBatch(table=self.table.filter(pa.array(kept)), keys=self.keys, codes=self.codes[kept])
 
-    def only(self, keys: Mask) -> AskedRows:
+    def only(self, keys: Mask) -> KeyBatch:
         """Return the same rows, of which only the rows with one of ``keys`` are looked up."""
-        codes = np.full(len(keys) + 1, NOT_ASKED, np.int64)
+        codes = np.full(len(keys) + 1, NO_LOOKUP, np.int64)
         codes[:-1][keys] = np.arange(np.count_nonzero(keys))
         kept = [key for key, is_kept in zip(self.keys, keys.tolist(), strict=True) if is_kept]
-        return AskedRows(table=self.table, keys=kept, codes=codes[self.codes])
+        return KeyBatch(table=self.table, keys=kept, codes=codes[self.codes])
 
-    def missed(self, found: KeyedRows) -> Int64s:
+    def missed(self, rows: KeyedRows) -> Int64s:
         """Return the rows whose key has no rows in the source."""
-        count = np.append(found.count, np.int64(1))
+        count = np.append(rows.count, np.int64(1))
         return np.flatnonzero(count[self.codes] == 0)
 
 
@@ -68,27 +68,27 @@ class AskedRows:
 class LookupRows(JoinedRows):
     """The input and output columns of one lookup operator.
 
-    ``keys`` are input columns in the order of the source's keys. ``asks`` is a boolean input column that marks the rows
-    to look up, or None if all are. ``found`` is the schema of the fetched columns.
+    ``keys`` are input columns in the order of the source's keys. ``pre_filter`` is a boolean input column that marks
+    the rows to look up, or None if all are. ``fetched`` is the schema of the fetched columns.
     """
 
     keys: tuple[str, ...]
-    asks: str | None
-    found: pa.Schema
+    pre_filter: str | None
+    fetched: pa.Schema
 
-    def ask(self, table: pa.Table) -> AskedRows:
+    def key_batch(self, table: pa.Table) -> KeyBatch:
         """Return the batch ``table`` with its distinct keys."""
         columns = [table[name].combine_chunks() for name in self.keys]
-        is_asked = np.ones(table.num_rows, np.bool_)
-        for column in [*columns, *([table[self.asks].combine_chunks()] if self.asks else [])]:
+        is_looked_up = np.ones(table.num_rows, np.bool_)
+        for column in [*columns, *([table[self.pre_filter].combine_chunks()] if self.pre_filter else [])]:
             if column.null_count:
-                is_asked &= np.asarray(pc.is_valid(column))
-        if self.asks:
-            is_asked &= np.asarray(pc.fill_null(table[self.asks].combine_chunks(), False))
-        if is_asked.all():
+                is_looked_up &= np.asarray(pc.is_valid(column))
+        if self.pre_filter:
+            is_looked_up &= np.asarray(pc.fill_null(table[self.pre_filter].combine_chunks(), False))
+        if is_looked_up.all():
             codes, keys = distinct_keys(columns)
-            return AskedRows(table=table, keys=keys, codes=codes)
-        codes = np.full(table.num_rows, NOT_ASKED, np.int64)
-        places = np.flatnonzero(is_asked)
+            return KeyBatch(table=table, keys=keys, codes=codes)
+        codes = np.full(table.num_rows, NO_LOOKUP, np.int64)
+        places = np.flatnonzero(is_looked_up)
         codes[places], keys = distinct_keys([column.take(pa.array(places)) for column in columns])
-        return AskedRows(table=table, keys=keys, codes=codes)
+        return KeyBatch(table=table, keys=keys, codes=codes)

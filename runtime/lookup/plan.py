@@ -36,7 +36,7 @@ def fetched_columns(op: LookupJoin, table: Table) -> tuple[Column, ...]:
     return tuple(Column(name=name, type=types[name]) for name in op.columns)
 
 
-def key_columns(op: LookupJoin, table: Table) -> tuple[Column, ...]:
+def lookup_keys(op: LookupJoin, table: Table) -> tuple[Column, ...]:
     """Return the columns of the table that form the key; RunError if one cannot be compared."""
     types = {column.name: column.type for column in table.columns}
     keys = tuple(Column(name=key.column, type=types[key.column]) for key in op.keys)
@@ -56,7 +56,7 @@ def lookup_spec(op: LookupJoin, table: Table, source: LookupSource, rows: Lookup
     context = LookupContext(
         table=op.table,
         options=dict(table.options),
-        keys=key_columns(op, table),
+        keys=lookup_keys(op, table),
         columns=fetched_columns(op, table),
         declared=tuple(Column(name=c.name, type=c.type) for c in table.columns if c.is_physical),
         allowed_modules=run.allowed_modules,

@@ -61,6 +61,8 @@ class KeyRequest(Request):
     """A request for the rows of ``keys``, of which only those that lack a row remain."""
 
     unit: ClassVar[str] = "key"
+    retries_hint: ClassVar[str] = "lookup.max-retries sets how often a failed lookup is repeated"
+    code_hint: ClassVar[str] = "is not tried again unless retry_on of the class names it"
 
     policy: FetchPolicy
     keys: list[Key]
@@ -68,25 +70,19 @@ class KeyRequest(Request):
     def __str__(self) -> str:
         return f"{self.policy.where}: looking up {_key_text(self.keys)}"
 
-    def hint(self, times: int, error: BaseException) -> str:
-        if times > self.policy.retries:
-            return "lookup.max-retries sets how often a failed lookup is repeated"
-        return f"{type(error).__name__} is not tried again unless retry_on of the class names it"
-
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class LoadRequest(Request):
     """The request of a full cache for all rows of its table."""
 
     unit: ClassVar[str] = "load"
+    retries_hint: ClassVar[str] = "lookup.max-retries sets how often the first load is repeated"
+    code_hint: ClassVar[str] = KeyRequest.code_hint
 
     policy: FetchPolicy
 
     def __str__(self) -> str:
         return f"{self.policy.where}: loading the full cache"
-
-    def hint(self, times: int, error: BaseException) -> str:
-        return "lookup.max-retries sets how often the first load is repeated"
 
 
 @dataclass(frozen=True, slots=True)

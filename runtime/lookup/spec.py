@@ -14,7 +14,7 @@ from hintplan.runtime.lookup.api import LookupContext
 from hintplan.runtime.lookup.join import LookupRows
 from hintplan.runtime.lookup.request import FetchPolicy
 from hintplan.runtime.lookup.source import LookupSource
-from hintplan.runtime.requests.spec import identity
+from hintplan.runtime.requests.spec import shared_identity
 from hintplan.runtime.storage.pins import PinPlace
 
 
@@ -56,4 +56,4 @@ class LookupSpec:
         context = self.context
         facts = (self.run, self.source.connector, self.mode, self.policy, self.cache, context.table)
         columns = (sorted(context.options.items()), context.keys, context.columns)
-        return identity(self.policy.operator, facts, columns)
+        return shared_identity(self.policy.operator, facts, columns)

@@ -22,7 +22,7 @@ from hintplan.runtime.kernels.found_rows import KeyedRows
 from hintplan.runtime.lookup.api import AsyncLookupFunction, LookupFunction
 from hintplan.runtime.lookup.caches.full_cache import FullCache
 from hintplan.runtime.lookup.fetch import AsyncFetcher, fetch_sync
-from hintplan.runtime.lookup.join import AskedRows
+from hintplan.runtime.lookup.join import KeyBatch
 from hintplan.runtime.lookup.metrics import LookupCounters
 from hintplan.runtime.lookup.resolution import Resolution
 from hintplan.runtime.lookup.spec import LookupSpec
@@ -47,18 +47,10 @@ class Answered:
     ``pinned`` is True if answers may be older than this task.
     """
 
-    asked: AskedRows
-    found: KeyedRows
+    batch: KeyBatch
+    rows: KeyedRows
     fresh: Mask
     pinned: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pinning:
-    """The pins for answers; ``label`` distinguishes lookups that one batch performs at several times."""
-
-    pins: TaskPins
-    label: str = ""
 
 
 def enrich(batches: Iterable[pa.RecordBatch], *, spec: LookupSpec, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -67,22 +59,22 @@ def enrich(batches: Iterable[pa.RecordBatch], *, spec: LookupSpec, schema: pa.Sc
 
     def joined(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
         with shared_lookup(spec) as lookup:
-            pinning = None if spec.pins is None else Pinning(pins=task_pins(spec.pins))
-            yield from lookup_tables(tables, lookup, counters, pinning)
+            pins = None if spec.pins is None else task_pins(spec.pins)
+            yield from lookup_tables(tables, lookup, counters, pins)
             lookup.report(counters)
 
     return metered(batches, schema, spec.rows.output, joined, counters.values)
 
 
 def lookup_tables(
-    tables: Iterable[pa.Table], lookup: OpenLookup, counters: LookupCounters, pinning: Pinning | None = None
+    tables: Iterable[pa.Table], lookup: OpenLookup, counters: LookupCounters, pins: TaskPins | None = None
 ) -> Iterator[pa.Table]:
     """Yield the joined rows of ``tables``; RunError if the source fails, is too slow, or returns unsuitable rows."""
     rows = lookup.spec.rows
     filled = (table for table in tables if table.num_rows)
-    portions = filled if pinning is None else _portions(filled)
-    for answered in looked_up((rows.ask(table) for table in portions), lookup, counters, pinning):
-        joined = rows.join(answered.asked.table, answered.asked.codes, answered.found)
+    portions = filled if pins is None else _portions(filled)
+    for answered in looked_up((rows.key_batch(table) for table in portions), lookup, counters, pins):
+        joined = rows.join(answered.batch.table, answered.batch.codes, answered.rows)
         if joined.num_rows:
             yield joined
 
@@ -99,17 +91,17 @@ def _portions(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
 
 
 def looked_up(
-    batches: Iterable[AskedRows], lookup: OpenLookup, counters: LookupCounters, pinning: Pinning | None = None
+    batches: Iterable[KeyBatch], lookup: OpenLookup, counters: LookupCounters, pins: TaskPins | None = None
 ) -> Iterator[Answered]:
     """Yield the answers for ``batches``.
 
     Pinned answers come in the order and division of the input; other answers may be divided otherwise.
     """
-    known = (_known(asked, lookup, pinning, counters) for asked in batches)
+    known = (_known(batch, lookup, pins, counters) for batch in batches)
     if lookup.full is not None:
         return _cached(known, lookup.full, counters)
     if isinstance(lookup.source, AsyncLookupFunction):
-        return _asynchronous(known, lookup, lookup.source, counters, ordered=pinning is not None)
+        return _asynchronous(known, lookup, lookup.source, counters, ordered=pins is not None)
     return _synchronous(known, lookup, lookup.source, counters)
 
 
@@ -117,42 +109,42 @@ def looked_up(
 class _Known:
     """A batch whose keys ``left`` are still to be fetched; ``before`` has the pinned answers."""
 
-    whole: AskedRows
-    left: AskedRows
+    whole: KeyBatch
+    left: KeyBatch
     before: Pinned | None = None
-    pinning: Pinning | None = None
+    pins: TaskPins | None = None
     marked: bool = False
 
-    def answered(self, found: KeyedRows, fresh: Mask) -> Answered:
-        """Return all answers, given the answers ``found`` for ``left``; pin them first if the lookup pins."""
-        if self.pinning is None or self.before is None:
-            return Answered(asked=self.whole, found=found, fresh=fresh)
-        completed = self.pinning.pins.completed(self.before, found, fresh & self.marked)
+    def answered(self, rows: KeyedRows, fresh: Mask) -> Answered:
+        """Return all answers, given the answers ``rows`` for ``left``; pin them first if the lookup pins."""
+        if self.pins is None or self.before is None:
+            return Answered(batch=self.whole, rows=rows, fresh=fresh)
+        completed = self.pins.completed(self.before, rows, fresh & self.marked)
         pinned = not completed.own or len(self.left.keys) < len(self.whole.keys)
-        return Answered(asked=self.whole, found=completed.found, fresh=completed.marks, pinned=pinned)
+        return Answered(batch=self.whole, rows=completed.found, fresh=completed.marks, pinned=pinned)
 
 
-def _known(asked: AskedRows, lookup: OpenLookup, pinning: Pinning | None, counters: LookupCounters) -> _Known:
-    if pinning is None or not asked.keys:
-        return _Known(whole=asked, left=asked)
-    questions = [question_of(key) for key in asked.keys]
-    before = pinning.pins.known(pinning.label, rows_id(asked.table), questions, lookup.spec.rows.found)
-    left = asked.only(before.left)
-    counters.lookups += asked.asking - left.asking
+def _known(batch: KeyBatch, lookup: OpenLookup, pins: TaskPins | None, counters: LookupCounters) -> _Known:
+    if pins is None or not batch.keys:
+        return _Known(whole=batch, left=batch)
+    questions = [question_of(key) for key in batch.keys]
+    before = pins.known(rows_id(batch.table), questions, lookup.spec.rows.fetched)
+    left = batch.only(before.left)
+    counters.lookups += batch.lookups - left.lookups
     # Only a deferred retry needs to know which misses are new.
     marked = not lookup.spec.policy.caches_misses
-    return _Known(whole=asked, left=left, before=before, pinning=pinning, marked=marked)
+    return _Known(whole=batch, left=left, before=before, pins=pins, marked=marked)
 
 
 def _cached(batches: Iterable[_Known], cache: FullCache, counters: LookupCounters) -> Iterator[Answered]:
     for known in batches:
-        asked = known.left
-        rows = cache.probe(asked.keys)
-        missed = len(asked.missed(rows))
-        counters.lookups += asked.asking
-        counters.hitCount += asked.asking - missed
+        batch = known.left
+        rows = cache.probe(batch.keys)
+        missed = len(batch.missed(rows))
+        counters.lookups += batch.lookups
+        counters.hitCount += batch.lookups - missed
         counters.missCount += missed
-        yield known.answered(rows, np.zeros(len(asked.keys), np.bool_))
+        yield known.answered(rows, np.zeros(len(batch.keys), np.bool_))
 
 
 def _synchronous(
@@ -164,9 +156,9 @@ def _synchronous(
         yield _answered(known, resolution)
 
 
-def _resolution(asked: AskedRows, lookup: OpenLookup, counters: LookupCounters) -> Resolution:
-    schema, policy = lookup.spec.rows.found, lookup.spec.policy
-    return Resolution(asked.keys, asked.asking, schema, lookup.cache, lookup.flights, counters, policy=policy)
+def _resolution(batch: KeyBatch, lookup: OpenLookup, counters: LookupCounters) -> Resolution:
+    schema, policy = lookup.spec.rows.fetched, lookup.spec.policy
+    return Resolution(batch.keys, batch.lookups, schema, lookup.cache, lookup.flights, counters, policy=policy)
 
 
 def _resolve(resolution: Resolution, lookup: OpenLookup, source: LookupFunction, counters: LookupCounters) -> None:
@@ -206,7 +198,7 @@ def _steps(
             cached = resolution.known()
             ready, waiting = known.whole.split(cached)
             known = _Known(whole=waiting, left=waiting)
-            yield Step(result=partial(Answered, asked=ready, found=cached, fresh=resolution.fresh), work=None)
+            yield Step(result=partial(Answered, batch=ready, rows=cached, fresh=resolution.fresh), work=None)
         yield Step(result=partial(_answered, known, resolution), work=_resolve_async(resolution, fetcher))
 
 

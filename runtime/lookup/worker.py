@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import TypeVar
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -28,7 +28,7 @@ from hintplan.runtime.lookup.caches.full_cache import FullCache, Reloads
 from hintplan.runtime.lookup.caches.partial_cache import DefaultLookupCache
 from hintplan.runtime.lookup.caches.schedule import Scheduler, ThreadScheduler
 from hintplan.runtime.lookup.caches.single_flight import SingleFlight
-from hintplan.runtime.lookup.caches.triggers import PeriodicReloadTrigger, TimedReloadTrigger, iso_time
+from hintplan.runtime.lookup.caches.triggers import PeriodicReloadTrigger, TimedReloadTrigger, time_of_day
 from hintplan.runtime.lookup.metrics import CacheGauges, LookupCounters
 from hintplan.runtime.lookup.resolution import BatchCache
 from hintplan.runtime.lookup.rows import keyed_rows, python_rows
@@ -38,6 +38,8 @@ from hintplan.runtime.state.layout import Int64s
 from hintplan.runtime.worker.clock import Clock, SystemClock
 from hintplan.runtime.worker.event_loop import EventLoop, finish, worker_event_loop
 from hintplan.runtime.worker.shared import shared
+
+Custom = TypeVar("Custom", LookupCache, CacheReloadTrigger)
 
 
 class RowCache:
@@ -116,7 +118,7 @@ class OpenLookup:
 
     def _open_partial(self) -> None:
         spec, cache = self.spec, self.spec.cache
-        schema = spec.rows.found
+        schema = spec.rows.fetched
         if cache.cache_class is None:
             default = DefaultLookupCache(
                 schema,
@@ -128,7 +130,7 @@ class OpenLookup:
             )
             self.cache = self._lookup_cache = default
         else:
-            custom: LookupCache = self._custom(cache.cache_class, LookupCache)
+            custom = self._custom(cache.cache_class, LookupCache)  # type: ignore[type-abstract]
             self.cache = RowCache(custom, schema, cache_missing_key=cache.cache_missing_key, where=spec.policy.where)
             self._lookup_cache = custom
             self._gauges.gauge("numCachedRecords", custom.size)
@@ -138,7 +140,7 @@ class OpenLookup:
         spec = self.spec
         self.full = FullCache(
             lambda: source.scan(spec.context),
-            spec.rows.found,
+            spec.rows.fetched,
             [column.name for column in spec.context.keys],
             self.clock,
             retry_on=source.retry_on,
@@ -151,16 +153,16 @@ class OpenLookup:
     def _reload_trigger(self) -> CacheReloadTrigger:
         cache = self.spec.cache
         if cache.trigger_class is not None:
-            trigger: CacheReloadTrigger = self._custom(cache.trigger_class, CacheReloadTrigger)
-            return trigger
+            return self._custom(cache.trigger_class, CacheReloadTrigger)  # type: ignore[type-abstract]
         if cache.iso_time is not None:
-            return TimedReloadTrigger(iso_time(cache.iso_time, ZoneInfo(cache.time_zone)), cache.interval_in_days)
+            return TimedReloadTrigger(time_of_day(cache.iso_time, ZoneInfo(cache.time_zone)), cache.interval_in_days)
         return PeriodicReloadTrigger(cache.interval or 0, cache.schedule_mode)
 
-    def _custom(self, name: str, expected: Any) -> Any:
+    def _custom(self, name: str, expected: type[Custom]) -> Custom:
         context = self.spec.context
         path = f"operators.{self.spec.policy.operator}.cache"
-        return load_class(name, context.allowed_modules, expected, path=path)(context.options)
+        custom: Custom = load_class(name, context.allowed_modules, expected, path=path)(context.options)
+        return custom
 
 
 _clock = SystemClock()

@@ -25,7 +25,7 @@ from hintplan.runtime.kernels.found_rows import KeyedRows
 from hintplan.runtime.kernels.xxhash import hash_rows
 from hintplan.runtime.lookup.metrics import LookupCounters
 from hintplan.runtime.lookup.spec import LookupSpec
-from hintplan.runtime.lookup.task import Answered, Pinning, looked_up
+from hintplan.runtime.lookup.task import Answered, looked_up
 from hintplan.runtime.lookup.worker import OpenLookup, shared_lookup
 from hintplan.runtime.operator import Inheritance, InputSpec, Result, SegmentStore
 from hintplan.runtime.requests.pins import TaskPins, task_pins
@@ -100,8 +100,7 @@ class LookupRetry:
         output: list[pa.Table] = []
         with self.acquire(self.spec) as lookup:
             pins = None if self.spec.pins is None else self.pinned(self.spec.pins)
-            pinning = None if pins is None else Pinning(pins=pins)
-            missed = [] if rows is None else self._look(_fresh(rows, self.parked), lookup, counters, output, pinning)
+            missed = [] if rows is None else self._look(_fresh(rows, self.parked), lookup, counters, output, pins)
             time = now
             while True:
                 again = [store.read(segment.id) for segment in due]
@@ -109,8 +108,9 @@ class LookupRetry:
                     waiting.remove(segment)
                     store.delete(segment.id)
                 # Rows are looked up again at the same times, however they are divided into partitions.
-                pinning = None if pins is None else Pinning(pins=pins, label=str(time))
-                missed += self._look_again(again, lookup, counters, output, pinning)
+                if pins is not None:
+                    pins.label = str(time)
+                missed += self._look_again(again, lookup, counters, output, pins)
                 if missed:
                     number += 1
                     table = pa.concat_tables(missed).combine_chunks()
@@ -145,10 +145,10 @@ class LookupRetry:
         lookup: OpenLookup,
         counters: LookupCounters,
         output: list[pa.Table],
-        pinning: Pinning | None,
+        pins: TaskPins | None,
     ) -> list[pa.Table]:
         retried = LookupCounters()
-        missed = self._look(_raised(tables), lookup, retried, output, pinning)
+        missed = self._look(_raised(tables), lookup, retried, output, pins)
         counters.add_retried(retried)
         counters.retries += retried.loadCount
         return missed
@@ -159,37 +159,37 @@ class LookupRetry:
         lookup: OpenLookup,
         counters: LookupCounters,
         output: list[pa.Table],
-        pinning: Pinning | None,
+        pins: TaskPins | None,
     ) -> list[pa.Table]:
         """Look up the rows of ``tables``, add decided rows to ``output``, and return the rows that must wait."""
         rows = self.spec.rows
         missed: list[pa.Table] = []
-        for answered in looked_up((rows.ask(table) for table in tables), lookup, counters, pinning):
+        for answered in looked_up((rows.key_batch(table) for table in tables), lookup, counters, pins):
             wait = self._waiting(answered)
             if len(wait):
-                missed.append(answered.asked.table.take(wait))
-            decided = answered.asked.without(wait)
-            self._settle(answered, decided.missed(answered.found), lookup)
-            joined = rows.join(decided.table, decided.codes, answered.found)
+                missed.append(answered.batch.table.take(wait))
+            decided = answered.batch.without(wait)
+            self._settle(answered, decided.missed(answered.rows), lookup)
+            joined = rows.join(decided.table, decided.codes, answered.rows)
             if joined.num_rows:
                 output.append(joined)
         return missed
 
     def _waiting(self, answered: Answered) -> Int64s:
-        missed = answered.asked.missed(answered.found)
-        attempts = answered.asked.table[ATTEMPTS].to_numpy()[missed]
-        waiting: Int64s = missed[answered.fresh[answered.asked.codes[missed]] & (attempts < self.max_attempts)]
+        missed = answered.batch.missed(answered.rows)
+        attempts = answered.batch.table[ATTEMPTS].to_numpy()[missed]
+        waiting: Int64s = missed[answered.fresh[answered.batch.codes[missed]] & (attempts < self.max_attempts)]
         return waiting
 
     def _settle(self, answered: Answered, missed: Int64s, lookup: OpenLookup) -> None:
         """Cache the miss for the keys of ``missed`` rows."""
-        codes = np.unique(answered.asked.codes[missed])
+        codes = np.unique(answered.batch.codes[missed])
         codes = codes[answered.fresh[codes]]
         if lookup.cache is not None and len(codes) and not answered.pinned:
             nothing = np.zeros(len(codes), np.int64)
-            rows = KeyedRows(table=self.spec.rows.found.empty_table(), start=nothing, count=nothing)
+            rows = KeyedRows(table=self.spec.rows.fetched.empty_table(), start=nothing, count=nothing)
             now = np.full(len(codes), lookup.clock.elapsed())
-            lookup.cache.store([answered.asked.keys[code] for code in codes.tolist()], rows, now)
+            lookup.cache.store([answered.batch.keys[code] for code in codes.tolist()], rows, now)
 
     def _result(
         self, output: list[pa.Table], number: int, waiting: list[ParkedRows], counters: LookupCounters, rows_in: int

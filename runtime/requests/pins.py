@@ -1,7 +1,7 @@
 """Pinned answers of a task (:mod:`hintplan.runtime.storage.pins`): a batch that runs again gets the same answers.
 
     pins = TaskPins(batch_pins, task=3)
-    known = pins.known("", rows_id(table), questions, schema)  # the answers that are already pinned
+    known = pins.known(rows_id(table), questions, schema)  # the answers that are already pinned
     pinned = pins.completed(known, answers)                    # all answers that hold: the first attempt's
 
 A task pins its answers before it uses them. This module knows neither lookups nor functions.
@@ -64,20 +64,25 @@ def batch_pins(place: PinPlace) -> BatchPins:
 
 
 class TaskPins:
-    """The pins of an operator for the task with the number ``task`` of a batch."""
+    """The pins of an operator for the task with the number ``task`` of a batch.
+
+    ``label`` distinguishes requests that one batch makes at several times.
+    """
+
+    label = ""
 
     def __init__(self, pins: BatchPins, task: int) -> None:
         self._pins = pins
         self._task = task
         self._portions = 0
 
-    def known(self, label: str, rows: bytes, questions: Sequence[Question], schema: pa.Schema) -> Pinned:
+    def known(self, rows: bytes, questions: Sequence[Question], schema: pa.Schema) -> Pinned:
         """Return the pinned answers to the distinct ``questions`` of the next ``rows``; answers have ``schema``.
 
-        ``label`` distinguishes lookups that one batch performs at several times. Raise RunError if the batch now
-        divides its rows otherwise than in its last run, and one question has different pinned answers.
+        Raise RunError if the batch now divides its rows otherwise than in its last run, and one question has different
+        pinned answers.
         """
-        at = f"{self._task}.{self._portions}"
+        label, at = self.label, f"{self._task}.{self._portions}"
         token = token_of(label, at, rows)
         self._portions += 1
         pin = self._pins.find(token)

@@ -48,9 +48,13 @@ class Request(ABC):
 
     unit: ClassVar[str]
     """The name of what the time limit applies to."""
+    retries_hint: ClassVar[str]
+    """The advice for a request that has used up its retries."""
+    code_hint: ClassVar[str]
+    """The advice for an exception that says that the code is wrong, after the name of its class."""
     once: ClassVar[str] = " once"
-    heals_without_retries: ClassVar[bool] = True
-    """False if a failure is temporary only where the settings allow retries."""
+    always_retries: ClassVar[bool] = True
+    """False if the settings may be without retries; then a failure is final, and the advice does not apply."""
 
     policy: RequestPolicy
     size: int = 1
@@ -60,10 +64,6 @@ class Request(ABC):
     @abstractmethod
     def __str__(self) -> str:
         """Return the operator and the call, for errors."""
-
-    @abstractmethod
-    def hint(self, times: int, error: BaseException) -> str | None:
-        """Return the advice for a request that has failed ``times`` times and is not repeated after ``error``."""
 
     @property
     def limit(self) -> int:
@@ -78,11 +78,13 @@ class Request(ABC):
 
     def failed(self, times: int, error: BaseException) -> RunError:
         """Return the error that ends the query when the call has failed ``times`` times and is not repeated."""
+        message = f"{self} failed{self.once if times == 1 else f' {times} times'}: {said(error)}"
+        if times <= self.policy.retries:
+            return RunError(message, hint=f"{type(error).__name__} {self.code_hint}")
+        if not (self.policy.retries or self.always_retries):
+            return RunError(message)
         may_heal = isinstance(error, Exception) and not isinstance(error, NEVER_HEAL)
-        may_heal = may_heal and bool(self.policy.retries or self.heals_without_retries)
-        kind = Unavailable if may_heal and times > self.policy.retries else RunError
-        often = self.once if times == 1 else f" {times} times"
-        return kind(f"{self} failed{often}: {said(error)}", hint=self.hint(times, error))
+        return (Unavailable if may_heal else RunError)(message, hint=self.retries_hint)
 
     def timed_out(self, elapsed: int) -> RunError:
         """Return the error that ends the query when the answer takes longer than the time limit."""

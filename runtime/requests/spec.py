@@ -20,10 +20,6 @@ class RequestRun:
     once: bool = False
 
 
-def identity(operator: str, *facts: object) -> tuple[str, str]:
-    """Return the key of an open object in a worker: the operator, and a digest of ``facts``, which include the run.
-
-    >>> identity("lookup_rates", "run 1", 3)
-    ('lookup_rates', '7d6a8b2e6bd4aff5')
-    """
+def shared_identity(operator: str, *facts: object) -> tuple[str, str]:
+    """Return the key of an open object in a worker: the operator, and a digest of ``facts``, which include the run."""
     return operator, hashlib.sha256(repr(facts).encode()).hexdigest()[:16]

@@ -30,14 +30,14 @@ def key_index(keys: Sequence[Key]) -> Callable[[Sequence[Key]], Int64s]:
     """Return a function from keys to their places in the distinct ``keys``; ``ABSENT_PLACE`` for any other key."""
     if not keys or len(keys[0]) != 1:
         places = dict(zip(keys, range(len(keys)), strict=True))
-        return lambda asked: np.fromiter(map(places.get, asked, repeat(ABSENT_PLACE)), np.int64, len(asked))
+        return lambda wanted: np.fromiter(map(places.get, wanted, repeat(ABSENT_PLACE)), np.int64, len(wanted))
     values = list(map(_first, keys))
     if all(type(value) is int for value in values):
         low, high = min(values), max(values)
         if high - low < _SPARSEST * len(values):
             return _by_address(np.array(values, np.int64), low, high)
     bare = dict(zip(values, range(len(values)), strict=True))
-    return lambda asked: np.fromiter(map(bare.get, map(_first, asked), repeat(ABSENT_PLACE)), np.int64, len(asked))
+    return lambda wanted: np.fromiter(map(bare.get, map(_first, wanted), repeat(ABSENT_PLACE)), np.int64, len(wanted))
 
 
 def _by_address(values: Int64s, low: int, high: int) -> Callable[[Sequence[Key]], Int64s]:
@@ -45,8 +45,8 @@ def _by_address(values: Int64s, low: int, high: int) -> Callable[[Sequence[Key]]
     places = np.full(high - low + 2, ABSENT_PLACE, np.int64)
     places[values - low] = np.arange(len(values))
 
-    def find(asked: Sequence[Key]) -> Int64s:
-        numbers = np.fromiter(map(_first, asked), np.int64, len(asked))
+    def find(wanted: Sequence[Key]) -> Int64s:
+        numbers = np.fromiter(map(_first, wanted), np.int64, len(wanted))
         in_range = (numbers >= low) & (numbers <= high)
         matches: Int64s = places[np.where(in_range, numbers - low, -1)]
         return matches

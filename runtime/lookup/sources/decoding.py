@@ -18,11 +18,12 @@ import struct
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import Context, Decimal, InvalidOperation
-from typing import Any
+from typing import Any, TypeVar
 
 from hintplan.plans.declarations.types import DataType, parse_type
 
 Decoder = Callable[[Any], Any]
+Kind = TypeVar("Kind")
 
 _BITS = {"TINYINT": 7, "SMALLINT": 15, "INT": 31, "BIGINT": 63}
 _INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
@@ -125,7 +126,7 @@ def _plain_json_decoder(data_type: DataType) -> Decoder:
         return lambda value: from_text(_as(str, value, data_type))
     fit = {"FLOAT": _floating, "DOUBLE": _floating, "DECIMAL": _decimal}.get(root, _range)(data_type)
 
-    def number(value: object) -> Any:
+    def number(value: object) -> object:
         if isinstance(value, str):
             return from_text(value)
         if isinstance(value, bool) or not isinstance(value, int | Decimal | float):
@@ -137,14 +138,14 @@ def _plain_json_decoder(data_type: DataType) -> Decoder:
     return number
 
 
-def _as(kind: type, value: object, data_type: DataType) -> Any:
+def _as(kind: type[Kind], value: object, data_type: DataType) -> Kind:
     if not isinstance(value, kind):
         raise ValueError(f"{_shown(value)} is not {data_type.as_nullable()}")
     return value
 
 
 def _checked(data_type: DataType, parse: Decoder, fit: Decoder) -> Decoder:
-    def decode(text: str) -> Any:
+    def decode(text: str) -> object:
         try:
             return fit(parse(text))
         except _NotIt:
@@ -231,7 +232,7 @@ def _floating(data_type: DataType) -> Decoder:
         return float
     single = struct.Struct("f")
 
-    def fit(value: Any) -> float:
+    def fit(value: float | Decimal | str) -> float:
         try:
             rounded: float = single.unpack(single.pack(float(value)))[0]
         except OverflowError:

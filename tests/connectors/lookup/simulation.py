@@ -31,8 +31,8 @@ COLUMNS = (Column(name="k", type="BIGINT"), Column(name="at", type="BIGINT"))
 FOUND = pa.schema([("k", pa.int64()), ("at", pa.int64())])
 ROWS = LookupRows(
     keys=("k",),
-    asks=None,
-    found=FOUND,
+    pre_filter=None,
+    fetched=FOUND,
     padded=True,
     conditions=(),
     output=pa.schema([("row", pa.int64()), ("k", pa.int64()), ("at", pa.int64())]),

@@ -26,8 +26,8 @@ FOUND = pa.schema([("x", pa.int64()), ("y", pa.string())])
 def rows(**changes: Any) -> LookupRows:
     plain = LookupRows(
         keys=("a", "b"),
-        asks=None,
-        found=FOUND,
+        pre_filter=None,
+        fetched=FOUND,
         padded=True,
         conditions=(),
         output=pa.schema([("id", pa.int64()), ("y", pa.string()), ("x", pa.int64()), (KIND, pa.int8())]),
@@ -49,14 +49,14 @@ def test_a_batch_is_joined_as_row_by_row(seed: int) -> None:
     source = dimension(random)
     padded, asks = random.random() < 0.5, random.choice((None, "ask"))
     conditions = (compile_filter("x > 3", FOUND, path="filter"),) if random.random() < 0.5 else ()
-    tested = rows(padded=padded, asks=asks, conditions=conditions)
+    tested = rows(padded=padded, pre_filter=asks, conditions=conditions)
     size = random.randint(0, 12)
     values = [
         (n, random.choice((None, 0, 1, 2)), random.choice((None, "p", "q")), random.choice((None, True, False)), n % 4)
         for n in range(size)
     ]
     table = pa.table([[row[c] for row in values] for c in range(5)], schema=INPUT)
-    asked = tested.ask(table)
+    asked = tested.key_batch(table)
     assert len(set(asked.keys)) == len(asked.keys)
     found = keyed_rows([source[key] for key in asked.keys], FOUND, where="test")
     expected: list[tuple[Any, ...]] = []

@@ -25,7 +25,7 @@ from hintplan.runtime.lookup.api import AsyncLookupFunction, Key, LookupContext,
 from hintplan.runtime.lookup.caches.schedule import ThreadScheduler
 from hintplan.runtime.lookup.metrics import LookupCounters
 from hintplan.runtime.lookup.spec import CacheSpec
-from hintplan.runtime.lookup.task import Pinning, lookup_tables
+from hintplan.runtime.lookup.task import lookup_tables
 from hintplan.runtime.lookup.worker import OpenLookup
 from hintplan.runtime.requests.pins import TaskPins
 from hintplan.runtime.storage.files import files_at
@@ -89,7 +89,7 @@ def ask(source: Any, cache: CacheSpec, keys: Sequence[int | None], to: TaskPins,
     lookup = OpenLookup(described, source(), clock, worker_event_loop(), ThreadScheduler(clock))
     tables = [pa.table({"row": pa.array([row], pa.int64()), "k": pa.array([key])}) for row, key in enumerate(keys)]
     tables = [table.cast(pa.schema([("row", pa.int64()), ("k", pa.int64())])) for table in tables]
-    found = list(lookup_tables(tables, lookup, LookupCounters(), Pinning(pins=to)))
+    found = list(lookup_tables(tables, lookup, LookupCounters(), to))
     lookup.close()
     return [row["at"] for table in found for row in table.to_pylist()]
 

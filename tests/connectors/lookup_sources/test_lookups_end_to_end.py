@@ -111,7 +111,7 @@ def engine(
         ),
         cache=cache,
         rows=LookupRows(
-            keys=("code",), asks=None, found=FOUND, padded=True, conditions=(), output=RESULT,
+            keys=("code",), pre_filter=None, fetched=FOUND, padded=True, conditions=(), output=RESULT,
             origins=(("left", "id"), ("right", "rate")),
         ),
     )  # fmt: skip

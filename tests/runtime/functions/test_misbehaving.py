@@ -305,3 +305,48 @@ def test_an_exit_fails_its_call_and_the_loop_survives(kind: type[BaseException])
             look_up(lookup, 1)
     assert finish(event_loop, undriven()) == 5
     assert call(function(leaves), event_loop, 1, 3, capacity=1, timeout=1000) == [1, 3]
+
+
+# --- one rule for lookups and calls -----------------------------------------------------------------------------------
+
+
+def test_a_lookup_that_cancels_itself_fails_and_is_no_miss() -> None:
+    async def gives_up(key: Key) -> Iterable[Row]:
+        raise asyncio.CancelledError
+
+    lookup = opened(lookup_spec(), source(gives_up), VirtualClock())
+    with pytest.raises(RunError, match=r"looking up key \(1\) was cancelled, but not by the engine"):
+        look_up(lookup, 1)
+
+
+def test_a_lookup_that_ignores_its_cancellation_has_timed_out() -> None:
+    async def late(key: Key) -> Iterable[Row]:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            return [(key[0], 7)]
+        return []
+
+    lookup = opened(lookup_spec(timeout=500), source(late), VirtualClock())
+    with pytest.raises(RunError, match=r"looking up key \(1\) timed out after 500 ms, 500 ms are allowed"):
+        look_up(lookup, 1)
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+def test_a_lookup_that_yields_rows_and_then_fails_is_repeated(is_async: bool) -> None:
+    failures = iter([ConnectionError("half a page"), None])
+
+    def rows(key: Key) -> Iterable[Row]:
+        yield (key[0], 7)
+        if (failure := next(failures)) is not None:
+            raise failure
+
+    async def async_rows(key: Key) -> Iterable[Row]:
+        return rows(key)
+
+    class Sync(LookupFunction):
+        def lookup(self, key: Key) -> Iterable[Row]:
+            return rows(key)
+
+    lookup = opened(lookup_spec(retries=1), source(async_rows) if is_async else Sync(), VirtualClock())
+    assert look_up(lookup, 1) == [7]

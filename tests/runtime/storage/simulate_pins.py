@@ -165,7 +165,7 @@ class AskingSchedule(Schedule):
         _, memory = self._memories.setdefault(id(remembered), (remembered, RememberedPins()))
         pins = TaskPins(BatchPins(self._files, self.pins[run], batch, memory), task)
         questions = [question_of((key,)) for key in keys]
-        known = pins.known("", rows, questions, _FOUND)
+        known = pins.known(rows, questions, _FOUND)
         if not known.whole:
             self.counts["asked"] += 1
             new = int(np.count_nonzero(known.left))
