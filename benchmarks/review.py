@@ -18,7 +18,7 @@ from hintplan.plans.declarations.tables import Table, TableColumn
 from hintplan.plans.format.compiled import with_record
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Calc, Join, JoinColumn, JoinKey, Operator, Scan, SelectItem, Sink
-from hintplan.plans.settings.state import StateEntry
+from hintplan.plans.settings.state import StateEntry, ttl_settings
 
 ROUNDS = 3
 
@@ -30,7 +30,7 @@ def block(number: int) -> tuple[Operator, ...]:
     item = SelectItem(name="c2", type="BIGINT", expression=f"c2 + {number}")
     calc = Calc(id=f"calc_{number}", inputs=(left.id,), select=(SelectItem(name="c0"), item), filter="c1 > 0")
     states = tuple(
-        StateEntry(index=i, name=name, input="t", ttl="1 d", origin={"config": "1 h", "hint": "1 d"})
+        StateEntry(index=i, name=name, input="t", settings=ttl_settings(config="1 h", hint="1 d"))
         for i, name in enumerate(("leftState", "rightState"))
     )
     join = Join(

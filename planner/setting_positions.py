@@ -20,7 +20,8 @@ from hintplan.planner.hints.ledger import Ledger
 from hintplan.planner.syntax.source import Source
 from hintplan.plans.model.config import KEYS
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.model.settings import PlanSetting, operator_settings
+from hintplan.plans.model.plan_setting import PlanSetting
+from hintplan.plans.model.settings import operator_settings
 from hintplan.plans.operators import Operator, kind_of, state_of, table_of
 
 

@@ -14,7 +14,7 @@ from hintplan.planner.lowering.columns import Lowered
 from hintplan.planner.properties.repeated_reads import Asked
 from hintplan.planner.relations import Relation, StateInput
 from hintplan.plans.operators import Operator, kind_of, state_of, with_states
-from hintplan.plans.settings.state import DEFAULT_STATE_TTL, STATE_TTL, StateEntry
+from hintplan.plans.settings.state import STATE_TTL, StateEntry, ttl_settings
 
 Lower = Callable[["Builder", Relation, bool], Lowered]
 """A function that adds the operators of a relation. The flag requires the names and order of the relation's fields."""
@@ -77,12 +77,8 @@ class Builder:
         return tuple(self._state(i, name, state, source) for i, (name, state, source) in enumerate(wanted))
 
     def _state(self, index: int, name: str, state: StateInput, source: Lowered) -> StateEntry:
-        config = self.config.get(STATE_TTL)
-        origin = {"default": DEFAULT_STATE_TTL} if config is None else {"config": config}
-        ttl = DEFAULT_STATE_TTL if config is None else config
-        if state.hint is not None:
-            ttl = origin["hint"] = state.hint.ttl
-        return StateEntry(index=index, name=name, input=state.name or source.id, ttl=ttl, origin=origin)
+        settings = ttl_settings(config=self.config.get(STATE_TTL), hint=state.hint.ttl if state.hint else None)
+        return StateEntry(index=index, name=name, input=state.name or source.id, settings=settings)
 
     def account(self, operator: str, *states: State) -> None:
         """Record that ``operator`` applies the hints for ``states``."""

@@ -19,7 +19,8 @@ from hintplan.plans.errors import Diagnostic
 from hintplan.plans.frozen import frozen
 from hintplan.plans.model.graph import check_graph
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.model.settings import PlanSetting, operator_settings
+from hintplan.plans.model.plan_setting import PlanSetting
+from hintplan.plans.model.settings import operator_settings
 from hintplan.plans.operators import kind_of, table_of
 from hintplan.plans.settings.layers import EDIT
 from hintplan.plans.settings.setting import Value, shown

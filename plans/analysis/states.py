@@ -62,8 +62,13 @@ def _check_indexes(kind: OperatorKind, state: tuple[StateEntry, ...], path: str)
         yield Diagnostic(message="the entries must stand in the order of their indexes", path=path, hint=expected)
 
 
+def _origin(entry: StateEntry) -> dict[str, str]:
+    """Return the TTL of each layer, even of an unknown one."""
+    return {layer: str(values["ttl"]) for layer, values in entry.settings.origin.items() if "ttl" in values}
+
+
 def _check_durations(entry: StateEntry, path: str) -> Iterator[Diagnostic]:
-    texts = {"ttl": entry.ttl} | {f"origin.{layer}": text for layer, text in entry.origin.items()}
+    texts = {"ttl": entry.ttl} | {f"origin.{layer}": text for layer, text in _origin(entry).items()}
     for where, text in texts.items():
         try:
             parse_duration(text, require_unit=True)
@@ -73,30 +78,30 @@ def _check_durations(entry: StateEntry, path: str) -> Iterator[Diagnostic]:
 
 
 def _check_layers(entry: StateEntry, path: str) -> Iterator[Diagnostic]:
-    here = f"{path}.origin"
-    for layer in entry.origin:
+    here, origin = f"{path}.origin", _origin(entry)
+    for layer in origin:
         if layer not in STATE_LAYERS:
             hint = did_you_mean(layer, STATE_LAYERS, what="layers")
             yield Diagnostic(message=f"unknown layer '{layer}'", path=f"{here}.{layer}", hint=hint)
-    default = entry.origin.get("default")
-    if default is not None and "config" in entry.origin:
+    default = origin.get("default")
+    if default is not None and "config" in origin:
         message = "'default' is only recorded when 'config' is not"
         yield Diagnostic(message=message, path=f"{here}.default", hint="remove it")
     elif default is not None and not same_duration(default, DEFAULT_STATE_TTL):
         message = f"the default is '{DEFAULT_STATE_TTL}', found '{default}'"
         yield Diagnostic(message=message, path=f"{here}.default", hint="edit 'ttl' instead")
-    elif default is None and "config" not in entry.origin:
+    elif default is None and "config" not in origin:
         hint = f'write "default": "{DEFAULT_STATE_TTL}"'
         yield Diagnostic(message="without 'config', the origin records 'default'", path=here, hint=hint)
 
 
 def _check_config_layer(config: str | None, entries: list[tuple[str, StateEntry]]) -> Iterator[Diagnostic]:
     """Yield a problem if origins disagree with the config; a manual edit is reported once, not once per entry."""
-    apart = [(path, entry) for path, entry in entries if not _same_layer(entry.origin.get("config"), config)]
+    apart = [(path, entry) for path, entry in entries if not _same_layer(_origin(entry).get("config"), config)]
     if not apart:
         return
     path, entry = apart[0]
-    recorded = entry.origin.get("config")
+    recorded = _origin(entry).get("config")
     origin = f"the origin of '{path.removeprefix('operators.')}' " + (
         f"says '{recorded}'" if recorded is not None else "has no 'config'"
     )

@@ -17,7 +17,7 @@ from hintplan.plans.edit.why import why as reasons_of
 from hintplan.plans.files import git
 from hintplan.plans.files.plan_source import PlanSource
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.model.settings import PlanSetting
+from hintplan.plans.model.plan_setting import PlanSetting
 from hintplan.plans.settings.setting import shown
 from hintplan.plans.text.aligned import aligned
 from hintplan.plans.text.printed import Printed
@@ -149,7 +149,7 @@ def listed_json(setting: PlanSetting, plan: Plan) -> dict[str, Any]:
         "path": setting.path,
         "value": setting.value,
         "set-by": setting.set_by,
-        "layers": dict(setting.layers),
+        "layers": {} if setting.operator is None else dict(setting.layers),
         "reason": plan.reasons.get(setting.path),
     }
 

@@ -21,14 +21,14 @@ from hintplan.plans.compare.lineage import parks_rows
 from hintplan.plans.compare.match import Match, match
 from hintplan.plans.connectors.check import shown_options
 from hintplan.plans.connectors.table import is_sink_directory
-from hintplan.plans.declarations.durations import DurationError, parse_duration, same_duration
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.format.digest import operator_facts, table_facts
 from hintplan.plans.format.document import function_document
 from hintplan.plans.model.config import KEYS, NAME
 from hintplan.plans.model.plan import Plan
+from hintplan.plans.model.plan_setting import STATE_GROUP, PlanSetting
 from hintplan.plans.model.reasons import outdated_reasons
-from hintplan.plans.model.settings import PlanSetting, option_effect, settings_by_name
+from hintplan.plans.model.settings import option_effect, settings_by_name
 from hintplan.plans.operators import Operator, describe, op_name, state_of, tables_used
 from hintplan.plans.settings.effects import (
     FILES_ELSEWHERE,
@@ -39,15 +39,14 @@ from hintplan.plans.settings.effects import (
     PARKS,
     PARKS_NO_MORE,
     SCRIPT,
-    SHORTER_TTL,
     UNKNOWN_KEY,
     UNREADABLE,
     Effect,
     in_batch,
 )
 from hintplan.plans.settings.layers import EDIT
-from hintplan.plans.settings.setting import Value, shown
-from hintplan.plans.settings.state import STATE_TTL, spoken_ttl
+from hintplan.plans.settings.setting import Value, effect_between, same_value, shown
+from hintplan.plans.settings.state import STATE_TTL, TTL
 from hintplan.plans.text.counts import first_of
 
 _PARKING_SETTINGS = (("retry", "mode"), ("cache", "lookup.cache"))
@@ -114,7 +113,7 @@ def _config(before: Plan, after: Plan) -> Iterator[Change]:
         "table.local-time-zone": "expressions may give other results",
     }
     for key, old, new in _differing(before.config, after.config):
-        if key == STATE_TTL and old and new and _same(old, new):
+        if key == STATE_TTL and same_value(TTL, old, new):
             continue
         effect = KEYS[key].effect if key in KEYS else UNKNOWN_KEY
         yield replace(_setting(f"config.{key}", f"config.{key}", old, new, effect), note=notes.get(key, ""))
@@ -242,17 +241,15 @@ def _settings(old: Operator, new: Operator, before: Plan, after: Plan) -> Iterat
     reported: set[str] = set()
     # Removed settings follow all settings of the new plan.
     for key in [*now, *(key for key in was if key not in now)]:
-        group = key[0]
-        if group == "state" and (key not in was or key not in now):
-            continue  # another state is another fact
+        group, is_state = key[0], (now.get(key) or was[key]).state is not None
         if group not in groups[0] or group not in groups[1]:
-            if group not in reported:
+            if group not in reported and not is_state:  # another state is another fact
                 reported.add(group)
                 yield _whole_group(group, _of_group(group, was), _of_group(group, now), old, new)
             continue
         a, b = was.get(key), now.get(key)
-        if a is not None and b is not None and _same_value(group, a.value, b.value):
-            if group == "state":
+        if a is not None and b is not None and same_value(b.setting, a.value, b.value):
+            if is_state:
                 yield from _origins(a, b, before, after)
             elif a.layers != b.layers and f"{group}.origin" not in reported:
                 first, second = _of_group(group, was), _of_group(group, now)
@@ -268,31 +265,25 @@ def _settings(old: Operator, new: Operator, before: Plan, after: Plan) -> Iterat
 def _changed_setting(a: PlanSetting | None, b: PlanSetting | None, old: Operator, new: Operator) -> Change:
     present = b or a
     assert present is not None
-    short = f"{new.id}.{present.name}.ttl" if present.group == "state" else f"{new.id}.{present.group}.{present.name}"
-    setting = b.path if b is not None else f"{new.id}.{present.group}.{present.name}"
+    path = f"{new.id}.{present.group}.{present.name}"
     effect = present.effect
-    if a is not None and b is not None and present.group == "state" and _is_shorter(str(b.value), str(a.value)):
-        effect = SHORTER_TTL
+    if a is not None and b is not None and b.setting is not None:
+        effect = effect_between(b.setting, a.value, b.value)
     if (present.group, present.name) in _PARKING_SETTINGS and parks_rows(old) != parks_rows(new):
         effect = PARKS if parks_rows(new) else PARKS_NO_MORE
     change = _setting(
-        short, setting, None if a is None else shown(a.value), None if b is None else shown(b.value), effect
+        path.replace(f".{STATE_GROUP}", ".", 1) if present.state else path,
+        path,
+        None if a is None else shown(a.value),
+        None if b is None else shown(b.value),
+        effect,
     )
     follows = None
-    if present.group == "state" and a is not None and b is not None and {a.set_by, b.set_by} <= {"config", "default"}:
+    if present.state and a is not None and b is not None and {a.set_by, b.set_by} <= {"config", "default"}:
         follows = f"config.{STATE_TTL}"
     layers = {layer: shown(value) for layer, value in b.layers.items()} if b is not None else {}
     note = _who(b) if b is not None else ""
     return replace(change, note=note, operator=new.id, layers=layers, follows=follows)
-
-
-def _is_shorter(ttl: str, before: str) -> bool:
-    """Return True if the new TTL makes rows expire that did not expire before; a TTL of 0 never expires rows."""
-    try:
-        now, was = parse_duration(ttl), parse_duration(before)
-    except DurationError:
-        return False
-    return now != 0 and (was == 0 or now < was)
 
 
 def _of_group(group: str, settings: Mapping[tuple[str, str], PlanSetting]) -> dict[str, PlanSetting]:
@@ -340,11 +331,11 @@ def _origins(old: PlanSetting, new: PlanSetting, before: Plan, after: Plan) -> I
         was, is_now = old.layers.get(layer), new.layers.get(layer)
         # The change of config itself is listed, so its effect on this layer is not repeated.
         explained = layer != "hint" and before.config.get(STATE_TTL) != after.config.get(STATE_TTL)
-        if not explained and not (was == is_now or (was and is_now and _same(str(was), str(is_now)))):
-            path = f"{new.operator}.{new.name}.origin.{layer}"
+        if not explained and not same_value(new.setting, was, is_now):
+            path = f"{new.operator}.{new.state}.origin.{layer}"
             texts = [None if value is None else shown(value) for value in (was, is_now)]
             change = _setting(path, new.path, texts[0], texts[1], NO_EFFECT)
-            note = f"{spoken_ttl(shown(new.value))} stays, from {new.set_by}"
+            note = f"{new.spoken(new.value)} stays, from {new.set_by}"
             yield replace(change, subject="origin", note=note, operator=new.operator)
 
 
@@ -356,16 +347,4 @@ def _who(setting: PlanSetting) -> str:
     over = weaker[-1] if weaker else None
     if over is None or (over == "default" and setting.set_by != EDIT):
         return setting.set_by
-    overridden = shown(setting.layers[over])
-    return f"{setting.set_by} over {over} {spoken_ttl(overridden) if setting.group == 'state' else overridden}"
-
-
-def _same_value(group: str, a: Value, b: Value) -> bool:
-    return a == b or (group == "state" and _same(str(a), str(b)))
-
-
-def _same(a: str, b: str) -> bool:
-    try:
-        return same_duration(a, b)
-    except DurationError:
-        return a == b
+    return f"{setting.set_by} over {over} {setting.spoken(setting.layers[over])}"

@@ -17,7 +17,7 @@ from dataclasses import replace
 
 from hintplan.plans.compare.change import Change
 from hintplan.plans.compare.diff import diff
-from hintplan.plans.declarations.durations import DurationError, format_duration, parse_duration, same_duration
+from hintplan.plans.declarations.durations import DurationError, format_duration, parse_duration
 from hintplan.plans.edit.optional_edit import optional_paths, set_optional
 from hintplan.plans.edit.settings_edit import resettled, set_setting, settable
 from hintplan.plans.errors import PlanError
@@ -29,7 +29,8 @@ from hintplan.plans.model.reasons import with_reason, without_idle_reasons, with
 from hintplan.plans.model.settings import group_called
 from hintplan.plans.operators import Operator, kind_of, state_of, with_states
 from hintplan.plans.settings.cached import CACHED
-from hintplan.plans.settings.state import DEFAULT_STATE_TTL, STATE_TTL, StateEntry
+from hintplan.plans.settings.layers import edits_of, layers_of
+from hintplan.plans.settings.state import STATE_TTL, StateEntry, ttl_settings, with_ttl
 from hintplan.plans.text.names import did_you_mean
 
 
@@ -112,22 +113,16 @@ def _set_config(plan: Plan, path: str, key: str, value: str) -> Plan:
 def settled(plan: Plan) -> Plan:
     """Bring every origin in line with config and tables, and values with origins; edits stay edits."""
     config = plan.config.get(STATE_TTL)
-    operators = tuple(_with_config_layer(operator, config) for operator in plan.operators)
-    return with_config_layers(resettled(replace(plan, operators=operators)))
+    operators = (with_states(o, (_with_config_layer(entry, config) for entry in state_of(o))) for o in plan.operators)
+    return with_config_layers(resettled(replace(plan, operators=tuple(operators))))
 
 
-def _with_config_layer(operator: Operator, config: str | None) -> Operator:
-    return with_states(operator, (_entry_with_config(entry, config) for entry in state_of(operator)))
-
-
-def _entry_with_config(entry: StateEntry, config: str | None) -> StateEntry:
-    if entry.origin.get("config") == config:
+def _with_config_layer(entry: StateEntry, config: str | None) -> StateEntry:
+    layers = layers_of(entry.settings, "ttl")
+    if layers.get("config") == config:
         return entry
-    previous = entry.origin.get("config", entry.origin.get("default"))
-    follows = "hint" not in entry.origin and previous is not None and same_duration(entry.ttl, previous)
-    weakest = {"default": DEFAULT_STATE_TTL} if config is None else {"config": config}
-    origin = weakest | {layer: ttl for layer, ttl in entry.origin.items() if layer == "hint"}
-    return replace(entry, origin=origin, ttl=next(iter(weakest.values())) if follows else entry.ttl)
+    hint, edit = layers.get("hint"), edits_of(entry.settings).get("ttl")
+    return replace(entry, settings=ttl_settings(config=config, hint=hint, edit=edit))
 
 
 def _set_option(plan: Plan, path: str, rest: str, value: str) -> Plan:
@@ -200,9 +195,8 @@ def _set_state(plan: Plan, path: str, operator: Operator, rest: str, value: str)
         message = f"'{setting}' of a state is a fact of the query" if setting in facts else f"unknown part '{setting}'"
         raise PlanError(message, path=path, hint=f"can be set: {operator.id}.state.{name}.ttl")
     ttl = _checked(path, lambda raw: format_duration(parse_duration(raw, require_unit=True)), value)
-    entries = (replace(entry, ttl=ttl) if entry.name == name else entry for entry in state_of(operator))
-    edited = with_states(operator, entries)
-    return plan.replaced(edited)
+    entries = (with_ttl(entry, ttl) if entry.name == name else entry for entry in state_of(operator))
+    return plan.replaced(with_states(operator, entries))
 
 
 def _checked(path: str, parse: Callable[[str], str], value: str) -> str:

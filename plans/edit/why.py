@@ -16,12 +16,12 @@ from dataclasses import field
 from typing import Any
 
 from hintplan.plans.errors import PlanError
-from hintplan.plans.format.compiled import digest_of
 from hintplan.plans.format.document import operator_document
 from hintplan.plans.frozen import frozen
 from hintplan.plans.model.config import KEYS
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.model.settings import PlanSetting, canonical_path, plan_settings, settings_by_name
+from hintplan.plans.model.plan_setting import PlanSetting
+from hintplan.plans.model.settings import canonical_path, plan_settings, settings_by_name
 from hintplan.plans.operators import Operator, kind_of, state_of
 from hintplan.plans.settings.effects import ANOTHER_TTL, TTL
 from hintplan.plans.settings.layers import EDIT, RANKS
@@ -92,7 +92,7 @@ def why(plan: Plan, path: str, script: ScriptSays | None = None) -> Why:
     if setting is None:
         return _absent(plan, path)
     recorded = _outside(plan, setting, script) if setting.operator is None else dict(setting.layers)
-    by = _edited(plan, setting) if setting.operator is None else setting.set_by
+    by = _outside_layer(plan, setting) if setting.operator is None else setting.set_by
     notes: list[str] = []
     steps = [_step(setting, layer, value, script, by) for layer, value in recorded.items()]
     if by == EDIT:
@@ -160,7 +160,7 @@ def _absent(plan: Plan, path: str) -> Why:
             effect=ANOTHER_TTL if KEYS[key].effect is TTL else KEYS[key].effect.text,
         )
     part = below.partition(".")[0]
-    groups = {group for group, _ in settings_by_name(operator)} if operator is not None else set()
+    groups = {group.partition(".")[0] for group, _ in settings_by_name(operator)} if operator is not None else set()
     if operator is not None and part not in groups and part in operator_document(operator):
         message = f"'{part}' of an operator is a fact of the query, not a setting"
         raise PlanError(message, path=path, hint=f"hintplan why PLAN {head} lists the settings of '{head}'")
@@ -180,17 +180,14 @@ def _could_retry(operator: Operator) -> bool:
     return asks is not None and RETRY.name in asks.settable(operator) and RETRY.name not in operator.settings
 
 
-def _edited(plan: Plan, setting: PlanSetting) -> str:
-    """Return the origin of a setting without layers: ``script`` if its digest is unchanged, else an edit."""
-    compiled = plan.compiled.get(setting.path)
-    if not plan.compiled or compiled == digest_of(setting.value):
-        return "script"
-    return EDIT
+def _outside_layer(plan: Plan, setting: PlanSetting) -> str:
+    """Return the layer of a setting outside the operators: ``script`` unless the plan records another value."""
+    return EDIT if plan.compiled and setting.edited else "script"
 
 
 def _outside(plan: Plan, setting: PlanSetting, script: ScriptSays | None) -> dict[str, Any]:
     """Return the script's value of a setting without layers: from the plan if it is unedited, else from the script."""
-    if _edited(plan, setting) == "script":
+    if _outside_layer(plan, setting) == "script":
         return {"script": setting.value}
     current = _find(script.plan, setting.path) if script is not None else None
     return {} if current is None else {"script": current.value}

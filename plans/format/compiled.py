@@ -11,8 +11,6 @@ unchanged.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -20,6 +18,7 @@ from typing import Any
 from hintplan.plans.format.digest import operator_facts
 from hintplan.plans.format.document import operator_document
 from hintplan.plans.model.plan import Plan
+from hintplan.plans.model.plan_setting import digest_of
 
 
 def record(plan: Plan) -> Mapping[str, str]:
@@ -49,9 +48,3 @@ def asked_for(group: Mapping[str, Any]) -> bool:
 def with_record(plan: Plan) -> Plan:
     """Return ``plan``, just compiled, with the digests of its settings."""
     return replace(plan, compiled=record(plan))
-
-
-def digest_of(value: object) -> str:
-    """Return the first 8 hex digits of sha256: of the text itself, or of other values as JSON with sorted keys."""
-    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:8]

@@ -22,8 +22,8 @@ from hintplan.plans.format.fields import FieldForm, forms_of, written
 from hintplan.plans.model.config import normalise
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import BY_OP, Operator, OperatorKind, kind_of
-from hintplan.plans.settings.layers import Settings, group_document, read_group
-from hintplan.plans.settings.state import STATE_LAYERS, StateEntry
+from hintplan.plans.settings.layers import Settings, group_document, layers_of, read_group
+from hintplan.plans.settings.state import STATE_LAYERS, STATE_SETTINGS, StateEntry
 
 Json = dict[str, Any]
 
@@ -143,19 +143,18 @@ def _state_entry(entry: StateEntry) -> Json:
         "name": entry.name,
         "input": entry.input,
         "ttl": entry.ttl,
-        "origin": {layer: entry.origin[layer] for layer in STATE_LAYERS if layer in entry.origin},
+        "origin": layers_of(entry.settings, "ttl"),
     }
 
 
 def _read_state_entry(document: Json) -> StateEntry:
     origin = document["origin"]
-    return StateEntry(
-        index=document["index"],
-        name=document["name"],
-        input=document["input"],
-        ttl=_duration(document["ttl"]),
-        origin={layer: _duration(origin[layer]) for layer in STATE_LAYERS if layer in origin},
+    settings = Settings(
+        specs=STATE_SETTINGS,
+        values={"ttl": _duration(document["ttl"])},
+        origin={layer: {"ttl": _duration(origin[layer])} for layer in STATE_LAYERS if layer in origin},
     )
+    return StateEntry(index=document["index"], name=document["name"], input=document["input"], settings=settings)
 
 
 @lru_cache(maxsize=4096)

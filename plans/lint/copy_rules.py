@@ -16,11 +16,11 @@ from hintplan.plans.declarations.durations import parse_duration
 from hintplan.plans.format.digest import operator_facts
 from hintplan.plans.lint.rule import Finding
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.model.settings import PlanSetting, operator_settings
+from hintplan.plans.model.plan_setting import PlanSetting
+from hintplan.plans.model.settings import operator_settings
 from hintplan.plans.operators import Operator, kind_of, state_of
 from hintplan.plans.operators.spec.state import FOREVER
 from hintplan.plans.settings.layers import EDIT
-from hintplan.plans.settings.state import spoken_ttl
 
 _MEANT = ("hint", EDIT)
 _ONE_SIDED = ("semi", "anti")
@@ -45,7 +45,7 @@ def outlived_ttls(plan: Plan) -> Iterator[Finding]:
         elif kept.holds == "groups":
             inside[operator.id] = ()  # a group has no rows of its input
         else:
-            settings = {setting.name: setting for setting in operator_settings(operator) if setting.group == "state"}
+            settings = {setting.state: setting for setting in operator_settings(operator) if setting.state is not None}
             for entry in state_of(operator):
                 copies = below[entry.index] if entry.index < len(below) else ()
                 yield from _outlived(operator, settings[entry.name], copies)
@@ -57,7 +57,7 @@ def _outlived(operator: Operator, state: PlanSetting, copies: tuple[_Kept, ...])
     shortest = min(copies, key=lambda one: _lasts(one.setting), default=None)
     if shortest is None or state.set_by in _MEANT or _lasts(state) <= _lasts(shortest.setting):
         return
-    ttl = spoken_ttl(str(state.value))
+    ttl = state.spoken(state.value)
     lasting = "forever" if ttl == "never" else f"for {ttl}"
     yield Finding(
         path=f"operators.{state.path}",

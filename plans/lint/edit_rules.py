@@ -10,12 +10,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from hintplan.plans.analysis.repeated import one_sided_edits
-from hintplan.plans.format.compiled import digest_of
 from hintplan.plans.lint.rule import Finding, Fix
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.model.settings import PlanSetting, operator_settings, plan_settings, setting_at
-from hintplan.plans.operators import kind_of
-from hintplan.plans.settings.layers import EDIT
+from hintplan.plans.model.plan_setting import PlanSetting
+from hintplan.plans.model.settings import operator_settings, plan_settings
 from hintplan.plans.settings.setting import shown
 
 
@@ -23,7 +21,7 @@ def redundant_edits(plan: Plan) -> Iterator[Finding]:
     """Report edits that merely restore the value of a lower layer, and so cancel a hint."""
     for setting in _of_operators(plan):
         layers = [*setting.layers.items()]
-        if setting.set_by != EDIT or len(layers) < 2:
+        if not setting.edited or len(layers) < 2:
             continue
         top, overridden = layers[-1]
         below = next((layer for layer, value in reversed(layers[:-1]) if value == setting.value), None)
@@ -56,24 +54,15 @@ def idle_reasons(plan: Plan) -> Iterator[Finding]:
     """Report reasons for settings that no edit sets."""
     if not plan.reasons:
         return
-    set_by = {setting.path: setting.set_by for setting in plan_settings(plan)}
-    set_by |= {f"{operator.id}.retry": EDIT for operator in plan.operators if kind_of(operator).group("retry")}
+    unedited = {setting.path: setting for setting in plan_settings(plan) if not setting.edited}
     for path in plan.reasons:
-        by = set_by.get(path)
-        if by == "plan" and plan.compiled.get(path) == digest_of(_value(plan, path)):
-            by = "SQL"  # a setting without an origin is unedited if it matches its digest
-        if by not in (None, EDIT, "plan"):
+        if path in unedited:
+            by = "SQL" if unedited[path].operator is None else unedited[path].set_by
             yield Finding(
                 path=f"reasons.{path}",
                 message=f"there is a reason for '{path}', but no edit: the {by} sets it",
                 fix=Fix(change=lambda plan, path=path: _without_reason(plan, path)),  # type: ignore[misc]
             )
-
-
-def _value(plan: Plan, path: str) -> str:
-    """Return the value of a setting without an origin."""
-    setting = setting_at(plan, path)
-    return "" if setting is None else str(setting.value)
 
 
 def _without_reason(plan: Plan, path: str) -> Plan:

@@ -1,8 +1,6 @@
 """Takes a plan apart into its facts and settings, each under a key, and puts it together again without loss.
 
-A setting consists of the values of its layers, and of an edit if there is one. A setting without origin (name, config,
-options of tables) has one layer, ``compiled``. It holds the value if the plan still has it, or else the compiler's
-digest. Merging and rebasing change these parts; the checks of a plan run after it is whole again.
+Merging and rebasing change these parts; the checks of a plan run after it is whole again.
 
 >>> take_apart(Plan(name="p", config={"parallelism.default": "4"})).units["config", "parallelism.default"].edit
 '4'
@@ -15,78 +13,32 @@ from dataclasses import replace
 from typing import Any
 
 from hintplan.plans.declarations.tables import Table
-from hintplan.plans.format.compiled import digest_of
 from hintplan.plans.format.digest import operator_facts, table_facts
-from hintplan.plans.format.document import from_document, operator_document, table_document, to_document
+from hintplan.plans.format.document import from_document, table_document, to_document
 from hintplan.plans.frozen import frozen
 from hintplan.plans.model.plan import Plan
+from hintplan.plans.model.plan_setting import (
+    ABSENT,
+    ALL_LAYERS,
+    COMPILED,
+    STATE_GROUP,
+    Digest,
+    PlanSetting,
+    digest_of,
+    setting_of,
+)
+from hintplan.plans.model.settings import config_setting, name_setting, option_setting, setting_groups
 from hintplan.plans.operators import Operator, kind_of
-from hintplan.plans.settings.layers import SETTING_LAYERS
-from hintplan.plans.settings.setting import Value
+from hintplan.plans.settings.layers import Settings
 
 Key = tuple[str, ...]
 """The key of a part: ``("operators", "join_o_c", "state", "leftState", "ttl")``, ``("tables", "orders")``."""
 
-COMPILED = "compiled"
-LAYERS = (*SETTING_LAYERS, COMPILED)
-"""All layers that may set a setting of any kind, weakest first."""
 _BELOW = ("config", "tables", "functions", "operators", "reasons")
 
 
-class Marker:
-    """A value that no document can contain."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __repr__(self) -> str:
-        return self.name
-
-
-ABSENT = Marker("ABSENT")
-"""The part is missing."""
-NO_EDIT = Marker("NO_EDIT")
-"""There is no edit: the value of the strongest layer is in force."""
-
-
 @frozen
-class Digest:
-    """The digest of an unknown value."""
-
-    text: str
-
-
-LayerValue = Value | Digest | Marker | None
-"""A value of a layer or an edit."""
-
-
-@frozen
-class LayeredValue:
-    """The value of each layer, weakest first, and the value of an edit; ABSENT if an edit removed the setting."""
-
-    layers: Mapping[str, Any]
-    edit: Any = NO_EDIT
-
-    @property
-    def top(self) -> LayerValue:
-        """The value of the strongest layer, or ABSENT if no layer sets it."""
-        layers: Mapping[str, LayerValue] = self.layers
-        return layers[self.top_layer] if layers else ABSENT
-
-    @property
-    def top_layer(self) -> str:
-        """The strongest layer that sets the value, or ``default``."""
-        return [*self.layers][-1] if self.layers else "default"
-
-    @property
-    def value(self) -> LayerValue:
-        """The value in force."""
-        edit: LayerValue = self.edit
-        return self.top if edit is NO_EDIT else edit
-
-
-@frozen
-class Group:
+class GroupPart:
     """A group of settings that may be absent as a whole, as null or without its key; then ``settings`` is None.
 
     ``record`` is the compiler's digest of a group that an edit could remove. The presence of a group that is not
@@ -104,7 +56,7 @@ class Group:
         if self.settings is None:
             return self.record is not None
         settings = self.settings.values()
-        matters = self.optional or any(setting.edit is not NO_EDIT for setting in settings)
+        matters = self.optional or any(setting.edited for setting in settings)
         return matters and not any(layer != "default" for setting in settings for layer in setting.layers)
 
 
@@ -116,15 +68,15 @@ class Parts:
     orders: Mapping[Key, tuple[str, ...]]
 
 
-def settings_in(units: Mapping[Key, Any]) -> dict[Key, LayeredValue]:
+def settings_in(units: Mapping[Key, Any]) -> dict[Key, PlanSetting]:
     """Return all settings by key, including the settings in groups."""
-    settings: dict[Key, LayeredValue] = {}
+    settings: dict[Key, PlanSetting] = {}
     for key, unit in units.items():
-        if isinstance(unit, LayeredValue):
+        if isinstance(unit, PlanSetting):
             settings[key] = unit
-        elif isinstance(unit, Group) and unit.settings is not None:
+        elif isinstance(unit, GroupPart) and unit.settings is not None:
             settings |= {
-                (*key, name): setting for name, setting in unit.settings.items() if isinstance(setting, LayeredValue)
+                (*key, name): setting for name, setting in unit.settings.items() if isinstance(setting, PlanSetting)
             }
     return settings
 
@@ -133,12 +85,12 @@ def take_apart(plan: Plan) -> Parts:
     """Return the parts of ``plan``."""
     document = to_document(plan)
     units: dict[Key, Any] = {(name,): value for name, value in document.items() if name not in _BELOW}
-    units["name",] = _compiled("name", plan.name, plan)
+    units["name",] = name_setting(plan)
     for name in ("functions", "reasons"):
         units |= {(name, key): value for key, value in document.get(name, {}).items()}
     recorded = _recorded(plan)
     for key in dict.fromkeys((*plan.config, *recorded.get(("config",), ()))):
-        units["config", key] = _compiled(f"config.{key}", plan.config.get(key, ABSENT), plan)
+        units["config", key] = config_setting(plan, key)
     orders: dict[Key, tuple[str, ...]] = {("operators",): tuple(operator.id for operator in plan.operators)}
     for name, table in plan.tables.items():
         orders["tables", name] = tuple(table_document(table)["options"])
@@ -169,54 +121,30 @@ def _table_units(name: str, table: Table, plan: Plan, recorded: list[str]) -> It
     yield ("tables", name), table_facts(table)
     for key in dict.fromkeys((*table.options, *recorded)):
         if key != "connector":
-            setting = _compiled(f"tables.{name}.options.{key}", table.options.get(key, ABSENT), plan)
-            yield ("tables", name, "options", key), setting
-
-
-def _compiled(path: str, value: object, plan: Plan) -> LayeredValue:
-    """Return a setting without origin; its digest decides whether the value is an edit."""
-    digest = plan.compiled.get(path)
-    if digest is None:
-        return LayeredValue(layers={}, edit=value)
-    if value is not ABSENT and digest_of(value) == digest:
-        return LayeredValue(layers={COMPILED: value})
-    return LayeredValue(layers={COMPILED: Digest(text=digest)}, edit=value)
+            yield ("tables", name, "options", key), option_setting(plan, name, key)
 
 
 def _operator_units(operator: Operator, plan: Plan, recorded: list[str]) -> Iterator[tuple[Key, Any]]:
-    here, facts = ("operators", operator.id), operator_facts(operator)
-    yield here, facts
-    document = operator_document(operator)
-    for entry in document.get("state", ()):
-        yield (*here, "state", entry["name"], "ttl"), _setting(entry["origin"], entry["ttl"])
-    optional = {group.name for group in kind_of(operator).groups if group.optional}
-    for name in dict.fromkeys((*document, *recorded)):
-        if name not in facts:
-            record = plan.compiled.get(f"{operator.id}.{name}")
-            group = Group(settings=None, optional=name in optional, null=name in document, record=record)
-            yield (*here, name), group if document.get(name) is None else _with_settings(group, document[name])
+    here = ("operators", operator.id)
+    yield here, operator_facts(operator)
+    groups = dict(setting_groups(operator))
+    for group, settings in groups.items():
+        if group.startswith(STATE_GROUP):
+            yield (*here, *group.split(".", 1), "ttl"), setting_of(operator.id, group, "ttl", settings)
+    by_name = {group.name: group for group in kind_of(operator).groups}
+    for name in dict.fromkeys((*by_name, *recorded)):
+        kind, present = by_name.get(name), groups.get(name)
+        record = plan.compiled.get(f"{operator.id}.{name}")
+        null = present is None and kind is not None and kind.absent == "null"
+        if present is not None or null or record is not None:
+            parts = None if present is None else _settings(operator, name, present)
+            optional = kind is not None and kind.optional
+            yield (*here, name), GroupPart(settings=parts, optional=optional, null=null, record=record)
 
 
-def _with_settings(group: Group, document: Mapping[str, Any]) -> Group:
-    origin = document["origin"]
-    names = dict.fromkeys((*document, *(name for values in origin.values() for name in values)))
-    settings = {
-        name: _setting(
-            {la: values[name] for la, values in origin.items() if name in values}, document.get(name, ABSENT)
-        )
-        for name in names
-        if name != "origin"
-    }
-    return replace(group, settings=settings, null=False)
-
-
-def _setting(layers: Mapping[str, Any], value: object) -> LayeredValue:
-    setting = LayeredValue(layers=layers)
-    return (
-        setting
-        if setting.top == value and type(setting.top) is type(value)
-        else LayeredValue(layers=layers, edit=value)
-    )
+def _settings(operator: Operator, group: str, settings: Settings) -> dict[str, PlanSetting]:
+    names = dict.fromkeys((*settings.values, *(name for values in settings.origin.values() for name in values)))
+    return {name: setting_of(operator.id, group, name, settings) for name in names}
 
 
 def put_together(parts: Parts) -> Plan:
@@ -254,7 +182,7 @@ def put_together(parts: Parts) -> Plan:
     return replace(from_document(document), compiled=compiled)
 
 
-def _write(target: dict[str, Any], key: str, unit: LayeredValue, path: str, compiled: dict[str, str]) -> None:
+def _write(target: dict[str, Any], key: str, unit: PlanSetting, path: str, compiled: dict[str, str]) -> None:
     layer = unit.layers.get(COMPILED)
     if layer is not None:
         compiled[path] = layer.text if isinstance(layer, Digest) else digest_of(layer)
@@ -262,9 +190,11 @@ def _write(target: dict[str, Any], key: str, unit: LayeredValue, path: str, comp
         target[key] = unit.value
 
 
-def _write_operator(document: dict[str, Any], key: Key, unit: LayeredValue | Group, compiled: dict[str, str]) -> None:
+def _write_operator(
+    document: dict[str, Any], key: Key, unit: PlanSetting | GroupPart, compiled: dict[str, str]
+) -> None:
     name = key[2]
-    if isinstance(unit, LayeredValue):
+    if isinstance(unit, PlanSetting):
         for entry in document.get("state", ()):
             if entry["name"] == key[3]:
                 entry |= {"ttl": unit.value, "origin": dict(unit.layers)}
@@ -277,10 +207,10 @@ def _write_operator(document: dict[str, Any], key: Key, unit: LayeredValue | Gro
         document[name] = None
 
 
-def _group_document(settings: Mapping[str, LayeredValue]) -> dict[str, Any]:
+def _group_document(settings: Mapping[str, PlanSetting]) -> dict[str, Any]:
     by_layer = {
         layer: {name: setting.layers[layer] for name, setting in settings.items() if layer in setting.layers}
-        for layer in LAYERS
+        for layer in ALL_LAYERS
     }
     values = {name: setting.value for name, setting in settings.items() if setting.value is not ABSENT}
     return {**values, "origin": {layer: names for layer, names in by_layer.items() if names}}

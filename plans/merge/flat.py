@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import cast
 
-from hintplan.plans.merge.decompose import ABSENT, COMPILED, NO_EDIT, Group, LayeredValue, take_apart
+from hintplan.plans.merge.decompose import GroupPart, take_apart
 from hintplan.plans.merge.merge_text import REFUSED, path_of, refused_options, value_of
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.settings.setting import Value, shown
+from hintplan.plans.model.plan_setting import ABSENT, COMPILED, PlanSetting
+from hintplan.plans.settings.setting import shown
 
 
 def flat_lines(plan: Plan) -> Iterator[str]:
@@ -27,30 +27,30 @@ def flat_lines(plan: Plan) -> Iterator[str]:
         path = path_of(key)
         if path in refused:
             yield f"{path} = {REFUSED}"
-        elif isinstance(unit, Group):
+        elif isinstance(unit, GroupPart):
             if unit.settings is None:
                 yield f"{path} = off" + (" (edit)" if unit.edited else "")
                 continue
             for name, setting in unit.settings.items():
                 yield from _setting(f"{path}.{name}", setting)
-        elif isinstance(unit, LayeredValue):
+        elif isinstance(unit, PlanSetting):
             yield from _setting(path, unit)
         else:
             yield from _fact(path, unit)
 
 
-def _setting(path: str, setting: LayeredValue) -> Iterator[str]:
+def _setting(path: str, setting: PlanSetting) -> Iterator[str]:
     value = setting.value
     if value is ABSENT:
         yield f"{path} is absent (edit)"
         return
-    layers = [] if setting.edit is NO_EDIT or not (setting.layers) else ["edit"]
+    layers = ["edit"] if setting.edited and setting.layers else []
     layers += [
-        layer if setting.edit is NO_EDIT and layer == setting.top_layer else f"{layer} {value_of(layer_value)}"
+        layer if not setting.edited and layer == setting.top_layer else f"{layer} {value_of(layer_value)}"
         for layer, layer_value in reversed([*setting.layers.items()])
         if layer != COMPILED
     ]
-    yield f"{path} = {_text(shown(cast(Value, value)))}" + (f"   ({' · '.join(layers)})" if layers else "")
+    yield f"{path} = {_text(shown(value))}" + (f"   ({' · '.join(layers)})" if layers else "")
 
 
 def _fact(path: str, value: object) -> Iterator[str]:

@@ -19,11 +19,12 @@ from hintplan.plans.edit.edit import settled
 from hintplan.plans.errors import Diagnostic, PlanError
 from hintplan.plans.files.codec import dumps, loads
 from hintplan.plans.frozen import frozen
-from hintplan.plans.merge.decompose import ABSENT, NO_EDIT, Key, Parts, put_together, settings_in, take_apart
+from hintplan.plans.merge.decompose import Key, Parts, put_together, settings_in, take_apart
 from hintplan.plans.merge.merge_text import Carried, described, path_of, value_of, who_asked
 from hintplan.plans.merge.three_way import Conflict, Side, merged_order, merged_units, resolved, same_layers
 from hintplan.plans.model.graph import dependency_order
 from hintplan.plans.model.plan import Plan
+from hintplan.plans.model.plan_setting import ABSENT
 from hintplan.plans.model.reasons import without_idle_reasons
 
 EMPTY = Parts(units={}, orders={("operators",): ()})
@@ -119,7 +120,7 @@ def _lost(units: Mapping[Key, Any], plan: Plan) -> Iterator[Diagnostic]:
     """Yield edits that have no effect with the settings of the other side, such as the size of a removed cache."""
     settings = settings_in(take_apart(plan).units)
     for key, setting in settings_in(units).items():
-        if setting.edit is not NO_EDIT and setting.edit is not ABSENT:
+        if setting.edited and setting.edit is not ABSENT:
             merged = settings.get(key)
             if merged is None or merged.value != setting.edit:
                 message = f"the edit {described(setting)} has no place beside the other side's settings"
@@ -129,10 +130,10 @@ def _lost(units: Mapping[Key, Any], plan: Plan) -> Iterator[Diagnostic]:
 def _underneath(units: Mapping[Key, Any], ours: Parts, theirs: Parts) -> Iterator[Carried]:
     sides = [settings_in(side.units) for side in (ours, theirs)]
     for key, setting in settings_in(units).items():
-        edited = [side[key] for side in sides if key in side and side[key].edit is not NO_EDIT]
+        edited = [side[key] for side in sides if key in side and side[key].edited]
         # Both sides may have the edit; report it if its layers changed on either side.
         for was in edited:
-            if setting.edit is not NO_EDIT and was.layers and not same_layers(was, setting):
+            if setting.edited and was.layers and not same_layers(was, setting):
                 path, value = path_of(key), value_of(setting.value)
                 yield Carried(path=path, value=value, before=who_asked(was), after=who_asked(setting))
                 break

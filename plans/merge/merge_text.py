@@ -1,6 +1,9 @@
 """Describes settings and facts of a plan for people who merge: their path, their value, and its layer.
 
->>> described(LayeredValue(layers={"config": "1 h", "hint": "1 d"}, edit="3 d"))
+>>> from hintplan.plans.model.plan_setting import setting_of
+>>> from hintplan.plans.settings.state import ttl_settings
+>>> settings = ttl_settings(config="1 h", hint="1 d", edit="3 d")
+>>> described(setting_of("join_o_c", "state.leftState", "ttl", settings))
 '3 d (edit over hint 1 d)'
 """
 
@@ -8,18 +11,9 @@ from __future__ import annotations
 
 from hintplan.plans.connectors.check import shown_options
 from hintplan.plans.frozen import frozen
-from hintplan.plans.merge.decompose import (
-    ABSENT,
-    COMPILED,
-    NO_EDIT,
-    Digest,
-    Group,
-    Key,
-    LayeredValue,
-    LayerValue,
-    Marker,
-)
+from hintplan.plans.merge.decompose import GroupPart, Key
 from hintplan.plans.model.plan import Plan
+from hintplan.plans.model.plan_setting import ABSENT, COMPILED, Digest, LayerValue, Marker, PlanSetting
 from hintplan.plans.settings.setting import shown
 
 
@@ -65,7 +59,7 @@ def value_of(value: LayerValue) -> str:
     return str(value) if isinstance(value, Marker) else shown(value)
 
 
-def who_asked(setting: LayeredValue) -> str:
+def who_asked(setting: PlanSetting) -> str:
     """Return the strongest layer and its value, such as ``hint 1 d``."""
     layer = "SQL" if setting.top_layer == COMPILED else setting.top_layer
     return f"{layer} {value_of(setting.top)}" if setting.layers else "nothing"
@@ -75,12 +69,12 @@ def described(unit: object) -> str:
     """Describe the value of a part on one side."""
     if unit is ABSENT:
         return "(none)"
-    if isinstance(unit, LayeredValue):
-        if unit.edit is NO_EDIT:
+    if isinstance(unit, PlanSetting):
+        if not unit.edited:
             layer = "SQL" if unit.top_layer == COMPILED else unit.top_layer
             return f"{value_of(unit.value)} ({layer})"
         return f"{value_of(unit.value)} (edit over {who_asked(unit)})" if unit.layers else value_of(unit.value)
-    if isinstance(unit, Group):
+    if isinstance(unit, GroupPart):
         if unit.settings is None:
             return "off (edit)" if unit.edited else "off"
         values = ((name, value_of(setting.value)) for name, setting in unit.settings.items())

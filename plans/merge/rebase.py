@@ -23,21 +23,11 @@ from hintplan.plans.errors import Diagnostic, PlanError
 from hintplan.plans.files.codec import dumps, loads
 from hintplan.plans.format.digest import operator_facts, table_facts
 from hintplan.plans.frozen import frozen
-from hintplan.plans.merge.decompose import (
-    ABSENT,
-    NO_EDIT,
-    Group,
-    Key,
-    LayeredValue,
-    Marker,
-    Parts,
-    put_together,
-    settings_in,
-    take_apart,
-)
+from hintplan.plans.merge.decompose import GroupPart, Key, Parts, put_together, settings_in, take_apart
 from hintplan.plans.merge.merge_text import REFUSED, Carried, described, path_of, refused_options, value_of, who_asked
-from hintplan.plans.merge.three_way import Disagreement, merged_setting, same_layers
+from hintplan.plans.merge.three_way import Disagreement, merge_settings, same_layers
 from hintplan.plans.model.plan import Plan
+from hintplan.plans.model.plan_setting import ABSENT, NO_EDIT, PlanSetting
 from hintplan.plans.model.reasons import without_idle_reasons
 from hintplan.plans.operators import Operator, state_of
 from hintplan.plans.text.names import did_you_mean
@@ -157,8 +147,8 @@ def _masked(rebased: Rebased, refused: Collection[str]) -> Rebased:
 
 def _carry(unit: object, key: Key, target: Key, units: dict[Key, Any], account: _Account) -> None:
     """Carry the edit in a part of the old plan, if any, over to the ``units`` of the new plan."""
-    if isinstance(unit, LayeredValue):
-        if unit.edit is NO_EDIT:
+    if isinstance(unit, PlanSetting):
+        if not unit.edited:
             return
         if key[0] in ("operators", "tables") and target[:2] not in units:
             owner = key[1] if key[0] == "operators" else f"tables.{key[1]}"
@@ -166,12 +156,12 @@ def _carry(unit: object, key: Key, target: Key, units: dict[Key, Any], account: 
         else:
             _carry_setting(unit, key, target, units, account)
         return
-    if not isinstance(unit, Group):
+    if not isinstance(unit, GroupPart):
         return
     new_unit = units.get(target, ABSENT)
     if target[:2] not in units:
-        for below_key, setting in _edits_of(unit):
-            account.lost.setdefault(key[1], []).append(_carried((*key, *below_key), setting))
+        for edit in _edits_of(unit, key):
+            account.lost.setdefault(key[1], []).append(edit)
     elif unit.settings is None:
         if unit.edited:
             _carry_removal(unit, key, target, units, account)
@@ -184,23 +174,21 @@ def _carry(unit: object, key: Key, target: Key, units: dict[Key, Any], account: 
             account.groups.add(path_of(target))
             account.moved |= {path_of((*key, name)): path_of((*target, name)) for name in unit.settings}
         else:
-            for below_key, setting in _edits_of(unit):
-                account.gone.setdefault(path_of(target), []).append(_carried((*key, *below_key), setting))
+            for edit in _edits_of(unit, key):
+                account.gone.setdefault(path_of(target), []).append(edit)
     else:
         below: dict[Key, Any] = {(*target, name): setting for name, setting in new_unit.settings.items()}
-        causes = any(
-            isinstance(s := unit.settings.get(name), LayeredValue) and s.edit is not NO_EDIT for name in _CAUSES
-        )
+        causes = any((cause := unit.settings.get(name)) is not None and cause.edited for name in _CAUSES)
         for name, setting in unit.settings.items():
             # An edit of lookup.cache has removed these settings, so their absence is not an edit of its own.
-            if setting.edit is not NO_EDIT and not (setting.edit is ABSENT and causes):
+            if setting.edited and not (setting.edit is ABSENT and causes):
                 _carry_setting(setting, (*key, name), (*target, name), below, account)
         settings = {path[-1]: setting for path, setting in below.items() if setting is not ABSENT}
         units[target] = replace(new_unit, settings=settings)
         account.moved.setdefault(path_of(key), path_of(target))
 
 
-def _carry_removal(unit: Group, key: Key, target: Key, units: dict[Key, Any], account: _Account) -> None:
+def _carry_removal(unit: GroupPart, key: Key, target: Key, units: dict[Key, Any], account: _Account) -> None:
     new_unit = units.get(target, ABSENT)
     account.moved[path_of(key)] = path_of(target)
     if new_unit is ABSENT or new_unit.settings is None:
@@ -211,21 +199,21 @@ def _carry_removal(unit: Group, key: Key, target: Key, units: dict[Key, Any], ac
     (account.kept if new_unit.record == unit.record else account.underneath).append(carried)
 
 
-def _carry_setting(setting: LayeredValue, key: Key, target: Key, units: dict[Key, Any], account: _Account) -> None:
+def _carry_setting(setting: PlanSetting, key: Key, target: Key, units: dict[Key, Any], account: _Account) -> None:
     new_unit = units.get(target, ABSENT)
-    now = LayeredValue(layers={}) if new_unit is ABSENT else new_unit
+    now = replace(setting, layers={}, edit=NO_EDIT) if new_unit is ABSENT else new_unit
     carried = Carried(
         path=path_of(target), value=value_of(setting.value), before=who_asked(setting), after=who_asked(now)
     )
     try:
-        merged = merged_setting(LayeredValue(layers=setting.layers), setting, now)
+        merged = merge_settings(replace(setting, edit=NO_EDIT), setting, now)
     except Disagreement:
         account.conflicts.append(replace(carried, after=described(now)))
         return
     units[target] = merged
     if not setting.layers and setting.value == now.value:
         return  # the old plan does not record whether this is an edit, and it makes no difference
-    if isinstance(merged, Marker) or merged.edit is NO_EDIT:
+    if merged is ABSENT or not merged.edited:
         if now.value is not ABSENT:
             account.same.append(carried)
         return
@@ -233,17 +221,18 @@ def _carry_setting(setting: LayeredValue, key: Key, target: Key, units: dict[Key
     (account.kept if same_layers(setting, merged) else account.underneath).append(carried)
 
 
-def _edits_of(group: Group) -> Iterator[tuple[tuple[str, ...], LayeredValue]]:
+def _edits_of(group: GroupPart, key: Key) -> Iterator[Carried]:
+    """Yield the edits of a group that the new plan does not have."""
     if group.settings is None:
         if group.edited:
-            yield (), LayeredValue(layers={}, edit="off")
+            yield Carried(path=path_of(key), value="off", before="nothing", after="nothing")
         return
     for name, setting in group.settings.items():
-        if setting.edit is not NO_EDIT:
-            yield (name,), setting
+        if setting.edited:
+            yield _carried((*key, name), setting)
 
 
-def _carried(key: Key, setting: LayeredValue) -> Carried:
+def _carried(key: Key, setting: PlanSetting) -> Carried:
     return Carried(path=path_of(key), value=value_of(setting.value), before=who_asked(setting), after="nothing")
 
 

@@ -4,10 +4,12 @@ The layers and the edit of a setting are merged separately. An edit on one side 
 SQL of the other side. A part that both sides changed differently is a :class:`Conflict`. Knows nothing about the
 meaning of combined parts.
 
->>> hint = LayeredValue(layers={"hint": "1 d"})
->>> edited, recompiled = LayeredValue(layers={"hint": "1 d"}, edit="3 d"), LayeredValue(layers={"hint": "2 d"})
->>> merged_setting(hint, edited, recompiled)
-LayeredValue(layers={'hint': '2 d'}, edit='3 d')
+>>> from hintplan.plans.model.plan_setting import setting_of
+>>> from hintplan.plans.settings.state import ttl_settings
+>>> hints = [{"hint": "1 d"}, {"hint": "1 d", "edit": "3 d"}, {"hint": "2 d"}]
+>>> sides = [setting_of("join_o_c", "state.leftState", "ttl", ttl_settings(**layers)) for layers in hints]
+>>> (merged := merge_settings(*sides)).layers, merged.edit
+({'default': '0 ms', 'hint': '2 d'}, '3 d')
 """
 
 from __future__ import annotations
@@ -16,9 +18,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
-from hintplan.plans.format.compiled import digest_of
 from hintplan.plans.frozen import frozen
-from hintplan.plans.merge.decompose import ABSENT, LAYERS, NO_EDIT, Digest, Group, Key, LayeredValue, Marker, Parts
+from hintplan.plans.merge.decompose import GroupPart, Key, Parts
+from hintplan.plans.model.plan_setting import ABSENT, ALL_LAYERS, NO_EDIT, Digest, PlanSetting, digest_of
 
 _T = TypeVar("_T")
 
@@ -52,7 +54,7 @@ def merged_units(base: Parts, ours: Parts, theirs: Parts) -> tuple[dict[Key, Any
         units[key] = merged
         if isinstance(merged, Conflict):
             conflicts.append(merged)
-        elif isinstance(merged, Group) and merged.settings is not None:
+        elif isinstance(merged, GroupPart) and merged.settings is not None:
             conflicts += [setting for setting in merged.settings.values() if isinstance(setting, Conflict)]
     return units, tuple(conflicts)
 
@@ -66,7 +68,7 @@ def _resolved(unit: object, side: Side) -> object:
     if isinstance(unit, Conflict):
         chosen: object = getattr(unit, side)
         return chosen
-    if isinstance(unit, Group) and unit.settings is not None:
+    if isinstance(unit, GroupPart) and unit.settings is not None:
         resolved_settings = {name: _resolved(setting, side) for name, setting in unit.settings.items()}
         settings = {name: setting for name, setting in resolved_settings.items() if setting is not ABSENT}
         return replace(unit, settings=settings)
@@ -78,21 +80,21 @@ def _merged_unit(key: Key, base: object, ours: object, theirs: object) -> object
     try:
         if ours is ABSENT or theirs is ABSENT:
             return _pick(base, ours, theirs)
-        if isinstance(ours, LayeredValue) and isinstance(theirs, LayeredValue):
-            return merged_setting(base, ours, theirs)
-        have_settings = all(isinstance(side, Group) and side.settings is not None for side in present)
-        if isinstance(ours, Group) and isinstance(theirs, Group) and have_settings:
+        if isinstance(ours, PlanSetting) and isinstance(theirs, PlanSetting):
+            return merge_settings(base, ours, theirs)
+        have_settings = all(isinstance(side, GroupPart) and side.settings is not None for side in present)
+        if isinstance(ours, GroupPart) and isinstance(theirs, GroupPart) and have_settings:
             return _merged_group(key, base, ours, theirs)
         return _pick(base, ours, theirs)
     except Disagreement:
         return Conflict(key=key, base=base, ours=ours, theirs=theirs)
 
 
-def merged_setting(base: object, ours: LayeredValue, theirs: LayeredValue) -> LayeredValue | Marker:
-    """Return the setting with each layer, and the edit, from the side that changed it."""
-    before = base if isinstance(base, LayeredValue) else LayeredValue(layers={})
+def merge_settings(base: object, ours: PlanSetting, theirs: PlanSetting) -> PlanSetting:
+    """Return the setting with each layer, and the edit, from the side that changed it; ABSENT if nothing remains."""
+    before = base if isinstance(base, PlanSetting) else replace(ours, layers={}, edit=NO_EDIT)
     layers = {}
-    for layer in LAYERS:
+    for layer in ALL_LAYERS:
         sides = [side.layers.get(layer, ABSENT) for side in (before, ours, theirs)]
         try:
             value = _pick(*sides)
@@ -106,14 +108,15 @@ def merged_setting(base: object, ours: LayeredValue, theirs: LayeredValue) -> La
     top = next(reversed(layers.values()), ABSENT)
     if edit is not NO_EDIT and _same(edit, top):
         # The SQL now has the value of the edit, so the value in force stays and is no longer an edit.
-        return LayeredValue(layers={**layers, next(reversed(layers)): edit}) if layers else ABSENT
-    if edit is NO_EDIT and isinstance(top, Digest):
+        layers, edit = layers and {**layers, next(reversed(layers)): edit}, NO_EDIT
+    elif edit is NO_EDIT and isinstance(top, Digest):
         raise Disagreement  # one side has undone an edit, and only the other side has the value below it
-    return LayeredValue(layers=layers, edit=edit) if layers or edit is not NO_EDIT else ABSENT
+    setting: PlanSetting = replace(ours, layers=layers, edit=edit) if layers or edit is not NO_EDIT else ABSENT
+    return setting
 
 
-def _merged_group(key: Key, base: object, ours: Group, theirs: Group) -> Group:
-    before = (base.settings or {}) if isinstance(base, Group) else {}
+def _merged_group(key: Key, base: object, ours: GroupPart, theirs: GroupPart) -> GroupPart:
+    before = (base.settings or {}) if isinstance(base, GroupPart) else {}
     first, second = ours.settings or {}, theirs.settings or {}
     settings = {}
     for name in dict.fromkeys((*first, *second, *before)):
@@ -121,7 +124,7 @@ def _merged_group(key: Key, base: object, ours: Group, theirs: Group) -> Group:
         merged = _merged_unit((*key, name), *sides)
         if merged is not ABSENT:
             settings[name] = merged
-    record = _pick(base.record if isinstance(base, Group) else None, ours.record, theirs.record)
+    record = _pick(base.record if isinstance(base, GroupPart) else None, ours.record, theirs.record)
     return replace(ours, settings=settings, null=False, record=record)
 
 
@@ -135,7 +138,7 @@ def _pick(base: _T, ours: _T, theirs: _T) -> _T:
     raise Disagreement
 
 
-def same_layers(a: LayeredValue, b: LayeredValue) -> bool:
+def same_layers(a: PlanSetting, b: PlanSetting) -> bool:
     """Return True if both have the same strongest layer with the same value."""
     return a.top_layer == b.top_layer and _same(a.top, b.top)
 

@@ -9,16 +9,16 @@ affect a run.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from hintplan.plans.declarations.durations import DurationError, same_duration
 from hintplan.plans.errors import Diagnostic, PlanError
 from hintplan.plans.model.plan import Plan
+from hintplan.plans.model.plan_setting import PlanSetting
 from hintplan.plans.model.settings import canonical_path, operator_settings, plan_settings
 from hintplan.plans.operators import kind_of
 from hintplan.plans.settings.layers import EDIT
-from hintplan.plans.settings.setting import shown
+from hintplan.plans.settings.setting import same_value, shown
 from hintplan.plans.text.names import did_you_mean
 
 
@@ -75,24 +75,20 @@ def outdated_reasons(before: Plan, after: Plan) -> Iterator[tuple[str, str]]:
     """Yield the path of each reason that is the same in both plans though the value differs, with the old value."""
     same = [path for path, text in after.reasons.items() if before.reasons.get(path) == text]
     for path in same:
-        was, now = (_value_of(plan, path) for plan in (before, after))
-        if was is not None and now is not None and was != now and not _same_ttl(path, was, now):
-            yield path, was
+        was, now = (_settings_at(plan, path) for plan in (before, after))
+        if was and now and not _same_values(was, now):
+            yield path, " · ".join(shown(setting.value) for setting in was.values())
 
 
-def _same_ttl(path: str, was: str, now: str) -> bool:
-    try:
-        return path.endswith(".ttl") and same_duration(was, now)
-    except DurationError:
-        return False
+def _same_values(was: Mapping[str, PlanSetting], now: Mapping[str, PlanSetting]) -> bool:
+    return [*was] == [*now] and all(same_value(now[path].setting, was[path].value, now[path].value) for path in now)
 
 
-def _value_of(plan: Plan, path: str) -> str | None:
-    """Return the value of a setting as text, or of all settings of a group; None if the plan has none of them."""
+def _settings_at(plan: Plan, path: str) -> dict[str, PlanSetting]:
+    """Return the setting at ``path``, or all settings of the group at it, by path."""
     operator = plan.by_id.get(path.partition(".")[0])
     settings = plan_settings(plan) if operator is None else operator_settings(operator)
-    found = (s for s in settings if s.path == path or s.path.startswith(f"{path}."))
-    return " · ".join(shown(setting.value) for setting in found) or None
+    return {s.path: s for s in settings if s.path == path or s.path.startswith(f"{path}.")}
 
 
 def _known(plan: Plan) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Every setting of a plan under one path: its value, the value of each layer, and the layer in force.
+"""All settings of a plan, each under one path (:class:`hintplan.plans.model.plan_setting.PlanSetting`).
 
     name     config.<key>     tables.<table>.options.<option>
     <operator>.state.<state>.ttl     <operator>.<group>.<setting>
@@ -13,56 +13,50 @@ and the consequences of an edit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
 from hintplan.plans.errors import PlanError
-from hintplan.plans.frozen import frozen
 from hintplan.plans.model.config import KEYS, NAME
 from hintplan.plans.model.optional_groups import optional_groups
 from hintplan.plans.model.plan import Plan
+from hintplan.plans.model.plan_setting import ABSENT, STATE_GROUP, PlanSetting, outside_setting, setting_of
 from hintplan.plans.operators import Operator, kind_of, state_of
 from hintplan.plans.settings.effects import OPTION, UNKNOWN_KEY, Effect
 from hintplan.plans.settings.group import Group
-from hintplan.plans.settings.layers import Settings, set_by
+from hintplan.plans.settings.layers import Settings
 from hintplan.plans.settings.lookup import CACHING
-from hintplan.plans.settings.setting import Setting, Value
-from hintplan.plans.settings.state import TTL, entry_settings
 from hintplan.plans.text.names import did_you_mean
-
-
-@frozen
-class PlanSetting:
-    """One setting; ``layers`` has the values of default, config, table, hint and statement, weakest first.
-
-    ``operator`` is None for a setting outside the operators, whose layers are not recorded; its ``set_by`` is ``plan``.
-    Otherwise ``set_by`` is the strongest layer that sets it, or ``edit`` if the value differs. ``effect`` is the effect
-    of a change on a running job. ``setting`` defines the valid values; it is None for options, which connectors define.
-    """
-
-    path: str
-    operator: str | None = None
-    group: str
-    name: str
-    value: Value
-    layers: Mapping[str, Value]
-    set_by: str
-    effect: Effect
-    setting: Setting | None = None
 
 
 def plan_settings(plan: Plan) -> Iterator[PlanSetting]:
     """Yield all settings of ``plan``: name, config, options of tables, then settings of operators, in plan order."""
-    yield _outside("name", "name", "name", plan.name, KEYS[NAME].effect)
+    yield name_setting(plan)
     for key in sorted(plan.config):
-        effect = KEYS[key].effect if key in KEYS else UNKNOWN_KEY
-        yield _outside(f"config.{key}", "config", key, plan.config[key], effect)
+        yield config_setting(plan, key)
     for table in sorted(plan.tables):
-        for key, value in plan.tables[table].options.items():
+        for key in plan.tables[table].options:
             if key != "connector":
-                yield _outside(f"tables.{table}.options.{key}", "options", key, value, option_effect(key))
+                yield option_setting(plan, table, key)
     for operator in plan.operators:
         yield from operator_settings(operator)
+
+
+def name_setting(plan: Plan) -> PlanSetting:
+    """Return the name of the plan as a setting."""
+    return outside_setting("name", "name", "name", plan.name, KEYS[NAME].effect, plan.compiled.get("name"))
+
+
+def config_setting(plan: Plan, key: str) -> PlanSetting:
+    """Return the setting of a key of the configuration, even if only the script set it."""
+    path, effect = f"config.{key}", KEYS[key].effect if key in KEYS else UNKNOWN_KEY
+    return outside_setting(path, "config", key, plan.config.get(key, ABSENT), effect, plan.compiled.get(path))
+
+
+def option_setting(plan: Plan, table: str, option: str) -> PlanSetting:
+    """Return the setting of an option of a table, even if only the script set it."""
+    path, value = f"tables.{table}.options.{option}", plan.tables[table].options.get(option, ABSENT)
+    return outside_setting(path, "options", option, value, option_effect(option), plan.compiled.get(path))
 
 
 def option_effect(option: str) -> Effect:
@@ -73,37 +67,18 @@ def option_effect(option: str) -> Effect:
 
 def operator_settings(operator: Operator) -> Iterator[PlanSetting]:
     """Yield the settings of one operator: the TTL of each state, then its groups of settings."""
+    for group, settings in setting_groups(operator):
+        for name in settings.values:
+            yield setting_of(operator.id, group, name, settings)
+
+
+def setting_groups(operator: Operator) -> Iterator[tuple[str, Settings]]:
+    """Yield each group of settings of ``operator`` with its path below it: of each state, then the others."""
     for entry in state_of(operator):
-        settings = entry_settings(entry)
-        yield PlanSetting(
-            path=f"{operator.id}.state.{entry.name}.ttl",
-            operator=operator.id,
-            group="state",
-            name=entry.name,
-            value=entry.ttl,
-            layers=entry.origin,
-            set_by=set_by(settings, "ttl"),
-            effect=TTL.effect,
-            setting=TTL,
-        )
+        yield f"{STATE_GROUP}{entry.name}", entry.settings
     for group in kind_of(operator).groups:
         if group.name in operator.settings:
-            yield from _group(operator, group, operator.settings[group.name])
-
-
-def _group(operator: Operator, group: Group, settings: Settings) -> Iterator[PlanSetting]:
-    for name, value in settings.values.items():
-        yield PlanSetting(
-            path=f"{operator.id}.{group.name}.{name}",
-            operator=operator.id,
-            group=group.name,
-            name=name,
-            value=value,
-            layers={layer: values[name] for layer, values in settings.origin.items() if name in values},
-            set_by=set_by(settings, name),
-            effect=settings.specs[name].effect,
-            setting=settings.specs[name],
-        )
+            yield group.name, operator.settings[group.name]
 
 
 def settings_by_name(operator: Operator) -> dict[tuple[str, str], PlanSetting]:
@@ -112,8 +87,9 @@ def settings_by_name(operator: Operator) -> dict[tuple[str, str], PlanSetting]:
     for group in optional_groups(operator):
         # In a batch plan, operators have no state, and settings of stateful operators have no effect.
         if group.name not in operator.settings and (group.mode == "batch" or state_of(operator)):
+            defaults = group.resolved({})
             by_name |= {
-                (default.group, default.name): default for default in _group(operator, group, group.resolved({}))
+                (group.name, name): setting_of(operator.id, group.name, name, defaults) for name in defaults.values
             }
     return by_name
 
@@ -160,7 +136,3 @@ def canonical_path(plan: Plan, path: str) -> str:
 def group_called(operator: Operator, name: str) -> Group | None:
     """Return the optional group whose only setting is called ``name``, which stands for the group in a path."""
     return next((group for group in optional_groups(operator) if [*group.settings] == [name]), None)
-
-
-def _outside(path: str, group: str, name: str, value: str, effect: Effect) -> PlanSetting:
-    return PlanSetting(path=path, group=group, name=name, value=value, layers={}, set_by="plan", effect=effect)

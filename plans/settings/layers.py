@@ -16,9 +16,8 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
-from hintplan.plans.declarations.durations import DurationError, parse_duration
 from hintplan.plans.frozen import frozen
-from hintplan.plans.settings.setting import Layers, Setting, SettingError, Value, parse_value
+from hintplan.plans.settings.setting import Layers, Setting, SettingError, Value, parse_value, same_value
 from hintplan.plans.text.read_only import read_only
 
 Specs = Mapping[str, Setting]
@@ -85,22 +84,18 @@ def set_by(settings: Settings, name: str) -> str:
     return top_layer(settings, name) or "default"
 
 
-def same_value(setting: Setting, a: Value | None, b: Value | None) -> bool:
-    """Return True if two values of a setting are the same, in any notation of durations."""
-    if a == b or setting.kind != "duration" or a is None or b is None:
-        return a == b
-    try:
-        return parse_duration(str(a)) == parse_duration(str(b))
-    except DurationError:
-        return False
-
-
 def parsed(setting: Setting, text: str) -> Value | None:
     """Return the value that ``text`` denotes, or None if it is invalid for the setting."""
     try:
         return parse_value(setting, text)
     except SettingError:
         return None
+
+
+def layers_of(settings: Settings, name: str) -> dict[str, Value]:
+    """Return the value of the setting in each layer that sets it, weakest first."""
+    origin = settings.origin
+    return {layer: origin[layer][name] for layer in SETTING_LAYERS if name in origin.get(layer, {})}
 
 
 def edits_of(settings: Settings) -> dict[str, Value]:

@@ -47,7 +47,8 @@ class Setting:
     An ``int`` or ``duration`` is at least ``minimum`` (a duration in milliseconds). A ``choice`` ignores case; a
     ``text`` with choices does not. A ``character`` is one character, or ``\\t``. ``check`` normalises a value that is
     specific to one setting, or raises ValueError. ``effect`` is the effect of a change on a running job. ``loses``
-    describes the loss if the value differs from its default; the linter reports it.
+    describes the loss if the value differs from its default; the linter reports it. ``zero`` is the word for a duration
+    of zero, such as ``never``, and ``shortened`` the effect of a shorter duration if that has another effect.
 
     ``config`` is the key that sets it for the whole job, ``hint`` the option in a hint, ``option`` the option in WITH.
     A setting that only an option sets is ``verbatim``: its connector reads the text unchanged, blanks included. A
@@ -71,6 +72,8 @@ class Setting:
     environment: bool = False
     check: Callable[[str], str] | None = None
     loses: str = ""
+    zero: str = ""
+    shortened: Effect | None = None
     examples: tuple[str, ...] = ()
 
     @property
@@ -131,6 +134,38 @@ def parse_value(spec: Setting, text: str) -> Value:
 def shown(value: Value) -> str:
     """Return a value as text for a hint, WITH or config."""
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def spoken(spec: Setting, value: Value) -> str:
+    """Return a value as text for people: the word of the setting for a duration of zero, if it has one."""
+    text = shown(value)
+    return spec.zero if spec.zero and duration_of(text) == 0 else text
+
+
+def duration_of(text: str) -> int | None:
+    """Return the milliseconds of a duration, or None if ``text`` is not one."""
+    try:
+        return parse_duration(text)
+    except DurationError:
+        return None
+
+
+def same_value(spec: Setting | None, a: Value | None, b: Value | None) -> bool:
+    """Return True if two values of a setting are the same, in any notation of durations."""
+    if a == b or spec is None or spec.kind != "duration" or a is None or b is None:
+        return a == b
+    duration = duration_of(str(a))
+    return duration is not None and duration == duration_of(str(b))
+
+
+def effect_between(spec: Setting, before: Value, after: Value) -> Effect:
+    """Return the effect of another value of the setting; a duration of zero is longer than any other."""
+    if spec.shortened is None:
+        return spec.effect
+    was, now = (duration_of(str(value)) for value in (before, after))
+    if was is None or not now:
+        return spec.effect
+    return spec.shortened if was == 0 or now < was else spec.effect
 
 
 def _wrong(expected: str, text: str, hint: str) -> SettingError:

@@ -1,21 +1,22 @@
 """The state entries of stateful operators, and their only setting, the TTL (FLIP-292, FLIP-373).
 
->>> entry = StateEntry(index=0, name="leftState", input="o", ttl="3 d", origin={"config": "1 h", "hint": "1 d"})
->>> source(entry), who_set(entry)
-('edit', 'edit · hint 1 d · config 1 h')
+>>> settings = ttl_settings(config="1 h", hint="1 d", edit="3 d")
+>>> entry = StateEntry(index=0, name="leftState", input="o", settings=settings)
+>>> from hintplan.plans.settings.layers import set_by
+>>> entry.ttl, set_by(entry.settings, "ttl")
+('3 d', 'edit')
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
 
-from hintplan.plans.declarations.durations import DurationError, parse_duration
 from hintplan.plans.frozen import frozen
+from hintplan.plans.settings.effects import SHORTER_TTL
 from hintplan.plans.settings.effects import TTL as TTL_EFFECT
-from hintplan.plans.settings.layers import Settings, set_by
-from hintplan.plans.settings.setting import Setting
-from hintplan.plans.settings.text import who_set_setting
-from hintplan.plans.text.read_only import read_only
+from hintplan.plans.settings.group import specs
+from hintplan.plans.settings.layers import EDIT, Settings, layered
+from hintplan.plans.settings.setting import Setting, Value, spoken
 
 STATE_TTL = "table.exec.state.ttl"
 DEFAULT_STATE_TTL = "0 ms"
@@ -28,53 +29,47 @@ TTL = Setting(
     default=DEFAULT_STATE_TTL,
     description="How long a row is kept after its last write; 0 ms keeps it forever.",
     effect=TTL_EFFECT,
+    shortened=SHORTER_TTL,
+    zero="never",
     config=STATE_TTL,
     hint="STATE_TTL",
 )
+STATE_SETTINGS = specs(TTL)
 
 
 @frozen
 class StateEntry:
-    """One state of a stateful operator (FLIP-292): ``ttl`` is in force, ``origin`` has the value of each layer.
-
-    ``ttl`` and the values of ``origin`` are durations in canonical form (``3 d``; ``0 ms`` never expires). ``origin``
-    has the keys ``default``, ``config`` and ``hint`` for layers that set a value. A ``ttl`` that differs from the
-    strongest of them is a plan edit. ``input`` is the name of the input in the query.
-    """
+    """One state of a stateful operator (FLIP-292); ``input`` is the name of the input in the query."""
 
     index: int
     name: str
     input: str
-    ttl: str
-    origin: Mapping[str, str]
+    settings: Settings
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "origin", read_only(self.origin))
-
-
-def entry_settings(entry: StateEntry) -> Settings:
-    """Return the setting of the entry as a group."""
-    origin = {layer: {"ttl": entry.origin[layer]} for layer in STATE_LAYERS if layer in entry.origin}
-    return Settings(specs={"ttl": TTL}, values={"ttl": entry.ttl}, origin=origin)
+    @property
+    def ttl(self) -> str:
+        """The TTL in force, a duration in canonical form such as ``3 d``; ``0 ms`` never expires rows."""
+        return str(self.settings.values["ttl"])
 
 
-def source(entry: StateEntry) -> str:
-    """Return the layer of the TTL in force: the strongest that sets it, or ``edit`` if the value differs."""
-    return set_by(entry_settings(entry), "ttl")
+def ttl_settings(*, config: Value | None = None, hint: Value | None = None, edit: Value | None = None) -> Settings:
+    """Return the TTL that the layers amount to; its origin has the default unless ``config`` replaces it."""
+    ttls = {"config": config, "hint": hint, EDIT: edit}
+    settings = layered(STATE_SETTINGS, {layer: {"ttl": ttl} for layer, ttl in ttls.items() if ttl is not None})
+    if config is not None:
+        return settings
+    return replace(settings, origin={"default": {"ttl": DEFAULT_STATE_TTL}, **settings.origin})
 
 
-def who_set(entry: StateEntry) -> str:
-    """Return the layer of the TTL, then the values of weaker layers, such as ``edit · hint 1 d · config 1 h``."""
-    return who_set_setting(entry_settings(entry), "ttl", spoken=lambda value: spoken_ttl(str(value)))
+def with_ttl(entry: StateEntry, ttl: str) -> StateEntry:
+    """Return the entry with another TTL in force; its origin stays."""
+    return replace(entry, settings=replace(entry.settings, values={"ttl": ttl}))
 
 
-def spoken_ttl(ttl: str) -> str:
+def spoken_ttl(ttl: Value) -> str:
     """Return the TTL for people: ``never`` for a state that does not expire; an invalid duration is unchanged.
 
     >>> spoken_ttl("0 ms"), spoken_ttl("3 d")
     ('never', '3 d')
     """
-    try:
-        return "never" if parse_duration(ttl) == 0 else ttl
-    except DurationError:
-        return ttl
+    return spoken(TTL, ttl)

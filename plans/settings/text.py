@@ -7,21 +7,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from hintplan.plans.settings.layers import SETTING_LAYERS, Settings, set_by
-from hintplan.plans.settings.setting import Value, shown
+from hintplan.plans.settings.layers import Settings, layers_of, set_by
+from hintplan.plans.settings.setting import shown, spoken
 
 
-def who_set_setting(settings: Settings, name: str, *, spoken: Callable[[Value], str] = shown) -> str:
+def who_set_setting(settings: Settings, name: str) -> str:
     """Return the layer of a setting, then the values of weaker layers, such as ``edit · hint 50 · config 20``."""
-    by = set_by(settings, name)
-    parts = [by]
-    for layer in reversed(SETTING_LAYERS):
-        if layer != by and name in settings.origin.get(layer, {}):
-            parts.append(f"{layer} {spoken(settings.origin[layer][name])}")
-    return " · ".join(parts)
+    by, spec = set_by(settings, name), settings.specs[name]
+    values = reversed(layers_of(settings, name).items())
+    return " · ".join([by, *(f"{layer} {spoken(spec, value)}" for layer, value in values if layer != by)])
 
 
 def marked(settings: Settings, name: str, text: str) -> str:
@@ -42,7 +39,7 @@ def settings_json(groups: Mapping[str, Settings]) -> list[dict[str, Any]]:
             "setting": f"{group}.{name}",
             "value": value,
             "set-by": set_by(settings, name),
-            "origin": {layer: values[name] for layer, values in settings.origin.items() if name in values},
+            "origin": layers_of(settings, name),
         }
         for group, settings in groups.items()
         for name, value in settings.values.items()

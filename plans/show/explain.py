@@ -23,9 +23,9 @@ from hintplan.plans.model.graph import check_graph
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Operator, describe, kind_of, op_name, state_of, table_of
 from hintplan.plans.settings.cached import CACHED, ENABLED, STORAGE_LEVEL
-from hintplan.plans.settings.layers import Settings, edits_of
+from hintplan.plans.settings.layers import Settings, edits_of, layers_of, set_by
 from hintplan.plans.settings.phases import ONE_PHASE, PHASES, STRATEGY
-from hintplan.plans.settings.state import STATE_LAYERS, source, spoken_ttl, who_set
+from hintplan.plans.settings.state import spoken_ttl
 from hintplan.plans.settings.text import settings_json, who_set_setting
 from hintplan.plans.text.aligned import aligned, unpainted
 from hintplan.plans.text.counts import count, shortened
@@ -134,8 +134,8 @@ def explain_json(plan: Plan) -> dict[str, Any]:
                         "name": entry.name,
                         "input": entry.input,
                         "ttl": entry.ttl,
-                        "set-by": source(entry),
-                        "origin": {layer: entry.origin[layer] for layer in STATE_LAYERS if layer in entry.origin},
+                        "set-by": set_by(entry.settings, "ttl"),
+                        "origin": layers_of(entry.settings, "ttl"),
                     }
                     for entry in state_of(operator)
                 ],
@@ -195,8 +195,10 @@ def _tree(
         width = max((len(entry.name) for entry in state_of(operator)), default=0)
         for entry in state_of(operator):
             left = clean(f"{past}{'│  ' if operator.inputs else '   '}{entry.name:<{width}}  {entry.input}")
-            part: Part = "edit" if source(entry) == "edit" else "state"
-            lines.append(_Line(part=part, left=left, right=who_set(entry), ttl=spoken_ttl(entry.ttl)))
+            part: Part = "edit" if edits_of(entry.settings) else "state"
+            lines.append(
+                _Line(part=part, left=left, right=who_set_setting(entry.settings, "ttl"), ttl=spoken_ttl(entry.ttl))
+            )
         bar = "│  " if operator.inputs else "   "
         for group, text, edited, ttl in _groups(operator, reasons):
             part = "edit" if edited else "state"

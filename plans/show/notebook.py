@@ -14,7 +14,7 @@ from html import escape
 
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import state_of
-from hintplan.plans.settings.state import who_set
+from hintplan.plans.settings.text import who_set_setting
 from hintplan.plans.show.explain import explain
 from hintplan.plans.show.page_data import row_kinds
 from hintplan.plans.show.picture import picture
@@ -35,7 +35,7 @@ def plan_html(plan: Plan) -> str:
     if stateful:
         rows = [
             f"<tr><td>{escape(one_line(name))}</td><td>{escape(one_line(f'{entry.name} {entry.input}'))}</td>"
-            f"<td>{escape(one_line(entry.ttl))}</td><td>{escape(who_set(entry))}</td></tr>"
+            f"<td>{escape(one_line(entry.ttl))}</td><td>{escape(who_set_setting(entry.settings, 'ttl'))}</td></tr>"
             for name, entry in stateful[:MOST]
         ]
         header = "<tr><th>operator</th><th>state</th><th>TTL</th><th>set by</th></tr>"

@@ -28,7 +28,8 @@ from hintplan.plans.format.digest import operator_facts
 from hintplan.plans.format.document import to_document
 from hintplan.plans.model.graph import check_graph
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.model.settings import PlanSetting, operator_settings
+from hintplan.plans.model.plan_setting import PlanSetting
+from hintplan.plans.model.settings import operator_settings
 from hintplan.plans.operators import Operator, functions_of, state_of
 from hintplan.plans.settings.setting import shown
 from hintplan.plans.show.picture import Picture, changed_operators, under_new_ids
@@ -136,13 +137,12 @@ def _settings(operator: Operator, previous: Operator | None, reasons: Mapping[st
     earlier = {s.path: s for s in operator_settings(previous)} if previous is not None else None
     inputs = {entry.name: entry.input for entry in state_of(operator)}
     for setting in operator_settings(operator):
-        state = setting.group == "state"
         yield {
             "path": one_line(setting.path),
-            "state": state,
-            "group": one_line(setting.name if state else setting.group),
-            "name": "ttl" if state else one_line(setting.name),
-            "input": one_line(inputs.get(setting.name, "")) if state else "",
+            "state": setting.state is not None,
+            "group": one_line(setting.state or setting.group),
+            "name": one_line(setting.name),
+            "input": one_line(inputs[setting.state]) if setting.state else "",
             "value": one_line(shown(setting.value)),
             "by": setting.set_by,
             "layers": [[layer, one_line(shown(value))] for layer, value in setting.layers.items()],

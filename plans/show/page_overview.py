@@ -13,6 +13,7 @@ from typing import Any
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.model.settings import operator_settings
 from hintplan.plans.operators import state_of
+from hintplan.plans.settings.layers import set_by
 from hintplan.plans.settings.setting import shown
 from hintplan.plans.settings.state import spoken_ttl
 from hintplan.plans.text.terminal import one_line
@@ -74,16 +75,15 @@ def _link(operator_id: str, numbers: Mapping[str, int]) -> str:
 
 def _state_rows(plan: Plan, numbers: Mapping[str, int]) -> Iterator[str]:
     for operator in plan.operators:
-        origins = {s.name: s.set_by for s in operator_settings(operator) if s.group == "state"}
         for index, entry in enumerate(state_of(operator)):
             name = _link(operator.id, numbers) if index == 0 else ""
             short = ' class="short"' if len(operator.id) <= _SHORT else ""
-            ttl = spoken_ttl(entry.ttl)
+            ttl, layer = spoken_ttl(entry.ttl), set_by(entry.settings, "ttl")
             yield (
-                f'<tr class="{escape(origins[entry.name])}"><td{short}>{name}</td>'
+                f'<tr class="{escape(layer)}"><td{short}>{name}</td>'
                 f"<td>{_in_words(one_line(f'{entry.name} {entry.input}'))}</td>"
                 f'<td class="{"never" if ttl == "never" else ""}">{escape(one_line(ttl))}</td>'
-                f"<td>{escape(origins[entry.name])}</td></tr>"
+                f"<td>{escape(layer)}</td></tr>"
             )
 
 

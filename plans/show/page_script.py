@@ -14,7 +14,8 @@ from typing import Any
 
 from hintplan.plans.frozen import frozen
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.model.settings import PlanSetting, operator_settings
+from hintplan.plans.model.plan_setting import PlanSetting
+from hintplan.plans.model.settings import operator_settings
 
 
 @frozen

@@ -20,7 +20,8 @@ from hintplan.plans.compare.consequences import emptied_operators
 from hintplan.plans.compare.match import match
 from hintplan.plans.frozen import frozen
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.model.settings import PlanSetting, operator_settings
+from hintplan.plans.model.plan_setting import PlanSetting
+from hintplan.plans.model.settings import operator_settings
 from hintplan.plans.operators import Operator, describe, kind_of, state_of, with_inputs
 from hintplan.plans.settings.layers import EDIT
 from hintplan.plans.settings.setting import shown
@@ -187,15 +188,18 @@ def folded(whole: Picture) -> Picture:
 
 
 def _box(operator: Operator, plan: Plan, previous: Operator | None) -> Box:
-    settings = list(operator_settings(operator))
     earlier = {s.path: shown(s.value) for s in operator_settings(previous)} if previous is not None else None
     inputs = {entry.name: entry.input for entry in state_of(operator)}
-    rows = [_state_row(setting, inputs, earlier) for setting in settings if setting.group == "state"]
-    for group in dict.fromkeys(setting.group for setting in settings if setting.group != "state"):
-        # A setting with only one possible value is not worth showing.
-        specs = operator.settings[group].specs.items()
-        fixed = [name for name, spec in specs if len(spec.choices) == 1]
-        rows.append(_group_row(group, [s for s in settings if s.group == group], fixed, earlier))
+    groups: dict[str, list[PlanSetting]] = {}
+    for setting in operator_settings(operator):
+        groups.setdefault(setting.group, []).append(setting)
+    rows = [
+        _group_row(group, settings, earlier)
+        if (state := settings[0].state) is None
+        # The TTL is the only setting of a state.
+        else _state_row(f"{state} {inputs[state]}", settings[0], earlier)
+        for group, settings in groups.items()
+    ]
     kind = kind_of(operator)
     return Box(
         id=operator.id,
@@ -206,10 +210,10 @@ def _box(operator: Operator, plan: Plan, previous: Operator | None) -> Box:
     )
 
 
-def _state_row(setting: PlanSetting, inputs: Mapping[str, str], earlier: Mapping[str, str] | None) -> Row:
+def _state_row(label: str, setting: PlanSetting, earlier: Mapping[str, str] | None) -> Row:
     value, before = shown(setting.value), None if earlier is None else earlier.get(setting.path)
     return Row(
-        label=one_line(f"{setting.name} {inputs[setting.name]}"),
+        label=one_line(label),
         value=value,
         set_by=setting.set_by,
         state=True,
@@ -217,11 +221,11 @@ def _state_row(setting: PlanSetting, inputs: Mapping[str, str], earlier: Mapping
     )
 
 
-def _group_row(
-    group: str, settings: Sequence[PlanSetting], fixed: Collection[str], earlier: Mapping[str, str] | None
-) -> Row:
+def _group_row(group: str, settings: Sequence[PlanSetting], earlier: Mapping[str, str] | None) -> Row:
     """Return the row of a group: values that differ from the default, or the first; one edit marks the whole row."""
-    shown_settings = [s for s in settings if s.set_by != "default" and s.name not in fixed] or settings[:1]
+    # A setting with only one possible value is not worth showing.
+    chosen = [s for s in settings if s.setting is None or len(s.setting.choices) != 1]
+    shown_settings = [s for s in chosen if s.set_by != "default"] or settings[:1]
     text = _attempts(settings)
     changed = [s for s in settings if earlier is not None and earlier.get(s.path) != shown(s.value)]
     by = EDIT if any(s.set_by == EDIT for s in settings) else shown_settings[-1].set_by

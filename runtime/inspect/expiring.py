@@ -11,6 +11,7 @@ from hintplan.plans.declarations.durations import parse_duration
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import state_of, with_states
 from hintplan.plans.settings.effects import SHORTER_TTL
+from hintplan.plans.settings.state import with_ttl
 from hintplan.runtime.inspect.read import read_state
 
 
@@ -29,7 +30,7 @@ def count_expiring(
     operators = tuple(
         with_states(
             operator,
-            (replace(e, ttl=before.get(f"{operator.id}.{e.name}", e.ttl)) for e in state_of(operator)),
+            (with_ttl(e, before.get(f"{operator.id}.{e.name}", e.ttl)) for e in state_of(operator)),
         )
         for operator in plan.operators
     )

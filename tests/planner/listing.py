@@ -30,6 +30,7 @@ from hintplan.plans.operators import (
     Values,
 )
 from hintplan.plans.settings.cached import CACHED
+from hintplan.plans.settings.layers import layers_of
 from hintplan.plans.settings.setting import Value
 from hintplan.plans.settings.state import StateEntry
 
@@ -168,7 +169,7 @@ def _call(call: AggregateCall) -> str:
 
 
 def _state(state: StateEntry) -> str:
-    layers = ", ".join(f"{layer} {ttl}" for layer, ttl in state.origin.items())
+    layers = ", ".join(f"{layer} {ttl}" for layer, ttl in layers_of(state.settings, "ttl").items())
     return f"    {state.name} of {state.input}: {state.ttl} ({layers})"
 
 

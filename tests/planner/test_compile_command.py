@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import hintplan as api
+from hintplan.plans.settings.layers import layers_of
 from tests.plans.in_process import Done
 from tests.plans.in_process import hintplan as command
 
@@ -87,7 +88,7 @@ def test_setting_on_the_command_line_wins(folder: Path) -> None:
     assert done.returncode == 0
     plan = api.load(folder / "plan.json")
     assert dict(plan.config) == {"table.exec.state.ttl": "30 min"}
-    assert dict(plan.operator("join_o_c").state[0].origin) == {"config": "30 min", "hint": "1 d"}  # type: ignore[union-attr]
+    assert layers_of(plan.operator("join_o_c").state[0].settings, "ttl") == {"config": "30 min", "hint": "1 d"}  # type: ignore[union-attr]
 
 
 def test_error_shows_the_line_with_a_caret_and_leaves_the_old_plan_alone(folder: Path) -> None:

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 import hintplan
 from hintplan.plans.edit.edit import set_value
 from hintplan.plans.model.plan import Plan
+from hintplan.plans.settings.layers import layers_of
 from hintplan.runtime.run.execute import execute
 from hintplan.runtime.run.execution import Execution
 from tests.spark.programs import add_rows, changes
@@ -129,7 +130,11 @@ def test_an_edited_ttl_keeps_the_state_and_applies_at_once(spark: SparkSession, 
         ]
     )
     plan = hintplan.compile_sql(script, name="edits")
-    ttls = {f"{op.id}.{s.name}": (s.ttl, dict(s.origin)) for op in plan.operators for s in getattr(op, "state", ())}
+    ttls = {
+        f"{op.id}.{s.name}": (s.ttl, layers_of(s.settings, "ttl"))
+        for op in plan.operators
+        for s in getattr(op, "state", ())
+    }
     assert ttls == {
         "join_l_r.leftState": ("0 ms", {"config": "1 d", "hint": "0 ms"}),
         "join_l_r.rightState": ("1 d", {"config": "1 d"}),

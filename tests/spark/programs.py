@@ -29,7 +29,7 @@ from hintplan.plans.operators import (
     Sink,
     Union,
 )
-from hintplan.plans.settings.state import StateEntry
+from hintplan.plans.settings.state import StateEntry, ttl_settings
 
 __all__ = ["add_rows", "changes", "expected", "fold", "revenue_plan", "sample"]
 
@@ -64,10 +64,10 @@ def revenue_plan(directory: Path, *, sink: dict[str, str] | None = None, ttl: st
 
 def _operators(ttl: str) -> tuple[Operator, ...]:
     state = tuple(
-        StateEntry(index=index, name=name, input=source, ttl=ttl, origin={"default": "0 ms"})
+        StateEntry(index=index, name=name, input=source, settings=ttl_settings(edit=ttl))
         for index, (name, source) in enumerate((("leftState", "o"), ("rightState", "c")))
     )
-    grouped = StateEntry(index=0, name="groupAggregateState", input="t", ttl=ttl, origin={"default": "0 ms"})
+    grouped = StateEntry(index=0, name="groupAggregateState", input="t", settings=ttl_settings(edit=ttl))
     return (
         Scan(id="scan_orders", table="orders", columns=tuple(ORDERS)),
         Scan(id="scan_late", table="late", columns=tuple(ORDERS)),

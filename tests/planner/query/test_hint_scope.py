@@ -8,6 +8,7 @@ import pytest
 
 from hintplan.planner.compile import compile_script
 from hintplan.plans.errors import SqlError
+from hintplan.plans.settings.layers import layers_of
 from tests.planner.listing import states
 from tests.planner.query.hint_scope_examples import MEASURED, ON, SEED, TABLES, Example, compiled
 
@@ -248,18 +249,20 @@ def test_every_key_of_every_hint_is_accounted_for(example: Example) -> None:
     done = compiled(example.sql)
     assert len(done.hints) == written
     applied = {state for h in done.hints if h.status == "applied" for state in h.detail.split(", ")}
-    hinted = {f"{o.id}.{s.name}" for o in done.plan.operators for s in getattr(o, "state", ()) if "hint" in s.origin}
+    hinted = {
+        f"{o.id}.{s.name}" for o in done.plan.operators for s in getattr(o, "state", ()) if "hint" in s.settings.origin
+    }
     assert applied == hinted
 
 
 def test_origin_records_the_layers_that_spoke() -> None:
     sql = f"SELECT /*+ STATE_TTL('o' = '1d') */ o_orderkey FROM orders o JOIN customers c {ON}"
     configured = compiled(sql).plan.operator("join_o_c").state  # type: ignore[union-attr]
-    assert [dict(s.origin) for s in configured] == [{"config": "90 s", "hint": "1 d"}, {"config": "90 s"}]
+    assert [layers_of(s.settings, "ttl") for s in configured] == [{"config": "90 s", "hint": "1 d"}, {"config": "90 s"}]
     query = sql.replace("o_orderkey FROM", "CAST(o_orderkey AS STRING) FROM")
     text = TABLES.replace("SET 'table.exec.state.ttl' = '90 s';", "") + f"INSERT INTO one {query};"
     plain = compile_script(text).plan.operator("join_o_c").state  # type: ignore[union-attr]
-    assert [dict(s.origin) for s in plain] == [{"default": "0 ms", "hint": "1 d"}, {"default": "0 ms"}]
+    assert [layers_of(s.settings, "ttl") for s in plain] == [{"default": "0 ms", "hint": "1 d"}, {"default": "0 ms"}]
     assert [s.ttl for s in plain] == ["1 d", "0 ms"]
     overridden = compile_script(text, {"table.exec.state.ttl": "3600s"}).plan.operator("join_o_c").state  # type: ignore[union-attr]
-    assert [dict(s.origin) for s in overridden] == [{"config": "1 h", "hint": "1 d"}, {"config": "1 h"}]
+    assert [layers_of(s.settings, "ttl") for s in overridden] == [{"config": "1 h", "hint": "1 d"}, {"config": "1 h"}]

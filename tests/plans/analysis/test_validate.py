@@ -207,7 +207,8 @@ def test_removing_the_config_value_alone_is_refused(plan: Plan) -> None:
 def test_an_origin_without_config_must_record_the_default(plan: Plan) -> None:
     join = plan.operator("join_o_c")
     assert isinstance(join, Join)
-    state = (replace(join.state[0], origin={"hint": "1 d"}), join.state[1])
+    settings = replace(join.state[0].settings, origin={"hint": {"ttl": "1 d"}})
+    state = (replace(join.state[0], settings=settings), join.state[1])
     assert "operators.join_o_c.state.leftState.origin: without 'config', the origin records 'default'\n" in "".join(
         messages(with_operator(plan, replace(join, state=state)))
     )

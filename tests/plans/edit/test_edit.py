@@ -13,7 +13,8 @@ from hintplan.plans.errors import PlanError
 from hintplan.plans.files.rewrite import rewrite
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Join, state_of
-from hintplan.plans.settings.state import StateEntry, source
+from hintplan.plans.settings.layers import layers_of, set_by
+from hintplan.plans.settings.state import StateEntry
 
 
 def entry(plan: Plan, operator_id: str, name: str) -> StateEntry:
@@ -34,7 +35,7 @@ def test_a_ttl_edit_changes_one_line_and_leaves_the_origin_alone(plan: Plan) -> 
         '"origin": { "config": "1 h", "hint": "20 d" } }'
     )
     assert after == before.replace('"ttl": "20 d"', '"ttl": "10 h"')
-    assert source(entry(edited, "join_o_c", "rightState")) == "edit"
+    assert set_by(entry(edited, "join_o_c", "rightState").settings, "ttl") == "edit"
     assert [(c.path, c.before, c.after, c.note) for c in changes] == [
         ("join_o_c.rightState.ttl", "20 d", "10 h", "edit over hint 20 d")
     ]
@@ -51,7 +52,7 @@ def test_a_path_copied_from_a_difference_or_an_error_names_the_same_setting(plan
 def test_a_ttl_set_back_to_its_hint_is_no_edit_any_more(plan: Plan) -> None:
     edited, changes = set_value(plan, "join_o_c.state.leftState.ttl", "24 h")
     left = entry(edited, "join_o_c", "leftState")
-    assert (left.ttl, source(left)) == ("1 d", "hint")
+    assert (left.ttl, set_by(left.settings, "ttl")) == ("1 d", "hint")
     assert changes[0].note == "hint over config 1 h"
 
 
@@ -59,7 +60,7 @@ def test_a_new_config_ttl_moves_what_follows_config_and_keeps_hints_and_edits(pl
     edited, changes = set_value(plan, "config.table.exec.state.ttl", "2 h")
     assert edited.config == {"table.exec.state.ttl": "2 h"}
     # (ttl, origin): an edit over a hint, a hint, and one that follows config.
-    assert [(e.ttl, e.origin) for o in edited.operators for e in state_of(o)] == [
+    assert [(e.ttl, layers_of(e.settings, "ttl")) for o in edited.operators for e in state_of(o)] == [
         ("3 d", {"config": "2 h", "hint": "1 d"}),
         ("20 d", {"config": "2 h", "hint": "20 d"}),
         ("2 h", {"config": "2 h"}),
@@ -74,7 +75,7 @@ def test_a_first_config_ttl_takes_the_place_of_the_default(plan: Plan) -> None:
     base = hintplan.loads(text.replace('"table.exec.state.ttl": "1 h"', ""))
     edited, _ = set_value(base, "config.table.exec.state.ttl", "2 h")
     aggregate = entry(edited, "aggregate_t", "groupAggregateState")
-    assert (aggregate.ttl, aggregate.origin) == ("2 h", {"config": "2 h"})
+    assert (aggregate.ttl, layers_of(aggregate.settings, "ttl")) == ("2 h", {"config": "2 h"})
     assert validate(edited) == ()
 
 
@@ -223,8 +224,8 @@ def test_a_removed_config_key_leaves_the_layer_below(plan: Plan) -> None:
     before = plan.operator("join_o_c")
     assert isinstance(before, Join)
     for old, new in zip(before.state, join.state, strict=True):
-        hint = {"hint": old.origin["hint"]} if "hint" in old.origin else {}
-        assert new.origin == {"default": "0 ms"} | hint
+        hint = {layer: ttl for layer, ttl in layers_of(old.settings, "ttl").items() if layer == "hint"}
+        assert layers_of(new.settings, "ttl") == {"default": "0 ms"} | hint
         assert new.ttl == (old.ttl if hint else "0 ms")
     assert changes
     assert validate(edited) == ()

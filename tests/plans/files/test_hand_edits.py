@@ -12,6 +12,7 @@ import pytest
 
 import hintplan
 from hintplan.plans.operators import Join
+from hintplan.plans.settings.layers import layers_of
 
 pytestmark = pytest.mark.usefixtures("worded_for_commands")
 
@@ -30,7 +31,7 @@ def test_a_ttl_is_edited_by_changing_its_value(patched: Patched) -> None:
     join = plan.operator("join_o_c")
     assert isinstance(join, Join)
     assert join.state[1].ttl == "10 h"
-    assert join.state[1].origin == {"config": "1 h", "hint": "20 d"}
+    assert layers_of(join.state[1].settings, "ttl") == {"config": "1 h", "hint": "20 d"}
 
 
 def test_formatting_and_key_order_do_not_matter(plan_text: str, plan: hintplan.Plan) -> None:

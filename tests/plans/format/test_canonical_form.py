@@ -47,7 +47,7 @@ from hintplan.plans.operators.scan import SCAN
 from hintplan.plans.settings.group import Group
 from hintplan.plans.settings.layers import Settings
 from hintplan.plans.settings.setting import Setting
-from hintplan.plans.settings.state import StateEntry
+from hintplan.plans.settings.state import STATE_SETTINGS, StateEntry, ttl_settings
 
 
 def test_a_plan_written_by_hand_in_canonical_form_comes_back_byte_by_byte(plan_text: str) -> None:
@@ -91,7 +91,7 @@ def test_digests_cover_facts_only(plan: Plan) -> None:
     before = json.loads(hintplan.dumps(plan))["digests"]
     join = plan.operator("join_o_c")
     assert isinstance(join, Join)
-    state = tuple(replace(entry, ttl="9 d", origin={"default": "0 ms"}) for entry in join.state)
+    state = tuple(replace(entry, settings=ttl_settings(edit="9 d")) for entry in join.state)
     operators = tuple(replace(join, state=state) if o.id == join.id else o for o in plan.operators)
     orders = plan.tables["orders"]
     tables = {**plan.tables, "orders": replace(orders, options={**orders.options, "path": "elsewhere"})}
@@ -153,9 +153,11 @@ IDS = st.from_regex(r"[a-z][a-z0-9_]{0,12}", fullmatch=True)
 TYPES = st.sampled_from(["BIGINT", "STRING", "DECIMAL(10, 2)", "ROW<a INT, `b c` STRING NOT NULL>", "DOUBLE NOT NULL"])
 DURATIONS = st.integers(min_value=0, max_value=10**12).map(format_duration)
 KINDS = st.sampled_from([("+I",), ("+I", "-D"), ("+I", "-U", "+U", "-D")])
-ORIGINS = st.dictionaries(st.sampled_from(["default", "config", "hint"]), DURATIONS, min_size=1)
+TTLS = DURATIONS.map(lambda ttl: {"ttl": ttl})
+ORIGINS = st.dictionaries(st.sampled_from(["default", "config", "hint"]), TTLS, min_size=1)
+TTL_SETTINGS = st.builds(Settings, specs=st.just(STATE_SETTINGS), values=TTLS, origin=ORIGINS)
 STATES = st.lists(
-    st.builds(StateEntry, index=st.integers(0, 3), name=NAMES, input=NAMES, ttl=DURATIONS, origin=ORIGINS), max_size=2
+    st.builds(StateEntry, index=st.integers(0, 3), name=NAMES, input=NAMES, settings=TTL_SETTINGS), max_size=2
 ).map(tuple)
 COLUMNS = st.builds(Column, name=NAMES, type=TYPES)
 

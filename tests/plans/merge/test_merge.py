@@ -10,11 +10,12 @@ from hypothesis import HealthCheck, assume, given, settings
 
 import hintplan
 from hintplan.plans.merge.conflict_text import marked, sides_of
-from hintplan.plans.merge.decompose import NO_EDIT, Parts, put_together, settings_in, take_apart
+from hintplan.plans.merge.decompose import Parts, put_together, settings_in, take_apart
 from hintplan.plans.merge.merge import conflict_sides, merge
 from hintplan.plans.merge.three_way import merged_order, merged_units
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Join, LookupJoin, state_of
+from hintplan.plans.settings.layers import layers_of
 from tests.plans.format.test_canonical_form import PLANS as ANY_PLAN
 from tests.plans.merge.versions import VERSIONS, compiled, edited
 
@@ -79,7 +80,7 @@ def test_an_edit_stays_over_the_hint_that_the_other_side_changed_and_is_reported
     done = merge(base, edited(base, ("join_o_c.state.leftState.ttl", "5 d")), compiled("hint"))
     assert done.plan is not None
     assert ttls(done.plan) == ["5 d", "20 d"]
-    assert done.plan.operator("join_o_c").state[0].origin["hint"] == "2 d"  # type: ignore[union-attr]
+    assert done.plan.operator("join_o_c").state[0].settings.origin["hint"]["ttl"] == "2 d"  # type: ignore[union-attr]
     (carried,) = done.underneath
     assert (carried.path, carried.before, carried.after) == (
         "join_o_c.state.leftState.ttl",
@@ -95,7 +96,7 @@ def test_a_new_config_reaches_the_operators_that_only_the_other_side_has() -> No
     theirs = compiled(log=more)
     plan = merged(base, ours, theirs)
     (added,) = [o for o in plan.operators if isinstance(o, Join) and o.id != "join_o_c"]
-    assert [(entry.ttl, dict(entry.origin)) for entry in added.state] == [("5 h", {"config": "5 h"})] * 2
+    assert [(entry.ttl, layers_of(entry.settings, "ttl")) for entry in added.state] == [("5 h", {"config": "5 h"})] * 2
 
 
 def test_an_option_and_a_retry_that_one_side_took_away_stay_away() -> None:
@@ -220,7 +221,7 @@ def test_no_edit_is_lost_in_a_merge(base: Plan, ours: Plan, theirs: Plan) -> Non
     for side in (ours, theirs):
         for key, setting in settings_in(take_apart(side).units).items():
             was = before.get(key)
-            new_edit = setting.edit is not NO_EDIT and (was is None or was.edit != setting.edit)
+            new_edit = setting.edited and (was is None or was.edit != setting.edit)
             if new_edit and isinstance(setting.edit, str | int):
                 assert found[key].value == setting.edit
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import hintplan as api
 from hintplan import compile_sql
 from hintplan.plans.edit.edit import set_value
-from hintplan.plans.merge.decompose import NO_EDIT, settings_in, take_apart
+from hintplan.plans.merge.decompose import settings_in, take_apart
 from hintplan.plans.merge.merge_text import path_of
 from hintplan.plans.merge.rebase import Rebased, rebase
 from hintplan.plans.merge.rebase_report import obstacles, report_text
@@ -228,7 +228,7 @@ def test_every_edit_is_kept_or_accounted_for(before: str, after: str, edits: lis
     dropped = {edit.path for edit in done.dropped}
     now = {path_of(key): setting for key, setting in settings_in(take_apart(done.plan).units).items()}
     for key, setting in settings_in(take_apart(old).units).items():
-        if setting.edit is not NO_EDIT and isinstance(setting.edit, str | int) and path_of(key) not in dropped:
+        if setting.edited and isinstance(setting.edit, str | int) and path_of(key) not in dropped:
             assert now[path_of(key)].value == setting.edit
     # Facts are the new plan's, and doing it again changes nothing.
     assert {o.id for o in done.plan.operators} == {o.id for o in new.operators}

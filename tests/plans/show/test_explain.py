@@ -7,7 +7,7 @@ from dataclasses import replace
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Aggregate, AggregateCall, Calc, Join, Scan, SelectItem, Sink, Union, state_of
-from hintplan.plans.settings.state import StateEntry
+from hintplan.plans.settings.state import StateEntry, ttl_settings
 from hintplan.plans.show.explain import explain, explain_json
 
 
@@ -62,8 +62,8 @@ def test_sinks_that_run_as_one_query_are_named_together(plan: Plan) -> None:
 def test_a_ttl_of_zero_says_that_it_never_expires(plan: Plan) -> None:
     join = plan.operator("join_o_c")
     assert isinstance(join, Join)
-    never = replace(join.state[0], ttl="0 ms", origin={"default": "0 ms"})
-    edited = replace(join.state[1], ttl="5 d", origin={"default": "0 ms"})
+    never = replace(join.state[0], settings=ttl_settings())
+    edited = replace(join.state[1], settings=ttl_settings(edit="5 d"))
     changed = replace(join, state=(never, edited))
     text = explain(replace(plan, operators=tuple(changed if o.id == join.id else o for o in plan.operators)))
     assert "│  leftState   o             never    default\n" in text
@@ -84,7 +84,7 @@ def test_every_kind_of_operator_has_its_words(plan: Plan) -> None:
     other = Scan(id="scan_orders_in_late", table="orders", columns=("o_id", "o_custkey"))
     calc = Calc(id="calc_x", inputs=("scan_orders",), select=(SelectItem(name="o_id"), SelectItem(name="o_custkey")))
     union = Union(id="union_u", inputs=("calc_x", "scan_orders_in_late"))
-    entry = StateEntry(index=0, name="groupAggregateState", input="u", ttl="1 h", origin={"config": "1 h"})
+    entry = StateEntry(index=0, name="groupAggregateState", input="u", settings=ttl_settings(config="1 h"))
     distinct = Aggregate(
         id="aggregate_u", inputs=("union_u",), keys=("o_id",), aggregates=(), state=(entry,), changelog=("+I",)
     )

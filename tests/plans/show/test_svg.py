@@ -10,6 +10,7 @@ from dataclasses import replace
 import hintplan
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Join
+from hintplan.plans.settings.state import with_ttl
 from hintplan.plans.show.palette import PALETTE
 from hintplan.plans.show.picture import picture
 from hintplan.plans.show.svg import asset, draw, standalone
@@ -45,7 +46,7 @@ def test_an_svg_shows_every_operator_its_states_and_who_set_them(plan: Plan) -> 
 def test_a_state_that_never_expires_says_so(plan: Plan) -> None:
     join = plan.operator("join_o_c")
     assert isinstance(join, Join)
-    never = replace(join, state=(replace(join.state[0], ttl="0 ms"), join.state[1]))
+    never = replace(join, state=(with_ttl(join.state[0], "0 ms"), join.state[1]))
     operators = tuple(never if o.id == join.id else o for o in plan.operators)
     root = ET.fromstring(standalone(picture(replace(plan, operators=operators))))
     assert texts(root, "value")[0] == "never"

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hintplan.plans.operators import Aggregate, AggregateCall
-from hintplan.plans.settings.state import StateEntry
+from hintplan.plans.settings.state import StateEntry, ttl_settings
 from hintplan.runtime.build.aggregate import native_aggregate
 from hintplan.runtime.build.bound import build_operator
 from hintplan.runtime.state.memory import MemoryStore
@@ -65,7 +65,7 @@ def aggregate(kind: str) -> Aggregate:
         for name, options in (("plain", {}), ("only", {"filter": "f"}), ("once", {"distinct": True})):
             call = AggregateCall(name=f"{function}_{name}", function=function, argument="x", type=result, **options)
             calls.append(call)
-    state = (StateEntry(index=0, name="groupAggregateState", input="t", ttl="0 ms", origin={}),)
+    state = (StateEntry(index=0, name="groupAggregateState", input="t", settings=ttl_settings()),)
     return Aggregate(id="a", inputs=("t",), keys=("k",), aggregates=tuple(calls), state=state, changelog=("+I", "+U"))
 
 

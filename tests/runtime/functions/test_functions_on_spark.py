@@ -15,7 +15,7 @@ from hintplan.plans.declarations.tables import Column, Function, Table, TableCol
 from hintplan.plans.errors import RunError
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Aggregate, AggregateCall, Argument, Correlate, JoinColumn, Operator, Scan, Sink
-from hintplan.plans.settings.state import StateEntry
+from hintplan.plans.settings.state import StateEntry, ttl_settings
 from hintplan.runtime.build.correlate import call_function
 from hintplan.runtime.build.edges import Edges
 from hintplan.runtime.requests.spec import RequestRun
@@ -170,7 +170,7 @@ def test_changes_pass_through_and_retractions_find_the_rows_of_their_inserts(
         inputs=("scan_t",),
         keys=("text",),
         aggregates=(AggregateCall(name="n", function="COUNT", type="BIGINT"),),
-        state=(StateEntry(index=0, name="groupAggregateState", input="t", ttl="0 ms", origin={"default": "0 ms"}),),
+        state=(StateEntry(index=0, name="groupAggregateState", input="t", settings=ttl_settings()),),
         changelog=("+I", "-U", "+U"),
     )
     call = Correlate(

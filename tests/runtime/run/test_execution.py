@@ -14,6 +14,7 @@ from hintplan.plans.checkpoint.continuation import continuation, record_after
 from hintplan.plans.errors import PlanError, RunError
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Operator
+from hintplan.plans.settings.state import with_ttl
 from hintplan.runtime.checkpoint.record import write_record
 from hintplan.runtime.run.execute import execute
 from hintplan.runtime.run.execution import Execution
@@ -85,7 +86,7 @@ def test_settings_may_change_and_the_number_of_partitions(spark: SparkSession, t
     run_once(revenue_plan(tmp_path), spark, tmp_path / "checkpoint")
     add_rows(tmp_path, "orders", orders[20:])
     plan = revenue_plan(tmp_path, **{"parallelism.default": "3", "table.local-time-zone": "Europe/Berlin"})
-    plan = edited(plan, "aggregate_t", state=(replace(plan.operator("aggregate_t").state[0], ttl="7 d"),))
+    plan = edited(plan, "aggregate_t", state=(with_ttl(plan.operator("aggregate_t").state[0], "7 d"),))
     execution = run_once(plan, spark, tmp_path / "checkpoint")
     assert fold(changes(tmp_path)) == expected(orders)
     assert execution.partitions == 3

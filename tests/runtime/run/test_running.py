@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from hintplan.plans.connectors.policy import Policy
 from hintplan.plans.operators import Aggregate, AggregateCall, Sink
-from hintplan.plans.settings.state import StateEntry
+from hintplan.plans.settings.state import StateEntry, ttl_settings
 from hintplan.runtime.run.execute import execute
 from hintplan.runtime.run.execution import Execution
 from hintplan.runtime.run.running_text import running_json, stuck_json, stuck_text
@@ -39,7 +39,7 @@ def execution(spark: SparkSession, tmp_path: Path) -> Iterator[Execution]:
         inputs=(call.id,),
         keys=("word",),
         aggregates=(AggregateCall(name="n", function="COUNT", type="BIGINT"),),
-        state=(StateEntry(index=0, name="groupAggregateState", input=call.id, ttl="0 ms", origin={"default": "0 ms"}),),
+        state=(StateEntry(index=0, name="groupAggregateState", input=call.id, settings=ttl_settings()),),
         changelog=("+I", "-U", "+U"),
     )
     options = {**plan.tables["result"].options, "sink.changelog": "true"}
