@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from hintplan.runtime.engine.arrow_rows import UNCOUNTED
 from hintplan.runtime.engine.process import METRICS
+from hintplan.runtime.engine.rows import UNCOUNTED
 from hintplan.runtime.functions.metrics import FUNCTION_METRICS
 from hintplan.runtime.lookup.metrics import GAUGES, LOOKUP_METRICS
 from hintplan.runtime.sources import SourceProgress, source_progress

@@ -42,7 +42,7 @@ RUNTIME_ORDER = (
     "metrics",
     "operators",
     "checkpoint",
-    "build",
+    "builders",
     "batch",
     "supervision",
     "run",

@@ -1,8 +1,8 @@
 """Builds the batch DataFrames of a plan: the DataFrame that is written to each sink.
 
-:mod:`hintplan.runtime.build.table` has the builder of each operator. An operator whose result is cached, or was cached
-by an earlier job of the session, is built once and kept by :class:`hintplan.runtime.batch.cache.ResultCache`. Starts no
-job.
+:mod:`hintplan.runtime.builders.table` has the builder of each operator. An operator whose result is cached, or was
+cached by an earlier job of the session, is built once and kept by :class:`hintplan.runtime.batch.cache.ResultCache`.
+Starts no job.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from hintplan.plans.settings.views import CachedSettings
 from hintplan.runtime.batch.cache import CacheEntry, ResultCache
 from hintplan.runtime.batch.observed import ObservedMetrics
 from hintplan.runtime.batch.snapshot import snapshot
-from hintplan.runtime.build.edges import Edges
-from hintplan.runtime.build.table import builder_of
+from hintplan.runtime.builders.edges import Edges
+from hintplan.runtime.builders.table import builder_of
 from hintplan.runtime.connectors import table as connectors
 from hintplan.runtime.connectors.given import NOTHING, Given
 from hintplan.runtime.lookup.plan import LookupRun

@@ -21,7 +21,7 @@ from urllib.parse import unquote, urlsplit
 from hintplan.plans.checkpoint.record import is_local_path
 from hintplan.plans.errors import RunError
 from hintplan.runtime.spark.failure import root_cause
-from hintplan.runtime.spark.path_patterns import literally
+from hintplan.runtime.spark.names import escaped_path
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -231,7 +231,7 @@ def _remote_files(spark: SparkSession, checkpoint: str) -> CheckpointFiles:
     def load(paths: Sequence[str], *columns: str) -> list[Any]:
         reader = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
         try:
-            return reader.load([literally(path) for path in paths]).select("path", *columns).collect()
+            return reader.load([escaped_path(path) for path in paths]).select("path", *columns).collect()
         except AnalysisException as error:
             if error.getCondition() != "PATH_NOT_FOUND":
                 raise

@@ -16,7 +16,7 @@ from hintplan.runtime.checkpoint.files import local_directory, refuse_unreadable
 from hintplan.runtime.spark.failure import root_cause
 from hintplan.runtime.spark.map_in_arrow import map_in_arrow
 from hintplan.runtime.spark.session import is_remote
-from hintplan.runtime.storage.listing import names_by_task, names_in
+from hintplan.runtime.storage.files import names_by_task, names_in
 
 
 def files_in(spark: SparkSession, directory: str) -> tuple[str, ...]:

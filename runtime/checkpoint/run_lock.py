@@ -33,7 +33,7 @@ from hintplan.runtime.checkpoint.lease import (
 )
 from hintplan.runtime.checkpoint.living_run import unreachable
 from hintplan.runtime.checkpoint.local_lock import is_locked, lock_local, refuse_locked
-from hintplan.runtime.storage.mounts import is_shared
+from hintplan.runtime.storage.local_files import is_shared
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

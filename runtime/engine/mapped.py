@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from hintplan.runtime.engine.arrow_rows import Aggregate, aggregated
+from hintplan.runtime.engine.rows import Aggregate, aggregated
 from hintplan.runtime.spark.map_in_arrow import map_in_arrow
 from hintplan.runtime.worker.metered import METRICS_COLUMN, with_metrics
 

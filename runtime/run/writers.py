@@ -10,14 +10,13 @@ from pyspark.sql import functions as F
 from hintplan.plans.analysis.streaming_queries import Query, path_to, tops
 from hintplan.plans.connectors.table import drops_rows
 from hintplan.plans.operators import Operator, Sink
-from hintplan.runtime.build.edges import Edges
-from hintplan.runtime.build.stream import apply_operators
+from hintplan.runtime.builders.edges import Edges
+from hintplan.runtime.builders.stream import apply_operators
 from hintplan.runtime.connectors import table as connectors
 from hintplan.runtime.connectors.connector import Mark
-from hintplan.runtime.engine.arrow_rows import ROWS, Step
 from hintplan.runtime.engine.each_batch import written_by
 from hintplan.runtime.engine.row_order import ROW_ORDER
-from hintplan.runtime.engine.rows import Rows
+from hintplan.runtime.engine.rows import ROWS, EdgeRows, Step
 from hintplan.runtime.engine.shared import Branch, branches
 from hintplan.runtime.operator import KIND
 from hintplan.runtime.results import files
@@ -33,7 +32,7 @@ _BYTES_ON_DRIVER = 16 << 20
 def query_writer(
     query: Query,
     edges: Edges,
-    rows: Mapping[str, Rows],
+    rows: Mapping[str, EdgeRows],
     where: str,
     *,
     results: str | None,
@@ -54,7 +53,7 @@ def query_writer(
 
 
 def _multi_sink_writer(
-    query: Query, edges: Edges, rows: Mapping[str, Rows], where: str, counts: RowCounts, marks: SinkMarks | None
+    query: Query, edges: Edges, rows: Mapping[str, EdgeRows], where: str, counts: RowCounts, marks: SinkMarks | None
 ) -> Any:
     above = tops(edges.plan, query)
     sinks = [sink for sink in edges.plan.sinks if sink.id in query.sinks]
@@ -97,7 +96,9 @@ def _multi_sink_writer(
     return written_by(several, frame, where)
 
 
-def _counted(sink: Sink, path: Sequence[Operator], rows: Mapping[str, Rows], edges: Edges) -> tuple[Step, ...] | None:
+def _counted(
+    sink: Sink, path: Sequence[Operator], rows: Mapping[str, EdgeRows], edges: Edges
+) -> tuple[Step, ...] | None:
     """Return the steps that compute the rows of ``sink`` from the rows of its top, if the sink drops them.
 
     None if the sink does not drop its rows, or if Arrow cannot compute them.
@@ -117,7 +118,7 @@ def _mark(marks: SinkMarks | None, query: Query, sink: Sink, edges: Edges) -> Ma
 def _single_sink_writer(
     query: Query,
     edges: Edges,
-    rows: Mapping[str, Rows],
+    rows: Mapping[str, EdgeRows],
     where: str,
     results: str | None,
     marks: SinkMarks | None,
