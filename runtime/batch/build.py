@@ -105,9 +105,9 @@ class _Building:
 
     def sink(self, sink: Sink) -> BuiltSink:
         observed = ObservedMetrics()
-        edges = replace(self.edges, observe_as=observed.named)
+        edges = replace(self.edges, observe_as=observed.observation)
         frames, reads = self.frames(sink, edges)
-        top = frames[sink.id].observe(observed.named(sink.id), F.count(F.lit(1)).alias("rows_out"))
+        top = frames[sink.id].observe(observed.observation(sink.id), F.count(F.lit(1)).alias("rows_out"))
         if self.results is not None:
             write: Callable[[], None] = partial(KeepBatch(directory=self.results), top, 0)
         else:

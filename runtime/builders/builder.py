@@ -14,7 +14,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from hintplan.plans.operators import Stateful
+from hintplan.plans.operators import Operator, Stateful
 from hintplan.runtime.builders.bound import build_operator, users_aggregates
 from hintplan.runtime.builders.edges import Edges
 from hintplan.runtime.engine.rows import EdgeRows
@@ -29,7 +29,7 @@ FrameBuilder = Callable[[Any, Sequence[DataFrame], Edges], DataFrame]
 """Returns the DataFrame of an operator, given its inputs as DataFrames, in a stream or a batch job."""
 
 
-def _nothing(operator: Any) -> None:
+def _nothing(operator: Operator) -> None:
     return None
 
 

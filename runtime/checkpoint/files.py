@@ -20,6 +20,7 @@ from urllib.parse import unquote, urlsplit
 
 from hintplan.plans.checkpoint.record import is_local_path
 from hintplan.plans.errors import RunError
+from hintplan.runtime.jvm.java import jvm_of
 from hintplan.runtime.spark.failure import root_cause
 from hintplan.runtime.spark.names import escaped_path
 
@@ -101,7 +102,7 @@ def _qualified(spark: SparkSession, checkpoint: str) -> str:
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import IllegalArgumentException
 
-    jvm: Any = spark.sparkContext._jvm
+    jvm = jvm_of(spark)
     try:
         path = jvm.org.apache.hadoop.fs.Path(checkpoint)
         system = path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())

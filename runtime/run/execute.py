@@ -25,6 +25,8 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from hintplan.plans.analysis.streaming_queries import Query
 from hintplan.plans.analysis.sub_plans import shared_operators
@@ -291,7 +293,7 @@ def _recorded(
     return record
 
 
-def _started(name: str, writer: Any, checkpoint: str) -> Any:
+def _started(name: str, writer: DataStreamWriter, checkpoint: str) -> StreamingQuery:
     """Start a query, and return Spark's handle; RunError if Spark refuses it."""
     try:
         return writer.start()

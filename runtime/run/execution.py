@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -30,6 +30,11 @@ from hintplan.runtime.spark.failure import evidence
 from hintplan.runtime.spark.function_failed import FunctionFailed
 from hintplan.runtime.spark.stopping import stop_query
 from hintplan.runtime.spark.unread_files import unread_files
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from hintplan.plans.model.plan import PrettyPrinter
 
 _AT_WORK = "Processing new data"
 """Spark's status message of a query while a batch with data is in progress."""
@@ -79,7 +84,7 @@ class Execution:
     written per sink and batch. ``failed_tables`` and ``function_failures`` explain a failure.
     """
 
-    queries: dict[str, Any]
+    queries: dict[str, StreamingQuery]
     checkpoint: str
     temporary: bool
     partitions: int
@@ -224,7 +229,7 @@ class Execution:
         waiting = next((query for query in self.queries.values() if query.isActive), None)
         if waiting is not None:
             try:
-                waiting.awaitTermination(seconds)
+                waiting.awaitTermination(seconds)  # type: ignore[arg-type]  # fractions of a second are accepted
             except StreamingQueryException:
                 return
 
@@ -292,7 +297,7 @@ class Execution:
         """Return the table for a notebook: the status of the run, and the last micro-batch of each sink."""
         return as_html(self._table())
 
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+    def _repr_pretty_(self, printer: PrettyPrinter, cycle: bool) -> None:
         """Print the same table as text."""
         printer.text(as_text(self._table()))
 

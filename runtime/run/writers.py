@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
@@ -25,6 +25,9 @@ from hintplan.runtime.run.multi_sink import MultiSinkWriter, RowCounts, SinkWrit
 from hintplan.runtime.run.sink_rows import sink_rows
 from hintplan.runtime.spark.names import shown_as
 
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
 _BYTES_ON_DRIVER = 16 << 20
 """The maximum number of bytes of a micro-batch that are collected to the driver."""
 
@@ -38,7 +41,7 @@ def query_writer(
     results: str | None,
     counts: RowCounts,
     marks: SinkMarks | None,
-) -> Any:
+) -> DataStreamWriter:
     """Return Spark's writer of a query, configured except for its trigger, and not started; its logs are at ``where``.
 
     Spark's pages show the query and its jobs under the names of the plan and of the query. With ``results``, the rows
@@ -54,7 +57,7 @@ def query_writer(
 
 def _multi_sink_writer(
     query: Query, edges: Edges, rows: Mapping[str, EdgeRows], where: str, counts: RowCounts, marks: SinkMarks | None
-) -> Any:
+) -> DataStreamWriter:
     above = tops(edges.plan, query)
     sinks = [sink for sink in edges.plan.sinks if sink.id in query.sinks]
     paths = {sink.id: path_to(edges.plan.by_id, sink) for sink in sinks}
@@ -122,7 +125,7 @@ def _single_sink_writer(
     where: str,
     results: str | None,
     marks: SinkMarks | None,
-) -> Any:
+) -> DataStreamWriter:
     sink = edges.plan.operator(query.sinks[0])
     assert isinstance(sink, Sink)
     table, rows_in, mark = edges.plan.tables[sink.table], rows[sink.id], _mark(marks, query, sink, edges)
