@@ -35,8 +35,8 @@ from hintplan.plans.declarations.tables import Column, Function
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Argument, Correlate, JoinColumn
 from hintplan.plans.settings.calls import CALL_GROUPS
-from hintplan.runtime.build.correlate import call_function
-from hintplan.runtime.build.edges import Edges
+from hintplan.runtime.builders.correlate import call_function
+from hintplan.runtime.builders.edges import Edges
 from hintplan.runtime.requests.spec import RequestRun
 
 CAPACITIES = (1, 10, 100)

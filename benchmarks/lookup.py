@@ -41,8 +41,8 @@ from benchmarks.sources import DELAY_SECONDS, SlowAsync
 from hintplan import compile_sql
 from hintplan.plans.declarations.tables import Column
 from hintplan.plans.operators import LookupJoin
-from hintplan.runtime.build.edges import Edges
-from hintplan.runtime.build.lookup_join import look_up
+from hintplan.runtime.builders.edges import Edges
+from hintplan.runtime.builders.lookup_join import look_up
 from hintplan.runtime.requests.spec import RequestRun
 from tests.connectors.lookup_sources.servers import PASSWORD, Postgres, postgres_server
 

@@ -11,15 +11,19 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING
 
-from hintplan.runtime.engine.arrow_rows import UNCOUNTED
 from hintplan.runtime.engine.process import METRICS
+from hintplan.runtime.engine.rows import UNCOUNTED
 from hintplan.runtime.functions.metrics import FUNCTION_METRICS
 from hintplan.runtime.lookup.metrics import GAUGES, LOOKUP_METRICS
 from hintplan.runtime.sources import SourceProgress, source_progress
 from hintplan.runtime.spark.once import is_one_row
 from hintplan.runtime.storage.operations import OPERATIONS
+
+if TYPE_CHECKING:
+    from pyspark.sql import Row
+    from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +106,7 @@ class JobProgress:
 
 def batch_progress(
     sink: str,
-    progress: Any,
+    progress: StreamingQueryProgress,
     before: Mapping[str, OperatorProgress],
     partitions: int,
     lookups_before: Mapping[str, LookupProgress] = MappingProxyType({}),
@@ -175,7 +179,7 @@ def total_functions(total: FunctionProgress, batch: FunctionProgress) -> Functio
     return {name: combine[name]((total.get(name, 0), value)) for name, value in batch.items()}
 
 
-def _metrics(observed: Any) -> dict[str, int]:
+def _metrics(observed: Row) -> dict[str, int]:
     """Return observed metrics by name; sums over no rows are NULL, and count as 0."""
     values = observed.asDict()
     if values.keys() == {"values", "schema"}:  # the format of Spark Connect

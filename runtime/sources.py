@@ -7,9 +7,12 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 from hintplan.plans.text.amounts import human_bytes
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.listener import SourceProgress as SourceProgressOfSpark
 
 _FILES = "numFilesOutstanding"
 _BYTES = "numBytesOutstanding"
@@ -55,26 +58,26 @@ class Lag:
 
 
 def source_progress(
-    found: Any, operator: str | None, unread_files: Mapping[str, int], uncounted: Mapping[str, int]
+    progress: SourceProgressOfSpark, operator: str | None, unread_files: Mapping[str, int], uncounted: Mapping[str, int]
 ) -> SourceProgress:
     """Return the record of Spark's progress of a source; ``unread_files`` has the unread files by description.
 
     If tasks read the files themselves, Spark counts files as rows. ``uncounted`` has the rows beyond Spark's count, by
     the scan that read them. If the scan of the source is unknown, its rates are unknown.
     """
-    waiting = unread_files.get(found.description)
-    rows = found.numInputRows + uncounted.get(operator or "", 0)
+    waiting = unread_files.get(progress.description)
+    rows = progress.numInputRows + uncounted.get(operator or "", 0)
     unknown = bool(uncounted) and operator is None
-    share = math.nan if unknown else rows / found.numInputRows if found.numInputRows else 1.0
+    share = math.nan if unknown else rows / progress.numInputRows if progress.numInputRows else 1.0
     return SourceProgress(
-        source=found.description,
+        source=progress.description,
         operator=operator,
         rows_in=rows,
-        rows_in_per_second=_finite(found.inputRowsPerSecond, share),
-        rows_processed_per_second=_finite(found.processedRowsPerSecond, share),
-        end_offset=_known(found.endOffset),
-        latest_offset=_known(found.latestOffset),
-        metrics={**({} if waiting is None else {_FILES: str(waiting)}), **(found.metrics or {})},
+        rows_in_per_second=_finite(progress.inputRowsPerSecond, share),
+        rows_processed_per_second=_finite(progress.processedRowsPerSecond, share),
+        end_offset=_known(progress.endOffset),
+        latest_offset=_known(progress.latestOffset),
+        metrics={**({} if waiting is None else {_FILES: str(waiting)}), **(progress.metrics or {})},
     )
 
 
@@ -181,5 +184,5 @@ def _finite(value: float | None, share: float) -> float | None:
     return value * share if value is not None and math.isfinite(value * share) else None
 
 
-def _known(offset: Any) -> str | None:
+def _known(offset: object) -> str | None:
     return None if offset is None or str(offset) in ("null", "None", "") else str(offset)

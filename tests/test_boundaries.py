@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from hintplan.plans.operators import KINDS, Stateful, op_name
-from hintplan.runtime.build.bound import build_operator
+from hintplan.runtime.builders.bound import build_operator
 from hintplan.runtime.spark.shipping import archive
 from tests.operator_kinds import compiled
 from tests.runtime.pipeline import Pipeline

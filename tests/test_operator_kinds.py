@@ -35,8 +35,8 @@ from hintplan.plans.operators import table_of as table_name
 from hintplan.plans.operators.spec.kind import no_expressions, no_functions
 from hintplan.plans.operators.spec.state import FOREVER, stated
 from hintplan.plans.settings.phases import PHASES
-from hintplan.runtime.build.bound import KERNELS
-from hintplan.runtime.build.table import BUILDERS
+from hintplan.runtime.builders.bound import KERNELS
+from hintplan.runtime.builders.table import BUILDERS
 from hintplan.runtime.run.execute import execute
 from hintplan.runtime.types import to_arrow, to_spark
 from tests.operator_kinds import BATCHES, MODULES, PROGRAMS, compiled, expected, rates, table_of

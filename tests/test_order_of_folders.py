@@ -43,7 +43,7 @@ RUNTIME_ORDER = (
     "metrics",
     "operators",
     "checkpoint",
-    "build",
+    "builders",
     "batch",
     "supervision",
     "run",

@@ -1,4 +1,4 @@
-"""Options that commands share: changed facts, JSON output, and the options of commands that compile.
+"""Options that commands share: changed facts, JSON output, times, and the options of commands that compile.
 
 >>> key_values(("a=1", "b = x=y"))
 {'a': '1', 'b': 'x=y'}
@@ -90,3 +90,22 @@ init_option = click.option(
     multiple=True,
     help="Read what scripts share from this file first: CREATE, SET and the like. May be given several times.",
 )
+
+
+def instant(text: str | None, time_zone: str) -> int | None:
+    """Return the ISO 8601 time of an option ``--at`` in ms since 1970; without an offset, it is in ``time_zone``.
+
+    >>> instant("1970-01-01T01:00", "Europe/Paris")
+    0
+    """
+    from datetime import datetime
+    from zoneinfo import ZoneInfo
+
+    if text is None:
+        return None
+    zone = ZoneInfo(time_zone)
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise click.BadParameter(f"{error}; write a time such as 2026-11-20T12:00:00Z") from error
+    return int((time if time.tzinfo else time.replace(tzinfo=zone)).timestamp() * 1000)

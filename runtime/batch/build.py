@@ -1,8 +1,8 @@
 """Builds the batch DataFrames of a plan: the DataFrame that is written to each sink.
 
-:mod:`hintplan.runtime.build.table` has the builder of each operator. An operator whose result is cached, or was cached
-by an earlier job of the session, is built once and kept by :class:`hintplan.runtime.batch.cache.ResultCache`. Starts no
-job.
+:mod:`hintplan.runtime.builders.table` has the builder of each operator. An operator whose result is cached, or was
+cached by an earlier job of the session, is built once and kept by :class:`hintplan.runtime.batch.cache.ResultCache`.
+Starts no job.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from hintplan.plans.settings.views import CachedSettings
 from hintplan.runtime.batch.cache import CacheEntry, ResultCache
 from hintplan.runtime.batch.observed import ObservedMetrics
 from hintplan.runtime.batch.snapshot import snapshot
-from hintplan.runtime.build.edges import Edges
-from hintplan.runtime.build.table import builder_of
+from hintplan.runtime.builders.edges import Edges
+from hintplan.runtime.builders.table import builder_of
 from hintplan.runtime.connectors import table as connectors
 from hintplan.runtime.connectors.given import NOTHING, Given
 from hintplan.runtime.requests.spec import RequestRun
@@ -105,9 +105,9 @@ class _Building:
 
     def sink(self, sink: Sink) -> BuiltSink:
         observed = ObservedMetrics()
-        edges = replace(self.edges, observe_as=observed.named)
+        edges = replace(self.edges, observe_as=observed.observation)
         frames, reads = self.frames(sink, edges)
-        top = frames[sink.id].observe(observed.named(sink.id), F.count(F.lit(1)).alias("rows_out"))
+        top = frames[sink.id].observe(observed.observation(sink.id), F.count(F.lit(1)).alias("rows_out"))
         if self.results is not None:
             write: Callable[[], None] = partial(KeepBatch(directory=self.results), top, 0)
         else:

@@ -20,7 +20,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
@@ -30,6 +30,9 @@ from hintplan.plans.model.plan import Plan
 from hintplan.plans.settings.views import CachedSettings
 from hintplan.runtime.spark.session import is_remote
 from hintplan.runtime.spark.versions import facts
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaObject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,28 +197,29 @@ class ResultCache:
         return _storage(self.spark, entry.frame)
 
 
-def _builder(java: Any, frame: Any) -> Any:
+def _builder(spark: SparkSession, frame: DataFrame) -> JavaObject | None:
     """Return Spark's stored form of ``frame`` if it is complete, else None."""
-    cached = java._jsparkSession.sharedState().cacheManager().lookupCachedData(frame._jdf)
+    cached = spark._jsparkSession.sharedState().cacheManager().lookupCachedData(frame._jdf)
     # Py4J shows Scala's None as Python's.
     builder = None if cached is None or cached.isEmpty() else cached.get().cachedRepresentation().cacheBuilder()
     return builder if builder is not None and builder.isCachedColumnBuffersLoaded() else None
 
 
-def _storage(java: Any, frame: Any) -> tuple[int | None, int | None]:
+def _storage(spark: SparkSession, frame: DataFrame) -> tuple[int | None, int | None]:
     """Return the rows and bytes of ``frame`` in Spark's cache, which counts rows as it stores them."""
-    builder = _builder(java, frame)
+    builder = _builder(spark, frame)
     if builder is None:
         return None, None
     rdd = builder.cachedColumnBuffers().id()
-    infos = java.sparkContext._jsc.sc().getRDDStorageInfo()
+    infos = spark.sparkContext._jsc.sc().getRDDStorageInfo()
     size = sum(info.memSize() + info.diskSize() for info in infos if info.id() == rdd)
-    return facts(str(java.version)).kept_rows(builder), int(size)
+    return facts(str(spark.version)).kept_rows(builder), int(size)
 
 
-def _is_loaded(frame: Any) -> bool:
+def _is_loaded(frame: DataFrame) -> bool:
     """Return True if Spark's statistics of the cached plan have a row count, which means that all of it is stored."""
-    text: str = frame._explain_string(mode="cost")
+    client: Any = frame
+    text: str = client._explain_string(mode="cost")
     return any("InMemoryRelation" in line and "rowCount=" in line for line in text.splitlines()[:4])
 
 

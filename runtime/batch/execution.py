@@ -15,7 +15,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import SparkSession
 
@@ -30,6 +30,9 @@ from hintplan.runtime.spark.explanation import NO_TABLES, FailedTables, failed
 from hintplan.runtime.spark.function_failed import FunctionFailed
 from hintplan.runtime.spark.names import described, shown_as
 from hintplan.runtime.spark.session import is_remote
+
+if TYPE_CHECKING:
+    from hintplan.plans.model.plan import PrettyPrinter
 
 Told = Callable[[JobProgress], None]
 """A callback that receives each job that has succeeded."""
@@ -158,7 +161,7 @@ class BatchExecution:
         """Return the state of the run and the job of each sink as HTML, for a notebook."""
         return as_html(self._table())
 
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+    def _repr_pretty_(self, printer: PrettyPrinter, cycle: bool) -> None:
         """Print the same where HTML is not available."""
         printer.text(as_text(self._table()))
 

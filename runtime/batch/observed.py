@@ -4,24 +4,27 @@ A successful job has reported at its top. But Spark may have dropped parts of it
 an empty table. Metrics of dropped parts never arrive, and are not awaited.
 
     observed = ObservedMetrics()
-    frame = frame.observe(observed.named("sink_r"), F.count(F.lit(1)).alias("rows_out"))
+    frame = frame.observe(observed.observation("sink_r"), F.count(F.lit(1)).alias("rows_out"))
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Observation
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaObject
 
 
 @dataclass(slots=True)
 class ObservedMetrics:
     """The observations of one job, by name."""
 
-    observations: dict[str, Any] = field(default_factory=dict)
+    observations: dict[str, Observation] = field(default_factory=dict)
 
-    def named(self, name: str) -> Any:
+    def observation(self, name: str) -> Observation:
         """Return a new Observation, for a single use, whose metrics are stored under ``name``."""
         observation = Observation(name)
         self.observations[name] = observation
@@ -40,11 +43,13 @@ class ObservedMetrics:
         }
 
 
-def _has_arrived(observation: Any) -> bool:
+def _has_arrived(observation: Observation) -> bool:
     if type(observation).__module__.startswith("pyspark.sql.connect"):
-        return bool(observation._result)
+        client: Any = observation
+        return bool(client._result)
     # Spark also completes the observations of dropped parts, with an empty row, which PySpark cannot read.
-    return bool(observation._jo.future().isCompleted()) and observation._jo.getRow().schema() is not None
+    java: JavaObject = observation._jo
+    return bool(java.future().isCompleted()) and java.getRow().schema() is not None
 
 
 def _numbers(metrics: dict[str, Any]) -> dict[str, int]:

@@ -33,7 +33,7 @@ from hintplan.plans.text.names import did_you_mean
 from hintplan.runtime.batch.build import build_sinks
 from hintplan.runtime.batch.cache import CachedResult, ResultCache
 from hintplan.runtime.batch.execution import BatchExecution, Told
-from hintplan.runtime.build.table import builder_of
+from hintplan.runtime.builders.table import builder_of
 from hintplan.runtime.connectors.given import NOTHING, Given, SinkFunction, given_for
 from hintplan.runtime.connectors.table import failed_tables
 from hintplan.runtime.requests.spec import RequestRun

@@ -11,12 +11,11 @@ is computed again from them.
 
 from __future__ import annotations
 
-from typing import Any
-
 from pyspark.sql import DataFrame, SparkSession
 
 from hintplan.plans.declarations.tables import Table
 from hintplan.runtime.connectors.table import files_reader
+from hintplan.runtime.jvm.java import jvm_of
 from hintplan.runtime.spark.session import is_remote
 from hintplan.runtime.spark.versions import facts
 
@@ -32,9 +31,9 @@ def snapshot(spark: SparkSession, frame: DataFrame, name: str, table: Table, col
     return _settled(spark, frame)
 
 
-def _settled(spark: Any, frame: Any) -> DataFrame:
+def _settled(spark: SparkSession, frame: DataFrame) -> DataFrame:
     """Return the same rows as a scan of an RDD, which keeps the columns, the partitions and the size of ``frame``."""
-    jvm, java = spark.sparkContext._jvm, frame._jdf
+    jvm, java = jvm_of(spark), frame._jdf
     companion = getattr(jvm.org.apache.spark.sql.execution, "LogicalRDD$").__getattr__("MODULE$")
     plan = companion.fromDataset(java.queryExecution().toRdd(), java, *facts(str(spark.version)).of_rdd)
     return DataFrame(jvm.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, plan), spark)

@@ -20,8 +20,9 @@ from urllib.parse import unquote, urlsplit
 
 from hintplan.plans.checkpoint.record import is_local_path
 from hintplan.plans.errors import RunError
+from hintplan.runtime.jvm.java import jvm_of
 from hintplan.runtime.spark.failure import root_cause
-from hintplan.runtime.spark.path_patterns import literally
+from hintplan.runtime.spark.names import escaped_path
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -101,7 +102,7 @@ def _qualified(spark: SparkSession, checkpoint: str) -> str:
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import IllegalArgumentException
 
-    jvm: Any = spark.sparkContext._jvm
+    jvm = jvm_of(spark)
     try:
         path = jvm.org.apache.hadoop.fs.Path(checkpoint)
         system = path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
@@ -231,7 +232,7 @@ def _remote_files(spark: SparkSession, checkpoint: str) -> CheckpointFiles:
     def load(paths: Sequence[str], *columns: str) -> list[Any]:
         reader = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
         try:
-            return reader.load([literally(path) for path in paths]).select("path", *columns).collect()
+            return reader.load([escaped_path(path) for path in paths]).select("path", *columns).collect()
         except AnalysisException as error:
             if error.getCondition() != "PATH_NOT_FOUND":
                 raise

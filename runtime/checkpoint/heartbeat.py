@@ -14,9 +14,15 @@ import threading
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 from hintplan.runtime.checkpoint.lease import RENEWALS, Lease
+from hintplan.runtime.jvm.java import jvm_of
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaObject, JVMView
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
 _RETRIES = 4
 """After a failed renewal, the next one comes this many times sooner."""
@@ -44,7 +50,7 @@ class Heartbeat:
         self._thread.start()
         return self
 
-    def stops(self, spark: Any, queries: Iterable[Any]) -> None:
+    def stops(self, spark: SparkSession, queries: Iterable[StreamingQuery]) -> None:
         """Stop ``queries`` of ``spark`` when the lease ends. A later call replaces the queries of an earlier one."""
         before, self._switch = self._switch, StopSwitch.of(spark, queries)
         if before is not None:
@@ -83,15 +89,15 @@ class Heartbeat:
 class StopSwitch:
     """Stops queries from within the JVM, unless it is reset in time."""
 
-    jvm: Any
-    timer: Any
-    stops: tuple[Any, ...]
-    _set: tuple[Any, ...] = ()
+    jvm: JVMView
+    timer: JavaObject
+    stops: tuple[JavaObject, ...]
+    _set: tuple[JavaObject, ...] = ()
 
     @staticmethod
-    def of(spark: Any, queries: Iterable[Any]) -> StopSwitch:
+    def of(spark: SparkSession, queries: Iterable[StreamingQuery]) -> StopSwitch:
         """Return a switch for ``queries`` that is not set yet."""
-        jvm = spark.sparkContext._jvm
+        jvm = jvm_of(spark)
         runnable = jvm.java.lang.Class.forName("java.lang.Runnable")
         stops = tuple(jvm.java.beans.EventHandler.create(runnable, query._jsq, "stop") for query in queries)
         return StopSwitch(jvm, jvm.java.util.concurrent.Executors.newScheduledThreadPool(1), stops)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hintplan.runtime.checkpoint.heartbeat import Heartbeat
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
 
 @dataclass(slots=True, kw_only=True)
@@ -25,7 +26,7 @@ class RunLock:
     in_use: Callable[[], bool] = lambda: True
     beat: Heartbeat | None = None
 
-    def stops(self, spark: SparkSession, queries: Iterable[Any]) -> None:
+    def stops(self, spark: SparkSession, queries: Iterable[StreamingQuery]) -> None:
         """Stop ``queries`` when the checkpoint is no longer held."""
         if self.beat is not None:
             self.beat.stops(spark, queries)

@@ -10,15 +10,21 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from hintplan.runtime.checkpoint.lease import LEASES
 from hintplan.runtime.storage.local_files import NO_LINKS, LocalFiles
 from hintplan.runtime.storage.remote_files import RemoteFiles
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaObject, JVMView
+    from pyspark.sql import SparkSession
+
+    from hintplan.runtime.jvm.java import jvm_of
 
 _CREATES_ONCE = ("abfs", "abfss", "gs", "hdfs", "o3fs", "ofs", "swebhdfs", "viewfs", "webhdfs")
 """Schemes for which Hadoop lets only one of several clients create a file. For s3a, it depends on the version and the
@@ -99,8 +105,8 @@ def directory_store(directory: Path, *, fresh: bool = True) -> DirectoryStore:
 class HadoopStore:
     """Files that Spark's JVM reads and writes."""
 
-    jvm: Any
-    system: Any
+    jvm: JVMView
+    system: JavaObject
     folder: str
     atomic: bool
 
@@ -143,7 +149,7 @@ class HadoopStore:
 
         self._asked(write, None)
 
-    def _path(self, epoch: int | None = None) -> Any:
+    def _path(self, epoch: int | None = None) -> JavaObject:
         return self.jvm.org.apache.hadoop.fs.Path(self.folder if epoch is None else f"{self.folder}/{epoch}")
 
     def _asked(self, ask: Callable[[], _Done], missing: _Done) -> _Done:
@@ -167,12 +173,12 @@ class HadoopStore:
             raise OSError(str(error)) from error
 
 
-def hadoop_store(spark: Any, checkpoint: str, folder: str = LEASES) -> HadoopStore:
+def hadoop_store(spark: SparkSession, checkpoint: str, folder: str = LEASES) -> HadoopStore:
     """Return the lease of a checkpoint on a file system that Spark reaches; not for Spark Connect.
 
     ``folder`` can name another directory of files with numbers as names.
     """
-    jvm = spark.sparkContext._jvm
+    jvm = jvm_of(spark)
     path = jvm.org.apache.hadoop.fs.Path(checkpoint)
     system = path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
     target = str(jvm.org.apache.hadoop.fs.Path(path, folder).toString())
@@ -209,5 +215,5 @@ def arrow_store(files: RemoteFiles) -> ArrowStore:
     return ArrowStore(files=files)
 
 
-def _epochs(names: Any) -> list[int]:
+def _epochs(names: Iterable[str]) -> list[int]:
     return [int(name) for name in names if name.isdecimal()]

@@ -7,16 +7,16 @@ nothing from it.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from pyspark.sql import SparkSession
 
 from hintplan.plans.errors import RunError
 from hintplan.runtime.checkpoint.files import local_directory, refuse_unreadable
+from hintplan.runtime.jvm.java import jvm_of
 from hintplan.runtime.spark.failure import root_cause
 from hintplan.runtime.spark.map_in_arrow import map_in_arrow
 from hintplan.runtime.spark.session import is_remote
-from hintplan.runtime.storage.listing import names_by_task, names_in
+from hintplan.runtime.storage.files import names_by_task, names_in
 
 
 def files_in(spark: SparkSession, directory: str) -> tuple[str, ...]:
@@ -41,7 +41,7 @@ def files_in(spark: SparkSession, directory: str) -> tuple[str, ...]:
 def _listed_by_hadoop(spark: SparkSession, directory: str) -> tuple[str, ...]:
     from py4j.protocol import Py4JJavaError
 
-    jvm: Any = spark.sparkContext._jvm
+    jvm = jvm_of(spark)
     path = jvm.org.apache.hadoop.fs.Path(directory)
     try:
         system = path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())

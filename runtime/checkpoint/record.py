@@ -29,7 +29,7 @@ from hintplan.plans.text.links import reason
 from hintplan.runtime.checkpoint.files import files_of, local_directory
 from hintplan.runtime.checkpoint.parts import batches_kept, refuse_damaged
 from hintplan.runtime.checkpoint.run_lock import is_held, is_held_in
-from hintplan.runtime.spark.path_patterns import literally
+from hintplan.runtime.spark.names import escaped_path
 
 _LINES = "record.jsonl"
 
@@ -40,7 +40,7 @@ def read_record(spark: SparkSession, checkpoint: str) -> CheckpointRecord | None
     if directory is not None:
         return local_record(str(directory))
     try:
-        lines = [row.value for row in spark.read.text(literally(record_path(checkpoint))).collect()]
+        lines = [row.value for row in spark.read.text(escaped_path(record_path(checkpoint))).collect()]
     except AnalysisException as error:
         if error.getCondition() != "PATH_NOT_FOUND":
             raise

@@ -13,7 +13,7 @@ another run may take after it has expired. Spark Connect needs no lock, because 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hintplan.plans.text.terminal import say
 from hintplan.runtime.checkpoint.files import CheckpointFiles, local_directory
@@ -33,7 +33,8 @@ from hintplan.runtime.checkpoint.lease import (
 )
 from hintplan.runtime.checkpoint.living_run import unreachable
 from hintplan.runtime.checkpoint.local_lock import is_locked, lock_local, refuse_locked
-from hintplan.runtime.storage.mounts import is_shared
+from hintplan.runtime.jvm.java import jvm_of
+from hintplan.runtime.storage.local_files import is_shared
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -121,7 +122,7 @@ def acquire(
     Not for Spark Connect. A lease lasts ``seconds``, and follows the lease that :func:`await_free` has ``seen``. With
     ``take_over``, the run does not wait for an owner on another machine, which cannot be checked.
     """
-    jvm: Any = spark.sparkContext._jvm
+    jvm = jvm_of(spark)
     process = int(jvm.java.lang.ProcessHandle.current().pid())
     store = _store(spark, checkpoint)
     if store is not None:

@@ -18,7 +18,7 @@ from hintplan.plans.connectors.connector import Connector
 from hintplan.plans.declarations.tables import Table
 from hintplan.runtime.connectors.given import Given
 from hintplan.runtime.connectors.micro_batch import MicroBatch
-from hintplan.runtime.engine.arrow_rows import ArrowRows
+from hintplan.runtime.engine.rows import ArrowRows
 from hintplan.runtime.expressions.asked import Asked
 from hintplan.runtime.lookup.source import LookupSource
 from hintplan.runtime.spark.explanation import WrongLine

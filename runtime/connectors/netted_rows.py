@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from hintplan.runtime.kernels.floats import normal_floats
+from hintplan.runtime.kernels.comparison import normalise_floats
 from hintplan.runtime.operator import DELETE, KIND, UPDATE_AFTER, UPDATE_BEFORE
 from hintplan.runtime.state.identity import encode_groups, without_chunks
 
@@ -28,7 +28,7 @@ def net_rows(table: pa.Table, key: Sequence[str]) -> pa.Table:
     Rows must be in the order of their changes. The last column is the row kind, unless all rows are ``+I``. -0.0 equals
     0.0, and NaN equals NaN.
     """
-    rows = normal_floats(table.drop_columns([KIND]) if KIND in table.column_names else table)
+    rows = normalise_floats(table.drop_columns([KIND]) if KIND in table.column_names else table)
     if not rows.num_rows:
         return rows.append_column(DELETED, pa.array([], pa.bool_()))
     keys, _ = encode_groups([without_chunks(rows[name]) for name in key])

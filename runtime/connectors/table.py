@@ -38,7 +38,7 @@ from hintplan.runtime.connectors.connector import ArrowWriter, ConnectorCode, Fi
 from hintplan.runtime.connectors.given import NOTHING, Given
 from hintplan.runtime.connectors.micro_batch import MicroBatch
 from hintplan.runtime.connectors.times import as_texts, checked, times_of
-from hintplan.runtime.engine.arrow_rows import ArrowRows
+from hintplan.runtime.engine.rows import ArrowRows
 from hintplan.runtime.expressions.asked import Asked
 from hintplan.runtime.lookup.source import LookupSource
 from hintplan.runtime.spark.explanation import FailedTables, WrongLine

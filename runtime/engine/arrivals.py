@@ -12,15 +12,14 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from hintplan.runtime.engine.arrow_rows import ArrowRows, Metrics
 from hintplan.runtime.engine.blobs import chunks
 from hintplan.runtime.engine.buckets import bucket_ids
-from hintplan.runtime.engine.named import named
 from hintplan.runtime.engine.pack import PACKED_DDL, Packing, as_it_is
 from hintplan.runtime.engine.row_order import ROW_ORDER, in_order
+from hintplan.runtime.engine.rows import ArrowRows, Metrics
 from hintplan.runtime.engine.shared import unpacked
 from hintplan.runtime.spark.map_in_arrow import map_in_arrow
-from hintplan.runtime.spark.names import quoted
+from hintplan.runtime.spark.names import named_function, quoted
 from hintplan.runtime.worker.metered import METRICS_COLUMN
 
 
@@ -39,7 +38,7 @@ def as_arrived(rows: DataFrame, schema: pa.Schema, key: Sequence[str], partition
         tables=as_it_is,
         as_they_are=True,
     )
-    packed = map_in_arrow(rows.select(*map(quoted, packed_schema.names)), named(packing, name), PACKED_DDL)
+    packed = map_in_arrow(rows.select(*map(quoted, packed_schema.names)), named_function(packing, name), PACKED_DDL)
     frame = packed.where("side >= 0").drop(METRICS_COLUMN).repartition(partitions, "bucket")
     return ArrowRows(frame=frame, read=_Arrived(schema=schema), schema=schema)
 

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -18,7 +17,7 @@ from hintplan.runtime.spark.session import is_remote
 from hintplan.runtime.spark.shipping import with_code
 
 
-def written_by(write: Callable[[Any, int], object], df: DataFrame, logs: str | None) -> DataStreamWriter:
+def written_by(write: Callable[[DataFrame, int], object], df: DataFrame, logs: str | None) -> DataStreamWriter:
     """Return a writer that calls ``write`` with each micro-batch, on the driver; on Spark Connect, that is the server.
 
     ``logs`` is the future checkpoint location of the query, or None if its tasks do not need the number of their batch.
@@ -30,14 +29,15 @@ def written_by(write: Callable[[Any, int], object], df: DataFrame, logs: str | N
         if logs is not None and (logs.startswith("file://") or "://" not in logs):
             write = _Checking(write=write, logs=logs.removeprefix("file://"))
         write = Interruptible(write=write)
-    return df.writeStream.outputMode("append").foreachBatch(with_code(write, df))
+    # Spark ignores the result of the function.
+    return df.writeStream.outputMode("append").foreachBatch(with_code(write, df))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Checking:
     """Calls ``write``, unless files of the batch have changed, or links lead where the run may not read."""
 
-    write: Callable[[Any, int], object]
+    write: Callable[[DataFrame, int], object]
     logs: str
 
     def __call__(self, df: DataFrame, batch: int) -> None:
@@ -57,7 +57,7 @@ class _Checking:
 class _Telling:
     """Calls ``write`` after setting the number of the batch in the configuration, which Spark sends to all tasks."""
 
-    write: Callable[[Any, int], object]
+    write: Callable[[DataFrame, int], object]
     key: str
 
     def __call__(self, df: DataFrame, batch: int) -> None:

@@ -5,24 +5,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from hintplan.runtime.engine.arrow_rows import Aggregate, aggregated
+from hintplan.runtime.engine.rows import Aggregate, aggregated
+from hintplan.runtime.spark.between_tasks import MapBatches
 from hintplan.runtime.spark.map_in_arrow import map_in_arrow
 from hintplan.runtime.worker.metered import METRICS_COLUMN, with_metrics
 
 
 def map_batches(
     frame: DataFrame,
-    run: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]],
+    run: MapBatches,
     output: pa.Schema,
-    name: Any,
+    name: str | Observation,
     metrics: Sequence[tuple[str, Aggregate]],
 ) -> DataFrame:
     """Return the rows, with schema ``output``, that ``run`` makes from ``frame``.

@@ -17,7 +17,6 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from hintplan.plans.errors import RunError
@@ -93,14 +92,14 @@ def _entries(log: Path, number: int) -> Iterator[NotedFile]:
         except FileNotFoundError:
             continue
         for line in lines:
-            entry: Any = _parsed(line)
+            entry = _parsed(line)
             if isinstance(entry, dict) and entry.get("batchId") == number:
                 split = urlsplit(entry["path"])
                 if split.scheme in ("", "file"):
                     yield NotedFile(unquote(split.path), int(entry["timestamp"]))
 
 
-def _parsed(line: str) -> Any:
+def _parsed(line: str) -> object:
     try:
         return json.loads(line)
     except ValueError:

@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
 
-from hintplan.runtime.engine.arrow_rows import Metrics, Read
 from hintplan.runtime.engine.blobs import blob_column
-from hintplan.runtime.kernels.floats import normal_floats
+from hintplan.runtime.engine.rows import Metrics, Read
+from hintplan.runtime.kernels.comparison import normalise_floats
 from hintplan.runtime.kernels.xxhash import hash_rows
 from hintplan.runtime.operator import Presum, hash_column
 from hintplan.runtime.storage.place import partitions_of
@@ -78,7 +78,7 @@ class Packing:
         presum = self.presum
         for table in gather(self.tables(batches, metrics)):
             conformed = _conform(table.select(self.schema.names), self.schema)
-            rows = hashed(conformed if self.as_they_are else normal_floats(conformed), [self.route])
+            rows = hashed(conformed if self.as_they_are else normalise_floats(conformed), [self.route])
             sums = None if presum is None else presum.sum_up(rows)
             if sums is None:
                 presum = None

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from hintplan.plans.errors import RunError
-from hintplan.runtime.engine.arrow_rows import Aggregate, Metrics
 from hintplan.runtime.engine.blobs import chunks, from_blob
 from hintplan.runtime.engine.pack import hashed
 from hintplan.runtime.engine.row_order import in_order
+from hintplan.runtime.engine.rows import Aggregate, Metrics
 from hintplan.runtime.engine.this_task import this_task
 from hintplan.runtime.operator import Presum, StatefulOperator
 from hintplan.runtime.storage.files import files_at

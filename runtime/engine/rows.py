@@ -1,20 +1,97 @@
-"""The rows on an edge of a streaming plan while it is built: as Spark has them, or in Arrow.
+"""The rows on the edges of a stream while it is built: as Spark has them, or in Arrow.
 
-Rows stay in Arrow between stateful operators, and on their way from Parquet files, wherever they can. A reader that
-needs Spark's rows gets them converted. The choice never changes the values.
+Rows stay in Arrow between stateful operators, and on their way from Parquet files, wherever they can. So the next
+stateful operator need not read them from Spark. Spark only carries the source that a worker reads them from: the paths
+of files, or the packed input of a stateful operator, which runs in the task that reads its output. ``steps`` are the
+operators up to the next stateful one, if Arrow can compute them. :meth:`ArrowRows.in_spark` returns the rows as Spark's
+own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal
 
-from pyspark.sql import DataFrame
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 
-from hintplan.runtime.engine.arrow_rows import ArrowRows
+from hintplan.runtime.spark.map_in_arrow import map_in_arrow
+from hintplan.runtime.spark.names import named_function
+from hintplan.runtime.worker.metered import METRICS_COLUMN, counts, data, with_metrics
+
+ROWS = "rows"
+UNCOUNTED = "uncounted"
+"""The prefix of the metric for rows that a task has read but Spark has not counted; the scan's id follows."""
+
+Metrics = list[int | None]
+"""The values that a task has counted, appended by ``read`` at the end; None if a value is unknown."""
+
+Aggregate = Literal["sum", "max", "min"]
+"""The function that aggregates a metric over tasks."""
+
+Read = Callable[[Iterable[pa.RecordBatch], Metrics], Iterator[pa.Table]]
+"""Returns the rows for the batches of a task; picklable."""
+
+Step = Callable[[pa.Table], pa.Table]
+"""Transforms rows, each table independently of the others; picklable."""
 
 
-class Rows:
-    """The rows of an operator; ``in_arrow`` is None if only Spark has them."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArrowRows:
+    """Rows with ``schema``: ``read`` makes tables from the batches of ``frame``, and ``steps`` transform them.
+
+    ``metrics`` are the names of the values that ``read`` counts, and their aggregation over tasks. They are observed
+    under ``observed_as``, or else under a name derived from the reader.
+    """
+
+    frame: DataFrame
+    read: Read
+    schema: pa.Schema
+    steps: tuple[Step, ...] = ()
+    metrics: tuple[tuple[str, Aggregate], ...] = ()
+    observed_as: str | None = None
+
+    def then(self, step: Step, schema: pa.Schema) -> ArrowRows:
+        """Return these rows after a further ``step``, which yields ``schema``."""
+        return replace(self, steps=(*self.steps, step), schema=schema)
+
+    def tables(self) -> Callable[[Iterable[pa.RecordBatch], Metrics], Iterator[pa.Table]]:
+        """Return the function that makes the tables of a task, without empty ones; picklable."""
+        return partial(_tables, read=self.read, steps=self.steps)
+
+    def in_spark(self, reader: str) -> DataFrame:
+        """Return the same rows as Spark's own, for ``reader``."""
+        return self._data(partial(_unpacked, tables=self.tables(), schema=self.schema), self.schema, reader)
+
+    def counted(self, reader: str) -> DataFrame:
+        """Return the number of rows of each task, in the column ``rows``; the rows are computed and dropped."""
+        return self._data(partial(_counted, tables=self.tables()), _COUNTED, reader)
+
+    def observe(self, frame: DataFrame, reader: str) -> DataFrame:
+        """Return ``frame``, whose tasks emit metrics in ``METRICS_COLUMN``, with these metrics observed."""
+        if not self.metrics:
+            return frame
+        aggregates = [aggregated(METRICS_COLUMN, index, *metric) for index, metric in enumerate(self.metrics)]
+        return frame.observe(self.observed_as or f"read by {reader}", *aggregates)
+
+    def _data(
+        self, run: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]], schema: pa.Schema, reader: str
+    ) -> DataFrame:
+        spark_schema = from_arrow_schema(with_metrics(schema), prefer_timestamp_ntz=True)
+        mapped = map_in_arrow(self.frame, named_function(run, self.observed_as or reader), spark_schema)
+        observed = self.observe(mapped, reader)
+        return observed.where(F.col(METRICS_COLUMN).isNull()).drop(METRICS_COLUMN)
+
+
+class EdgeRows:
+    """The rows of an operator while a stream is built; ``in_arrow`` is None if only Spark has them.
+
+    A reader that needs Spark's rows gets them converted. The choice never changes the values.
+    """
 
     def __init__(self, spark: Callable[[], DataFrame], in_arrow: ArrowRows | None = None) -> None:
         self._spark = spark
@@ -27,3 +104,39 @@ class Rows:
         if self._frame is None:
             self._frame = self._spark()
         return self._frame
+
+
+_COUNTED = pa.schema([(ROWS, pa.int64())])
+
+
+_AGGREGATES: dict[Aggregate, Callable[[Column], Column]] = {"sum": F.sum, "max": F.max, "min": F.min}
+
+
+def aggregated(column: str, index: int, name: str, how: Aggregate) -> Column:
+    """Return the metric at ``index`` of the arrays in ``column``, aggregated over all rows that have one."""
+    return _AGGREGATES[how](F.get(column, F.lit(index))).alias(name)
+
+
+def _tables(
+    batches: Iterable[pa.RecordBatch], metrics: Metrics, *, read: Read, steps: Sequence[Step]
+) -> Iterator[pa.Table]:
+    for table in read(batches, metrics):
+        for step in steps:
+            table = step(table)
+        if table.num_rows:
+            yield table
+
+
+def _counted(batches: Iterable[pa.RecordBatch], *, tables: Read) -> Iterator[pa.RecordBatch]:
+    metrics: Metrics = []
+    rows = sum(table.num_rows for table in tables(batches, metrics))
+    yield from data([pa.table([[rows]], schema=_COUNTED)], _COUNTED)
+    if metrics:
+        yield counts(metrics, _COUNTED)
+
+
+def _unpacked(batches: Iterable[pa.RecordBatch], *, tables: Read, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    metrics: Metrics = []
+    yield from data((table.cast(schema) for table in tables(batches, metrics)), schema)
+    if metrics:
+        yield counts(metrics, schema)

@@ -22,13 +22,12 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from hintplan.runtime.engine.arrow_rows import ArrowRows, Metrics, Read, Step
 from hintplan.runtime.engine.blobs import blob_column, chunks, from_blob
 from hintplan.runtime.engine.buckets import bucket_ids
-from hintplan.runtime.engine.named import named
 from hintplan.runtime.engine.pack import as_it_is, gather
+from hintplan.runtime.engine.rows import ArrowRows, Metrics, Read, Step
 from hintplan.runtime.spark.map_in_arrow import map_in_arrow
-from hintplan.runtime.spark.names import quoted
+from hintplan.runtime.spark.names import named_function, quoted
 from hintplan.runtime.worker.metered import METRICS_COLUMN
 
 _DDL = f"bucket int, task int, seq int, blob binary, counts map<string, bigint>, {METRICS_COLUMN} array<bigint>"
@@ -132,7 +131,7 @@ def _packed(
     if not isinstance(rows, ArrowRows):
         rows = ArrowRows(frame=rows.select(*map(quoted, schema.names)), read=as_it_is, schema=schema)
     packing = _Packing(tables=rows.tables(), schema=schema, buckets=buckets, kept=kept, counted=dict(counted))
-    packed = map_in_arrow(rows.frame, named(packing, name), _DDL)
+    packed = map_in_arrow(rows.frame, named_function(packing, name), _DDL)
     has_data = F.col("blob").isNotNull() | F.col("counts").isNotNull()
     return rows.observe(packed, reader or name).where(has_data).drop(METRICS_COLUMN)
 

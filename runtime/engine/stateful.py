@@ -13,15 +13,14 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from hintplan.runtime.engine.arrow_rows import Aggregate, ArrowRows
 from hintplan.runtime.engine.buckets import bucket_ids
-from hintplan.runtime.engine.named import named
 from hintplan.runtime.engine.pack import PACKED_DDL, Packing, Ticking, as_it_is
 from hintplan.runtime.engine.process import METRICS, NOW, Process
 from hintplan.runtime.engine.row_order import ROW_ORDER
+from hintplan.runtime.engine.rows import Aggregate, ArrowRows
 from hintplan.runtime.operator import KIND, InputSpec, StatefulOperator
 from hintplan.runtime.spark.map_in_arrow import map_in_arrow
-from hintplan.runtime.spark.names import quoted
+from hintplan.runtime.spark.names import named_function, quoted
 from hintplan.runtime.storage.place import Place
 from hintplan.runtime.worker.metered import METRICS_COLUMN
 
@@ -48,7 +47,7 @@ def apply_operator(
         for side, (rows, spec) in enumerate(zip(inputs, operator.inputs, strict=True))
     ]
     if waking is not None:
-        ticking = named(Ticking(buckets), f"for {place.operator}")
+        ticking = named_function(Ticking(buckets), f"for {place.operator}")
         packed.append(map_in_arrow(waking, ticking, PACKED_DDL).drop(METRICS_COLUMN))
     # Spark would write the time into its generated code and compile that code in each batch. For the sort of an array
     # it generates no code.
@@ -79,5 +78,5 @@ def _pack_input(
         presum=None if row_order else spec.presum,  # sums have no order
         tables=rows.tables(),
     )
-    packed = map_in_arrow(rows.frame, named(packing, f"for {name}"), PACKED_DDL)
+    packed = map_in_arrow(rows.frame, named_function(packing, f"for {name}"), PACKED_DDL)
     return rows.observe(packed, f"{name}/{side}").drop(METRICS_COLUMN)

@@ -1,4 +1,4 @@
-"""FLOAT and DOUBLE columns of a batch job in the normal form of :mod:`hintplan.runtime.kernels.floats`.
+"""FLOAT and DOUBLE columns of a batch job in the normal form of :mod:`hintplan.runtime.kernels.comparison`.
 
 Spark itself treats 0.0 and -0.0, and all NaNs, as equal, but passes on the value of an arbitrary row.
 """

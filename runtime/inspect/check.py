@@ -5,12 +5,11 @@ from __future__ import annotations
 import click
 
 from hintplan.plans.checkpoint.record import is_local_path
-from hintplan.plans.commands.options import allow_fact_edits_option, read_plan, show_json
+from hintplan.plans.commands.options import allow_fact_edits_option, instant, read_plan, show_json
 from hintplan.plans.commands.run_options import conf_option, debug_option, keep_state_option
 from hintplan.plans.model.config import TIME_ZONE
 from hintplan.plans.text.terminal import show, wants_colour
 from hintplan.runtime.inspect.checked import checked_by_spark, checked_here
-from hintplan.runtime.inspect.moment import moment
 from hintplan.runtime.run.command import opened_session
 from hintplan.runtime.run.spark_options import SparkOptions, with_spark_options
 
@@ -50,7 +49,7 @@ def check_command(
     if plan.mode == "batch":
         raise click.UsageError(f"{plan.name} is a batch plan: it keeps no state, so it has no checkpoint")
     if is_local_path(checkpoint) and spark.remote is None:
-        start = moment(at, plan.config.get(TIME_ZONE, "UTC"))
+        start = instant(at, plan.config.get(TIME_ZONE, "UTC"))
         result = checked_here(plan, checkpoint, spark.conf, keep=keep_state, at=start)
     elif at is not None:
         raise click.UsageError(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hintplan.plans.checkpoint.record import absolute, is_local_path
-from hintplan.plans.commands.options import allow_fact_edits_option, read_plan, show_json
+from hintplan.plans.commands.options import allow_fact_edits_option, instant, read_plan, show_json
 from hintplan.plans.edit.edit import set_value
 from hintplan.plans.errors import PlanError, RunError
 from hintplan.plans.extras import require
@@ -19,7 +19,6 @@ from hintplan.plans.model.plan import Plan
 from hintplan.plans.settings.state import STATE_TTL
 from hintplan.plans.text.links import link_to_nowhere
 from hintplan.plans.text.terminal import say, show, wants_colour
-from hintplan.runtime.inspect.moment import moment
 
 if TYPE_CHECKING:
     from hintplan.runtime.inspect.report import Part
@@ -64,7 +63,7 @@ def state_command(**given: Any) -> None:
         from hintplan.runtime.inspect.compact import compact_state
         from hintplan.runtime.inspect.upkeep_report import compaction_json, compaction_text
 
-        compacted = compact_state(_alone(options, "--compact"), at=moment(options.at, "UTC"))
+        compacted = compact_state(_alone(options, "--compact"), at=instant(options.at, "UTC"))
         _print(options, compaction_json(compacted), compaction_text(compacted))
     else:
         _show_state(options)
@@ -139,7 +138,7 @@ def _show_state(options: StateOptions) -> None:
 
     plan, checkpoint = _plan_and_checkpoint(options)
     edited = _edited(plan, options.edits)
-    now = moment(options.at, plan.config.get(TIME_ZONE, "UTC"))
+    now = instant(options.at, plan.config.get(TIME_ZONE, "UTC"))
     state = read_state(plan, absolute(checkpoint), at=now, edited=edited, entries=options.entries, show=options.shown)
     if options.as_json:
         show_json(state_json(state))

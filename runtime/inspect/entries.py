@@ -19,7 +19,7 @@ from hintplan.plans.errors import PlanError, RunError
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Operator, Stateful, state_of
 from hintplan.plans.text.names import did_you_mean
-from hintplan.runtime.build.bound import layouts_of
+from hintplan.runtime.builders.bound import layouts_of
 from hintplan.runtime.inspect.contents import Amount
 from hintplan.runtime.inspect.partition import PARKED
 from hintplan.runtime.operators.lookup_retry import is_parked, read_parked

@@ -72,7 +72,7 @@ def _ordered(rows: pa.Table, keys: Sequence[str]) -> list[str]:
 def _json_values(column: pa.ChunkedArray) -> list[Any]:
     plain = formatter(column.type)
 
-    def value(one: object) -> Any:
+    def value(one: object) -> object:
         exact = isinstance(one, bool | int | str) or (isinstance(one, float) and math.isfinite(one))
         return one if exact or one is None else plain(one)
 

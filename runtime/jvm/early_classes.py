@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import threading
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JError
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JVMView
 
 _CLASSES = ("org.apache.spark.sql.ml.InternalFunctionRegistration$",)
 
 
-def load_early(jvm: Any) -> threading.Thread:
+def load_early(jvm: JVMView) -> threading.Thread:
     """Load the classes in a separate thread of ``jvm``, and return it.
 
     Wait for its end before starting a session: two threads that initialise classes which need each other would
@@ -26,7 +29,7 @@ def load_early(jvm: Any) -> threading.Thread:
     return thread
 
 
-def _load(jvm: Any) -> None:
+def _load(jvm: JVMView) -> None:
     for name in _CLASSES:
         with suppress(Py4JError, OSError):  # a Spark without this class needs none
             jvm.java.lang.Class.forName(name)

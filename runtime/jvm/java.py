@@ -1,4 +1,4 @@
-"""Finds the Java that Spark's launcher starts, and checks that Spark runs on it."""
+"""Finds the Java that Spark's launcher starts, checks that Spark runs on it, and gives access to a session's JVM."""
 
 from __future__ import annotations
 
@@ -8,8 +8,13 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hintplan.plans.errors import RunError
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JVMView
+    from pyspark.sql import SparkSession
 
 MINIMUM_JAVA = 17
 
@@ -61,3 +66,8 @@ def require_java() -> None:
     if match is None or int(match[1]) < MINIMUM_JAVA:
         version = match[1] if match else "of an unknown version"
         raise RunError(f"Spark needs Java {MINIMUM_JAVA} or newer; {java} is Java {version}", hint=install)
+
+
+def jvm_of(spark: SparkSession) -> JVMView:
+    """Return the packages and classes of the JVM of ``spark``, a session of classic Spark."""
+    return spark.sparkContext._jvm

@@ -25,9 +25,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from hintplan.runtime.jvm import class_archive
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaGateway
 
 _POLL_SECONDS = 0.01
 
@@ -48,7 +51,7 @@ class Launch:
     process: subprocess.Popen[bytes]
     folder: Path
 
-    def gateway(self) -> Any:
+    def gateway(self) -> JavaGateway:
         """Wait for the JVM, and return PySpark's gateway to it; PySparkRuntimeError if the JVM ends instead."""
         from pyspark.errors import PySparkRuntimeError
         from pyspark.java_gateway import launch_gateway

@@ -1,11 +1,13 @@
 """Comparisons of values of one type: text and bytes byte by byte, FALSE before TRUE, numbers by value.
 
 0.0 equals -0.0. All NaNs are equal, and greater than any other number. Spark compares so, and so do keys in state. The
-functions take arrays and scalars, and return true, false or NULL for each row.
+functions take arrays and scalars, and return true, false or NULL for each row. State keeps FLOAT and DOUBLE in a normal
+form, with no -0.0 and a single NaN.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import pyarrow as pa
@@ -88,3 +90,23 @@ def compare_nested(left: pa.Array, right: pa.Array, *, sign: str) -> pa.Array:
     both = numbered(pa.concat_arrays([left, right.cast(left.type)]))
     same = pc.equal(both[: len(left)], both[len(left) :])
     return same if sign == "=" else pc.invert(same)
+
+
+def normalise_floats(rows: pa.Table) -> pa.Table:
+    """Replace -0.0 with 0.0 and every NaN with a single one, in FLOAT and DOUBLE columns, except in nested values.
+
+    Keys, rows of a join and retracted rows must have equal bits where their values are equal. Rows are normalised where
+    they enter a stateful operator. In batch jobs, :mod:`hintplan.runtime.expressions.normal_floats` normalises the
+    input of Spark's operators.
+
+    >>> normalise_floats(pa.table({"d": [-0.0, 1.5, None]}))["d"].to_pylist()
+    [0.0, 1.5, None]
+    """
+    for index, field in enumerate(rows.schema):
+        if pa.types.is_floating(field.type):
+            column = pc.add(rows.column(index), pa.scalar(0, pa.int8()).cast(field.type))  # -0.0 + 0.0 is 0.0
+            is_nan = pc.is_nan(column)
+            if pc.any(is_nan).as_py():
+                column = pc.if_else(is_nan, pa.scalar(math.nan, field.type), column)
+            rows = rows.set_column(index, field, column)
+    return rows

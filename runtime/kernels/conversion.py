@@ -183,7 +183,7 @@ def _from_floating(values: pa.Array, to: pa.DataType, safe: bool) -> pa.Array:
 def _from_text(values: pa.Array, to: pa.DataType, safe: bool) -> pa.Array:
     pattern = _WHOLE if pa.types.is_integer(to) else _NUMBER
 
-    def parsed(text: str) -> Any:
+    def parsed(text: str) -> int | Decimal | None:
         match = pattern.fullmatch(text)
         if match is None:
             if safe:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from hintplan.plans.declarations.computations import SortKey
 from hintplan.plans.declarations.row_kinds import INSERT_ONLY, RowKinds
-from hintplan.runtime.kernels.replacement import replaced
+from hintplan.runtime.kernels.changelog import changelog_between
 from hintplan.runtime.kernels.sorting import sorted_rows
 from hintplan.runtime.operator import DELETE, INSERT, KIND
 from hintplan.runtime.state.identity import Mask, encode_groups
@@ -170,7 +170,7 @@ def _at_each_number(numbering: Numbering, found: Occurrences, rows: Rows) -> pa.
     if numbering.number is not None:
         numbers = pa.array(slots[changed] % span)
         old, new = old.append_column(numbering.number, numbers), new.append_column(numbering.number, numbers)
-    return replaced(
+    return changelog_between(
         old,
         new,
         before >= 0,

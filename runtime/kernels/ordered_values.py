@@ -15,9 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hintplan.runtime.kernels.grouped import GroupedRows, RowValues
-from hintplan.runtime.kernels.retraction import overdrawn
-from hintplan.runtime.kernels.values import VALUE
+from hintplan.runtime.kernels.changelog import overdrawn
+from hintplan.runtime.kernels.values import VALUE, GroupedRows, RowValues
 from hintplan.runtime.state.identity import Mask, encode_groups
 from hintplan.runtime.state.keyed import KeyedState
 from hintplan.runtime.state.layout import COUNT, HASH, WRITE, Int64s, StateLayout, prefixed_hash

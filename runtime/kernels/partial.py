@@ -6,7 +6,7 @@ and their number.
 Rows may be summed up only if the result does not depend on how many rows the group had before. It does depend on this
 for a retraction that takes the count below all earlier levels in its piece of the batch. Only the state shows whether
 there is a row to retract, and whether the group is empty afterwards. Such rows stay single. The rows between two of
-them become a row of weight 0 and a row with the others (:func:`~hintplan.runtime.kernels.retraction.pieces`). So a
+them become a row of weight 0 and a row with the others (:func:`~hintplan.runtime.kernels.changelog.pieces`). So a
 group becomes three rows, no matter how often it is updated.
 
 Rows with large amounts stay single too (:mod:`hintplan.runtime.kernels.in_steps`). A user-defined aggregate function is
@@ -21,8 +21,8 @@ import numpy as np
 import pyarrow as pa
 
 from hintplan.runtime.kernels.accumulators import Accumulator, contribution, folded_anew, summed
+from hintplan.runtime.kernels.changelog import pieces, weights_of
 from hintplan.runtime.kernels.in_steps import are_large, has_range
-from hintplan.runtime.kernels.retraction import pieces, weights_of
 from hintplan.runtime.operator import hash_column
 from hintplan.runtime.state.identity import Mask, hashed_groups
 from hintplan.runtime.state.layout import Int64s

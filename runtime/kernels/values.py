@@ -1,7 +1,8 @@
 """The values of a group, with counts, that DISTINCT calls and MIN and MAX under retraction need: value -> count.
 
 One state table serves all calls with the same argument and filter. As in Flink, an entry expires by its own last write.
-So with a TTL, a value that was not seen for that long counts as new again, while its group still exists.
+So with a TTL, a value that was not seen for that long counts as new again, while its group still exists. An aggregate
+passes a micro-batch as :class:`GroupedRows`.
 """
 
 from __future__ import annotations
@@ -13,13 +14,33 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hintplan.runtime.kernels.grouped import GroupedRows, RowValues
-from hintplan.runtime.kernels.retraction import overdrawn
+from hintplan.runtime.kernels.changelog import overdrawn
 from hintplan.runtime.state.identity import Mask, encode_groups
 from hintplan.runtime.state.keyed import KeyedState
 from hintplan.runtime.state.layout import COUNT, HASH, WRITE, Int64s, StateLayout, prefixed_hash
 
 VALUE = "__value"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupedRows:
+    """The groups of a batch: ``keys`` and ``hashes`` per group, ``groups`` and ``weights`` per row.
+
+    ``weights`` is None if each row counts as one.
+    """
+
+    keys: pa.Table
+    hashes: Int64s
+    groups: Int64s
+    weights: Int64s | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowValues:
+    """A value and its hash per row of a batch; NULL stands for no value."""
+
+    values: pa.Array
+    hashes: Int64s
 
 
 def values_layout(arguments: str, filter_: str | None, keys: pa.Schema, kinds: Sequence[pa.DataType]) -> StateLayout:

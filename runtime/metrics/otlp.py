@@ -66,7 +66,9 @@ class _TellingExporter(OTLPMetricExporter):
         self._url, self._tell, self._away = url, tell, False
         self._why = _quietly_noted()
 
-    def export(self, metrics_data: MetricsData, timeout_millis: float | None = 10_000, **more: Any) -> Any:
+    def export(
+        self, metrics_data: MetricsData, timeout_millis: float | None = 10_000, **more: Any
+    ) -> MetricExportResult:
         self._why.said = ""
         result = super().export(metrics_data, timeout_millis, **more)
         away = result is not MetricExportResult.SUCCESS

@@ -41,12 +41,19 @@ from hintplan.runtime.kernels.accumulators import (
     summed,
     used_rows,
 )
-from hintplan.runtime.kernels.grouped import GroupedRows, RowValues
+from hintplan.runtime.kernels.changelog import last_emptied, overdrawn, weights_of
 from hintplan.runtime.kernels.in_steps import added_in_steps, has_range
 from hintplan.runtime.kernels.ordered_values import ordered_values_layout
 from hintplan.runtime.kernels.partial import ROWS, WEIGHT, PartialSums
-from hintplan.runtime.kernels.retraction import last_emptied, overdrawn, weights_of
-from hintplan.runtime.kernels.values import VALUE, ValueChange, update_value_rows, update_values, values_layout
+from hintplan.runtime.kernels.values import (
+    VALUE,
+    GroupedRows,
+    RowValues,
+    ValueChange,
+    update_value_rows,
+    update_values,
+    values_layout,
+)
 from hintplan.runtime.operator import (
     DELETE,
     INSERT,

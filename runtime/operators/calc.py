@@ -1,6 +1,6 @@
 """A calc over rows in Arrow: it selects, renames and computes columns, and filters rows. Knows no SQL expressions.
 
-Executors run it, so it loads no parser. :mod:`hintplan.runtime.build.calc` decides which calcs run here.
+Executors run it, so it loads no parser. :mod:`hintplan.runtime.builders.calc` decides which calcs run here.
 """
 
 from __future__ import annotations

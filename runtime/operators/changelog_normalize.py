@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from hintplan.plans.declarations.row_kinds import RowKinds
-from hintplan.runtime.kernels.replacement import replaced
+from hintplan.runtime.kernels.changelog import changelog_between
 from hintplan.runtime.operator import DELETE, KIND, UPDATE_BEFORE, Inheritance, InputSpec, Result, SegmentStore
 from hintplan.runtime.operator import hash_column as hash_name
 from hintplan.runtime.state.identity import encode_groups
@@ -95,4 +95,4 @@ def _replace(operator: ChangelogNormalizeOperator, state: KeyedState, batch: pa.
     counts, writes = is_.astype(np.int64), np.full(len(is_), now, np.int64)
     state.put(pa.table([pa.array(hashes), *data, pa.array(counts), pa.array(writes)], layout.schema.names), codes >= 0)
     backs = "-U" in operator.kinds
-    return replaced(before, after, was, is_, updates_before=backs, equal_rows=bool(operator.ttl))
+    return changelog_between(before, after, was, is_, updates_before=backs, equal_rows=bool(operator.ttl))

@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from hintplan.plans.declarations.row_kinds import INSERT_ONLY, RowKinds
-from hintplan.runtime.kernels.replacement import replaced
+from hintplan.runtime.kernels.changelog import changelog_between
 from hintplan.runtime.operator import KIND, Inheritance, InputSpec, Result, SegmentStore
 from hintplan.runtime.operator import hash_column as hash_name
 from hintplan.runtime.operators.thinned import Thinned
@@ -122,7 +122,7 @@ def _keep(operator: DeduplicateOperator, state: KeyedState, batch: pa.Table, now
     _put(operator, state, after, hashes[wins], codes[wins] >= 0, now)
     backs = "-U" in operator.kinds
     every = np.ones(len(was), np.bool_)
-    changes = replaced(before, after, was, every, updates_before=backs, equal_rows=bool(operator.ttl))
+    changes = changelog_between(before, after, was, every, updates_before=backs, equal_rows=bool(operator.ttl))
     return changes, len(was)
 
 

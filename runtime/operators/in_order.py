@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 
 from hintplan.runtime.kernels.accumulators import Accumulator, combine, summed
 from hintplan.runtime.kernels.folds.lists import one_each
-from hintplan.runtime.kernels.grouped import GroupedRows, RowValues
 from hintplan.runtime.kernels.ordered_values import OrderedChange, Placed, all_placed, update_ordered_values
+from hintplan.runtime.kernels.values import GroupedRows, RowValues
 from hintplan.runtime.state.identity import Mask, encode_groups
 from hintplan.runtime.state.keyed import KeyedState
 from hintplan.runtime.state.layout import Int64s

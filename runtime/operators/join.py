@@ -27,8 +27,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hintplan.plans.declarations.computations import JoinType
+from hintplan.runtime.kernels.changelog import overdrawn
 from hintplan.runtime.kernels.pairs import JoinCondition
-from hintplan.runtime.kernels.retraction import overdrawn
 from hintplan.runtime.operator import DELETE, INSERT, KIND, UPDATE_AFTER, Inheritance, InputSpec, Result, SegmentStore
 from hintplan.runtime.operator import hash_column as hash_name
 from hintplan.runtime.operators.row_limit import Added, forget_oldest

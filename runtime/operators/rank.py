@@ -25,9 +25,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hintplan.runtime.kernels.changelog import overdrawn, weights_of
 from hintplan.runtime.kernels.numbering import Numbering, emitted, keys_of, occurrences
 from hintplan.runtime.kernels.ordered_values import PLACES, by_entry, oldest_out
-from hintplan.runtime.kernels.retraction import overdrawn, weights_of
 from hintplan.runtime.operator import Inheritance, InputSpec, Result, SegmentStore
 from hintplan.runtime.operator import hash_column as hash_name
 from hintplan.runtime.state.identity import distinct_rows

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from hintplan.runtime.kernels.retraction import overdrawn
+from hintplan.runtime.kernels.changelog import overdrawn
 from hintplan.runtime.operator import DELETE, INSERT, KIND, UPDATE_AFTER, Inheritance, InputSpec, Result, SegmentStore
 from hintplan.runtime.operator import hash_column as hash_name
 from hintplan.runtime.state.identity import Mask, distinct_rows, encode_groups, equal_rows

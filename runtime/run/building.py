@@ -26,8 +26,8 @@ from hintplan.plans.checkpoint.record import CheckpointRecord
 from hintplan.plans.errors import RunError
 from hintplan.plans.model.config import PARALLELISM
 from hintplan.plans.model.plan import Plan
-from hintplan.runtime.build.edges import edges_of
-from hintplan.runtime.build.stream import build
+from hintplan.runtime.builders.edges import edges_of
+from hintplan.runtime.builders.stream import build
 from hintplan.runtime.checkpoint.files import NO_FILES, CheckpointFiles, files_of, reached_by_workers
 from hintplan.runtime.checkpoint.foreign import refuse_foreign
 from hintplan.runtime.checkpoint.parts import batches_kept, last_batches, refuse_damaged

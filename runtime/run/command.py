@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import reduce, wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.exceptions import Exit
@@ -57,6 +57,13 @@ from hintplan.runtime.spark.quiet import SparkLog
 from hintplan.runtime.supervision.health import WAITING, Health, address, served
 from hintplan.runtime.supervision.restarts import NEVER, Strategy, configured
 from hintplan.runtime.supervision.stop import GRACE_SECONDS, STOPS_WHEN_STARTED, Stop
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from hintplan.runtime.batch.execution import BatchExecution
+    from hintplan.runtime.metrics.metrics import Metrics
+    from hintplan.runtime.run.execution import Execution
 
 _RESET_SECONDS = 600.0
 """After this time without a failure, --max-restarts counts from zero again."""
@@ -163,7 +170,7 @@ def with_run_options(command: Callable[[RunOptions], Any]) -> Callable[..., Any]
     )
 
     @wraps(command)
-    def given(**values: Any) -> Any:
+    def given(**values: Any) -> object:
         return command(RunOptions(**values))
 
     return reduce(lambda wrapped, option: option(wrapped), reversed(options), given)
@@ -232,7 +239,7 @@ def run_command(options: RunOptions) -> int:
 
 
 @contextmanager
-def _opened_metrics(destinations: tuple[str, ...]) -> Iterator[Any]:
+def _opened_metrics(destinations: tuple[str, ...]) -> Iterator[Metrics]:
     """Export metrics to all destinations, and print the destinations."""
     from hintplan.runtime.metrics.metrics import open_metrics
 
@@ -242,7 +249,7 @@ def _opened_metrics(destinations: tuple[str, ...]) -> Iterator[Any]:
         yield metrics
 
 
-def _run_on_spark(plan: Plan, options: RunOptions, health: Health, metrics: Any) -> int:
+def _run_on_spark(plan: Plan, options: RunOptions, health: Health, metrics: Metrics | None) -> int:
     if options.spark.remote is None:
         if options.checkpoint is not None:
             _refuse_checkpoint(plan, options.checkpoint, options, health)
@@ -259,7 +266,7 @@ def _run_on_spark(plan: Plan, options: RunOptions, health: Health, metrics: Any)
         if shares_machine(spark) and (not options.once or may_find_rows(plan, options.checkpoint)):
             start_workers(spark)
 
-        def start(waiting: Waiting) -> Any:
+        def start(waiting: Waiting) -> Execution | BatchExecution:
             return execute(
                 plan,
                 spark,
@@ -521,7 +528,7 @@ def _signals_kept(answer: str, log: SparkLog | None) -> Iterator[list[int]]:
     """
     received: list[int] = []
 
-    def keep(number: int, frame: Any) -> None:
+    def keep(number: int, frame: object) -> None:
         received.append(number)
         if len(received) > 1:
             os._exit(128 + number)
@@ -540,7 +547,7 @@ def _signals_kept(answer: str, log: SparkLog | None) -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
-def _is_gone(spark: Any) -> bool:
+def _is_gone(spark: SparkSession) -> bool:
     """Return whether the JVM that this process has started for Spark has ended."""
     gateway = getattr(getattr(spark, "_sc", None), "_gateway", None)
     process = getattr(gateway, "proc", None)

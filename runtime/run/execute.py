@@ -25,6 +25,8 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from hintplan.plans.analysis.streaming_queries import Query
 from hintplan.plans.analysis.sub_plans import shared_operators
@@ -62,7 +64,7 @@ from hintplan.runtime.run.building import Before, Building, before_run
 from hintplan.runtime.run.execution import Execution
 from hintplan.runtime.run.in_advance import refuse_in_advance
 from hintplan.runtime.run.needs import refuse_unreachable, started_for
-from hintplan.runtime.run.noted import noted
+from hintplan.runtime.run.record_writer import RecordWriter
 from hintplan.runtime.run.sink_batches import refuse_other_batches
 from hintplan.runtime.spark.explanation import failed
 from hintplan.runtime.spark.planning import plan_batches_as_a_whole, plan_wide_rows, write_logs_by_renaming
@@ -211,28 +213,33 @@ def execute(
     continued, writers = building.writers(results, counts)
     running = continued.queries
     followed = None if metrics is None else metrics.begun(plan, {query.id: query.sinks for query in running})
+    notes = (
+        *(() if before.recorded is None else checkpoint_notes(before.recorded, plan, str(own.version))),
+        *_repeated(plan, running),
+        *restriction_notes(own),
+        *given.notes,
+    )
+    failed_tables = connectors.failed_tables(own, plan.tables)
+    lock = None
+    if checkpoint is not None and guarded:
+        lock = acquire(own, checkpoint, take_over=take_over, seconds=seconds, seen=free, waiting=waiting)
     execution = Execution(
         queries={},
         checkpoint=location,
         temporary=checkpoint is None,
         partitions=before.partitions,
-        notes=(
-            *(() if before.recorded is None else checkpoint_notes(before.recorded, plan, str(own.version))),
-            *_repeated(plan, running),
-            *restriction_notes(own),
-            *given.notes,
-        ),
+        notes=notes,
         sinks={query.id: query.sinks for query in running},
         shared=frozenset(query.id for query in running if query.is_shared),
         scans={record.id: record.readers for record in continued.records},
         followed=followed,
-        _counts=counts,
-        _tables=connectors.failed_tables(own, plan.tables),
-        _failures=given.failures,
+        lock=lock,
+        row_counts=counts,
+        failed_tables=failed_tables,
+        function_failures=given.failures,
     )
-    if checkpoint is not None and guarded:
-        execution._lock = acquire(own, checkpoint, take_over=take_over, seconds=seconds, seen=free, waiting=waiting)
-        execution._lock.in_use = partial(_is_active, execution)
+    if lock is not None:
+        lock.in_use = partial(_is_active, execution)
     try:
         there = NO_FILES if checkpoint is None else building.unmoved_files()
         if results is None:
@@ -250,17 +257,17 @@ def execute(
             building.begin_marks(there)
         record = None if checkpoint is None else _recorded(plan, own, checkpoint, before, continued, there)
         for name, writer in writers.items():
-            if execution._lock is not None:
-                execution._lock.require()
+            if lock is not None:
+                lock.require()
             execution.queries[name] = _started(name, writer.trigger(**settings), location)
-        if execution._lock is not None:
-            execution._lock.stops(own, execution.queries.values())
+        if lock is not None:
+            lock.stops(own, execution.queries.values())
         if checkpoint is not None and record is not None:
             if (begun := record_of_begun(record)) is not None:
                 write_record(own, checkpoint, begun)
             if not is_remote(own) and any(old_logs(there, record)):
                 end_generations(files_at(reached_by_workers(own, location)), there, record)
-            execution._note = noted(own, checkpoint, begun or record)
+            execution.record_writer = RecordWriter(spark=own, checkpoint=checkpoint, record=begun or record)
         if followed is not None:
             followed.begin(execution)
     except BaseException:
@@ -286,7 +293,7 @@ def _recorded(
     return record
 
 
-def _started(name: str, writer: Any, checkpoint: str) -> Any:
+def _started(name: str, writer: DataStreamWriter, checkpoint: str) -> StreamingQuery:
     """Start a query, and return Spark's handle; RunError if Spark refuses it."""
     try:
         return writer.start()

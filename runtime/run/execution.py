@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -24,12 +24,17 @@ from hintplan.runtime.checkpoint.held_checkpoint import RunLock
 from hintplan.runtime.metrics.followed import Followed
 from hintplan.runtime.progress import BatchProgress, LookupProgress, OperatorProgress, batch_progress
 from hintplan.runtime.progress_table import ProgressTable, as_html, as_text, stream_table
-from hintplan.runtime.run.noted import Note
+from hintplan.runtime.run.record_writer import RecordWriter
 from hintplan.runtime.spark.explanation import NO_TABLES, FailedTables, failed
 from hintplan.runtime.spark.failure import evidence
 from hintplan.runtime.spark.function_failed import FunctionFailed
 from hintplan.runtime.spark.stopping import stop_query
 from hintplan.runtime.spark.unread_files import unread_files
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from hintplan.plans.model.plan import PrettyPrinter
 
 _AT_WORK = "Processing new data"
 """Spark's status message of a query while a batch with data is in progress."""
@@ -74,9 +79,12 @@ class Execution:
     (:mod:`hintplan.plans.analysis.streaming_queries`). ``scans`` has the operators that read the sources of a query, in
     Spark's order, if known. ``followed`` is notified of each batch that has ended, by the thread that reads it first,
     and of the end of the run. ``times_read`` counts the reads.
+
+    The run holds ``lock`` on its checkpoint until it ends. ``row_counts`` has the rows that a multi-sink query has
+    written per sink and batch. ``failed_tables`` and ``function_failures`` explain a failure.
     """
 
-    queries: dict[str, Any]
+    queries: dict[str, StreamingQuery]
     checkpoint: str
     temporary: bool
     partitions: int
@@ -86,13 +94,13 @@ class Execution:
     scans: Mapping[str, Sequence[str]] = field(default_factory=dict)
     followed: Followed | None = None
     times_read: int = 0
-    _lock: RunLock | None = None
+    lock: RunLock | None = None
+    record_writer: RecordWriter | None = None
+    row_counts: dict[tuple[str, int], int] = field(default_factory=dict)
+    failed_tables: FailedTables = NO_TABLES
+    function_failures: Sequence[FunctionFailed] = ()
     _lost: RunError | None = None
     _failure: RunError | None = None
-    _failures: Sequence[FunctionFailed] = ()
-    _tables: FailedTables = NO_TABLES
-    _note: Note = lambda operators: None
-    _counts: dict[tuple[str, int], int] = field(default_factory=dict)
     _seen: dict[str, int] = field(default_factory=dict)
     _operators: dict[str, Mapping[str, OperatorProgress]] = field(default_factory=dict)
     _lookups: dict[str, Mapping[str, LookupProgress]] = field(default_factory=dict)
@@ -128,7 +136,7 @@ class Execution:
 
     def lease(self) -> dict[str, Any] | None:
         """Return the state of the lease on the checkpoint; None if it has a lock instead, or is no longer held."""
-        beat = None if self._lock is None else self._lock.beat
+        beat = None if self.lock is None else self.lock.beat
         return None if beat is None else beat.lease.told()
 
     @property
@@ -175,14 +183,14 @@ class Execution:
                 self._operators[name] = batch.operators
                 self._lookups[name] = batch.lookups
                 if name in self.shared:  # even if the plan no longer has the other sinks
-                    batch = replace(batch, rows_out=self._counts.pop((first, batch.batch), 0))
+                    batch = replace(batch, rows_out=self.row_counts.pop((first, batch.batch), 0))
                 for sink_batch in (batch, *(self._of_other_sink(sink, batch) for sink in other_sinks)):
                     self._last[sink_batch.sink] = sink_batch
                     self._unread.append(sink_batch)
                     if self.followed is not None:
                         self.followed.told(sink_batch)
-            if self._lock is None or self._lock.in_force:
-                self._note(self._operators)
+            if self.record_writer is not None and (self.lock is None or self.lock.in_force):
+                self.record_writer.write(self._operators)
 
     def _of_other_sink(self, sink: str, batch: BatchProgress) -> BatchProgress:
         """Return the record of ``sink`` for a ``batch`` that is reported with another sink of the same query."""
@@ -191,7 +199,7 @@ class Execution:
             batch=batch.batch,
             timestamp=batch.timestamp,
             rows_in=0,
-            rows_out=self._counts.pop((sink, batch.batch), 0),
+            rows_out=self.row_counts.pop((sink, batch.batch), 0),
             duration_ms=batch.duration_ms,
             operators={},
         )
@@ -221,7 +229,7 @@ class Execution:
         waiting = next((query for query in self.queries.values() if query.isActive), None)
         if waiting is not None:
             try:
-                waiting.awaitTermination(seconds)
+                waiting.awaitTermination(seconds)  # type: ignore[arg-type]  # fractions of a second are accepted
             except StreamingQueryException:
                 return
 
@@ -230,9 +238,9 @@ class Execution:
 
         Do the same if the checkpoint is no longer held, because another run may continue it.
         """
-        if self._lock is not None and self._lost is None:
+        if self.lock is not None and self._lost is None:
             try:
-                self._lock.require()
+                self.lock.require()
             except RunError as lost:
                 self._lost = lost
                 self.stop()
@@ -255,9 +263,9 @@ class Execution:
             error = query.exception()
             if error is not None:
                 text = evidence(error)
-                own = next((each for each in self._failures if str(each) in text), None)
+                own = next((each for each in self.function_failures if str(each) in text), None)
                 sinks = " and ".join(self.sinks.get(name, (name,)))
-                found = failed(f"the query of {sinks} failed", own or error, self._tables)
+                found = failed(f"the query of {sinks} failed", own or error, self.failed_tables)
                 found.__cause__ = found.__cause__ or error
                 return found
         return None
@@ -289,7 +297,7 @@ class Execution:
         """Return the table for a notebook: the status of the run, and the last micro-batch of each sink."""
         return as_html(self._table())
 
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+    def _repr_pretty_(self, printer: PrettyPrinter, cycle: bool) -> None:
         """Print the same table as text."""
         printer.text(as_text(self._table()))
 
@@ -310,8 +318,8 @@ class Execution:
             self.read_batches()
         if self.followed is not None:
             self.followed.end()
-        if self._lock is not None:
-            self._lock.release()
-            self._lock = None
+        if self.lock is not None:
+            self.lock.release()
+            self.lock = None
         if self.temporary:
             shutil.rmtree(self.checkpoint, ignore_errors=True)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass
-from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.storagelevel import StorageLevel
@@ -48,7 +47,7 @@ class MultiSinkWriter:
     counts: RowCounts
     most: int
 
-    def __call__(self, rows: Any, batch: int) -> None:
+    def __call__(self, rows: DataFrame, batch: int) -> None:
         packed = bool(self.counted) or any(writer.rows.branch is not None for writer in self.writers)
         if not self.writers or (len(self.writers) == 1 and not packed):  # no rows are read twice
             self._write(rows, batch, packed=packed)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from hintplan.plans.connectors.reach import FilePlace, file_place
@@ -21,6 +21,7 @@ from hintplan.plans.errors import RunError
 from hintplan.plans.extras import refuse_lacking
 from hintplan.plans.model.plan import Plan
 from hintplan.runtime import s3
+from hintplan.runtime.jvm.java import jvm_of
 from hintplan.runtime.spark.failure import root_cause
 from hintplan.runtime.spark.packages import hadoop_version, with_packages
 from hintplan.runtime.spark.session import NO_NEEDS, SessionNeeds, is_remote, runs_here, start_session
@@ -104,7 +105,7 @@ def refuse_unreachable(spark: SparkSession, plan: Plan, checkpoint: str | None) 
 def _refuse_lacking(spark: SparkSession, path: str, place: FilePlace) -> None:
     from py4j.protocol import Py4JJavaError
 
-    jvm: Any = spark.sparkContext._jvm
+    jvm = jvm_of(spark)
     try:
         jvm.org.apache.hadoop.fs.Path(place.path).getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
     except Py4JJavaError as error:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import asdict
-from typing import Any, ClassVar, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TextIO
 
 from hintplan.plans.text.amounts import human_bytes, human_duration
 from hintplan.plans.text.terminal import say
@@ -30,6 +30,9 @@ from hintplan.runtime.run.running_text import (
 from hintplan.runtime.running import Restart, RunningBatch, StuckBatch
 from hintplan.runtime.sources import Behind
 from hintplan.runtime.storage.operations import OPERATIONS
+
+if TYPE_CHECKING:
+    from rich.console import Group
 
 
 class Report(Protocol):
@@ -227,7 +230,7 @@ class TableReport:
     def stuck(self, stuck: StuckBatch) -> None:
         self._above(stuck_text(stuck))
 
-    def _draw(self, table: Any) -> None:
+    def _draw(self, table: Group) -> None:
         """Show ``table`` in place of the previous one.
 
         The display starts with the first table, so a refused run shows none.
@@ -257,7 +260,7 @@ class TableReport:
         self._live.stop()
         _say_end(status, summary)
 
-    def _table(self) -> Any:
+    def _table(self) -> Group:
         from rich.console import Group
         from rich.table import Table
         from rich.text import Text
@@ -284,7 +287,7 @@ class TableReport:
         below = [Text(clean(line)) for line in (*counted, *_said(batches), *self._running.values())]
         return Group(table, *below) if batches else Group(*below)
 
-    def _job_table(self) -> Any:
+    def _job_table(self) -> Group:
         from rich.console import Group
         from rich.table import Table
         from rich.text import Text

@@ -16,12 +16,11 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from hintplan.plans.operators import Operator
-from hintplan.runtime.build.edges import Edges
-from hintplan.runtime.build.stream import apply_operators
+from hintplan.runtime.builders.edges import Edges
+from hintplan.runtime.builders.stream import apply_operators
 from hintplan.runtime.connectors.micro_batch import MicroBatch
-from hintplan.runtime.engine.arrow_rows import ROWS, ArrowRows
 from hintplan.runtime.engine.row_order import ROW_ORDER
-from hintplan.runtime.engine.rows import Rows
+from hintplan.runtime.engine.rows import ROWS, ArrowRows, EdgeRows
 from hintplan.runtime.engine.shared import of_branch
 
 
@@ -51,7 +50,7 @@ class SinkRows:
         if made is None:
             schema = from_arrow_schema(table.schema, prefer_timestamp_ntz=True)
             frame = _in_one_task(spark.createDataFrame(table, schema=schema))
-            return self._of_rows(apply_operators(self.calcs, Rows(lambda: frame), edges=self.edges))
+            return self._of_rows(apply_operators(self.calcs, EdgeRows(lambda: frame), edges=self.edges))
         computed = reduce(lambda rows, step: step(rows), made.steps, table).cast(made.schema)
         computed = computed.select(self.schema.fieldNames())
         return MicroBatch(
@@ -62,7 +61,7 @@ class SinkRows:
             is_on_driver=True,
         )
 
-    def _of_rows(self, rows: Rows) -> MicroBatch:
+    def _of_rows(self, rows: EdgeRows) -> MicroBatch:
         return MicroBatch(
             spark=self.edges.spark,
             in_spark=partial(_data, rows),
@@ -81,13 +80,13 @@ def sink_rows(
     )
 
 
-def _made(frame: DataFrame, top: str, branch: int | None, calcs: Sequence[Operator], edges: Edges) -> Rows:
+def _made(frame: DataFrame, top: str, branch: int | None, calcs: Sequence[Operator], edges: Edges) -> EdgeRows:
     """Return the rows of a sink in a micro-batch or in the stream of its query."""
     if branch is None:
-        rows = Rows(lambda: frame)
+        rows = EdgeRows(lambda: frame)
     else:
         arrow_rows = of_branch(frame, branch, edges.schema(top))
-        rows = Rows(partial(arrow_rows.in_spark, top), arrow_rows)
+        rows = EdgeRows(partial(arrow_rows.in_spark, top), arrow_rows)
     return apply_operators(calcs, rows, edges=edges)
 
 
@@ -96,12 +95,12 @@ def _in_one_task(few: DataFrame) -> DataFrame:
     return few.coalesce(1)
 
 
-def _data(rows: Rows) -> DataFrame:
+def _data(rows: EdgeRows) -> DataFrame:
     """Return the rows as a DataFrame without the columns that only order them."""
     return rows.frame.drop(*ROW_ORDER.names)
 
 
-def _counted(rows: Rows, sink: str) -> int:
+def _counted(rows: EdgeRows, sink: str) -> int:
     """Return the number of rows; compute all of them, and drop them."""
     if rows.in_arrow is not None:
         (counted,) = rows.in_arrow.counted(sink).agg(F.sum(ROWS)).collect()

@@ -14,7 +14,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hintplan.plans.analysis.columns import output_columns
 from hintplan.plans.checkpoint.record import absolute, is_local_path
@@ -30,6 +30,14 @@ from hintplan.plans.text.names import did_you_mean
 from hintplan.runtime.run.command import opened_session
 from hintplan.runtime.run.spark_options import SparkOptions
 from hintplan.runtime.supervision.stop import Stop
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from hintplan.runtime.batch.execution import BatchExecution
+    from hintplan.runtime.batch.session import Session
+    from hintplan.runtime.results.files import KeptRows
+    from hintplan.runtime.run.execution import Execution
 
 Row = tuple[str | None, tuple[Any, ...]]
 """The row kind, None in batch mode, and the values, as text or as JSON values."""
@@ -70,8 +78,8 @@ class Engine:
     debug: bool
     jobs: dict[str, Job] = field(default_factory=dict)
     _stack: ExitStack = field(default_factory=ExitStack)
-    _spark: Any = None
-    _batch: Any = None
+    _spark: SparkSession | None = None
+    _batch: Session | None = None
 
     def insert(self, plan: Plan) -> int:
         """Run ``plan`` on the available input; return 0, or the exit code of the signal that stopped it."""
@@ -128,6 +136,7 @@ class Engine:
                 stack.enter_context(stop.listening(signal.SIGINT))
                 if self.checkpoint is not None:
                     stack.callback(KeptRows(directory=base).discard)
+                execution: Execution | BatchExecution
                 if plan.mode == "batch":
                     execution = self._batch_session(plan).execute(plan, results=kept.directory)
                 else:
@@ -192,7 +201,7 @@ class Engine:
         self._stack.close()
         self._spark = None
 
-    def _started(self, plan: Plan) -> Any:
+    def _started(self, plan: Plan) -> Execution | BatchExecution:
         """Start ``plan`` on the available input, and return its execution."""
         from hintplan.runtime.run.execute import execute
 
@@ -200,7 +209,7 @@ class Engine:
             return self._batch_session(plan).execute(plan)
         return execute(plan, self._session(plan), **self._settings(plan, once=True))
 
-    def _batch_session(self, plan: Plan) -> Any:
+    def _batch_session(self, plan: Plan) -> Session:
         """Return the session of all batch plans of the client, which holds their cached results."""
         from hintplan.runtime.batch.session import Session
 
@@ -208,7 +217,7 @@ class Engine:
             self._batch = Session(self._session(plan), policy=self.policy)
         return self._batch
 
-    def _session(self, plan: Plan) -> Any:
+    def _session(self, plan: Plan) -> SparkSession:
         """Return the Spark session; start it with the requirements of the first plan."""
         if self._spark is None:
             options = SparkOptions(master=self.master, remote=self.remote, conf=self.conf, debug=self.debug)
@@ -237,7 +246,7 @@ class Engine:
         writers = [json_value(name) if self.as_json else cell(name, zone) for name in types]
         streams = plan.mode == "streaming"
 
-        def read(kept: Any, show: Callable[[list[Row]], None]) -> None:
+        def read(kept: KeptRows, show: Callable[[list[Row]], None]) -> None:
             for piece, kinds in kept.new():
                 columns = [
                     [write(value) for value in column.to_pylist()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 from hintplan.plans.errors import HintplanError
 from hintplan.plans.model.plan import Plan
@@ -13,7 +13,15 @@ from hintplan.plans.text.amounts import human_duration
 from hintplan.plans.text.notice import notice
 from hintplan.plans.text.terminal import say
 from hintplan.runtime.checkpoint.lease import Waited, Waiting
-from hintplan.runtime.progress import FunctionProgress, JobProgress, LookupProgress, total_functions, total_lookups
+from hintplan.runtime.progress import (
+    BatchProgress,
+    FunctionProgress,
+    JobProgress,
+    LookupProgress,
+    total_functions,
+    total_lookups,
+)
+from hintplan.runtime.run.execution import Execution
 from hintplan.runtime.run.report import Report, open_report
 from hintplan.runtime.run.watch import Watch
 from hintplan.runtime.running import Restart, RunningBatch
@@ -25,12 +33,19 @@ from hintplan.runtime.supervision.jvm_shutdown import asked_before_the_jvm_ends
 from hintplan.runtime.supervision.restarts import NEVER, Restarts, Strategy
 from hintplan.runtime.supervision.stop import Stop, Stopped
 
+if TYPE_CHECKING:
+    from hintplan.runtime.batch.execution import BatchExecution
+
 _POLL_SECONDS = 0.2
 
 _CLOCK = (
     "the clock of this machine was put back by {}: Spark starts the next batch when it is where it was; "
     "stop the run and start it again to go on at once"
 )
+
+
+Start = Callable[[Waiting], "Execution | BatchExecution"]
+"""Starts a run; it waits for the lease of another run as configured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +71,7 @@ class Totals:
     functions: dict[str, dict[str, FunctionProgress]] = field(default_factory=dict)
     started: bool = False
 
-    def add(self, ended: Any) -> None:
+    def add(self, ended: BatchProgress | JobProgress) -> None:
         """Add a batch or a job that has ended."""
         sums = self.lookups.setdefault(ended.sink, {}) if ended.lookups else {}
         for name, metrics in ended.lookups.items():
@@ -74,7 +89,7 @@ class Totals:
 
 def run_plan(
     plan: Plan,
-    start: Callable[[Waiting], Any],
+    start: Start,
     supervision: Supervision,
     *,
     as_json: bool,
@@ -92,7 +107,7 @@ def run_plan(
     listening, hook = stop.listening(), asked_before_the_jvm_ends(stop.asked_by_jvm)
     with listening, hook, open_report(as_json=as_json, requests=requests, once=supervision.once) as report:
         try:
-            status = _run(plan, start, supervision, report, totals)
+            status = _run(start, supervision, report, totals)
         except Stopped:
             status = "stopped"
         except Exception as error:
@@ -109,12 +124,17 @@ def run_plan(
     return stop.exit_code if status == "stopped" else 0
 
 
-def _run(plan: Plan, start: Callable[[Waiting], Any], supervision: Supervision, report: Report, totals: Totals) -> str:
-    """Run ``plan``, and restart it after each failure that may pass; return ``finished`` or ``stopped``."""
+def _run(
+    start: Start,
+    supervision: Supervision,
+    report: Report,
+    totals: Totals,
+) -> str:
+    """Run the plan, and restart it after each failure that may pass; return ``finished`` or ``stopped``."""
     stop, health, restarts = supervision.stop, supervision.health, Restarts(supervision.strategy)
     while True:
         try:
-            return _run_once(plan, start, supervision, report, totals)
+            return _run_once(start, supervision, report, totals)
         except Stopped:
             raise
         except Exception as error:
@@ -137,7 +157,10 @@ def _run(plan: Plan, start: Callable[[Waiting], Any], supervision: Supervision, 
 
 
 def _run_once(
-    plan: Plan, start: Callable[[Waiting], Any], supervision: Supervision, report: Report, totals: Totals
+    start: Start,
+    supervision: Supervision,
+    report: Report,
+    totals: Totals,
 ) -> str:
     stop, health = supervision.stop, supervision.health
     health.enter(STARTING)
@@ -155,11 +178,11 @@ def _run_once(
         for note in execution.notes:
             say(note)
     totals.started = True
-    streams = plan.mode != "batch"
-    health.lease = execution.lease if streams else lambda: None
+    stream = execution if isinstance(execution, Execution) else None
+    health.lease = lambda: None if stream is None else stream.lease()
     health.enter(RUNNING)
-    watch = Watch(execution, report.pace) if streams else None
-    clock = Clock() if streams and not supervision.once else None
+    watch = None if stream is None else Watch(stream, report.pace)
+    clock = None if stream is None or supervision.once else Clock()
 
     def tell() -> None:
         for ended in execution.new_batches():
@@ -185,7 +208,7 @@ def _run_once(
             if behind and not health.clock_behind:
                 say(_CLOCK.format(human_duration(int(behind * 1000))))
             health.clock_behind = behind
-        health.planned = health.planned or not streams or execution.has_planned
+        health.planned = health.planned or stream is None or stream.has_planned
         health.seen()
         if stop.received and health.phase == RUNNING:
             health.enter(STOPPING)
@@ -194,12 +217,12 @@ def _run_once(
     try:
         status = follow(execution, stop, tell)
     finally:
-        if status != "failed" or not streams:
+        if status != "failed" or stream is None:
             tell()
     return status
 
 
-def follow(execution: Any, stop: Stop, tell: Callable[[], None]) -> str:
+def follow(execution: Execution | BatchExecution, stop: Stop, tell: Callable[[], None]) -> str:
     """Wait for the end of a run, and call ``tell`` repeatedly; return ``finished`` or ``stopped``.
 
     RunError if the run fails.

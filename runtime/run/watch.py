@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 from hintplan.runtime.progress import BatchProgress
 from hintplan.runtime.run.patience import Patience
 from hintplan.runtime.running import RunningBatch, StuckBatch
 from hintplan.runtime.spark.batch_stages import Contents, stages_of
+
+if TYPE_CHECKING:
+    from hintplan.runtime.run.execution import Execution
 
 _LOOK_SECONDS = 1.0
 
@@ -21,7 +24,7 @@ class Watch:
     ``pace`` is the time between two reports on a batch, in seconds.
     """
 
-    execution: Any
+    execution: Execution
     pace: float
     _patience: dict[str, Patience] = field(default_factory=dict)
     _contents: dict[tuple[str, int], Contents] = field(default_factory=dict)

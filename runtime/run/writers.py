@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
 from hintplan.plans.analysis.streaming_queries import Query, path_to, tops
 from hintplan.plans.connectors.table import drops_rows
 from hintplan.plans.operators import Operator, Sink
-from hintplan.runtime.build.edges import Edges
-from hintplan.runtime.build.stream import apply_operators
+from hintplan.runtime.builders.edges import Edges
+from hintplan.runtime.builders.stream import apply_operators
 from hintplan.runtime.connectors import table as connectors
 from hintplan.runtime.connectors.connector import Mark
-from hintplan.runtime.engine.arrow_rows import ROWS, Step
 from hintplan.runtime.engine.each_batch import written_by
 from hintplan.runtime.engine.row_order import ROW_ORDER
-from hintplan.runtime.engine.rows import Rows
+from hintplan.runtime.engine.rows import ROWS, EdgeRows, Step
 from hintplan.runtime.engine.shared import Branch, branches
 from hintplan.runtime.operator import KIND
 from hintplan.runtime.results import files
@@ -26,6 +25,9 @@ from hintplan.runtime.run.multi_sink import MultiSinkWriter, RowCounts, SinkWrit
 from hintplan.runtime.run.sink_rows import sink_rows
 from hintplan.runtime.spark.names import shown_as
 
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
 _BYTES_ON_DRIVER = 16 << 20
 """The maximum number of bytes of a micro-batch that are collected to the driver."""
 
@@ -33,13 +35,13 @@ _BYTES_ON_DRIVER = 16 << 20
 def query_writer(
     query: Query,
     edges: Edges,
-    rows: Mapping[str, Rows],
+    rows: Mapping[str, EdgeRows],
     where: str,
     *,
     results: str | None,
     counts: RowCounts,
     marks: SinkMarks | None,
-) -> Any:
+) -> DataStreamWriter:
     """Return Spark's writer of a query, configured except for its trigger, and not started; its logs are at ``where``.
 
     Spark's pages show the query and its jobs under the names of the plan and of the query. With ``results``, the rows
@@ -54,8 +56,8 @@ def query_writer(
 
 
 def _multi_sink_writer(
-    query: Query, edges: Edges, rows: Mapping[str, Rows], where: str, counts: RowCounts, marks: SinkMarks | None
-) -> Any:
+    query: Query, edges: Edges, rows: Mapping[str, EdgeRows], where: str, counts: RowCounts, marks: SinkMarks | None
+) -> DataStreamWriter:
     above = tops(edges.plan, query)
     sinks = [sink for sink in edges.plan.sinks if sink.id in query.sinks]
     paths = {sink.id: path_to(edges.plan.by_id, sink) for sink in sinks}
@@ -97,7 +99,9 @@ def _multi_sink_writer(
     return written_by(several, frame, where)
 
 
-def _counted(sink: Sink, path: Sequence[Operator], rows: Mapping[str, Rows], edges: Edges) -> tuple[Step, ...] | None:
+def _counted(
+    sink: Sink, path: Sequence[Operator], rows: Mapping[str, EdgeRows], edges: Edges
+) -> tuple[Step, ...] | None:
     """Return the steps that compute the rows of ``sink`` from the rows of its top, if the sink drops them.
 
     None if the sink does not drop its rows, or if Arrow cannot compute them.
@@ -117,11 +121,11 @@ def _mark(marks: SinkMarks | None, query: Query, sink: Sink, edges: Edges) -> Ma
 def _single_sink_writer(
     query: Query,
     edges: Edges,
-    rows: Mapping[str, Rows],
+    rows: Mapping[str, EdgeRows],
     where: str,
     results: str | None,
     marks: SinkMarks | None,
-) -> Any:
+) -> DataStreamWriter:
     sink = edges.plan.operator(query.sinks[0])
     assert isinstance(sink, Sink)
     table, rows_in, mark = edges.plan.tables[sink.table], rows[sink.id], _mark(marks, query, sink, edges)

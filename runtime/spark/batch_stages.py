@@ -10,7 +10,7 @@ import re
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
@@ -18,6 +18,10 @@ from pyspark import SparkContext
 from hintplan.runtime.running import RunningStage, RunningTask
 from hintplan.runtime.spark.failure import root_cause
 from hintplan.runtime.spark.stage_operators import StageContent, content_of
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaObject, JVMView
+    from pyspark.sql.streaming.query import StreamingQuery
 
 _BATCH = re.compile(r"^batch = (\d+)$", re.MULTILINE)
 _MOST_TASKS = 8
@@ -35,7 +39,7 @@ class BatchStages:
     page: str | None
 
 
-def stages_of(query: Any, ended: int, contents: Contents) -> BatchStages | None:
+def stages_of(query: StreamingQuery, ended: int, contents: Contents) -> BatchStages | None:
     """Return the batch after ``ended``, the last ended batch of ``query``; None if Spark provides no status.
 
     ``contents`` caches the content of its stages.
@@ -51,7 +55,7 @@ def stages_of(query: Any, ended: int, contents: Contents) -> BatchStages | None:
         return None
 
 
-def _stages(context: Any, query: Any, ended: int, contents: Contents) -> BatchStages:
+def _stages(context: SparkContext, query: StreamingQuery, ended: int, contents: Contents) -> BatchStages:
     store = context._jsc.sc().statusStore()
     session = query._jsq.sparkSession()
     stages: dict[int, RunningStage] = {}
@@ -89,9 +93,9 @@ def _stages(context: Any, query: Any, ended: int, contents: Contents) -> BatchSt
     return BatchStages(batch=number, stages=tuple(stages.values()), last_failure=failure, page=page)
 
 
-def _jobs(context: Any, store: Any, run: str, ended: int) -> list[Any]:
+def _jobs(context: SparkContext, store: JavaObject, run: str, ended: int) -> list[JavaObject]:
     """Return the jobs of the newest batch, unless the batch has ended; the newest job comes first."""
-    jobs: list[Any] = []
+    jobs: list[JavaObject] = []
     for number in sorted(context.statusTracker().getJobIdsForGroup(run), reverse=True):
         job = store.job(number)
         batch = _number(job)
@@ -101,26 +105,28 @@ def _jobs(context: Any, store: Any, run: str, ended: int) -> list[Any]:
     return jobs
 
 
-def _number(job: Any) -> int | None:
+def _number(job: JavaObject) -> int | None:
     match = _BATCH.search(_optional(job.description()) or "")
     return int(match[1]) if match else None
 
 
-def _tasks(context: Any, store: Any, stage: int, attempt: int, status: str, most: int) -> list[Any]:
+def _tasks(
+    context: SparkContext, store: JavaObject, stage: int, attempt: int, status: str, most: int
+) -> list[JavaObject]:
     """Return the tasks with a status, in order of their start."""
-    jvm = context._jvm
+    jvm: JVMView = context._jvm
     statuses = jvm.java.util.ArrayList()
     statuses.add(getattr(jvm.org.apache.spark.status.api.v1.TaskStatus, status))
     tasks = store.taskList(stage, attempt, 0, most, jvm.scala.Option.empty(), True, statuses)
     return [tasks.apply(index) for index in range(tasks.size())]
 
 
-def _running(tasks: Iterable[Any]) -> tuple[RunningTask, ...]:
+def _running(tasks: Iterable[JavaObject]) -> tuple[RunningTask, ...]:
     now = int(time.time() * 1000)
     return tuple(RunningTask(host=task.host(), running_ms=max(0, now - task.launchTime().getTime())) for task in tasks)
 
 
-def _failure(tasks: Iterable[Any]) -> str | None:
+def _failure(tasks: Iterable[JavaObject]) -> str | None:
     for task in tasks:
         message = _optional(task.errorMessage())
         if message:
@@ -132,9 +138,9 @@ def _page(url: str, stage: int, attempt: int) -> str:
     return f"{url}/stages/stage/?id={stage}&attempt={attempt}"
 
 
-def _optional(found: Any) -> Any:
-    return found.get() if found.isDefined() else None
+def _optional(option: JavaObject) -> str | None:
+    return str(option.get()) if option.isDefined() else None
 
 
-def _sorted_ints(found: Any) -> list[int]:
-    return sorted(int(text) for text in found.mkString(",").split(",") if text)
+def _sorted_ints(sequence: JavaObject) -> list[int]:
+    return sorted(int(text) for text in sequence.mkString(",").split(",") if text)

@@ -16,10 +16,12 @@ import gc
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any
 from zipimport import zipimporter
 
 import pyarrow as pa
+
+MapBatches = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+"""A function of a task, for ``mapInArrow``."""
 
 _loaded = 0
 """The number of loaded modules when their objects were last excluded from garbage collection."""
@@ -37,15 +39,13 @@ def between_tasks() -> None:
         gc.freeze()
 
 
-def as_task(run: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]) -> Any:
+def as_task(run: MapBatches) -> MapBatches:
     """Wrap ``run`` as the function of a task, under the same name."""
     task = partial(_run, run)
     task.__name__ = getattr(run, "__name__", type(run).__name__)  # type: ignore[attr-defined]
     return task
 
 
-def _run(
-    run: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]], batches: Iterable[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
+def _run(run: MapBatches, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     between_tasks()
     return run(batches)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import sys
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ class Carried:
     package and a digest. Modules that a process has loaded from a zip with another digest are loaded again.
     """
 
-    def __init__(self, what: Any, zips: Sequence[Path]) -> None:
+    def __init__(self, what: Callable[..., Any], zips: Sequence[Path]) -> None:
         self._what = what
         self._zips = tuple(zips)
 
@@ -49,7 +49,7 @@ def _squeezed(path: Path) -> bytes:
     return zlib.compress(path.read_bytes(), 9)
 
 
-def _unpacked(zips: tuple[tuple[str, bytes], ...], closed: bytes) -> Any:
+def _unpacked(zips: tuple[tuple[str, bytes], ...], closed: bytes) -> object:
     """Unpickle ``closed`` with the code of the ``zips``."""
     import os
     import pickle

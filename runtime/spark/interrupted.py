@@ -16,7 +16,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 _WORDS = re.compile(
     r"java\.lang\.InterruptedException|java\.io\.InterruptedIOException|ClosedByInterruptException"
@@ -34,9 +37,9 @@ class BatchInterrupted(Exception):
 class Interruptible:
     """``write``, a function for ``foreachBatch``, that raises a short error if Spark interrupts it."""
 
-    write: Callable[[Any, int], object]
+    write: Callable[[DataFrame, int], object]
 
-    def __call__(self, df: Any, batch: int) -> None:
+    def __call__(self, df: DataFrame, batch: int) -> None:
         try:
             self.write(df, batch)
         except Exception as error:

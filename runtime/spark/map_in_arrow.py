@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 from pyspark.util import PythonEvalType
 
-from hintplan.runtime.spark.between_tasks import as_task
+from hintplan.runtime.spark.between_tasks import MapBatches, as_task
 from hintplan.runtime.spark.names import quoted
 from hintplan.runtime.spark.session import is_remote
 from hintplan.runtime.spark.shipping import with_code
 
-Run = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
-
-def map_in_arrow(frame: DataFrame, run: Run, schema: str | StructType) -> DataFrame:
+def map_in_arrow(frame: DataFrame, run: MapBatches, schema: str | StructType) -> DataFrame:
     """Apply ``run`` to the record batches of each task of ``frame``; return rows with ``schema``.
 
     A Spark Connect client always has pandas, since PySpark does not connect without it.

@@ -1,11 +1,18 @@
-"""Names in Spark: columns in its SQL, and plans and operators on its pages."""
+"""Names in Spark: columns in its SQL, paths for its readers, and plans and operators on its pages."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-from pyspark.sql import SparkSession
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
 
 _DESCRIPTION = "spark.job.description"
 
@@ -17,6 +24,26 @@ def quoted(name: str) -> str:
     '`a``b`'
     """
     return "`" + name.replace("`", "``") + "`"
+
+
+def escaped_path(path: str) -> str:
+    """Return a pattern that matches only ``path``, for Spark's readers, which interpret ``[`` and ``*``.
+
+    >>> escaped_path("/data/run[1]")
+    '/data/run\\\\[1\\\\]'
+    """
+    return re.sub(r"([\[\]{}*?\\])", r"\\\1", path)
+
+
+def named_function(run: Callable[_Arguments, _Result], operator: str) -> Callable[_Arguments, _Result]:
+    """Return ``run`` under the id of an ``operator``, which Spark shows in its plans and on its pages.
+
+    >>> named_function(len, "join_o_c").__name__
+    'join_o_c'
+    """
+    function = partial(run)
+    function.__name__ = operator  # type: ignore[attr-defined]  # a partial takes any attribute
+    return function
 
 
 def shown_as(plan: str, operator: str) -> str:

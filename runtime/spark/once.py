@@ -13,7 +13,7 @@ import json
 import sys
 import uuid
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
@@ -76,7 +76,7 @@ class OnceReader(DataSourceStreamReader, available_now()):  # type: ignore[misc]
     def prepareForTriggerAvailableNow(self) -> None:
         pass
 
-    def latestOffset(self, *limits: Any) -> dict[str, int]:
+    def latestOffset(self, *limits: object) -> dict[str, int]:
         return _AFTERWARDS
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:

@@ -13,7 +13,10 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 class SparkLog:
@@ -48,11 +51,11 @@ class SparkLog:
             self.terminal = 2
 
     @staticmethod
-    def mute_loss(spark: Any) -> None:
+    def mute_loss(spark: SparkSession) -> None:
         """Suppress the errors of the accumulator server when the JVM that it serves ends."""
         server = getattr(getattr(spark, "sparkContext", None), "_accumulatorServer", None)
         if server is not None:
-            server.handle_error = lambda request, address: None
+            server.handle_error = lambda *request: None
 
     def discard(self) -> None:
         """Remove the log."""

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import pyspark
@@ -36,6 +36,11 @@ from hintplan.runtime.jvm.java import require_java
 from hintplan.runtime.jvm.launch import Launch, launch
 from hintplan.runtime.spark.stopping import STOP_TIMEOUT
 from hintplan.runtime.spark.versions import facts, lacking_client, new_session, require_pandas, version_notes
+
+if TYPE_CHECKING:
+    from socketserver import BaseServer
+
+    from py4j.java_gateway import JVMView
 
 _FIXED = {"spark.sql.restrictedMode.enabled": "true"}
 """Settings that only the start of a session can make. Restricted mode, where Spark has it, refuses functions that call
@@ -332,7 +337,7 @@ def _configured(master: str | None, conf: Mapping[str, str], jvm: Launch | None)
     return configured
 
 
-def _outlive_sigterm(jvm: Any) -> None:
+def _outlive_sigterm(jvm: JVMView) -> None:
     """Let a JVM that this process has started ignore SIGTERM, together with its future child processes.
 
     A service manager or container runtime sends SIGTERM to all processes at once, and a batch needs the JVM until it
@@ -350,7 +355,7 @@ def _to_submit(key: str, value: str) -> str:
     return f"spark-submit --master {value}" if key == "spark.master" else f"spark-submit --conf {key}={value}"
 
 
-def _built(builder: Any, conf: Mapping[str, str]) -> SparkSession:
+def _built(builder: SparkSession.Builder, conf: Mapping[str, str]) -> SparkSession:
     for key, value in conf.items():
         builder = builder.config(key, value)
     session: SparkSession = builder.getOrCreate()
@@ -493,7 +498,7 @@ def _close_beside() -> None:
             own.client.close()
 
 
-def _end(server: Any) -> None:
+def _end(server: BaseServer) -> None:
     """Stop PySpark's accumulator server.
 
     It runs in a thread of its own, because the server checks only once a second for a shutdown.
@@ -521,7 +526,7 @@ def refuse_stopped(spark: SparkSession) -> None:
         raise RunError("the Spark session has been stopped", hint="build a new one, and make the DataFrames anew")
 
 
-def is_stopped(spark: Any) -> bool:
+def is_stopped(spark: SparkSession) -> bool:
     """Return True if nothing runs on ``spark`` any more."""
     if is_remote(spark):
         return bool(getattr(spark, "is_stopped", False))

@@ -13,16 +13,18 @@ import importlib.util
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 
 from hintplan.runtime.code_files import PACKAGE, own_files, own_package, write_zip
 from hintplan.runtime.spark.by_value import Carried
 from hintplan.runtime.spark.session import is_remote, shares_machine
+
+_Function = TypeVar("_Function", bound=Callable[..., object])
 
 _FOR_PEOPLE = tuple(
     f"{PACKAGE}/plans/{folder}/" for folder in ("ci", "client", "commands", "edit", "lint", "merge", "review", "show")
@@ -71,7 +73,7 @@ def _module(path: Path) -> str:
     return path.name.rpartition("-")[0] if path.suffix == ".zip" else str(path)
 
 
-def with_code(what: Any, df: DataFrame) -> Any:
+def with_code(what: _Function, df: DataFrame) -> _Function | Carried:
     """Return ``what`` in a form that Python processes of a query of ``df`` can unpickle.
 
     It includes all shipped code if they need it.
@@ -96,8 +98,9 @@ def own_code(modules: Sequence[str], directory: Path) -> list[Path]:
     return zips
 
 
-def _session_id(spark: Any) -> str:
-    return str(spark.session_id)  # only on Spark Connect
+def _session_id(spark: SparkSession) -> str:
+    client: Any = spark
+    return str(client.session_id)  # only on Spark Connect
 
 
 @cache

@@ -8,11 +8,14 @@ to right. Equal relations are one source, whose files have the number of its fir
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame
 
 from hintplan.plans.compare.sources import Order
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaObject
 
 _MARK = "hintplan source "
 
@@ -22,9 +25,9 @@ def marked(frame: DataFrame, operator: str) -> DataFrame:
     return frame.alias(f"{_MARK}{operator}")
 
 
-def source_order(frame: Any) -> Order:
+def source_order(frame: DataFrame) -> Order:
     """Return the sources of a streaming ``frame`` of classic Spark, all of which are marked."""
-    distinct: list[Any] = []
+    distinct: list[JavaObject] = []
     order = []
     for operator, relation in _sources(frame._jdf.queryExecution().analyzed(), ""):
         number = next((number for number, other in enumerate(distinct) if relation.equals(other)), len(distinct))
@@ -34,7 +37,7 @@ def source_order(frame: Any) -> Order:
     return tuple(order)
 
 
-def _sources(node: Any, operator: str) -> Iterator[tuple[str, Any]]:
+def _sources(node: JavaObject, operator: str) -> Iterator[tuple[str, JavaObject]]:
     """Yield the streaming relations at and below ``node``, with the operator of the mark above each."""
     children = node.children()
     count = children.size()

@@ -10,7 +10,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaObject
 
 _OPERATOR = re.compile(r"\w*MapInArrow (for )?([^(]+)\(|CollectMetrics (?:read by )?([^,/]+)(/\d+)?")
 _EXCHANGE = re.compile(r"(?:\w*Exchange|AQEShuffleRead|\w*QueryStage|AdaptiveSparkPlan)$")
@@ -95,11 +98,8 @@ class StageContent:
     files_only: bool
 
 
-def content_of(session: Any, store: Any, job: int, stage: int) -> StageContent:
-    """Return the content of a ``stage`` of a ``job``, without operators if they are unknown.
-
-    ``session`` and ``store`` are objects of the JVM.
-    """
+def content_of(session: JavaObject, store: JavaObject, job: int, stage: int) -> StageContent:
+    """Return the content of a ``stage`` of a ``job``, without operators if they are unknown."""
     clusters = _each(store.operationGraphForStage(stage).rootCluster().childClusters())
     scopes = [cluster.name() for cluster in clusters]
     plans = session.sharedState().statusStore()
@@ -115,7 +115,7 @@ def content_of(session: Any, store: Any, job: int, stage: int) -> StageContent:
     return StageContent(operators=operators, files_only=_FILES_ONLY in scopes)
 
 
-def _steps(graph: Any) -> Iterator[Step]:
+def _steps(graph: JavaObject) -> Iterator[Step]:
     for node in _each(graph.nodes()):
         if node.getClass().getSimpleName() == "SparkPlanGraphCluster":
             for inner in _each(node.nodes()):
@@ -124,5 +124,5 @@ def _steps(graph: Any) -> Iterator[Step]:
             yield Step(number=int(node.id()), name=node.name(), text=node.desc())
 
 
-def _each(sequence: Any) -> Iterator[Any]:
+def _each(sequence: JavaObject) -> Iterator[JavaObject]:
     return (sequence.apply(index) for index in range(sequence.size()))

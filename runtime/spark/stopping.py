@@ -6,22 +6,25 @@ cases, a query that was stopped in its first second continued, until the end of 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
 
 STOP_TIMEOUT = "spark.sql.streaming.stopTimeout"
 """The time that Spark waits for a query after it has interrupted it."""
 
 
-def stop_query(query: Any) -> None:
+def stop_query(query: StreamingQuery) -> None:
     """Stop ``query`` now, even within a batch, and wait until it has ended."""
     while not _has_ended(query):
         pass
 
 
-def _has_ended(query: Any) -> bool:
+def _has_ended(query: StreamingQuery) -> bool:
     """Interrupt a query, and return whether it has ended within the timeout."""
     try:
         query.stop()

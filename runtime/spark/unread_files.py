@@ -6,14 +6,18 @@ files. If the list does not exist, there is no count. Only for classic Spark.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JError
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaObject
+    from pyspark.sql.streaming.query import StreamingQuery
 
 _SOURCE = "FileStreamSource"
 
 
-def unread_files(query: Any) -> dict[str, int]:
+def unread_files(query: StreamingQuery) -> dict[str, int]:
     """Return the number of unread files by the description of their source, if the source limits files per batch."""
     if not hasattr(query, "_jsq"):
         return {}
@@ -26,11 +30,11 @@ def unread_files(query: Any) -> dict[str, int]:
         return {}
 
 
-def _is_of_files(source: Any) -> bool:
+def _is_of_files(source: JavaObject) -> bool:
     return bool(source.getClass().getSimpleName() == _SOURCE)
 
 
-def _list(source: Any) -> Any:
+def _list(source: JavaObject) -> JavaObject | None:
     field = source.getClass().getDeclaredField("unreadFiles")
     field.setAccessible(True)
     return field.get(source)

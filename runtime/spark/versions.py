@@ -17,9 +17,13 @@ from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hintplan.plans.errors import RunError
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaObject
+    from pyspark.sql import SparkSession
 
 _STREAMING = "org.apache.spark.sql.execution.streaming"
 _CLIENT = {
@@ -31,7 +35,7 @@ _CLIENT = {
 _COMPRESSING_CLIENT = {**_CLIENT, "zstandard": "zstandard"}
 
 
-def _materialized(builder: Any) -> int:
+def _materialized(builder: JavaObject) -> int:
     """Count each partition once, even if it was computed again."""
     return int(builder.materializedRowCount())
 
@@ -123,20 +127,23 @@ def lacking_client(spark: str) -> list[str]:
     return [name for name, module in facts(spark).client.items() if not _has(module)]
 
 
-def new_session(spark: Any, *, with_views: bool = False) -> Any:
+def new_session(spark: SparkSession, *, with_views: bool = False) -> SparkSession:
     """Return a new session of ``spark`` with its own settings; Spark Connect clients have no such method before 4.3.
 
     ``with_views`` requests a session in which DataFrames of ``spark`` stay valid. On Spark Connect, where DataFrames
     are only names until they are computed, this is a copy of the session, which versions before 4.1 cannot create.
     """
+    client: Any = spark
     if with_views and can_be_copied(spark):
-        return spark.cloneSession()
-    if hasattr(type(spark), "newSession"):
-        return spark.newSession()
-    return type(spark)(connection=spark.client._builder)
+        session: SparkSession = client.cloneSession()
+    elif hasattr(type(spark), "newSession"):
+        session = spark.newSession()
+    else:
+        session = type(client)(connection=client.client._builder)
+    return session
 
 
-def can_be_copied(spark: Any) -> bool:
+def can_be_copied(spark: SparkSession) -> bool:
     """Return True if a Spark Connect client can copy its session."""
     return hasattr(type(spark), "cloneSession")
 

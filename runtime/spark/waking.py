@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
@@ -19,6 +19,9 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.types import StructType
 
 from hintplan.runtime import s3, stores
+
+if TYPE_CHECKING:
+    import pyarrow.fs as pafs
 
 for _module in (sys.modules[__name__], stores, s3):
     cloudpickle.register_pickle_by_value(_module)  # type: ignore[no-untyped-call]
@@ -63,7 +66,7 @@ class WakingReader(DataSourceStreamReader):
     def initialOffset(self) -> dict[str, int]:
         return {"due": 0}
 
-    def latestOffset(self, *limits: Any) -> dict[str, int]:
+    def latestOffset(self, *limits: object) -> dict[str, int]:
         import time
 
         oldest = self._oldest()
@@ -108,7 +111,7 @@ class WakingReader(DataSourceStreamReader):
         return min((at for at in self._looked_up.values() if at is not None), default=None)
 
 
-def _looked_up(system: Any, path: str) -> int | None:
+def _looked_up(system: pafs.FileSystem, path: str) -> int | None:
     """Return the oldest last lookup of the rows that wait in a partition."""
     import json
 

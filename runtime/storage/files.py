@@ -6,15 +6,18 @@ files.publish("state/1.1.manifest", b"...")
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, suppress
 from functools import cache
 from typing import Protocol
 
 import pyarrow as pa
 
-from hintplan.runtime.storage.local_files import LocalFiles
-from hintplan.runtime.storage.mounts import is_shared
+from hintplan.runtime.storage.local_files import LocalFiles, is_shared
 from hintplan.runtime.storage.operations import FileOperations
+
+NAMES = pa.schema([("name", pa.string())])
 
 
 class Sink(Protocol):
@@ -87,3 +90,21 @@ def files_at(root: str) -> Files:
         return remote_files(root)
     path = root.removeprefix("file://").removeprefix("file:")
     return LocalFiles(path, shared=is_shared(path))
+
+
+def names_in(directory: str) -> tuple[str, ...]:
+    """Return the names of the entries of ``directory``, a path or a URL; none if it does not exist."""
+    if "://" in directory and not directory.startswith("file://"):
+        from hintplan.runtime.storage.remote_files import remote_files
+
+        root, _, folder = directory.rpartition("/")
+        return tuple(remote_files(root).names(folder))
+    with suppress(FileNotFoundError):
+        return tuple(os.listdir(directory.removeprefix("file://").removeprefix("file:")))
+    return ()
+
+
+def names_by_task(batches: Iterable[pa.RecordBatch], *, directory: str) -> Iterator[pa.RecordBatch]:
+    """Yield the same names as rows of ``NAMES``, in the task that has an input row."""
+    if any(batch.num_rows for batch in list(batches)):
+        yield pa.record_batch([pa.array(names_in(directory), pa.string())], schema=NAMES)

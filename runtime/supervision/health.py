@@ -175,7 +175,7 @@ def _handler(health: Health) -> type[BaseHTTPRequestHandler]:
 
         do_HEAD = do_GET
 
-        def log_message(self, format: str, *args: Any) -> None:
+        def log_message(self, format: str, *args: object) -> None:
             pass
 
     return Handler

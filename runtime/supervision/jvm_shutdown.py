@@ -11,7 +11,10 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaGateway
 
 _BEFORE_SPARK = 100
 """A priority above the priority of Spark's hook, 40."""
@@ -59,7 +62,7 @@ def asked_before_the_jvm_ends(ask: Callable[[], None]) -> Iterator[None]:
             hooks.removeShutdownHook(hook)
 
 
-def _submitters_gateway() -> Any:
+def _submitters_gateway() -> JavaGateway | None:
     """Return the gateway to the JVM that spark-submit has started, or None if there is none."""
     if "PYSPARK_GATEWAY_PORT" not in os.environ:
         return None

@@ -60,9 +60,10 @@ class Steps:
         caller = self._caller.get()
         return asyncio.Task(work if caller is None else self._owned(work, caller), loop=loop, **more)
 
-    async def _owned(self, work: Awaitable[Any], caller: Caller) -> Any:
+    async def _owned(self, work: Awaitable[Result], caller: Caller) -> Result:
         try:
-            return await _Walk(self, work, caller)
+            result: Result = await _Walk(self, work, caller)
+            return result
         except (KeyboardInterrupt, SystemExit) as error:  # would stop the loop
             raise RunError(f"{caller} failed in a task that it has started: {type(error).__name__}: {error}") from error
 

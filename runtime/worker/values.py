@@ -39,11 +39,13 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Context, Decimal
 from functools import partial
-from typing import Any
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 
 from hintplan.plans.declarations.types import DataType
+
+_Text = TypeVar("_Text", str, bytes)
 
 MISFITS = (TypeError, ValueError, OverflowError)
 """The exceptions that a value raises if it does not fit."""
@@ -61,7 +63,7 @@ class Fit:
     Values whose type is in ``plain`` need no conversion, so a column of them is checked at once.
     """
 
-    value: Callable[[Any], Any]
+    value: Callable[[object], object]
     plain: frozenset[type] = _NO_TYPES
 
     def column(self, values: list[Any]) -> list[Any]:
@@ -112,7 +114,7 @@ def fit(kind: DataType) -> Fit:
     )
 
 
-def row_values(value: Any, names: Sequence[str]) -> tuple[Any, ...]:
+def row_values(value: object, names: Sequence[str]) -> tuple[Any, ...]:
     """Return the values of a row with fields ``names``, from a tuple or list in their order, or a dict by name."""
     if isinstance(value, Mapping):
         if len(value) == len(names) and all(name in value for name in names):
@@ -127,11 +129,11 @@ def row_values(value: Any, names: Sequence[str]) -> tuple[Any, ...]:
     return tuple(value)
 
 
-def _or_null(kind: DataType) -> Callable[[Any], Any]:
+def _or_null(kind: DataType) -> Callable[[object], object]:
     """Return the conversion of a value inside another value to ``kind``, with a check for NULL."""
     value_of = fit(kind).value
 
-    def converted(value: Any) -> Any:
+    def converted(value: object) -> object:
         if value is not None:
             return value_of(value)
         if not kind.nullable:
@@ -141,32 +143,35 @@ def _or_null(kind: DataType) -> Callable[[Any], Any]:
     return converted
 
 
-def _is_number(value: Any, *kinds: type) -> bool:
-    return isinstance(value, kinds) and not isinstance(value, bool)
+def _is_whole(value: object) -> TypeGuard[int | np.integer[Any]]:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-def _boolean(value: Any) -> bool:
+def _boolean(value: object) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{_shown(value)} is neither True nor False")
     return bool(value)
 
 
-def _integer(value: Any, *, bits: int) -> int:
-    if not _is_number(value, int, np.integer, float, np.floating, Decimal):
+def _integer(value: object, *, bits: int) -> int:
+    if isinstance(value, float | np.floating | Decimal):
+        if not (math.isfinite(value) and value == int(value)):
+            raise ValueError(f"{_shown(value)} is no whole number")
+        whole = int(value)
+    elif _is_whole(value):
+        whole = int(value)
+    else:
         raise TypeError(f"{_shown(value)} is no number")
-    if not _is_number(value, int, np.integer) and not (math.isfinite(value) and value == int(value)):
-        raise ValueError(f"{_shown(value)} is no whole number")
-    whole = int(value)
     if not -(1 << bits - 1) <= whole < 1 << bits - 1:
         raise ValueError(f"{_shown(value)} is too large")
     return whole
 
 
-def _double(value: Any) -> float:
-    if _is_number(value, float, np.floating):
+def _double(value: object) -> float:
+    if isinstance(value, float | np.floating):
         return float(value)
-    if not _is_number(value, int, np.integer):
-        advice = " would be rounded: use float(...)" if _is_number(value, Decimal) else " is no number"
+    if not _is_whole(value):
+        advice = " would be rounded: use float(...)" if isinstance(value, Decimal) else " is no number"
         raise TypeError(_shown(value) + advice)
     number = float(value)
     if number != int(value):
@@ -174,7 +179,7 @@ def _double(value: Any) -> float:
     return number
 
 
-def _float(value: Any) -> float:
+def _float(value: object) -> float:
     number = _double(value)
     with np.errstate(over="ignore"):
         rounded = float(np.float32(number))
@@ -182,16 +187,16 @@ def _float(value: Any) -> float:
         raise ValueError(f"{_shown(value)} is too large")
     if not rounded and number:
         raise ValueError(f"{_shown(value)} is too small, and would be 0")
-    if rounded != number and _is_number(value, int, np.integer):
+    if rounded != number and _is_whole(value):
         raise ValueError(f"{_shown(value)} has more digits than it can hold")
     return rounded
 
 
-def _decimal(value: Any, *, digits: int, scale: int) -> Decimal:
-    if _is_number(value, int, np.integer):
+def _decimal(value: object, *, digits: int, scale: int) -> Decimal:
+    if _is_whole(value):
         value = Decimal(int(value))
     if not isinstance(value, Decimal):
-        exact = "is not exact: use Decimal('...')" if _is_number(value, float, np.floating) else "is no number"
+        exact = "is not exact: use Decimal('...')" if isinstance(value, float | np.floating) else "is no number"
         raise TypeError(f"{_shown(value)} {exact}")
     if not value.is_finite():
         raise ValueError(f"{value} is no number")
@@ -205,26 +210,26 @@ def _decimal(value: Any, *, digits: int, scale: int) -> Decimal:
     return value
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{_shown(value)} is no str")
     value.encode()  # UnicodeEncodeError, which is a ValueError, for half a character
     return value
 
 
-def _bytes(value: Any) -> bytes:
+def _bytes(value: object) -> bytes:
     if not isinstance(value, _BYTES):
         raise TypeError(f"{_shown(value)} is no bytes")
     return bytes(value)
 
 
-def _sized(value: Any, size: int, what: str, *, exactly: bool) -> Any:
+def _sized(value: _Text, size: int, what: str, *, exactly: bool) -> _Text:
     if len(value) > size or (exactly and len(value) < size):
         raise ValueError(f"it has {len(value)} {what}, not {size}")
     return value
 
 
-def _date(value: Any) -> date:
+def _date(value: object) -> date:
     if isinstance(value, datetime):
         raise TypeError(f"{_shown(value)} has a time: use .date()")
     if not isinstance(value, date):
@@ -232,7 +237,7 @@ def _date(value: Any) -> date:
     return value
 
 
-def _timestamp(value: Any, *, digits: int, zoned: bool) -> datetime:
+def _timestamp(value: object, *, digits: int, zoned: bool) -> datetime:
     if not isinstance(value, datetime):
         raise TypeError(f"{_shown(value)} is no datetime")
     if zoned and value.utcoffset() is None:
@@ -245,7 +250,7 @@ def _timestamp(value: Any, *, digits: int, zoned: bool) -> datetime:
     return value
 
 
-def _elements(value: Any) -> Sequence[Any]:
+def _elements(value: object) -> Sequence[Any]:
     if isinstance(value, np.ndarray) and value.ndim == 1:
         return list(value)
     if not isinstance(value, list | tuple):
@@ -253,13 +258,13 @@ def _elements(value: Any) -> Sequence[Any]:
     return value
 
 
-def _key(of: Callable[[Any], Any], key: Any) -> Any:
+def _key(of: Callable[[object], object], key: object) -> object:
     if key is None:
         raise ValueError("a key is None")
     return of(key)
 
 
-def _pairs(value: Any) -> list[Any]:
+def _pairs(value: object) -> list[Any]:
     if isinstance(value, Mapping):
         return list(value.items())
     if not isinstance(value, list | tuple) or not all(isinstance(e, tuple | list) and len(e) == 2 for e in value):
@@ -267,5 +272,5 @@ def _pairs(value: Any) -> list[Any]:
     return list(value)
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     return reprlib.repr(value)

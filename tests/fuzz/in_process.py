@@ -1,6 +1,6 @@
 """A stream without Spark's streaming: the runtime builds each micro-batch as a plan over local rows.
 
-All that hintplan does to rows is its own code: the builders of :mod:`hintplan.runtime.build.stream`, packing and
+All that hintplan does to rows is its own code: the builders of :mod:`hintplan.runtime.builders.stream`, packing and
 hashing, two partitions, the operators, calcs in Arrow, and expressions in Spark, which evaluates them on local
 relations at once. Not here are Spark's sources, shuffle and codegen, nor files of state, which the share of queries on
 real streams has.
@@ -23,16 +23,16 @@ from hintplan.plans.connectors.table import source_kinds
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Sink
-from hintplan.runtime.build import builder, scan, stream, values
-from hintplan.runtime.build.edges import Edges, edges_of
-from hintplan.runtime.build.stream import build
+from hintplan.runtime.builders import builder, scan, stream, values
+from hintplan.runtime.builders.edges import Edges, edges_of
+from hintplan.runtime.builders.stream import build
 from hintplan.runtime.connectors import table as connectors
 from hintplan.runtime.connectors.given import NOTHING, Given
-from hintplan.runtime.engine.arrow_rows import ArrowRows, Metrics
 from hintplan.runtime.engine.blobs import from_blob
 from hintplan.runtime.engine.pack import TICK, Packing, hashed
 from hintplan.runtime.engine.process import joined
 from hintplan.runtime.engine.row_order import ROW_ORDER, in_order
+from hintplan.runtime.engine.rows import ArrowRows, Metrics
 from hintplan.runtime.expressions.asked import Asked
 from hintplan.runtime.operator import KIND, StatefulOperator
 from hintplan.runtime.requests.spec import RequestRun

@@ -21,9 +21,9 @@ from hintplan.plans.analysis.row_order import read_in_order
 from hintplan.plans.connectors.table import source_kinds
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Calc, Expand, Scan, Sink, Stateful, Union, Unnest, Values
-from hintplan.runtime.build.bound import build_operator, users_aggregates
+from hintplan.runtime.builders.bound import build_operator, users_aggregates
 from hintplan.runtime.expressions.condition import compile_filter, compile_value
-from hintplan.runtime.kernels.floats import normal_floats
+from hintplan.runtime.kernels.comparison import normalise_floats
 from hintplan.runtime.kernels.xxhash import hash_rows
 from hintplan.runtime.operator import KIND, StatefulOperator, hash_column
 from hintplan.runtime.requests.spec import RequestRun
@@ -170,7 +170,7 @@ class Pipeline:
         built = build_operator(operator, columns, changelog, in_order=in_order, users=users)
         deltas = []
         for spec, table in zip(built.inputs, inputs, strict=True):
-            table = normal_floats(table)
+            table = normalise_floats(table)
             rows = table.to_pylist()
             for index, names in enumerate(spec.hashes):
                 columns = [table[name].combine_chunks() for name in names]

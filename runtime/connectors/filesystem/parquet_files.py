@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import RunError
-from hintplan.runtime.engine.arrow_rows import UNCOUNTED, ArrowRows, Metrics
+from hintplan.runtime.engine.rows import UNCOUNTED, ArrowRows, Metrics
 from hintplan.runtime.types import to_arrow
 
 PATHS_DDL = "path string, modificationTime timestamp, length bigint, content binary"

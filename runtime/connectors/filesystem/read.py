@@ -52,8 +52,8 @@ from hintplan.runtime.connectors.filesystem.source_files import (
 )
 from hintplan.runtime.connectors.filesystem.spark_options import read_options, spark_format
 from hintplan.runtime.connectors.filesystem.stored import read_values, stored_schema
-from hintplan.runtime.engine.arrow_rows import ArrowRows
 from hintplan.runtime.engine.row_order import ROW_ORDER
+from hintplan.runtime.engine.rows import ArrowRows
 from hintplan.runtime.operator import KIND
 from hintplan.runtime.spark.failure import root_cause
 from hintplan.runtime.spark.names import quoted

@@ -24,7 +24,7 @@ from hintplan.plans.connectors.reach import file_place
 from hintplan.plans.errors import RunError
 from hintplan.plans.text.links import link_to_nowhere
 from hintplan.runtime.connectors.filesystem.parquet_files import PATHS_DDL
-from hintplan.runtime.spark.path_patterns import literally
+from hintplan.runtime.spark.names import escaped_path
 from hintplan.runtime.spark.session import is_remote
 
 STREAM_LOG = "_spark_metadata"
@@ -47,7 +47,7 @@ def load_batch(spark: SparkSession, reader: DataFrameReader, path: str, *, below
 
 def load_files(reader: DataFrameReader, files: list[str]) -> DataFrame:
     """Return the rows of ``files``, named as in ``DataFrame.inputFiles``."""
-    return reader.options(**_WITHOUT_CHECKSUMS).load([literally(unquote(file)) for file in files])
+    return reader.options(**_WITHOUT_CHECKSUMS).load([escaped_path(unquote(file)) for file in files])
 
 
 def load_stream(spark: SparkSession, reader: DataStreamReader, path: str, *, below: bool = False) -> DataFrame:
@@ -57,7 +57,7 @@ def load_stream(spark: SparkSession, reader: DataStreamReader, path: str, *, bel
     """
     partitioned = not below and are_partitioned(spark, path)
     reader = reader.options(**_WITHOUT_CHECKSUMS)
-    pattern = literally(path)
+    pattern = escaped_path(path)
     if pattern != path:
         if exists(spark, f"{path.rstrip('/')}/{STREAM_LOG}"):
             raise RunError(
@@ -130,7 +130,7 @@ def exists(spark: SparkSession, path: str) -> bool:
 
 def _require(spark: SparkSession, path: str, *, always: bool = False) -> None:
     """Raise AnalysisException if ``path`` does not exist; if it looks like a pattern, Spark itself would not check."""
-    looks_like_pattern = literally(path) != path
+    looks_like_pattern = escaped_path(path) != path
     if looks_like_pattern and ":" in path.partition("://")[2 * ("://" in path)]:
         raise RunError(
             f"Spark cannot find {path!r}, whose name has both a ':' and one of {_PATTERN}",
@@ -138,7 +138,7 @@ def _require(spark: SparkSession, path: str, *, always: bool = False) -> None:
         )
     if always or looks_like_pattern:
         # On Spark Connect, only a request for the schema makes the server check the path.
-        spark.read.option("recursiveFileLookup", "true").text(literally(path)).schema.fieldNames()
+        spark.read.option("recursiveFileLookup", "true").text(escaped_path(path)).schema.fieldNames()
 
 
 def path_depth(spark: SparkSession, path: str) -> int | None:

@@ -17,7 +17,7 @@ from hintplan.runtime.connectors.kafka.client import FORMAT, client_options, fou
 from hintplan.runtime.connectors.kafka.metadata import metadata_of, reads_headers, values
 from hintplan.runtime.connectors.messages.formats import prepared
 from hintplan.runtime.connectors.messages.rows import Messages, beside
-from hintplan.runtime.engine.arrow_rows import ArrowRows
+from hintplan.runtime.engine.rows import ArrowRows
 from hintplan.runtime.storage.pins import PinPlace
 
 _TRIGGER = "source.max-offsets-per-trigger"

@@ -36,8 +36,8 @@ from hintplan.runtime.connectors.kafka.metadata import (
 from hintplan.runtime.connectors.messages.formats import batch_encoder, prepared, registered
 from hintplan.runtime.connectors.micro_batch import MicroBatch
 from hintplan.runtime.connectors.netting import net
-from hintplan.runtime.engine.arrow_rows import ArrowRows, Metrics, Read
 from hintplan.runtime.engine.each_batch import written_by
+from hintplan.runtime.engine.rows import ArrowRows, Metrics, Read
 from hintplan.runtime.operator import INSERT, KIND
 from hintplan.runtime.spark.map_in_arrow import map_in_arrow
 from hintplan.runtime.spark.names import quoted

@@ -18,7 +18,6 @@ Pairwise Algorithm for Computing Sample Variances (1979).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -43,7 +42,7 @@ class _Moments:
         counts, means, squares = (pc.fill_null(pc.struct_field(column, [first + i]), 0) for i in range(3))
         return _Moments(counts=np.asarray(counts), means=np.asarray(means), squares=np.asarray(squares))
 
-    def take(self, rows: Any) -> _Moments:
+    def take(self, rows: Int64s | slice) -> _Moments:
         return _Moments(counts=self.counts[rows], means=self.means[rows], squares=self.squares[rows])
 
     def columns(self) -> list[pa.Array]:

@@ -13,8 +13,8 @@ from pyspark.sql import SparkSession
 
 from hintplan.plans.operators import Aggregate, AggregateCall
 from hintplan.plans.settings.state import StateEntry, ttl_settings
-from hintplan.runtime.build.aggregate import native_aggregate
-from hintplan.runtime.build.bound import build_operator
+from hintplan.runtime.builders.aggregate import native_aggregate
+from hintplan.runtime.builders.bound import build_operator
 from hintplan.runtime.state.memory import MemoryStore
 from hintplan.runtime.types import to_arrow, to_spark
 from tests.runtime.changelog import delta, events_of

@@ -19,10 +19,10 @@ from pyspark.sql.types import StructField, StructType
 
 import tests.runtime.engine.counting as counting_module
 from hintplan.plans.declarations.types import parse_type
-from hintplan.runtime.engine.arrow_rows import ArrowRows
 from hintplan.runtime.engine.blobs import from_blob
 from hintplan.runtime.engine.buckets import bucket_ids, murmur3
 from hintplan.runtime.engine.pack import PACKED_DDL, TICK, Packing, hashed
+from hintplan.runtime.engine.rows import ArrowRows
 from hintplan.runtime.engine.shared import shared
 from hintplan.runtime.engine.stateful import apply_operator
 from hintplan.runtime.operator import InputSpec, StatefulOperator

@@ -15,11 +15,11 @@ from hintplan.planner.compile import compile_sql
 from hintplan.plans.analysis.columns import output_columns
 from hintplan.plans.errors import RunError, SqlError
 from hintplan.plans.operators import Join
+from hintplan.runtime.builders.bound import state_schema
 from hintplan.runtime.expressions.allowed import check_expression
 from hintplan.runtime.expressions.arithmetic import spark_expression
 from hintplan.runtime.expressions.condition import compile_condition, compile_value
 from hintplan.runtime.operators.join import JoinOperator
-from hintplan.runtime.operators.schema import state_schema
 from hintplan.runtime.spark.session import prepare_session
 from hintplan.runtime.state.memory import MemoryStore
 from tests.runtime.changelog import delta, events_of, fold

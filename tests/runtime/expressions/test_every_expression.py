@@ -16,8 +16,8 @@ from hintplan.plans.declarations.tables import Column
 from hintplan.plans.errors import RunError
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Calc, SelectItem
-from hintplan.runtime.build.calc import calc_in_spark
-from hintplan.runtime.build.edges import Edges
+from hintplan.runtime.builders.calc import calc_in_spark
+from hintplan.runtime.builders.edges import Edges
 from hintplan.runtime.expressions.allowed import _SYMBOLS
 from hintplan.runtime.requests.spec import RequestRun
 from tests.sample import sampled

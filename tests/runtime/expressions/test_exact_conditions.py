@@ -18,8 +18,8 @@ from hintplan.plans.analysis.columns import output_columns
 from hintplan.plans.errors import RunError
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Join
-from hintplan.runtime.build.join import with_condition_above
-from hintplan.runtime.build.stream import conditions_above
+from hintplan.runtime.builders.join import with_condition_above
+from hintplan.runtime.builders.stream import conditions_above
 from hintplan.runtime.expressions.condition import compile_condition
 from hintplan.runtime.expressions.exact import Split, split_condition
 from hintplan.runtime.state.memory import MemoryStore

@@ -21,7 +21,7 @@ from hintplan.plans.compare.query_record import query_records
 from hintplan.plans.errors import RunError, SqlError
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators.aggregate import one_phase_because
-from hintplan.runtime.build.bound import build_operator, users_aggregates
+from hintplan.runtime.builders.bound import build_operator, users_aggregates
 from hintplan.runtime.engine.process import joined
 from hintplan.runtime.functions.worker import load_function
 from hintplan.runtime.kernels.partial import ROWS, WEIGHT

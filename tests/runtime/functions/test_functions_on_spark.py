@@ -16,8 +16,8 @@ from hintplan.plans.errors import RunError
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Aggregate, AggregateCall, Argument, Correlate, JoinColumn, Operator, Scan, Sink
 from hintplan.plans.settings.state import StateEntry, ttl_settings
-from hintplan.runtime.build.correlate import call_function
-from hintplan.runtime.build.edges import Edges
+from hintplan.runtime.builders.correlate import call_function
+from hintplan.runtime.builders.edges import Edges
 from hintplan.runtime.requests.spec import RequestRun
 from hintplan.runtime.run.execute import execute
 from hintplan.runtime.run.execution import Execution

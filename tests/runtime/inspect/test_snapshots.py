@@ -19,7 +19,7 @@ from hintplan.plans.checkpoint.record import local_record
 from hintplan.plans.errors import RunError
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import KINDS
-from hintplan.runtime.build.bound import KERNELS
+from hintplan.runtime.builders.bound import KERNELS
 from hintplan.runtime.checkpoint import run_lock
 from hintplan.runtime.checkpoint.files import local_files
 from hintplan.runtime.checkpoint.lease import WAITS, claim, look

@@ -23,7 +23,7 @@ import pytest
 
 import hintplan
 from hintplan.plans.errors import RunError
-from hintplan.runtime.kernels.floats import normal_floats
+from hintplan.runtime.kernels.comparison import normalise_floats
 from hintplan.runtime.state.manifest import SegmentEntry, StateTable, write_manifest
 from hintplan.runtime.state.memory import MemoryStore
 from tests.runtime.aggregates import Run, aggregate, call
@@ -297,7 +297,7 @@ def test_only_columns_of_float_and_double_are_looked_at() -> None:
     rows = pa.table(
         {"d": pa.array([-0.0, THIRD_NAN, None]), "f": pa.array([OTHER_NAN, -0.0, 1.5], pa.float32()), "i": [1, 2, 3]}
     )
-    found = normal_floats(rows)
+    found = normalise_floats(rows)
     assert found.schema == rows.schema
     bits = [np.asarray(found[name].combine_chunks().fill_null(7)).tobytes().hex() for name in ("d", "f")]
     assert bits == [struct.pack("<3d", 0.0, math.nan, 7).hex(), struct.pack("<3f", math.nan, 0.0, 1.5).hex()]

@@ -48,8 +48,8 @@ def test_spark_refuses_a_query_that_it_still_runs(spark: SparkSession, tmp_path:
     add_rows(tmp_path, "customers", CUSTOMER_ROWS)
     plan, checkpoint = revenue_plan(tmp_path), str(tmp_path / "checkpoint")
     first = execute(plan, spark, checkpoint=checkpoint)
-    assert first._lock is not None
-    first._lock.release()  # as on Spark Connect, where there is none
+    assert first.lock is not None
+    first.lock.release()  # as on Spark Connect, where there is none
     try:
         with pytest.raises(RunError, match=r"sink_result .* is already running on this Spark") as caught:
             execute(plan, spark, checkpoint=checkpoint)
@@ -111,11 +111,11 @@ def test_an_execution_fails_when_its_lease_is_lost(spark: SparkSession, tmp_path
     add_rows(tmp_path, "orders", sample(0, 20))
     plan, checkpoint = revenue_plan(tmp_path), str(tmp_path / "checkpoint")
     execution = execute(plan, spark, checkpoint=checkpoint, lease="10 s")
-    assert execution._lock is not None
-    assert execution._lock.beat is not None
+    assert execution.lock is not None
+    assert execution.lock.beat is not None
     with pytest.raises(RunError, match="in use by this process"):
         execute(plan, spark, checkpoint=checkpoint, once=True)
-    execution._lock.beat.lease.until = 0.0  # as after a pause of the machine
+    execution.lock.beat.lease.until = 0.0  # as after a pause of the machine
     for _ in range(2):
         with pytest.raises(Unavailable, match=r"could not be renewed within 7\.5 s"):
             execution.raise_failure()

@@ -17,9 +17,9 @@ from pyspark.sql import functions as F
 
 from hintplan.plans.declarations.tables import Column
 from hintplan.plans.operators import Calc, SelectItem
-from hintplan.runtime.build.builder import OperatorBuilder, from_frames
-from hintplan.runtime.build.edges import Edges
-from hintplan.runtime.engine.rows import Rows
+from hintplan.runtime.builders.builder import OperatorBuilder, from_frames
+from hintplan.runtime.builders.edges import Edges
+from hintplan.runtime.engine.rows import EdgeRows
 from hintplan.runtime.expressions.allowed import check_expression
 from hintplan.runtime.expressions.analysis import SPARK_ERRORS, analysed, refusing
 from hintplan.runtime.expressions.arithmetic import spark_expression
@@ -111,13 +111,13 @@ def _value(item: SelectItem, sql: str, schema: pa.Schema, path: str) -> ArrowVal
     return None if exact is None else Computed(exact)
 
 
-def _stream(operator: Calc, inputs: Sequence[Rows], edges: Edges) -> Rows:
+def _stream(operator: Calc, inputs: Sequence[EdgeRows], edges: Edges) -> EdgeRows:
     below = inputs[0].in_arrow
     if below is not None:
         calc = calc_in_arrow(operator, edges.columns[operator.inputs[0]], edges.metadata(operator.id).names)
         if calc is not None:
             in_arrow = below.then(calc, edges.schema(operator.id))
-            return Rows(lambda: calc_in_spark(operator, [inputs[0].frame], edges), in_arrow)
+            return EdgeRows(lambda: calc_in_spark(operator, [inputs[0].frame], edges), in_arrow)
     return from_frames(calc_in_spark)(operator, inputs, edges)
 
 

@@ -10,8 +10,8 @@ import pytest
 
 import hintplan
 from hintplan.plans.operators import Calc
-from hintplan.runtime.build.edges import edges_of
-from hintplan.runtime.build.stream import build
+from hintplan.runtime.builders.edges import edges_of
+from hintplan.runtime.builders.stream import build
 from hintplan.runtime.requests.spec import RequestRun
 from hintplan.runtime.storage.place import Place
 

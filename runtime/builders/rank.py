@@ -1,7 +1,7 @@
-"""A rank, in streams the kernel on the engine, in batch jobs Spark's ``row_number``; and over aggregates, as Spark's.
+"""Ranks and deduplicates: in streams kernels on the engine, in batch jobs Spark's ``row_number``; and over aggregates.
 
 An over aggregate has Flink's results: its aggregates are the group aggregates of
-:mod:`hintplan.runtime.build.aggregate`, over a window.
+:mod:`hintplan.runtime.builders.aggregate`, over a window.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
 from hintplan.plans.declarations.types import parse_type
-from hintplan.plans.operators import AggregateCall, OverAggregate, OverCall, Rank, SortKey
+from hintplan.plans.operators import AggregateCall, Deduplicate, OverAggregate, OverCall, Rank, SortKey
 from hintplan.plans.operators.over_aggregate import AGGREGATED, SHIFTS
-from hintplan.runtime.build.aggregate import native_call
-from hintplan.runtime.build.builder import OperatorBuilder, with_state
-from hintplan.runtime.build.edges import Edges
-from hintplan.runtime.build.sort import sorted_by
+from hintplan.runtime.builders.aggregate import native_call
+from hintplan.runtime.builders.builder import OperatorBuilder, with_state
+from hintplan.runtime.builders.edges import Edges
+from hintplan.runtime.builders.sort import sorted_by
 from hintplan.runtime.expressions.comparable import comparable
 from hintplan.runtime.expressions.normal_floats import normal_floats
-from hintplan.runtime.operators.first_rows import COUNTS
+from hintplan.runtime.operators import deduplicate, first_rows
 from hintplan.runtime.spark.names import quoted
 from hintplan.runtime.types import to_spark
 
@@ -36,6 +36,14 @@ def _batch(operator: Rank, inputs: Sequence[DataFrame], edges: Edges) -> DataFra
     end = F.col(quoted(operator.rank_end)) if isinstance(operator.rank_end, str) else F.lit(operator.rank_end)
     frame = frame.where(F.col(quoted(number)).between(operator.rank_start, end))
     return frame.drop(_NUMBER) if operator.number is None else frame
+
+
+def _deduplicated(operator: Deduplicate, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
+    time = F.col(quoted(operator.time or ""))
+    order = time.asc_nulls_first() if operator.keep == "first" else time.desc_nulls_last()
+    window = _window(inputs[0], operator.key, ()).orderBy(order)
+    frame = normal_floats(inputs[0])
+    return frame.withColumn(_NUMBER, F.row_number().over(window)).where(F.col(_NUMBER) == 1).drop(_NUMBER)
 
 
 def _window(
@@ -83,5 +91,6 @@ def _shifted(call: OverCall, window: WindowSpec) -> Column:
     return value if call.default is None else F.when(shifted.isNull(), F.col(quoted(call.default))).otherwise(value)
 
 
-BUILDER = OperatorBuilder(stream=with_state(counts=COUNTS), batch=_batch)
+BUILDER = OperatorBuilder(stream=with_state(counts=first_rows.COUNTS), batch=_batch)
 OVER_BUILDER = OperatorBuilder(stream=None, batch=_over)
+DEDUPLICATE_BUILDER = OperatorBuilder(stream=with_state(counts=deduplicate.COUNTS), batch=_deduplicated)

@@ -1,6 +1,6 @@
 """The builder of a kind of operator, which turns an operator and its inputs into rows; and parts that builders share.
 
-Each file of this folder has a ``BUILDER``; :mod:`hintplan.runtime.build.table` lists them all.
+Each file of this folder has a ``BUILDER``; :mod:`hintplan.runtime.builders.table` lists them all.
 
     BUILDER = OperatorBuilder(stream=from_frames(_expand), batch=_expand)
     BUILDER = OperatorBuilder(stream=with_state(), batch=native_aggregate)
@@ -14,22 +14,22 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from hintplan.plans.operators import Stateful
-from hintplan.runtime.build.bound import build_operator, users_aggregates
-from hintplan.runtime.build.edges import Edges
-from hintplan.runtime.engine.rows import Rows
+from hintplan.plans.operators import Operator, Stateful
+from hintplan.runtime.builders.bound import build_operator, users_aggregates
+from hintplan.runtime.builders.edges import Edges
+from hintplan.runtime.engine.rows import EdgeRows
 from hintplan.runtime.engine.stateful import apply_operator
 from hintplan.runtime.functions.aggregates import UserAggregate
 from hintplan.runtime.functions.worker import load_function
 
-StreamBuilder = Callable[[Any, Sequence[Rows], Edges], Rows]
+StreamBuilder = Callable[[Any, Sequence[EdgeRows], Edges], EdgeRows]
 """Returns the rows of an operator in a stream, given the operator, the rows of its inputs and the edges."""
 
 FrameBuilder = Callable[[Any, Sequence[DataFrame], Edges], DataFrame]
 """Returns the DataFrame of an operator, given its inputs as DataFrames, in a stream or a batch job."""
 
 
-def _nothing(operator: Any) -> None:
+def _nothing(operator: Operator) -> None:
     return None
 
 
@@ -50,8 +50,8 @@ class OperatorBuilder:
 def from_frames(build: FrameBuilder) -> StreamBuilder:
     """Return a builder of streams that Spark computes."""
 
-    def stream(operator: Any, inputs: Sequence[Rows], edges: Edges) -> Rows:
-        rows = Rows(lambda: build(operator, [rows_below.frame for rows_below in inputs], edges))
+    def stream(operator: Any, inputs: Sequence[EdgeRows], edges: Edges) -> EdgeRows:
+        rows = EdgeRows(lambda: build(operator, [rows_below.frame for rows_below in inputs], edges))
         _ = rows.frame  # built now, so that errors are raised here
         return rows
 
@@ -69,7 +69,7 @@ def loaded_aggregates(operator: Stateful, edges: Edges) -> dict[str, UserAggrega
 def with_state(counts: Sequence[str] = ()) -> StreamBuilder:
     """Return a builder of streams that runs the operator's kernel on the engine; ``counts`` names its metrics."""
 
-    def stream(operator: Stateful, inputs: Sequence[Rows], edges: Edges) -> Rows:
+    def stream(operator: Stateful, inputs: Sequence[EdgeRows], edges: Edges) -> EdgeRows:
         columns = tuple(edges.columns[name] for name in operator.inputs)
         changelog = tuple(edges.changelog[name] for name in operator.inputs)
         users = loaded_aggregates(operator, edges)
@@ -80,6 +80,6 @@ def with_state(counts: Sequence[str] = ()) -> StreamBuilder:
             metrics=[(name, "sum") for name in counts],
             row_order=[side for side, name in enumerate(operator.inputs) if name in edges.row_order],
         )
-        return Rows(lambda: made.in_spark(operator.id), made)
+        return EdgeRows(lambda: made.in_spark(operator.id), made)
 
     return stream

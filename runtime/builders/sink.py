@@ -13,15 +13,15 @@ from pyspark.sql import functions as F
 from hintplan.plans.declarations.tables import required_columns, written_columns
 from hintplan.plans.operators import Sink
 from hintplan.plans.text.nulls import null_message
-from hintplan.runtime.build.builder import OperatorBuilder
-from hintplan.runtime.build.edges import Edges
-from hintplan.runtime.engine.rows import Rows
+from hintplan.runtime.builders.builder import OperatorBuilder
+from hintplan.runtime.builders.edges import Edges
+from hintplan.runtime.engine.rows import EdgeRows
 from hintplan.runtime.kernels.not_null import ADDING, NotNull
 from hintplan.runtime.operator import KIND
 from hintplan.runtime.spark.names import quoted
 
 
-def _stream(operator: Sink, inputs: Sequence[Rows], edges: Edges) -> Rows:
+def _stream(operator: Sink, inputs: Sequence[EdgeRows], edges: Edges) -> EdgeRows:
     (rows,) = inputs
     required = _required(operator, edges)
     if not required:
@@ -29,7 +29,7 @@ def _stream(operator: Sink, inputs: Sequence[Rows], edges: Edges) -> Rows:
     in_arrow = rows.in_arrow
     if in_arrow is not None:
         in_arrow = in_arrow.then(NotNull(table=operator.table, columns=required), in_arrow.schema)
-    return Rows(lambda: _checked(operator, rows.frame, edges), in_arrow)
+    return EdgeRows(lambda: _checked(operator, rows.frame, edges), in_arrow)
 
 
 def _batch(operator: Sink, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:

@@ -24,31 +24,31 @@ from hintplan.plans.operators import (
     Unnest,
     Values,
 )
-from hintplan.runtime.build import (
+from hintplan.runtime.builders import (
     aggregate,
     calc,
-    changelog_normalize,
     correlate,
-    deduplicate,
     expand,
     join,
     lookup_join,
     rank,
     scan,
     sink,
-    sink_materialize,
     sort,
     union,
     values,
 )
-from hintplan.runtime.build.builder import OperatorBuilder
+from hintplan.runtime.builders.builder import OperatorBuilder, with_state
+
+_ENGINE_ONLY = OperatorBuilder(stream=with_state(), batch=None)
+"""For kinds that exist only in streams, with a kernel on the engine and without metrics of their own."""
 
 BUILDERS: Mapping[type[Operator], OperatorBuilder] = {
     Aggregate: aggregate.BUILDER,
     Calc: calc.BUILDER,
-    ChangelogNormalize: changelog_normalize.BUILDER,
+    ChangelogNormalize: _ENGINE_ONLY,
     Correlate: correlate.BUILDER,
-    Deduplicate: deduplicate.BUILDER,
+    Deduplicate: rank.DEDUPLICATE_BUILDER,
     Expand: expand.BUILDER,
     Join: join.BUILDER,
     LookupJoin: lookup_join.BUILDER,
@@ -56,7 +56,7 @@ BUILDERS: Mapping[type[Operator], OperatorBuilder] = {
     Rank: rank.BUILDER,
     Scan: scan.BUILDER,
     Sink: sink.BUILDER,
-    SinkMaterialize: sink_materialize.BUILDER,
+    SinkMaterialize: _ENGINE_ONLY,
     Sort: sort.BUILDER,
     Union: union.BUILDER,
     Unnest: expand.UNNEST_BUILDER,

@@ -9,8 +9,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from hintplan.plans.operators import Union
-from hintplan.runtime.build.builder import OperatorBuilder, from_frames
-from hintplan.runtime.build.edges import Edges
+from hintplan.runtime.builders.builder import OperatorBuilder, from_frames
+from hintplan.runtime.builders.edges import Edges
 from hintplan.runtime.engine.row_order import ROW_ORDER
 from hintplan.runtime.operator import INSERT, KIND
 from hintplan.runtime.spark.names import quoted

@@ -10,18 +10,18 @@ from pyspark.sql import DataFrame
 
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.operators import Scan
-from hintplan.runtime.build.builder import OperatorBuilder, from_frames
-from hintplan.runtime.build.edges import Edges
+from hintplan.runtime.builders.builder import OperatorBuilder, from_frames
+from hintplan.runtime.builders.edges import Edges
 from hintplan.runtime.connectors import table as connectors
 from hintplan.runtime.engine.arrivals import as_arrived
-from hintplan.runtime.engine.rows import Rows
+from hintplan.runtime.engine.rows import EdgeRows
 from hintplan.runtime.expressions.allowed import check_expression
 from hintplan.runtime.expressions.asked import Asked
 from hintplan.runtime.expressions.source_filter import compile_asked
 from hintplan.runtime.spark.source_order import marked
 
 
-def _stream(operator: Scan, inputs: Sequence[Rows], edges: Edges) -> Rows:
+def _stream(operator: Scan, inputs: Sequence[EdgeRows], edges: Edges) -> EdgeRows:
     if operator.id in edges.ordered_by_scan:
         return _as_arrived(operator, edges)
     if operator.id not in edges.row_order:
@@ -30,11 +30,11 @@ def _stream(operator: Scan, inputs: Sequence[Rows], edges: Edges) -> Rows:
         if in_arrow is not None:
             counted = tuple((f"{metric} {operator.id}", how) for metric, how in in_arrow.metrics)
             read = replace(in_arrow, frame=marked(in_arrow.frame, operator.id), metrics=counted)
-            return Rows(lambda: _read(operator, [], edges), read)
+            return EdgeRows(lambda: _read(operator, [], edges), read)
     return from_frames(_read)(operator, inputs, edges)
 
 
-def _as_arrived(operator: Scan, edges: Edges) -> Rows:
+def _as_arrived(operator: Scan, edges: Edges) -> EdgeRows:
     """Return the changes in their order of arrival, all changes of a key in one task.
 
     Without a primary key of flat types, all changes of equal rows are in one task.
@@ -46,7 +46,7 @@ def _as_arrived(operator: Scan, edges: Edges) -> Rows:
     key = primary_key if primary_key and {*primary_key} <= {*flat} else flat
     partitions = int(edges.spark.conf.get("spark.sql.shuffle.partitions") or 1)
     made = as_arrived(_read(operator, [], edges), schema, key, partitions, operator.id)
-    return Rows(lambda: made.in_spark(operator.id), made)
+    return EdgeRows(lambda: made.in_spark(operator.id), made)
 
 
 def _read(operator: Scan, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:

@@ -12,8 +12,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from hintplan.plans.operators import Values
-from hintplan.runtime.build.builder import OperatorBuilder, from_frames
-from hintplan.runtime.build.edges import Edges
+from hintplan.runtime.builders.builder import OperatorBuilder, from_frames
+from hintplan.runtime.builders.edges import Edges
 from hintplan.runtime.expressions.allowed import check_expression
 from hintplan.runtime.expressions.analysis import SPARK_ERRORS, analysed, refusing
 from hintplan.runtime.expressions.arithmetic import spark_text

@@ -15,10 +15,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from hintplan.plans.operators import Correlate
-from hintplan.runtime.build.builder import OperatorBuilder, from_frames
-from hintplan.runtime.build.edges import Edges
+from hintplan.runtime.builders.builder import OperatorBuilder, from_frames
+from hintplan.runtime.builders.edges import Edges
 from hintplan.runtime.engine.mapped import map_batches
-from hintplan.runtime.engine.named import named
 from hintplan.runtime.expressions.allowed import check_expression
 from hintplan.runtime.expressions.analysis import analysed, refusing
 from hintplan.runtime.expressions.arithmetic import spark_expression
@@ -26,7 +25,7 @@ from hintplan.runtime.functions.metrics import FUNCTION_METRICS
 from hintplan.runtime.functions.plan import function_spec
 from hintplan.runtime.functions.task import call_functions
 from hintplan.runtime.kernels.found_rows import JoinedRows
-from hintplan.runtime.spark.names import quoted
+from hintplan.runtime.spark.names import named_function, quoted
 from hintplan.runtime.types import to_arrow, to_spark
 
 
@@ -73,7 +72,9 @@ def call_function(op: Correlate, inputs: Sequence[DataFrame], edges: Edges) -> D
         prepared = analysed(frame.select(*(column.alias(name) for name, (column, _) in computed.items())))
     schema = pa.schema([(name, kind) for name, (_, kind) in computed.items()])
     run_task = partial(call_functions, spec=spec, schema=schema)
-    return map_batches(prepared, named(run_task, op.id), rows.output, edges.observe_as(op.id), FUNCTION_METRICS)
+    return map_batches(
+        prepared, named_function(run_task, op.id), rows.output, edges.observe_as(op.id), FUNCTION_METRICS
+    )
 
 
 BUILDER = OperatorBuilder(stream=from_frames(call_function), batch=call_function)

@@ -8,8 +8,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from hintplan.plans.operators import Sort, SortKey
-from hintplan.runtime.build.builder import OperatorBuilder
-from hintplan.runtime.build.edges import Edges
+from hintplan.runtime.builders.builder import OperatorBuilder
+from hintplan.runtime.builders.edges import Edges
 from hintplan.runtime.spark.names import quoted
 
 

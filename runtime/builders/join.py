@@ -18,9 +18,10 @@ from pyspark.sql import functions as F
 
 from hintplan.plans.declarations.tables import Column
 from hintplan.plans.operators import Join, JoinColumn
-from hintplan.runtime.build.builder import OperatorBuilder, with_state
-from hintplan.runtime.build.edges import Condition, Edges
-from hintplan.runtime.engine.rows import Rows
+from hintplan.runtime.builders.bound import state_schema
+from hintplan.runtime.builders.builder import OperatorBuilder, with_state
+from hintplan.runtime.builders.edges import Condition, Edges
+from hintplan.runtime.engine.rows import EdgeRows
 from hintplan.runtime.expressions.allowed import CheckedExpression, check_expression
 from hintplan.runtime.expressions.analysis import analysed, refusing
 from hintplan.runtime.expressions.arithmetic import spark_expression
@@ -29,7 +30,6 @@ from hintplan.runtime.expressions.exact import conjuncts, exact_below, split_con
 from hintplan.runtime.expressions.normal_floats import normal_floats
 from hintplan.runtime.operator import KIND
 from hintplan.runtime.operators.join import COUNTS
-from hintplan.runtime.operators.schema import state_schema
 from hintplan.runtime.spark.names import quoted
 
 _SPARK_TYPES = {"semi": "left_semi", "anti": "left_anti"}
@@ -54,7 +54,7 @@ def with_condition_above(join: Join, above: Condition | None, columns: Mapping[s
     return replace(join, condition=f"{held} AND {checkable}")
 
 
-def _stream(operator: Join, inputs: Sequence[Rows], edges: Edges) -> Rows:
+def _stream(operator: Join, inputs: Sequence[EdgeRows], edges: Edges) -> EdgeRows:
     operator = with_condition_above(operator, edges.conditions_above.get(operator.id), edges.columns)
     if operator.condition is None:
         return _in_engine(operator, inputs, edges)
@@ -80,7 +80,7 @@ def _stream(operator: Join, inputs: Sequence[Rows], edges: Edges) -> Rows:
     columns = (quoted(column.name) for column in operator.output)
     with refusing(operator.id, path):
         chosen = analysed(joined.where(spark_expression(joined, checked.sql)).select(*columns, *kind))
-    return Rows(lambda: chosen)
+    return EdgeRows(lambda: chosen)
 
 
 def _extra_columns(

@@ -18,13 +18,13 @@ from functools import partial
 from hintplan.plans.analysis.streaming_queries import is_dear
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Operator
-from hintplan.runtime.build.edges import Condition, Edges
-from hintplan.runtime.build.table import builder_of
-from hintplan.runtime.engine.rows import Rows
+from hintplan.runtime.builders.edges import Condition, Edges
+from hintplan.runtime.builders.table import builder_of
+from hintplan.runtime.engine.rows import EdgeRows
 from hintplan.runtime.engine.shared import shared
 
 
-def build(edges: Edges, tops: Collection[str]) -> dict[str, Rows]:
+def build(edges: Edges, tops: Collection[str]) -> dict[str, EdgeRows]:
     """Return the output of the operators ``tops``, whose rows are to be written, and of all operators below them.
 
     Raise RunError, which names the operator, for an expression that may not run or an input that cannot be read.
@@ -34,7 +34,7 @@ def build(edges: Edges, tops: Collection[str]) -> dict[str, Rows]:
     operators = [operator for operator in edges.plan.operators if operator.id in wanted]
     readers = Counter([*tops, *(name for operator in operators for name in operator.inputs)])
     dear: set[str] = set()
-    rows: dict[str, Rows] = {}
+    rows: dict[str, EdgeRows] = {}
     for operator in operators:
         output = _built(operator, [rows[name] for name in operator.inputs], edges)
         if is_dear(operator) or not dear.isdisjoint(operator.inputs):
@@ -43,12 +43,12 @@ def build(edges: Edges, tops: Collection[str]) -> dict[str, Rows]:
                 output = _shared(operator, output, edges)
         elif readers[operator.id] > 1 and (in_arrow := output.in_arrow) is not None:
             # If Spark and Arrow both read the table, it would be two sources with separate batches.
-            output = Rows(partial(in_arrow.in_spark, operator.id), in_arrow)
+            output = EdgeRows(partial(in_arrow.in_spark, operator.id), in_arrow)
         rows[operator.id] = output
     return rows
 
 
-def apply_operators(operators: Sequence[Operator], rows: Rows, *, edges: Edges) -> Rows:
+def apply_operators(operators: Sequence[Operator], rows: EdgeRows, *, edges: Edges) -> EdgeRows:
     """Return the output of ``operators``, a chain above ``rows``, which may be streaming or not."""
     for operator in operators:
         rows = _built(operator, [rows], edges)
@@ -65,13 +65,13 @@ def conditions_above(plan: Plan) -> dict[str, Condition]:
     }
 
 
-def _shared(operator: Operator, rows: Rows, edges: Edges) -> Rows:
+def _shared(operator: Operator, rows: EdgeRows, edges: Edges) -> EdgeRows:
     partitions = int(edges.spark.conf.get("spark.sql.shuffle.partitions") or 1)
     made = shared(rows.in_arrow or rows.frame, edges.schema(operator.id), partitions, operator.id)
-    return Rows(lambda: made.in_spark(operator.id), made)
+    return EdgeRows(lambda: made.in_spark(operator.id), made)
 
 
-def _built(operator: Operator, inputs: Sequence[Rows], edges: Edges) -> Rows:
+def _built(operator: Operator, inputs: Sequence[EdgeRows], edges: Edges) -> EdgeRows:
     build_stream = builder_of(operator).stream
     assert build_stream is not None, f"{operator.id} is of batch plans only"
     return build_stream(operator, inputs, edges)

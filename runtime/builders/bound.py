@@ -39,7 +39,6 @@ from hintplan.runtime.operators.deduplicate import DeduplicateOperator
 from hintplan.runtime.operators.first_rows import FirstRowsOperator
 from hintplan.runtime.operators.join import JoinOperator
 from hintplan.runtime.operators.rank import RankOperator
-from hintplan.runtime.operators.schema import state_schema
 from hintplan.runtime.operators.sink_materialize import SinkMaterializeOperator
 from hintplan.runtime.requests.spec import RequestRun
 from hintplan.runtime.state.layout import StateLayout
@@ -193,3 +192,8 @@ KERNELS: Mapping[type[Operator], Bind] = {
     SinkMaterialize: _sink_materialize,
 }
 """The function that binds the kernel, by class of stateful operator."""
+
+
+def state_schema(columns: tuple[Column, ...]) -> pa.Schema:
+    """Return the Arrow schema in which state keeps ``columns``."""
+    return pa.schema([pa.field(column.name, to_arrow(column.type)) for column in columns])

@@ -21,11 +21,10 @@ from hintplan.plans.declarations.durations import parse_duration
 from hintplan.plans.declarations.tables import Column, Table
 from hintplan.plans.errors import RunError
 from hintplan.plans.operators import JoinColumn, LookupJoin
-from hintplan.runtime.build.builder import OperatorBuilder, from_frames
-from hintplan.runtime.build.edges import Edges
+from hintplan.runtime.builders.builder import OperatorBuilder, from_frames
+from hintplan.runtime.builders.edges import Edges
 from hintplan.runtime.connectors import table as connectors
 from hintplan.runtime.engine.mapped import map_batches
-from hintplan.runtime.engine.named import named
 from hintplan.runtime.engine.stateful import apply_operator
 from hintplan.runtime.expressions.allowed import check_expression
 from hintplan.runtime.expressions.analysis import analysed, refusing
@@ -37,7 +36,7 @@ from hintplan.runtime.lookup.metrics import LOOKUP_METRICS
 from hintplan.runtime.lookup.plan import fetched_columns, lookup_keys, lookup_spec
 from hintplan.runtime.lookup.task import enrich
 from hintplan.runtime.operators.lookup_retry import LookupRetry
-from hintplan.runtime.spark.names import quoted
+from hintplan.runtime.spark.names import named_function, quoted
 from hintplan.runtime.spark.source_order import marked
 from hintplan.runtime.spark.waking import waking_source
 from hintplan.runtime.types import to_arrow, to_spark
@@ -115,7 +114,9 @@ def look_up(op: LookupJoin, inputs: Sequence[DataFrame], edges: Edges) -> DataFr
         joined = parked.in_spark(op.id)
     else:
         run_task = partial(enrich, spec=spec, schema=schema)
-        joined = map_batches(prepared, named(run_task, op.id), rows.output, edges.observe_as(op.id), LOOKUP_METRICS)
+        joined = map_batches(
+            prepared, named_function(run_task, op.id), rows.output, edges.observe_as(op.id), LOOKUP_METRICS
+        )
     if gathered:
         return _padded(op, joined, checked, metadata)
     if not native:

@@ -30,14 +30,13 @@ from pyspark.sql.types import DecimalType
 from hintplan.plans.declarations.computations import VARIANCES
 from hintplan.plans.declarations.types import DataType, parse_type
 from hintplan.plans.operators import Aggregate, AggregateCall
-from hintplan.runtime.build.builder import OperatorBuilder, loaded_aggregates, with_state
-from hintplan.runtime.build.edges import Edges
-from hintplan.runtime.engine.named import named
+from hintplan.runtime.builders.builder import OperatorBuilder, loaded_aggregates, with_state
+from hintplan.runtime.builders.edges import Edges
 from hintplan.runtime.expressions.comparable import comparable, has_map
 from hintplan.runtime.expressions.normal_floats import normal_floats
 from hintplan.runtime.functions.collected import aggregate_collected
 from hintplan.runtime.spark.map_in_arrow import map_in_arrow
-from hintplan.runtime.spark.names import quoted
+from hintplan.runtime.spark.names import named_function, quoted
 from hintplan.runtime.types import to_arrow, to_spark
 
 _BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
@@ -60,7 +59,7 @@ def _batch(operator: Aggregate, inputs: Sequence[DataFrame], edges: Edges) -> Da
     called = {call.name: (users[call.function], len(call.arguments)) for call in operator.aggregates if call.is_users}
     output = pa.schema([(column.name, to_arrow(column.type)) for column in edges.columns[operator.id]])
     run = partial(aggregate_collected, users=called, output=output)
-    return map_in_arrow(frame, named(run, operator.id), from_arrow_schema(output, prefer_timestamp_ntz=True))
+    return map_in_arrow(frame, named_function(run, operator.id), from_arrow_schema(output, prefer_timestamp_ntz=True))
 
 
 def native_aggregate(operator: Aggregate, frame: DataFrame, types: Mapping[str, str]) -> DataFrame:
