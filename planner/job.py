@@ -14,7 +14,7 @@ from hintplan.planner.context import Catalog, Context, FunctionEntry, TableEntry
 from hintplan.planner.hints.grammar import STATE_TTL
 from hintplan.planner.hints.ledger import Ledger, Outcome
 from hintplan.planner.lowering.lower import new_builder
-from hintplan.planner.lowering.sink import lower_sink
+from hintplan.planner.lowering.sources_and_sinks import lower_sink
 from hintplan.planner.properties.repeated_reads import warn_of_repeated_reads
 from hintplan.planner.properties.shared_views import note_dear_views
 from hintplan.planner.query.cached_results import by_config, shares_views

@@ -1,5 +1,6 @@
-"""ROW_NUMBER(): a deduplicate for the first row by time, a rank for other limits, an over aggregate without a limit.
+"""ORDER BY with LIMIT and OFFSET, ROW_NUMBER() and other window functions.
 
+ROW_NUMBER() is a deduplicate for the first row by time, a rank for other limits, and an over aggregate without a limit.
 Only a batch job can compute the number without a limit.
 """
 
@@ -9,10 +10,9 @@ from dataclasses import replace
 
 from hintplan.planner.lowering.builder import Builder, name_above
 from hintplan.planner.lowering.columns import Lowered, unique_names
-from hintplan.planner.lowering.over import lower_over
-from hintplan.planner.lowering.sort import sort_keys
-from hintplan.planner.relations import Over, OverItem, RowNumber, UnnamedInput
+from hintplan.planner.relations import Over, OverItem, RowNumber, Sort, SortItem, UnnamedInput
 from hintplan.plans import operators as model
+from hintplan.plans.operators import SortKey
 
 
 def lower_row_number(builder: Builder, numbered: RowNumber, *, exact: bool) -> Lowered:
@@ -79,3 +79,53 @@ def _deduplicate(builder: Builder, numbered: RowNumber, source: Lowered) -> Lowe
     names = name_above(numbered.input, numbered.block)
     operator_id = builder.add(operator, "deduplicate", names, numbered.block, holds=numbered.view)
     return replace(source, id=operator_id)
+
+
+def lower_over(builder: Builder, over: Over, *, exact: bool) -> Lowered:
+    """Add the over aggregate, which adds columns to its input. If no call is used, return the input."""
+    source = builder.lower(over.input, exact=exact)
+    if not over.calls:
+        return source
+    columns = unique_names(tuple(call.field for call in over.calls), source.columns)
+    added = columns[len(source.columns) :]
+    operator = model.OverAggregate(
+        id="",
+        inputs=(source.id,),
+        key=tuple(source.names[field.id] for field in over.partition),
+        order=sort_keys(source, over.order),
+        frame=over.frame,
+        calls=tuple(
+            model.OverCall(
+                name=name,
+                function=call.function,
+                argument=None if call.argument is None else source.names[call.argument.id],
+                count=call.count,
+                default=None if call.default is None else source.names[call.default.id],
+                type=str(call.field.type),
+            )
+            for name, call in zip(added, over.calls, strict=True)
+        ),
+    )
+    operator_id = builder.add(operator, "over", name_above(over.input, over.block), over.block)
+    names = {**source.names, **{call.field.id: name for call, name in zip(over.calls, added, strict=True)}}
+    return Lowered(id=operator_id, columns=columns, names=names)
+
+
+def lower_sort(builder: Builder, sort: Sort, *, exact: bool) -> Lowered:
+    """Add the sort, which keeps the columns of its input."""
+    source = builder.lower(sort.input, exact=exact)
+    order = sort_keys(source, sort.order)
+    operator = model.Sort(id="", inputs=(source.id,), order=order, offset=sort.offset, limit=sort.limit)
+    return replace(source, id=builder.add(operator, "sort", name_above(sort.input, sort.block), sort.block))
+
+
+def sort_keys(source: Lowered, order: tuple[SortItem, ...]) -> tuple[SortKey, ...]:
+    """Return the sort keys of an operator that reads ``source``."""
+    return tuple(
+        SortKey(
+            column=source.names[key.field.id],
+            direction="desc" if key.descending else "asc",
+            nulls="first" if key.nulls_first else "last",
+        )
+        for key in order
+    )
