@@ -6,13 +6,13 @@ from hintplan.planner.expressions.typed import Ref
 from hintplan.planner.lowering.builder import Builder, name_above
 from hintplan.planner.lowering.calcs import renamed
 from hintplan.planner.lowering.columns import Lowered, lowered, unique_names
-from hintplan.planner.relations import Aggregate, AggregateItem, Expand
+from hintplan.planner.relations import AggregateItem, LogicalAggregate, LogicalExpand
 from hintplan.plans import operators as model
 from hintplan.plans.declarations.computations import BUILT_IN
 from hintplan.plans.operators import AggregateCall
 
 
-def lower_aggregate(builder: Builder, aggregate: Aggregate, *, exact: bool) -> Lowered:
+def lower_aggregate(builder: Builder, aggregate: LogicalAggregate, *, exact: bool) -> Lowered:
     """Add the aggregate, and a calc above it if its keys need other names."""
     source = builder.lower(aggregate.input)
     keys = tuple(source.names[k.id] for k in aggregate.keys)
@@ -50,7 +50,7 @@ def _call(name: str, call: AggregateItem, source: Lowered) -> AggregateCall:
     )
 
 
-def lower_expand(builder: Builder, expand: Expand) -> Lowered:
+def lower_expand(builder: Builder, expand: LogicalExpand) -> Lowered:
     """Add the expansion. Each key replaces the column of its value."""
     source = builder.lower(expand.input)
     keys = tuple(source.names[i.expr.field.id] for i in expand.keys if isinstance(i.expr, Ref))

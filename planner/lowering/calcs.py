@@ -11,13 +11,13 @@ from hintplan.planner.expressions.typed import Ref
 from hintplan.planner.lowering.builder import Builder, name_above
 from hintplan.planner.lowering.columns import Lowered, lowered, optional_text, select_items, unique_names
 from hintplan.planner.passes.merge_calcs import is_projection
-from hintplan.planner.relations import Cached, Calc, Item, Relation, Union, identity
+from hintplan.planner.relations import Item, LogicalCache, LogicalCalc, LogicalUnion, Relation, identity
 from hintplan.plans import operators as model
 from hintplan.plans.model.optional_groups import with_group
 from hintplan.plans.settings.cached import CACHED, ENABLED
 
 
-def lower_calc(builder: Builder, calc: Calc, *, exact: bool) -> Lowered:
+def lower_calc(builder: Builder, calc: LogicalCalc, *, exact: bool) -> Lowered:
     """Add the calc. A projection whose names and order do not matter gets no operator."""
     source = builder.lower(calc.input)
     columns = unique_names(calc.fields)
@@ -43,7 +43,7 @@ def renamed(builder: Builder, source: Lowered, relation: Relation, columns: tupl
     return lowered(operator_id, relation.fields, columns)
 
 
-def lower_union(builder: Builder, union: Union) -> Lowered:
+def lower_union(builder: Builder, union: LogicalUnion) -> Lowered:
     """Add the union of inputs with equal columns."""
     columns = unique_names(union.fields)
     inputs = tuple(builder.lower(_named(branch, columns), exact=True).id for branch in union.inputs)
@@ -51,17 +51,17 @@ def lower_union(builder: Builder, union: Union) -> Lowered:
     return lowered(operator_id, union.fields, columns)
 
 
-def _named(branch: Relation, columns: tuple[str, ...]) -> Calc:
+def _named(branch: Relation, columns: tuple[str, ...]) -> LogicalCalc:
     """Return ``branch`` with its columns named ``columns``."""
-    if isinstance(branch, Calc):
+    if isinstance(branch, LogicalCalc):
         named = zip(branch.items, columns, strict=True)
         return replace(branch, items=tuple(replace(i, field=replace(i.field, name=n)) for i, n in named))
     shown = zip(branch.fields, columns, strict=True)
     items = tuple(Item(field=replace(f, name=n), expr=Ref(field=f)) for f, n in shown)
-    return Calc(input=branch, filter=None, items=items, base=branch.base, block=branch.block)
+    return LogicalCalc(input=branch, filter=None, items=items, base=branch.base, block=branch.block)
 
 
-def lower_cached(builder: Builder, cached: Cached) -> Lowered:
+def lower_cached(builder: Builder, cached: LogicalCache) -> Lowered:
     """Add the operator of the result, with its cache settings.
 
     The operator is the same for other readers that do not request a cache.

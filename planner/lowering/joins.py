@@ -10,14 +10,14 @@ from hintplan.planner.expressions.typed import Expr, Literal, Ref
 from hintplan.planner.lowering.builder import Builder, name_above
 from hintplan.planner.lowering.columns import Lowered, join_columns, lowered, optional_text, unique_names
 from hintplan.planner.properties.repeated_reads import Asked, readings_of
-from hintplan.planner.relations import Correlate, Join, LookupJoin, LookupKey, Unnest
+from hintplan.planner.relations import LogicalCorrelate, LogicalJoin, LogicalLookupJoin, LogicalLookupKey, LogicalUnnest
 from hintplan.plans import operators as model
 from hintplan.plans.declarations.built_in import DRAWN, numbered
 from hintplan.plans.operators import JoinKey
 from hintplan.plans.settings.calls import resolved_call
 
 
-def lower_join(builder: Builder, join: Join) -> Lowered:
+def lower_join(builder: Builder, join: LogicalJoin) -> Lowered:
     """Add the join, with a state for each side."""
     left, right = builder.lower(join.left), builder.lower(join.right)
     columns = unique_names(join.fields)
@@ -37,7 +37,7 @@ def lower_join(builder: Builder, join: Join) -> Lowered:
     return lowered(operator_id, join.fields, columns)
 
 
-def lower_lookup_join(builder: Builder, lookup: LookupJoin) -> Lowered:
+def lower_lookup_join(builder: Builder, lookup: LogicalLookupJoin) -> Lowered:
     """Add the lookup join, and record the hint options that it applies."""
     source = builder.lower(lookup.input)
     columns = unique_names(lookup.fields)
@@ -63,13 +63,13 @@ def lower_lookup_join(builder: Builder, lookup: LookupJoin) -> Lowered:
     return lowered(operator_id, lookup.fields, columns)
 
 
-def _key(key: LookupKey, source: Lowered) -> model.LookupKey:
+def _key(key: LogicalLookupKey, source: Lowered) -> model.LookupKey:
     if isinstance(key.value, Literal):
         return model.LookupKey(column=key.column.name, constant=spark_text(key.value, {}))
     return model.LookupKey(column=key.column.name, left=source.names[key.value.id])
 
 
-def lower_correlate(builder: Builder, call: Correlate) -> Lowered:
+def lower_correlate(builder: Builder, call: LogicalCorrelate) -> Lowered:
     """Add the call, with the settings that the configuration has for this kind of call."""
     source = builder.lower(call.input)
     columns = unique_names(call.fields)
@@ -104,7 +104,7 @@ def _argument(argument: Expr, source: Lowered) -> model.Argument:
     return model.Argument(constant=spark_text(argument, {}))
 
 
-def lower_unnest(builder: Builder, unnest: Unnest) -> Lowered:
+def lower_unnest(builder: Builder, unnest: LogicalUnnest) -> Lowered:
     """Add the operator. The right columns of its output have the names of the collection's element columns."""
     source = builder.lower(unnest.input)
     assert isinstance(unnest.collection, Ref)

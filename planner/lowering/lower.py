@@ -14,21 +14,21 @@ from hintplan.planner.lowering.joins import lower_correlate, lower_join, lower_l
 from hintplan.planner.lowering.sources_and_sinks import lower_scan, lower_values
 from hintplan.planner.lowering.windows import lower_over, lower_row_number, lower_sort
 from hintplan.planner.relations import (
-    Aggregate,
-    Cached,
-    Calc,
-    Correlate,
-    Expand,
-    Join,
-    LookupJoin,
-    Over,
+    LogicalAggregate,
+    LogicalCache,
+    LogicalCalc,
+    LogicalCorrelate,
+    LogicalExpand,
+    LogicalJoin,
+    LogicalLookupJoin,
+    LogicalOver,
+    LogicalRowNumber,
+    LogicalScan,
+    LogicalSort,
+    LogicalUnion,
+    LogicalUnnest,
+    LogicalValues,
     Relation,
-    RowNumber,
-    Scan,
-    Sort,
-    Union,
-    Unnest,
-    Values,
 )
 
 
@@ -39,33 +39,33 @@ def new_builder(ledger: Ledger, config: Mapping[str, str], *, batch: bool) -> Bu
 
 def _lower(builder: Builder, relation: Relation, exact: bool) -> Lowered:
     match relation:
-        case Scan():
+        case LogicalScan():
             return lower_scan(builder, relation)
-        case Values():
+        case LogicalValues():
             return lower_values(builder, relation)
-        case Calc():
+        case LogicalCalc():
             return lower_calc(builder, relation, exact=exact)
-        case Join():
+        case LogicalJoin():
             return lower_join(builder, relation)
-        case LookupJoin():
+        case LogicalLookupJoin():
             return lower_lookup_join(builder, relation)
-        case Correlate():
+        case LogicalCorrelate():
             return lower_correlate(builder, relation)
-        case Unnest():
+        case LogicalUnnest():
             return lower_unnest(builder, relation)
-        case Expand():
+        case LogicalExpand():
             return lower_expand(builder, relation)
-        case Aggregate():
+        case LogicalAggregate():
             return lower_aggregate(builder, relation, exact=exact)
-        case Union():
+        case LogicalUnion():
             return lower_union(builder, relation)
-        case Sort():
+        case LogicalSort():
             return lower_sort(builder, relation, exact=exact)
-        case RowNumber():
+        case LogicalRowNumber():
             return lower_row_number(builder, relation, exact=exact)
-        case Over():
+        case LogicalOver():
             return lower_over(builder, relation, exact=exact)
-        case Cached():
+        case LogicalCache():
             return lower_cached(builder, relation)
         case _:
             assert_never(relation)

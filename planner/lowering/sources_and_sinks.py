@@ -13,11 +13,11 @@ from hintplan.planner.expressions.spark_text import spark_text
 from hintplan.planner.expressions.typed import Call, Expr, Field, Literal
 from hintplan.planner.lowering.builder import Builder
 from hintplan.planner.lowering.columns import Lowered, lowered, optional_text, unique_names
-from hintplan.planner.relations import Relation, Scan, StateInput, UnnamedInput, Values
+from hintplan.planner.relations import LogicalScan, LogicalValues, Relation, StateInput, UnnamedInput
 from hintplan.plans import operators as model
 
 
-def lower_scan(builder: Builder, scan: Scan) -> Lowered:
+def lower_scan(builder: Builder, scan: LogicalScan) -> Lowered:
     """Add the scan, and a changelog normalization above it if its source emits upserts."""
     columns = tuple(f.name for f in scan.fields)
     pushed_filter = optional_text(scan.filter, lowered("", scan.fields, columns).printed())
@@ -35,7 +35,7 @@ def lower_scan(builder: Builder, scan: Scan) -> Lowered:
     return replace(scanned, id=builder.add(whole, "normalize", (scan.declared,), scan.block))
 
 
-def lower_values(builder: Builder, values: Values) -> Lowered:
+def lower_values(builder: Builder, values: LogicalValues) -> Lowered:
     """Add the rows. The operator converts each value to the type of its column."""
     columns = unique_names(values.fields)
     named_fields = zip(columns, values.fields, strict=True)

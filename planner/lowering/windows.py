@@ -10,12 +10,12 @@ from dataclasses import replace
 
 from hintplan.planner.lowering.builder import Builder, name_above
 from hintplan.planner.lowering.columns import Lowered, unique_names
-from hintplan.planner.relations import Over, OverItem, RowNumber, Sort, SortItem, UnnamedInput
+from hintplan.planner.relations import LogicalOver, LogicalRowNumber, LogicalSort, OverItem, SortItem, UnnamedInput
 from hintplan.plans import operators as model
 from hintplan.plans.operators import SortKey
 
 
-def lower_row_number(builder: Builder, numbered: RowNumber, *, exact: bool) -> Lowered:
+def lower_row_number(builder: Builder, numbered: LogicalRowNumber, *, exact: bool) -> Lowered:
     """Add the operator, which keeps the columns of its input. Raise SqlError if no condition limits the number."""
     if numbered.last is None and numbered.end is None and builder.batch:
         return lower_over(builder, _all_numbers(numbered), exact=exact)
@@ -51,10 +51,10 @@ def lower_row_number(builder: Builder, numbered: RowNumber, *, exact: bool) -> L
     )
 
 
-def _all_numbers(numbered: RowNumber) -> Over:
+def _all_numbers(numbered: LogicalRowNumber) -> LogicalOver:
     """Return the window function that numbers all rows. Only a batch job supports it."""
     call = OverItem(field=numbered.number, function="ROW_NUMBER", argument=None)
-    return Over(
+    return LogicalOver(
         input=numbered.input,
         partition=numbered.partition,
         order=numbered.order,
@@ -65,7 +65,7 @@ def _all_numbers(numbered: RowNumber) -> Over:
     )
 
 
-def _deduplicate(builder: Builder, numbered: RowNumber, source: Lowered) -> Lowered:
+def _deduplicate(builder: Builder, numbered: LogicalRowNumber, source: Lowered) -> Lowered:
     descending = numbered.latest or any(key.descending for key in numbered.order)
     operator = model.Deduplicate(
         id="",
@@ -81,7 +81,7 @@ def _deduplicate(builder: Builder, numbered: RowNumber, source: Lowered) -> Lowe
     return replace(source, id=operator_id)
 
 
-def lower_over(builder: Builder, over: Over, *, exact: bool) -> Lowered:
+def lower_over(builder: Builder, over: LogicalOver, *, exact: bool) -> Lowered:
     """Add the over aggregate, which adds columns to its input. If no call is used, return the input."""
     source = builder.lower(over.input, exact=exact)
     if not over.calls:
@@ -111,7 +111,7 @@ def lower_over(builder: Builder, over: Over, *, exact: bool) -> Lowered:
     return Lowered(id=operator_id, columns=columns, names=names)
 
 
-def lower_sort(builder: Builder, sort: Sort, *, exact: bool) -> Lowered:
+def lower_sort(builder: Builder, sort: LogicalSort, *, exact: bool) -> Lowered:
     """Add the sort, which keeps the columns of its input."""
     source = builder.lower(sort.input, exact=exact)
     order = sort_keys(source, sort.order)

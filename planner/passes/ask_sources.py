@@ -18,7 +18,7 @@ from dataclasses import replace
 
 from hintplan.planner.context import Context
 from hintplan.planner.expressions.typed import BOOLEAN, Call, Expr, Literal, Ref, call, conjunction, conjuncts
-from hintplan.planner.relations import Calc, Relation, Scan, map_inputs
+from hintplan.planner.relations import LogicalCalc, LogicalScan, Relation, map_inputs
 from hintplan.plans.connectors.columns import NESTED
 from hintplan.plans.connectors.table import takes_conditions
 from hintplan.plans.declarations.types import DataType
@@ -35,7 +35,7 @@ _MOST_VALUES = 1000
 def ask_sources(context: Context, relation: Relation) -> Relation:
     """Push the simple conditions of each calc down to its scan, if the source supports it."""
     relation_above = map_inputs(relation, lambda below: ask_sources(context, below))
-    if not (isinstance(relation_above, Calc) and isinstance(relation_above.input, Scan)):
+    if not (isinstance(relation_above, LogicalCalc) and isinstance(relation_above.input, LogicalScan)):
         return relation_above
     if not takes_conditions(context.table(relation_above.input.table).table):
         return relation_above

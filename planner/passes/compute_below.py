@@ -32,7 +32,7 @@ from hintplan.planner.expressions.typed import (
     literal,
     walk,
 )
-from hintplan.planner.relations import Calc, Item, Relation, identity
+from hintplan.planner.relations import Item, LogicalCalc, Relation, identity
 from hintplan.plans.declarations.types import DataType
 
 _SIMPLE = frozenset(
@@ -117,7 +117,9 @@ class Side:
         if not self.computed:
             return self.relation
         items = (*identity(self.relation.fields), *self.computed)
-        return Calc(input=self.relation, filter=None, items=items, base=self.relation.base, block=self.relation.block)
+        return LogicalCalc(
+            input=self.relation, filter=None, items=items, base=self.relation.base, block=self.relation.block
+        )
 
 
 def may_fail(expression: Expr) -> bool:

@@ -36,7 +36,7 @@ from hintplan.planner.passes.compute_below import (
     may_fail,
     shared_out,
 )
-from hintplan.planner.relations import Aggregate, Calc, Join, Relation, identity, map_inputs
+from hintplan.planner.relations import LogicalAggregate, LogicalCalc, LogicalJoin, Relation, identity, map_inputs
 from hintplan.plans.declarations.built_in import DRAWN
 from hintplan.plans.declarations.types import DataType
 
@@ -53,10 +53,10 @@ _ANY_VALUE = {
 def extract_join_keys(context: Context, relation: Relation) -> Relation:
     """Give each join its keys. Raise SqlError if the join cannot evaluate its condition."""
     relation_above = map_inputs(relation, lambda below: extract_join_keys(context, below))
-    return _with_keys(context, relation_above) if isinstance(relation_above, Join) else relation_above
+    return _with_keys(context, relation_above) if isinstance(relation_above, LogicalJoin) else relation_above
 
 
-def _with_keys(context: Context, join: Join) -> Relation:
+def _with_keys(context: Context, join: LogicalJoin) -> Relation:
     left, right = Side(context, join.left), Side(context, join.right)
     keys: list[tuple[Field, Field]] = []
     remaining: list[tuple[Expr, Guards]] = []
@@ -82,7 +82,7 @@ def _with_keys(context: Context, join: Join) -> Relation:
         join, left=left.result(), right=right.result(), on=(), keys=tuple(keys), condition=conjunction(tuple(within))
     )
     if above:
-        relation = Calc(
+        relation = LogicalCalc(
             input=relation,
             filter=conjunction(tuple(above)),
             items=identity(relation.fields),
@@ -143,17 +143,17 @@ def _is_null_safe(part: Call) -> bool:
 def has_one_row(relation: Relation) -> bool:
     """Return True if the relation has at most one row, because it is an aggregate without GROUP BY."""
     match relation:
-        case Calc():
+        case LogicalCalc():
             return has_one_row(relation.input)
-        case Join():
+        case LogicalJoin():
             return has_one_row(relation.left) and has_one_row(relation.right)
-        case Aggregate():
+        case LogicalAggregate():
             return not relation.keys
         case _:
             return False
 
 
-def _warn_of_one_partition(context: Context, join: Join) -> None:
+def _warn_of_one_partition(context: Context, join: LogicalJoin) -> None:
     if join.join_type in ("semi", "anti"):
         subject, advice = "this sub-query", "add an equality to its WHERE: inner.column = outer.column"
     else:

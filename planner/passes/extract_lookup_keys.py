@@ -38,9 +38,9 @@ from hintplan.planner.passes.compute_below import (
     shared_out,
 )
 from hintplan.planner.relations import (
-    Calc,
-    LookupJoin,
-    LookupKey,
+    LogicalCalc,
+    LogicalLookupJoin,
+    LogicalLookupKey,
     Relation,
     identity,
     map_inputs,
@@ -51,13 +51,13 @@ from hintplan.plans.declarations.types import DataType
 def extract_lookup_keys(context: Context, relation: Relation) -> Relation:
     """Give each lookup join its keys. Raise SqlError if it has no equality, or a condition that it cannot evaluate."""
     relation_above = map_inputs(relation, lambda below: extract_lookup_keys(context, below))
-    return _with_keys(context, relation_above) if isinstance(relation_above, LookupJoin) else relation_above
+    return _with_keys(context, relation_above) if isinstance(relation_above, LogicalLookupJoin) else relation_above
 
 
-def _with_keys(context: Context, lookup: LookupJoin) -> Relation:
+def _with_keys(context: Context, lookup: LogicalLookupJoin) -> Relation:
     left = Side(context, lookup.input)
     fetched = {f.id: f for f in lookup.fetched}
-    keys: dict[int, LookupKey] = {}
+    keys: dict[int, LogicalLookupKey] = {}
     remaining: list[tuple[Expr, Guards]] = []
     refused: list[tuple[Expr, Field, Expr]] = []
     for part, guards in guards_before(lookup.on, lambda part: _equality(part, fetched) is None):
@@ -68,7 +68,7 @@ def _with_keys(context: Context, lookup: LookupJoin) -> Relation:
         if equality is None or value is None or equality[0].id in keys:
             remaining.append((part, guards))
         else:
-            keys[equality[0].id] = LookupKey(
+            keys[equality[0].id] = LogicalLookupKey(
                 column=equality[0], value=value if isinstance(value, Literal) else left.column(value, guards)
             )
     if not keys:
@@ -93,12 +93,12 @@ def _with_keys(context: Context, lookup: LookupJoin) -> Relation:
     return relation
 
 
-def _above(lookup: LookupJoin, relation: Relation, parts: tuple[Expr, ...]) -> Relation:
+def _above(lookup: LogicalLookupJoin, relation: Relation, parts: tuple[Expr, ...]) -> Relation:
     """Return a calc over an inner lookup that keeps the rows for which ``parts`` are true.
 
     The lookup also returns the columns of the table that ``parts`` read.
     """
-    assert isinstance(relation, LookupJoin)
+    assert isinstance(relation, LogicalLookupJoin)
     shown = {i.expr.field.id: i.field for i in relation.items if isinstance(i.expr, Ref)}
     lacking = tuple(f for f in lookup.fetched if f.id not in shown and any(f in fields_of(p) for p in parts))
     names = {old: Ref(field=new) for old, new in shown.items()}
@@ -106,7 +106,7 @@ def _above(lookup: LookupJoin, relation: Relation, parts: tuple[Expr, ...]) -> R
         tuple(rewrite(p, lambda e: names.get(e.field.id) if isinstance(e, Ref) else None) for p in parts)
     )
     wider = replace(relation, items=(*relation.items, *identity(lacking)))
-    return Calc(
+    return LogicalCalc(
         input=wider, filter=condition, items=identity(relation.fields), base=relation.base, block=relation.block
     )
 
@@ -157,7 +157,7 @@ def _literal_as(value: Literal, wanted: DataType) -> Literal | None:
     return None
 
 
-def _no_equality(context: Context, lookup: LookupJoin, refused: list[tuple[Expr, Field, Expr]]) -> Exception:
+def _no_equality(context: Context, lookup: LogicalLookupJoin, refused: list[tuple[Expr, Field, Expr]]) -> Exception:
     message = f"a lookup of '{lookup.name}' needs an equality with one of its columns"
     if refused:
         part, column, value = refused[0]

@@ -13,14 +13,14 @@ from hintplan.planner.context import Context
 from hintplan.planner.expressions.casts import settled
 from hintplan.planner.expressions.typed import Expr, Ref, conjunction, conjuncts, is_deterministic, size_of, substitute
 from hintplan.planner.relations import (
-    Aggregate,
-    Calc,
-    Correlate,
     Item,
-    Join,
-    LookupJoin,
+    LogicalAggregate,
+    LogicalCalc,
+    LogicalCorrelate,
+    LogicalJoin,
+    LogicalLookupJoin,
+    LogicalUnnest,
     Relation,
-    Unnest,
     map_inputs,
 )
 
@@ -30,28 +30,28 @@ _MAX_SIZE = 500
 def merge_calcs(context: Context, relation: Relation) -> Relation:
     """Merge adjacent calcs, bottom up."""
     merged = map_inputs(relation, lambda below: merge_calcs(context, below))
-    return _merged(merged) if isinstance(merged, Calc) else merged
+    return _merged(merged) if isinstance(merged, LogicalCalc) else merged
 
 
-def is_projection(calc: Calc) -> bool:
+def is_projection(calc: LogicalCalc) -> bool:
     """Return True if the calc only drops, renames and reorders columns, and repeats none."""
     refs = [i.expr.field.id for i in calc.items if isinstance(i.expr, Ref)]
     return calc.filter is None and len(refs) == len(calc.items) == len(set(refs))
 
 
-def _merged(calc: Calc) -> Relation:
+def _merged(calc: LogicalCalc) -> Relation:
     below = calc.input
-    if isinstance(below, Calc):
+    if isinstance(below, LogicalCalc):
         return _over_calc(calc, below)
     if not is_projection(calc):
         return calc
     if calc.fields == below.fields and all(a.name == b.name for a, b in zip(calc.fields, below.fields, strict=True)):
         return replace(below, base=calc.base)
     match below:
-        case Join() | LookupJoin() | Correlate() | Unnest():
+        case LogicalJoin() | LogicalLookupJoin() | LogicalCorrelate() | LogicalUnnest():
             values = {i.field.id: i.expr for i in below.items}
             return replace(below, items=_substituted(calc.items, values), base=calc.base)
-        case Aggregate():
+        case LogicalAggregate():
             return _over_aggregate(calc, below)
         case _:
             return calc
@@ -61,7 +61,7 @@ def _substituted(items: tuple[Item, ...], values: Mapping[int, Expr]) -> tuple[I
     return tuple(replace(i, expr=settled(substitute(i.expr, values))) for i in items)
 
 
-def _over_calc(calc: Calc, below: Calc) -> Relation:
+def _over_calc(calc: LogicalCalc, below: LogicalCalc) -> Relation:
     values = {i.field.id: i.expr for i in below.items}
     items = _substituted(calc.items, values)
     outer = tuple(settled(substitute(p, values)) for p in conjuncts(calc.filter))
@@ -73,7 +73,7 @@ def _over_calc(calc: Calc, below: Calc) -> Relation:
     return _merged(replace(calc, input=below.input, filter=condition, items=items))
 
 
-def _reads_once(calc: Calc, below: Calc) -> bool:
+def _reads_once(calc: LogicalCalc, below: LogicalCalc) -> bool:
     """Return True if ``calc`` only passes on each non-deterministic column of ``below``, and at most once."""
     changing = {i.field.id for i in below.items if not is_deterministic(i.expr)}
     passed = [i.expr.field.id for i in calc.items if isinstance(i.expr, Ref) and i.expr.field.id in changing]
@@ -82,7 +82,7 @@ def _reads_once(calc: Calc, below: Calc) -> bool:
     return len(passed) == len(set(passed)) and not inside
 
 
-def _over_aggregate(calc: Calc, below: Aggregate) -> Relation:
+def _over_aggregate(calc: LogicalCalc, below: LogicalAggregate) -> Relation:
     """Rename the results of the aggregate calls, if the projection does no more."""
     sources = tuple(i.expr.field for i in calc.items if isinstance(i.expr, Ref))
     keys = len(below.keys)

@@ -28,19 +28,19 @@ from hintplan.planner.expressions.typed import (
     walk,
 )
 from hintplan.planner.relations import (
-    Aggregate,
-    Calc,
-    Correlate,
-    Expand,
     Item,
-    Join,
-    LookupJoin,
-    Passing,
+    LogicalAggregate,
+    LogicalCalc,
+    LogicalCorrelate,
+    LogicalExpand,
+    LogicalJoin,
+    LogicalLookupJoin,
+    LogicalPassthrough,
+    LogicalScan,
+    LogicalUnion,
+    LogicalUnnest,
+    LogicalValues,
     Relation,
-    Scan,
-    Union,
-    Unnest,
-    Values,
     identity,
     map_inputs,
 )
@@ -50,9 +50,9 @@ def split_calls(context: Context, relation: Relation) -> Relation:
     """Replace all calls in ``relation`` by operators. The output remains the same."""
     relation_above = map_inputs(relation, lambda below: split_calls(context, below))
     match relation_above:
-        case Join():
+        case LogicalJoin():
             _refuse(context, relation_above.offset, "join", relation_above.condition)
-        case LookupJoin():
+        case LogicalLookupJoin():
             _refuse(
                 context,
                 relation_above.offset,
@@ -61,16 +61,23 @@ def split_calls(context: Context, relation: Relation) -> Relation:
                 relation_above.filter,
                 relation_above.condition,
             )
-        case Correlate():
+        case LogicalCorrelate():
             calls = _Calls(context, relation_above.input, relation_above.block)
             arguments = calls.arguments(relation_above.arguments)
             return replace(relation_above, input=calls.relation, arguments=arguments)
-        case Unnest():
+        case LogicalUnnest():
             calls = _Calls(context, relation_above.input, relation_above.block)
             return replace(relation_above, collection=calls.column(relation_above.collection), input=calls.relation)
-        case Calc():
+        case LogicalCalc():
             return _calc(context, relation_above)
-        case Scan() | Values() | Union() | Aggregate() | Expand() | Passing():
+        case (
+            LogicalScan()
+            | LogicalValues()
+            | LogicalUnion()
+            | LogicalAggregate()
+            | LogicalExpand()
+            | LogicalPassthrough()
+        ):
             pass  # these have columns, and no expressions
         case _:
             assert_never(relation_above)
@@ -89,7 +96,7 @@ def _refuse(context: Context, offset: int, what: str, *conditions: Expr | None) 
         )
 
 
-def _calc(context: Context, calc: Calc) -> Relation:
+def _calc(context: Context, calc: LogicalCalc) -> Relation:
     parts = conjuncts(calc.filter)
     waiting = [p for p in parts if calls_user_code(p)]
     if not waiting and not any(calls_user_code(i.expr) for i in calc.items):
@@ -149,7 +156,7 @@ class _Calls:
         return Ref(field=field)
 
     def _calc(self, condition: Expr | None, computed: tuple[Item, ...]) -> None:
-        self.relation = Calc(
+        self.relation = LogicalCalc(
             input=self.relation,
             filter=condition,
             items=(*identity(self.relation.fields), *computed),
@@ -163,7 +170,7 @@ class _Calls:
         entry = self.context.catalog.function(name)
         returned = self.context.field(entry.function.output[0].name, found.type)
         result = self.context.field("", found.type)
-        self.relation = Correlate(
+        self.relation = LogicalCorrelate(
             input=self.relation,
             function=name,
             kind=entry.function.kind,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
-from hintplan.planner.relations import Relation, Scan, Values, inputs_of
+from hintplan.planner.relations import LogicalScan, LogicalValues, Relation, inputs_of
 from hintplan.planner.syntax.source import Report
 from hintplan.plans.analysis.repeated import times_computed
 from hintplan.plans.declarations.built_in import DRAWN
@@ -33,9 +33,9 @@ class Asked:
 
 def readings_of(relation: Relation) -> tuple[tuple[str, int], ...]:
     """Return the views and CTEs through which the first table below ``relation`` is read."""
-    while not isinstance(relation, Scan | Values):
+    while not isinstance(relation, LogicalScan | LogicalValues):
         relation = inputs_of(relation)[0]
-    return relation.readings if isinstance(relation, Scan) else ()
+    return relation.readings if isinstance(relation, LogicalScan) else ()
 
 
 def warn_of_repeated_reads(

@@ -11,7 +11,7 @@ from hintplan.planner.context import Context
 from hintplan.planner.expressions import nested
 from hintplan.planner.expressions.coercion import cast
 from hintplan.planner.expressions.typed import FIELD, Call, Expr, Field, Literal, Ref, conjunction, walk
-from hintplan.planner.relations import Calc, Item, Relation, identity
+from hintplan.planner.relations import Item, LogicalCalc, Relation, identity
 from hintplan.planner.syntax.dialect import offset_of
 from hintplan.planner.translation.scope import Scope, resolve_path, star
 from hintplan.planner.translation.translator import Translator, only
@@ -134,7 +134,7 @@ def renamed(context: Context, relation: Relation, names: tuple[str, ...], offset
         Item(field=context.field_for(Ref(field=f), n), expr=Ref(field=f))
         for n, f in zip(names, relation.fields, strict=True)
     )
-    return Calc(input=relation, filter=None, items=items, base=relation.base, block=relation.block)
+    return LogicalCalc(input=relation, filter=None, items=items, base=relation.base, block=relation.block)
 
 
 def aligned(context: Context, relation: Relation, fields: tuple[Field, ...]) -> Relation:
@@ -143,7 +143,7 @@ def aligned(context: Context, relation: Relation, fields: tuple[Field, ...]) -> 
         Item(field=context.field(wanted.name, wanted.type), expr=cast(Ref(field=f), wanted.type, 0))
         for f, wanted in zip(relation.fields, fields, strict=True)
     )
-    return Calc(input=relation, filter=None, items=items, base=relation.base, block=relation.block)
+    return LogicalCalc(input=relation, filter=None, items=items, base=relation.base, block=relation.block)
 
 
 def filtered(relation: Relation, parts: tuple[Expr, ...], block: str) -> Relation:
@@ -151,7 +151,9 @@ def filtered(relation: Relation, parts: tuple[Expr, ...], block: str) -> Relatio
     condition = conjunction(parts)
     if condition is None:
         return relation
-    return Calc(input=relation, filter=condition, items=identity(relation.fields), base=relation.base, block=block)
+    return LogicalCalc(
+        input=relation, filter=condition, items=identity(relation.fields), base=relation.base, block=block
+    )
 
 
 def check_own(context: Context, expression: Expr, own: Collection[int], called: str) -> None:

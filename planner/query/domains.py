@@ -17,13 +17,13 @@ from hintplan.planner.expressions.operands import not_distinct
 from hintplan.planner.expressions.typed import Expr, Field, Ref, fields_of, rewrite
 from hintplan.planner.properties.nullability import may_be_null
 from hintplan.planner.relations import (
-    Aggregate,
-    Calc,
     Item,
-    LookupJoin,
+    LogicalAggregate,
+    LogicalCalc,
+    LogicalLookupJoin,
+    LogicalValues,
     Relation,
     UnnamedInput,
-    Values,
     inputs_of,
     map_inputs,
 )
@@ -39,7 +39,7 @@ class Domain:
 
     items: tuple[Item, ...]
     shown: tuple[Item, ...]
-    place: Values
+    place: LogicalValues
     offset: int
     called: str = "a sub-query that is compared by more than equality"
 
@@ -64,7 +64,7 @@ def domain_of(
 
     on = tuple(rewrite(part, change) for part in conditions)
     items = tuple(Item(field=f, expr=e) for e, f in columns.items())
-    place = Values(fields=tuple(columns.values()), rows=(), base=(), block=block)
+    place = LogicalValues(fields=tuple(columns.values()), rows=(), base=(), block=block)
     return Domain(items=items, shown=items, place=place, offset=offset), on
 
 
@@ -100,8 +100,8 @@ def over_domain(
         message = f"{domain.called} is not supported next to a lookup join"
         raise context.source.error(message, domain.offset, "write what is looked up to a table, and read that")
     items = tuple(Item(field=i.field, expr=outer(i.expr)) for i in domain.items)
-    columns = Calc(input=around, filter=None, items=items, base=around.base, block=domain.place.block)
-    rows = Aggregate(
+    columns = LogicalCalc(input=around, filter=None, items=items, base=around.base, block=domain.place.block)
+    rows = LogicalAggregate(
         input=columns,
         keys=columns.fields,
         calls=(),
@@ -123,10 +123,10 @@ def _same(context: Context, around: Relation, item: Item, offset: int) -> Expr:
 
 def _looks_up(relation: Relation) -> bool:
     """Return True if ``relation`` contains a lookup, which may return other rows each time it is computed."""
-    return isinstance(relation, LookupJoin) or any(map(_looks_up, inputs_of(relation)))
+    return isinstance(relation, LogicalLookupJoin) or any(map(_looks_up, inputs_of(relation)))
 
 
-def _put(relation: Relation, place: Values, rows: Relation) -> Relation:
+def _put(relation: Relation, place: LogicalValues, rows: Relation) -> Relation:
     if relation is place:
         return rows
     rebuilt = map_inputs(relation, lambda below: _put(below, place, rows))

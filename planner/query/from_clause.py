@@ -28,7 +28,7 @@ from hintplan.planner.query.sources.lookups import Lookup, check_time, lookup_jo
 from hintplan.planner.query.sources.scans import scan
 from hintplan.planner.query.sources.single_row import single_row
 from hintplan.planner.query.sources.unnests import elements, unnested
-from hintplan.planner.relations import Calc, Item, Join, Relation, StateInput, identity
+from hintplan.planner.relations import Item, LogicalCalc, LogicalJoin, Relation, StateInput, identity
 from hintplan.planner.statements.model import CreateView
 from hintplan.planner.syntax.dialect import is_comma_join, offset_of
 from hintplan.planner.syntax.problems import FollowUp
@@ -222,7 +222,7 @@ def _join(compiler: QueryCompiler, left: From, join: exp.Join, hints: BlockHints
         )
         relation = lookup_join(context, left.relation, right.relation, lookup, compiler.block)
         return From(relation=relation, scope=scope, name=None)
-    relation = Join(
+    relation = LogicalJoin(
         left=left.relation,
         right=right.relation,
         join_type=_JOIN_TYPES[side] if one_group is None else "left",
@@ -242,13 +242,13 @@ def _join(compiler: QueryCompiler, left: From, join: exp.Join, hints: BlockHints
         return From(relation=row, scope=scope, name=None)
     if merged:
         items = (*identity(relation.fields), *merged)
-        columns = Calc(input=relation, filter=None, items=items, base=relation.base, block=compiler.block)
+        columns = LogicalCalc(input=relation, filter=None, items=items, base=relation.base, block=compiler.block)
         return From(relation=columns, scope=scope, name=None)
     return From(relation=relation, scope=scope, name=None)
 
 
 def _with_one_row(
-    join: Join, kept: tuple[Field, ...], group: OneGroup, on: tuple[Expr, ...], *, outer: bool, block: str
+    join: LogicalJoin, kept: tuple[Field, ...], group: OneGroup, on: tuple[Expr, ...], *, outer: bool, block: str
 ) -> Relation:
     """Return the fields ``kept`` of ``join`` with the row of ``group``, provided that its HAVING and ``on`` are true.
 
@@ -263,7 +263,7 @@ def _with_one_row(
             for i in items
         )
         condition = None
-    return Calc(input=join, filter=condition, items=(*identity(kept), *items), base=join.base, block=block)
+    return LogicalCalc(input=join, filter=condition, items=(*identity(kept), *items), base=join.base, block=block)
 
 
 def _check_lateral(context: Context, join: exp.Join) -> None:

@@ -33,7 +33,16 @@ from hintplan.planner.query.select_aliases import instead_of_position, refuse_al
 from hintplan.planner.query.subquery_kinds import sub_queries_in
 from hintplan.planner.query.subquery_values import Value, join_values
 from hintplan.planner.query.taken_back import check_taken_back
-from hintplan.planner.relations import Aggregate, AggregateItem, Calc, Expand, Item, Relation, StateInput, identity
+from hintplan.planner.relations import (
+    AggregateItem,
+    Item,
+    LogicalAggregate,
+    LogicalCalc,
+    LogicalExpand,
+    Relation,
+    StateInput,
+    identity,
+)
 from hintplan.planner.syntax.dialect import offset_of, select_offset
 from hintplan.planner.translation.expressions import clause_translator
 from hintplan.planner.translation.grouping_sets import (
@@ -94,7 +103,7 @@ class _Clauses:
 class _Grouped:
     """An aggregate, its columns that hold the keys and calls, and the column of the set's id for several sets."""
 
-    relation: Aggregate
+    relation: LogicalAggregate
     groups: GroupingSets
     results: Mapping[Expr, Field]
     group_id: Field | None
@@ -194,7 +203,7 @@ def _aggregated(
     items = _calls(context, clauses, computed, apart=(*outer, *key_fields) if several else outer)
     if computed or by_keys:
         below = (*by_keys, *computed) if several else computed
-        relation = Calc(
+        relation = LogicalCalc(
             input=relation,
             filter=None,
             items=(*identity(relation.fields), *below),
@@ -204,7 +213,7 @@ def _aggregated(
     group_id: Field | None = None
     if several:
         relation, key_fields, group_id = _expanded(context, groups, key_fields, relation, compiler.block)
-    grouped = Aggregate(
+    grouped = LogicalAggregate(
         input=relation,
         keys=(*(f for f in by if f not in key_fields), *key_fields, *([] if group_id is None else [group_id])),
         calls=items,
@@ -276,7 +285,7 @@ def _expanded(
     Returns the relation, its fields for ``keys``, and the field of the set's id.
     """
     items = tuple(Item(field=context.field(f.name, f.type.as_nullable()), expr=Ref(field=f)) for f in keys)
-    expand = Expand(
+    expand = LogicalExpand(
         input=relation,
         keys=items,
         sets=groups.sets,

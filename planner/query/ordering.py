@@ -17,7 +17,7 @@ from sqlglot import exp
 from hintplan.planner.context import Context
 from hintplan.planner.expressions.typed import BOOLEAN, Expr, Field, Ref, literal
 from hintplan.planner.query.columns import filtered, projections
-from hintplan.planner.relations import Calc, Item, Relation, RowNumber, Sort, SortItem, identity
+from hintplan.planner.relations import Item, LogicalCalc, LogicalRowNumber, LogicalSort, Relation, SortItem, identity
 from hintplan.planner.syntax.dialect import offset_of, starts_at
 from hintplan.planner.translation.expressions import clause_translator
 from hintplan.planner.translation.scope import Input, Scope
@@ -115,7 +115,7 @@ def _without_aliases(context: Context, key: exp.Expr, aliases: Sequence[tuple[st
 def over_select(
     context: Context,
     node: exp.Select,
-    listed: Calc,
+    listed: LogicalCalc,
     relation: Relation,
     keys: SortKeys,
     expressions: Sequence[Expr | None],
@@ -165,7 +165,7 @@ def over_output(context: Context, node: exp.Expr, relation: Relation, block: str
     below = relation
     if hidden:
         items = (*identity(relation.fields), *hidden)
-        below = Calc(input=relation, filter=None, items=items, base=relation.base, block=block)
+        below = LogicalCalc(input=relation, filter=None, items=items, base=relation.base, block=block)
     return _without(hidden, relation.fields, _sorted(context, node, below, keys, fields, block), block)
 
 
@@ -186,7 +186,7 @@ def _sorted(
     if not context.batch and node.args.get("offset") is None:
         return relation  # readers of a stream get its rows in the order of arrival
     offset, limit = _rows(context, node)
-    return Sort(
+    return LogicalSort(
         input=relation,
         order=order,
         offset=offset,
@@ -231,7 +231,7 @@ def first_of_each(
     order = _order(context, keys, fields)
     if limit == 0:  # no row is kept, so no state is needed
         return filtered(relation, (literal("FALSE", BOOLEAN),), block)
-    return RowNumber(
+    return LogicalRowNumber(
         input=relation,
         partition=partition,
         order=order,
@@ -250,7 +250,7 @@ def first_of_each(
 def _without(hidden: Sequence[Item], fields: tuple[Field, ...], relation: Relation, block: str) -> Relation:
     if not hidden:
         return relation
-    return Calc(input=relation, filter=None, items=identity(fields), base=relation.base, block=block)
+    return LogicalCalc(input=relation, filter=None, items=identity(fields), base=relation.base, block=block)
 
 
 def _rows(context: Context, node: exp.Expr) -> tuple[int, int | None]:

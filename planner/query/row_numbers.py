@@ -1,8 +1,8 @@
 """ROW_NUMBER() OVER (PARTITION BY ... ORDER BY ...), of which a condition keeps the first rows.
 
 The condition above it limits the number of rows that each partition keeps
-(:class:`hintplan.planner.relations.RowNumber`), as in Flink's Top-N. Ordering by processing time means the order of
-arrival. :mod:`hintplan.planner.query.window_functions` compiles the other window functions of batch jobs.
+(:class:`hintplan.planner.relations.LogicalRowNumber`), as in Flink's Top-N. Ordering by processing time means the order
+of arrival. :mod:`hintplan.planner.query.window_functions` compiles the other window functions of batch jobs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hintplan.planner.context import Context
 from hintplan.planner.expressions.typed import BOOLEAN, Expr, Field, Literal, Ref
 from hintplan.planner.properties.time_attributes import is_processing_time, is_row_time
 from hintplan.planner.properties.unique_keys import is_insert_only
-from hintplan.planner.relations import Calc, Item, Relation, RowNumber, SortItem, identity
+from hintplan.planner.relations import Item, LogicalCalc, LogicalRowNumber, Relation, SortItem, identity
 from hintplan.planner.syntax.dialect import offset_of
 from hintplan.planner.translation.translator import Translator, only
 from hintplan.plans.declarations.types import parse_type
@@ -94,7 +94,7 @@ def with_columns(context: Context, relation: Relation, wanted: list[Expr]) -> tu
     fields = [f or next(i.field for i in added if i.expr is e) for e, f in zip(wanted, present, strict=True)]
     if added:
         items = (*identity(relation.fields), *added)
-        relation = Calc(input=relation, filter=None, items=items, base=relation.base, block=relation.block)
+        relation = LogicalCalc(input=relation, filter=None, items=items, base=relation.base, block=relation.block)
     return relation, fields
 
 
@@ -120,7 +120,7 @@ def _ordered(
         is_row_time(context, relation, first.field) and first.nulls_first != first.descending  # NULLs sort lowest
     )
     number = context.field(window.parent.alias if isinstance(window.parent, exp.Alias) else "", _NUMBER)
-    return RowNumber(
+    return LogicalRowNumber(
         input=relation,
         partition=tuple({field.id: field for field in partition}.values()),
         order=tuple(order.values()),

@@ -29,7 +29,7 @@ from hintplan.planner.query.subquery_values import join_values
 from hintplan.planner.query.values import without_from
 from hintplan.planner.query.where_clause import apply_where
 from hintplan.planner.query.window_functions import has_windows, over_windows
-from hintplan.planner.relations import Aggregate, Calc, Relation, StateInput, UnnamedInput
+from hintplan.planner.relations import LogicalAggregate, LogicalCalc, Relation, StateInput, UnnamedInput
 from hintplan.planner.syntax.dialect import offset_of, select_offset
 from hintplan.planner.syntax.grouped_windows import above_groups
 from hintplan.planner.syntax.quantified_values import written_out
@@ -103,7 +103,7 @@ def _compiled(compiler: QueryCompiler, select: exp.Select) -> Relation:
         relation = _qualified(select, relation, translator, block)
         items, sorted_by = ordering.listed(context, select, translator, keys)
     items = distinct_fields(context, own_fields(context, items, relation))
-    listed = Calc(input=relation, filter=None, items=items, base=relation.base, block=block)
+    listed = LogicalCalc(input=relation, filter=None, items=items, base=relation.base, block=block)
     relation = _distinct(context, select, listed, of_aggregate)
     if ordering.is_ordered(select):
         relation = ordering.over_select(context, select, listed, relation, keys, sorted_by)
@@ -176,14 +176,14 @@ def _qualified(select: exp.Select, relation: Relation, translator: Translator, b
     return filtered(relation, conjuncts(condition), block)
 
 
-def _distinct(context: Context, select: exp.Select, listed: Calc, state: StateInput) -> Relation:
+def _distinct(context: Context, select: exp.Select, listed: LogicalCalc, state: StateInput) -> Relation:
     """Return the SELECT list, without duplicates if the block has DISTINCT."""
     distinct = select.args.get("distinct")
     if distinct is None:
         return listed
     only(context.source, distinct, "expressions")
     check_comparable(context, listed, "DISTINCT", select_offset(select))
-    return Aggregate(
+    return LogicalAggregate(
         input=listed,
         keys=listed.fields,
         calls=(),

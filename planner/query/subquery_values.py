@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hintplan.planner.context import Context
 from hintplan.planner.expressions.typed import Call, Expr, Field, Ref, fields_of, rewrite
 from hintplan.planner.query.domains import Domain, over_domain
-from hintplan.planner.relations import Join, Relation, StateInput, UnnamedInput, identity
+from hintplan.planner.relations import LogicalJoin, Relation, StateInput, UnnamedInput, identity
 
 _COMPARISONS = frozenset(("=", "<>", "<", "<=", ">", ">=", "BETWEEN", "LIKE"))
 _NULL_FROM_NULL = frozenset(("CAST", "+", "-", "*", "div", "%", "NEGATE", "abs"))
@@ -61,7 +61,7 @@ def join_values(
         if value.domain is not None:
             right, same = over_domain(context, right, value.domain, around, outer)
             on = (*on, *same)
-        relation = Join(
+        relation = LogicalJoin(
             left=relation,
             right=right,
             join_type="inner" if any(_rejects_null(c, ids) for c in conditions) else "left",

@@ -16,7 +16,7 @@ from hintplan.planner.query.compiler import QueryCompiler
 from hintplan.planner.query.from_clause import From
 from hintplan.planner.query.ordering import CLAUSES
 from hintplan.planner.query.sources.single_row import single_row
-from hintplan.planner.relations import Calc, Item, Relation, Union, Values
+from hintplan.planner.relations import Item, LogicalCalc, LogicalUnion, LogicalValues, Relation
 from hintplan.planner.syntax.dialect import cells_of, offset_of, select_offset
 from hintplan.planner.translation.expressions import clause_translator
 from hintplan.planner.translation.scope import Scope
@@ -41,11 +41,11 @@ def given_rows(compiler: QueryCompiler, node: exp.Select) -> Relation:
         computed = tuple(_computed(compiler, row, fields) for row in rows)
         if len(computed) == 1:
             return computed[0]
-        return Union(inputs=computed, fields=fields, base=(compiler.block,), block=compiler.block)
-    return Values(fields=fields, rows=tuple(rows), base=(compiler.block,), block=compiler.block)
+        return LogicalUnion(inputs=computed, fields=fields, base=(compiler.block,), block=compiler.block)
+    return LogicalValues(fields=fields, rows=tuple(rows), base=(compiler.block,), block=compiler.block)
 
 
-def _computed(compiler: QueryCompiler, row: tuple[Expr, ...], fields: tuple[Field, ...]) -> Calc:
+def _computed(compiler: QueryCompiler, row: tuple[Expr, ...], fields: tuple[Field, ...]) -> LogicalCalc:
     """Return a relation with one row that has the ``fields`` and the values of ``row``."""
     context = compiler.context
     items = tuple(
@@ -56,7 +56,7 @@ def _computed(compiler: QueryCompiler, row: tuple[Expr, ...], fields: tuple[Fiel
         for f, value in zip(fields, row, strict=True)
     )
     single = single_row(context, compiler.block)
-    return Calc(input=single, filter=None, items=items, base=(compiler.block,), block=compiler.block)
+    return LogicalCalc(input=single, filter=None, items=items, base=(compiler.block,), block=compiler.block)
 
 
 def _check_value(context: Context, value: Expr, cell: exp.Expr) -> None:

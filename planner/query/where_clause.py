@@ -50,7 +50,7 @@ from hintplan.planner.query.subquery_kinds import (
 )
 from hintplan.planner.query.subquery_values import Value, join_values
 from hintplan.planner.query.window_functions import has_windows
-from hintplan.planner.relations import Calc, Item, Join, Relation, StateInput, identity
+from hintplan.planner.relations import Item, LogicalCalc, LogicalJoin, Relation, StateInput, identity
 from hintplan.planner.translation.expressions import clause_translator
 from hintplan.planner.translation.scope import Scope
 from hintplan.planner.translation.translator import Translator
@@ -119,7 +119,7 @@ def _semi_join(compiler: QueryCompiler, left: From, sub_query: SubQuery, hints: 
     named = only_input(context, compiler.environment, sub_query.query)
     taken = named is not None and any(named.name == i.name for i in scope.inputs)
     name = named.name if named is not None and not taken else None
-    return Join(
+    return LogicalJoin(
         left=rows,
         right=right,
         join_type="anti" if sub_query.negated else "semi",
@@ -216,7 +216,7 @@ def _right_side(compiler: QueryCompiler, sub_query: SubQuery, scope: Scope) -> _
     if is_correlated(relation) or any(f.id not in ids for e in outputs for f in fields_of(e)):
         rows = filtered(relation, correlated, compiler.block)
         items = tuple(Item(field=context.field("", e.type), expr=e) for e in outputs)
-        listed = Calc(input=rows, filter=None, items=items, base=rows.base, block=rows.block) if items else rows
+        listed = LogicalCalc(input=rows, filter=None, items=items, base=rows.base, block=rows.block) if items else rows
         return _decorrelated(compiler, sub_query, listed, tuple(item.field for item in items))
     return _Right(relation=relation, outputs=outputs, on=correlated)
 

@@ -19,7 +19,7 @@ from hintplan.planner.expressions.typed import BIGINT, DOUBLE, AggregateCallExpr
 from hintplan.planner.query.ordering import SortKeys
 from hintplan.planner.query.row_numbers import numbered, partitioned, sort_items, with_columns
 from hintplan.planner.query.windows_in_streams import refused_in_stream
-from hintplan.planner.relations import Over, OverItem, Relation
+from hintplan.planner.relations import LogicalOver, OverItem, Relation
 from hintplan.planner.syntax.dialect import offset_of
 from hintplan.planner.translation import aggregates
 from hintplan.planner.translation.translator import Translator, only
@@ -153,7 +153,7 @@ def _computed(
     )
     by = {each.field.id: each for each in reversed(sort_items(window, fields[:ordered]))}
     keys = {field.id: field for field in fields[ordered : ordered + len(partition)]}
-    over = Over(
+    over = LogicalOver(
         input=relation,
         partition=tuple(keys.values()),
         order=tuple(reversed(by.values())),
@@ -168,10 +168,10 @@ def _computed(
     return _with_those_of_its_window(over), result
 
 
-def _with_those_of_its_window(over: Over) -> Over:
+def _with_those_of_its_window(over: LogicalOver) -> LogicalOver:
     """Merge ``over`` into the operator below it if that has the same window, and ``over`` reads none of its results."""
     below = over.input
-    if not isinstance(below, Over):
+    if not isinstance(below, LogicalOver):
         return over
     own = {call.field.id for call in below.calls}
     same = (below.partition, below.order, below.frame) == (over.partition, over.order, over.frame)

@@ -20,14 +20,14 @@ from hintplan.planner.query.bare_selects import read_query
 from hintplan.planner.query.queries import build_query
 from hintplan.planner.query.sources.dynamic import check_name, dynamic_table, warn_of_idle_cache
 from hintplan.planner.relations import (
-    Aggregate,
-    Calc,
-    Correlate,
     Item,
-    Join,
+    LogicalAggregate,
+    LogicalCalc,
+    LogicalCorrelate,
+    LogicalJoin,
+    LogicalRowNumber,
+    LogicalScan,
     Relation,
-    RowNumber,
-    Scan,
     identity,
     inputs_of,
 )
@@ -99,7 +99,7 @@ def build_insert(context: Context, statement: Insert) -> tuple[str, Relation, tu
         )
         for f in entry.written
     )
-    written = Calc(input=relation, filter=None, items=items, base=relation.base, block=statement.table)
+    written = LogicalCalc(input=relation, filter=None, items=items, base=relation.base, block=statement.table)
     relation = optimise(context, _without_nulls(context, statement, entry, written))
     _check_scans(context, relation)
     if statement.overwrites is not None:
@@ -190,7 +190,7 @@ def _sink(context: Context, statement: Insert) -> tuple[str, TableEntry]:
     return called, entry
 
 
-def _without_nulls(context: Context, statement: Insert, entry: TableEntry, written: Calc) -> Relation:
+def _without_nulls(context: Context, statement: Insert, entry: TableEntry, written: LogicalCalc) -> Relation:
     """Return ``written`` without rows that have NULL where the sink is NOT NULL, if the session drops such rows."""
     if context.compiler.get(NOT_NULL_ENFORCER, "ERROR") == "ERROR":
         return written
@@ -200,7 +200,7 @@ def _without_nulls(context: Context, statement: Insert, entry: TableEntry, writt
     if not checks:
         return written
     items = identity(written.fields)
-    return Calc(input=written, filter=conjunction(checks), items=items, base=written.base, block=statement.table)
+    return LogicalCalc(input=written, filter=conjunction(checks), items=items, base=written.base, block=statement.table)
 
 
 def _targets(context: Context, statement: Insert, entry: TableEntry) -> tuple[Field, ...]:
@@ -242,7 +242,7 @@ def places_of(query: exp.Query, width: int) -> list[int]:
 
 def _check_scans(context: Context, relation: Relation) -> None:
     """Raise SqlError for a scan of a table that this job cannot scan."""
-    if isinstance(relation, Scan):
+    if isinstance(relation, LogicalScan):
         table = context.table(relation.table).table
         if not can_read(table):
             lookup = f"look it up: JOIN {relation.declared} FOR SYSTEM_TIME AS OF ...; or " if can_lookup(table) else ""
@@ -278,7 +278,7 @@ _AT_SOURCE = (
 
 def _check_repeatable(context: Context, relation: Relation, statement: Insert) -> None:
     """Refuse expressions whose value differs between the addition of a row and its retraction."""
-    if isinstance(relation, Calc) and not is_insert_only(relation.input):
+    if isinstance(relation, LogicalCalc) and not is_insert_only(relation.input):
         expressions = (*(i.expr for i in relation.items), *([relation.filter] if relation.filter is not None else []))
         bad = next((e for e in expressions if not is_deterministic(e)), None)
         if bad is not None:
@@ -287,7 +287,7 @@ def _check_repeatable(context: Context, relation: Relation, statement: Insert) -
                 getattr(bad, "offset", 0) or statement.offset,
                 _earlier(relation.input),
             )
-    if isinstance(relation, Correlate) and relation.function in DRAWN and not is_insert_only(relation.input):
+    if isinstance(relation, LogicalCorrelate) and relation.function in DRAWN and not is_insert_only(relation.input):
         raise context.source.error(
             f"{relation.function.removesuffix('_SEEDED')} over a query whose rows can change: a row could not be taken "
             "back as it was written",
@@ -307,7 +307,7 @@ def _earlier(relation: Relation) -> str:
 
 
 def _only_added(relation: Relation) -> Iterator[str]:
-    if isinstance(relation, Scan) and not relation.changelog:
+    if isinstance(relation, LogicalScan) and not relation.changelog:
         yield f"'{relation.declared}'"
     for below in inputs_of(relation):
         yield from _only_added(below)
@@ -331,15 +331,15 @@ def _check_changes(context: Context, statement: Insert, entry: TableEntry, relat
 def _first_updating(relation: Relation) -> tuple[str, int]:
     """Return the topmost operator that turns an append-only input into changes, and its offset."""
     match relation:
-        case Aggregate() if relation.calls:
+        case LogicalAggregate() if relation.calls:
             return "the aggregation", relation.offset
-        case Aggregate() if is_insert_only(relation.input):
+        case LogicalAggregate() if is_insert_only(relation.input):
             return "the removal of duplicates", relation.offset
-        case Join() if relation.join_type not in ("inner", "semi"):
+        case LogicalJoin() if relation.join_type not in ("inner", "semi"):
             return f"the {relation.join_type} join", relation.offset
-        case RowNumber() if is_insert_only(relation.input):
+        case LogicalRowNumber() if is_insert_only(relation.input):
             return "the choice of first rows (ROW_NUMBER or LIMIT)", 0
-        case Scan():
+        case LogicalScan():
             return f"the changelog of '{relation.declared}'", relation.offset
         case _:
             return _first_updating(next(i for i in inputs_of(relation) if not is_insert_only(i)))

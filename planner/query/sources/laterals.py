@@ -15,7 +15,7 @@ from hintplan.planner.context import Context, FunctionEntry
 from hintplan.planner.expressions.typed import Expr, Ref
 from hintplan.planner.properties.unique_keys import is_insert_only
 from hintplan.planner.query.clauses import read_clauses
-from hintplan.planner.relations import Correlate, Item, Relation, identity
+from hintplan.planner.relations import Item, LogicalCorrelate, Relation, identity
 from hintplan.planner.syntax.dialect import is_comma_join, offset_of
 from hintplan.planner.translation.expressions import clause_translator
 from hintplan.planner.translation.scope import Input, Scope
@@ -58,7 +58,7 @@ def lateral(context: Context, left: Relation, scope: Scope, join: exp.Join, bloc
             offset,
             "if it may not, call it before the join or aggregation that changes rows",
         )
-    relation = Correlate(
+    relation = LogicalCorrelate(
         input=left,
         function=name.lower(),
         kind=entry.function.kind,

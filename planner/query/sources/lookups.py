@@ -30,19 +30,19 @@ from hintplan.planner.hints.lookup import LookupHint
 from hintplan.planner.properties.time_attributes import is_processing_time
 from hintplan.planner.properties.unique_keys import is_insert_only
 from hintplan.planner.relations import (
-    Aggregate,
-    Calc,
-    Correlate,
-    Expand,
     Item,
-    Join,
-    LookupJoin,
-    Passing,
+    LogicalAggregate,
+    LogicalCalc,
+    LogicalCorrelate,
+    LogicalExpand,
+    LogicalJoin,
+    LogicalLookupJoin,
+    LogicalPassthrough,
+    LogicalScan,
+    LogicalUnion,
+    LogicalUnnest,
+    LogicalValues,
     Relation,
-    Scan,
-    Union,
-    Unnest,
-    Values,
     identity,
 )
 from hintplan.planner.syntax.dialect import offset_of
@@ -59,7 +59,7 @@ from hintplan.plans.settings.lookup_layers import resolve as resolve_layers
 class _Dimension:
     """A looked-up table: its ``scan``, the fields of the right side as ``values`` over it, and its ``filters``."""
 
-    scan: Scan
+    scan: LogicalScan
     values: Mapping[int, Expr]
     filters: tuple[Expr, ...]
 
@@ -120,9 +120,9 @@ def check_time(context: Context, version: exp.Expr, left: Relation, scope: Scope
 
 def _is_looked_up(context: Context, relation: Relation) -> bool:
     """Return True for a table that can be looked up, also through views that only filter and project it."""
-    while isinstance(relation, Calc):
+    while isinstance(relation, LogicalCalc):
         relation = relation.input
-    return isinstance(relation, Scan) and bool(can_lookup(context.table(relation.table).table))
+    return isinstance(relation, LogicalScan) and bool(can_lookup(context.table(relation.table).table))
 
 
 def lookup_join(context: Context, left: Relation, right: Relation, lookup: Lookup, block: str) -> Relation:
@@ -145,7 +145,7 @@ def lookup_join(context: Context, left: Relation, right: Relation, lookup: Looku
     items = [*identity(left.fields), *(Item(field=f, expr=values[f.id]) for f in right.fields if f.id not in computed)]
     items += identity(tuple(f for f in read.values() if all(f.id != i.field.id for i in items)))
     base = (*left.base, *right.base)
-    relation = LookupJoin(
+    relation = LogicalLookupJoin(
         input=left,
         table=dimension.scan.table,
         name=lookup.name,
@@ -164,32 +164,32 @@ def lookup_join(context: Context, left: Relation, right: Relation, lookup: Looku
     shown = (
         Item(field=f, expr=_padded(values[f.id], guard) if f.id in computed else Ref(field=f)) for f in right.fields
     )
-    return Calc(input=relation, filter=None, items=(*identity(left.fields), *shown), base=base, block=block)
+    return LogicalCalc(input=relation, filter=None, items=(*identity(left.fields), *shown), base=base, block=block)
 
 
 def _dimension(context: Context, relation: Relation, name: str, offset: int) -> _Dimension:
     match relation:
-        case Scan():
+        case LogicalScan():
             _check_connector(context, relation, offset)
             return _Dimension(scan=relation, values={f.id: Ref(field=f) for f in relation.fields}, filters=())
-        case Calc():
+        case LogicalCalc():
             below = _dimension(context, relation.input, name, offset)
             filters = (substitute(c, below.values) for c in conjuncts(relation.filter))
             values = {i.field.id: substitute(i.expr, below.values) for i in relation.items}
             return _Dimension(scan=below.scan, values=values, filters=(*below.filters, *filters))
-        case Aggregate() | Expand():
+        case LogicalAggregate() | LogicalExpand():
             kind = "an aggregation"
-        case Union():
+        case LogicalUnion():
             kind = "a UNION"
-        case Values():
+        case LogicalValues():
             kind = "a list of VALUES"
-        case Passing():
+        case LogicalPassthrough():
             kind = relation.title
-        case Correlate():
+        case LogicalCorrelate():
             kind = "what a function returns"
-        case Unnest():
+        case LogicalUnnest():
             kind = "the elements of an array or a map"
-        case Join() | LookupJoin():
+        case LogicalJoin() | LogicalLookupJoin():
             kind = "a join"
         case _:
             assert_never(relation)
@@ -200,7 +200,7 @@ def _dimension(context: Context, relation: Relation, name: str, offset: int) -> 
     )
 
 
-def _check_connector(context: Context, scan: Scan, offset: int) -> None:
+def _check_connector(context: Context, scan: LogicalScan, offset: int) -> None:
     table = context.table(scan.table).table
     if not can_lookup(table):
         connectors = (name for name, spec in CONNECTORS.items() if spec.looking_up is not None)
@@ -231,7 +231,7 @@ def _check_connector(context: Context, scan: Scan, offset: int) -> None:
 
 
 def _settings(
-    context: Context, scan: Scan, hint: LookupHint | None, insert_only: bool, offset: int
+    context: Context, scan: LogicalScan, hint: LookupHint | None, insert_only: bool, offset: int
 ) -> tuple[Mapping[str, Settings], tuple[tuple[int, str], ...]]:
     """Return the resolved settings, and the hint options in effect; warn about all other options."""
     hints = [h for h in (hint, scan.options) if h is not None]
@@ -278,7 +278,7 @@ def _warn_of_unmet(context: Context, resolved: Resolved, places: Mapping[tuple[s
         context.report.warn_of_hint(message, min(at for at, _ in unmet_options), "remove what has no effect")
 
 
-def _found_marker(on: tuple[Expr, ...], scan: Scan) -> Field | None:
+def _found_marker(on: tuple[Expr, ...], scan: LogicalScan) -> Field | None:
     """Return a column of the table that is never NULL in a matching row, because an equality compares it, or None."""
     own = {f.id for f in scan.fields}
     for part in on:

@@ -20,7 +20,7 @@ from hintplan.planner.query.subqueries.plain_blocks import check_idle
 from hintplan.planner.query.subqueries.single_values import check_columns, has_one_row
 from hintplan.planner.query.subquery_kinds import is_grouped
 from hintplan.planner.query.where_clause import filtered_block
-from hintplan.planner.relations import Calc, Item, Join, Relation, StateInput, UnnamedInput, identity
+from hintplan.planner.relations import Item, LogicalCalc, LogicalJoin, Relation, StateInput, UnnamedInput, identity
 from hintplan.planner.syntax.dialect import offset_of
 from hintplan.planner.translation.scope import Scope
 from hintplan.planner.translation.translator import Translator
@@ -106,7 +106,7 @@ def read_block(
     if len(equalities) == len(correlated):
         return replace(block, equalities=equalities)
     domain, on = domain_of(context, correlated, block.own, block.name, block.offset)
-    joined = Join(
+    joined = LogicalJoin(
         left=domain.place,
         right=rows,
         join_type="inner",
@@ -161,7 +161,7 @@ def with_columns(block: SubQueryBlock, wanted: list[Expr]) -> tuple[Relation, tu
     rows = filtered(block.rows, tuple(call("IS NOT NULL", (k,), BOOLEAN, block.offset) for k in nullable), block.name)
     if computed:
         items = (*identity(rows.fields), *computed)
-        rows = Calc(input=rows, filter=None, items=items, base=rows.base, block=block.name)
+        rows = LogicalCalc(input=rows, filter=None, items=items, base=rows.base, block=block.name)
     return rows, keys, columns
 
 

@@ -33,7 +33,7 @@ from hintplan.planner.query.subqueries.single_values import (
 )
 from hintplan.planner.query.subquery_values import Value
 from hintplan.planner.query.taken_back import check_taken_back
-from hintplan.planner.relations import AggregateItem, Calc, Item, Relation, identity
+from hintplan.planner.relations import AggregateItem, Item, LogicalCalc, Relation, identity
 from hintplan.planner.syntax.dialect import select_offset
 from hintplan.planner.translation.expressions import clause_translator
 from hintplan.planner.translation.translator import Translator
@@ -79,7 +79,7 @@ def _one_row(block: SubQueryBlock, translator: Translator) -> Value:
     relation, keys, (column,) = with_columns(block, [selected])
     if not keys:
         items = (Item(field=block.context.field_for(selected, ""), expr=selected),)
-        shown = Calc(input=block.rows, filter=None, items=items, base=block.rows.base, block=block.name)
+        shown = LogicalCalc(input=block.rows, filter=None, items=items, base=block.rows.base, block=block.name)
         group = group_of(shown)
         if group is not None:
             return value_of_group(block.context, block.node, group, (), None)
@@ -140,7 +140,7 @@ def _of_groups(block: SubQueryBlock, relation: Relation, keys: tuple[Field, ...]
     """Return a value that is NULL without a group, whichever expression it has."""
     if not isinstance(value, Ref):
         item = Item(field=block.context.field("", value.type), expr=value)
-        relation = Calc(
+        relation = LogicalCalc(
             input=relation, filter=None, items=(*identity(keys), item), base=relation.base, block=block.name
         )
         value = Ref(field=item.field, offset=block.offset)

@@ -22,7 +22,7 @@ from hintplan.planner.expressions.typed import (
     rewrite,
     substitute,
 )
-from hintplan.planner.relations import Aggregate, Calc, Relation
+from hintplan.planner.relations import LogicalAggregate, LogicalCalc, Relation
 from hintplan.plans.declarations.computations import BUILT_IN
 
 _UNKNOWN = object()
@@ -44,7 +44,7 @@ class Group:
     The conditions come from HAVING and from filters above it.
     """
 
-    relation: Aggregate
+    relation: LogicalAggregate
     values: tuple[Expr, ...]
     conditions: tuple[Expr, ...]
 
@@ -53,12 +53,12 @@ def group_of(relation: Relation) -> Group | None:
     """Return the single group from which the columns of ``relation`` are computed, or None if there is none."""
     selected: tuple[Expr, ...] = tuple(Ref(field=f) for f in relation.fields)
     conditions: tuple[Expr, ...] = ()
-    while isinstance(relation, Calc):
+    while isinstance(relation, LogicalCalc):
         values = {i.field.id: i.expr for i in relation.items}
         selected = tuple(substitute(e, values) for e in selected)
         conditions = (*conjuncts(relation.filter), *(substitute(c, values) for c in conditions))
         relation = relation.input
-    if not isinstance(relation, Aggregate) or relation.keys:
+    if not isinstance(relation, LogicalAggregate) or relation.keys:
         return None
     counts = {c.field.id for c in relation.calls if c.function == "COUNT"}
 

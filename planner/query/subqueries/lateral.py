@@ -24,7 +24,7 @@ from hintplan.planner.query.sources.inputs import alias_of
 from hintplan.planner.query.subqueries.lateral_groups import LateralRows, grouped_rows
 from hintplan.planner.query.subquery_kinds import is_grouped
 from hintplan.planner.query.where_clause import filtered_block
-from hintplan.planner.relations import Calc, Item, Relation, identity
+from hintplan.planner.relations import Item, LogicalCalc, Relation, identity
 from hintplan.planner.syntax.dialect import offset_of
 from hintplan.planner.translation.expressions import clause_translator
 from hintplan.planner.translation.scope import Input, Scope
@@ -58,7 +58,9 @@ def compile_lateral(compiler: QueryCompiler, node: exp.Lateral, outer: Scope, ca
     else:
         if ordering.is_ordered(select):
             rows = _first(inner, select, source, keys, shown, called)
-        rows = Calc(input=rows, filter=None, items=(*shown, *identity(rows.fields)), base=rows.base, block=inner.block)
+        rows = LogicalCalc(
+            input=rows, filter=None, items=(*shown, *identity(rows.fields)), base=rows.base, block=inner.block
+        )
     return Lateral(
         relation=replace(rows, base=(alias,) if alias else rows.base),
         input=Input(name=alias, kind="sub-query", fields=fields, offset=offset_of(node)),
@@ -129,7 +131,7 @@ def _first(
     partition, order = (tuple(column_for(context, e, computed) for e in part) for part in (values, sorted_by))
     if computed:
         items = (*identity(rows.fields), *computed)
-        rows = Calc(input=rows, filter=None, items=items, base=rows.base, block=compiler.block)
+        rows = LogicalCalc(input=rows, filter=None, items=items, base=rows.base, block=compiler.block)
     return ordering.first_of_each(context, select, rows, keys, order, partition, compiler.block)
 
 

@@ -20,7 +20,7 @@ from hintplan.planner.query.ordering import SortKeys
 from hintplan.planner.query.subqueries.block import SubQueryBlock, joined_on, read_block, with_columns
 from hintplan.planner.query.subqueries.empty_groups import zero_if_absent
 from hintplan.planner.query.subquery_kinds import is_grouped, is_one_group, sub_queries_in
-from hintplan.planner.relations import Aggregate, Calc, Item, Relation, UnnamedInput, identity
+from hintplan.planner.relations import Item, LogicalAggregate, LogicalCalc, Relation, UnnamedInput, identity
 from hintplan.planner.syntax.dialect import offset_of, select_offset
 from hintplan.planner.translation.expressions import clause_translator
 from hintplan.planner.translation.scope import Scope
@@ -65,11 +65,13 @@ def grouped_rows(
     if select.args.get("distinct") is None:
         return lateral
     items = distinct_fields(compiler.context, lateral.items)
-    listed = Calc(input=lateral.relation, filter=None, items=items, base=lateral.relation.base, block=compiler.block)
+    listed = LogicalCalc(
+        input=lateral.relation, filter=None, items=items, base=lateral.relation.base, block=compiler.block
+    )
     check_comparable(compiler.context, listed, "DISTINCT", select_offset(select))
     columns = tuple(item.field for item in items)
     own = tuple(field for field in by if field not in columns)
-    distinct = Aggregate(
+    distinct = LogicalAggregate(
         input=replace(listed, items=(*identity(own), *items)),
         keys=(*own, *columns),
         calls=(),

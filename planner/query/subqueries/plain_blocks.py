@@ -20,7 +20,7 @@ from hintplan.planner.query.from_clause import From, build_from
 from hintplan.planner.query.hint_scope.state_ttl import BlockHints
 from hintplan.planner.query.subquery_kinds import is_grouped, keeps_a_row, sub_queries_in
 from hintplan.planner.query.window_functions import has_windows, over_windows
-from hintplan.planner.relations import Calc, Relation
+from hintplan.planner.relations import LogicalCalc, Relation
 from hintplan.planner.syntax.dialect import select_offset
 from hintplan.planner.translation.expressions import clause_translator
 from hintplan.planner.translation.scope import Scope, levels
@@ -108,5 +108,5 @@ def check_idle(compiler: QueryCompiler, select: exp.Select, found: From, rows: R
         rows, translator = over_windows(context, select, keys, rows, translator)
         items, sorted_by = ordering.listed(context, select, translator, keys)
         if ordering.is_ordered(select):
-            listed = Calc(input=rows, filter=None, items=items, base=rows.base, block=compiler.block)
+            listed = LogicalCalc(input=rows, filter=None, items=items, base=rows.base, block=compiler.block)
             ordering.over_select(context, select, listed, listed, keys, sorted_by)

@@ -49,7 +49,7 @@ from hintplan.planner.query.subqueries.single_values import (
 )
 from hintplan.planner.query.subquery_kinds import has_grouping_sets, is_grouped, is_one_row, plain_select
 from hintplan.planner.query.subquery_values import Value
-from hintplan.planner.relations import Aggregate, UnnamedInput
+from hintplan.planner.relations import LogicalAggregate, UnnamedInput
 from hintplan.planner.syntax.dialect import offset_of
 from hintplan.planner.syntax.quantified_values import is_answered
 from hintplan.planner.translation.scope import Scope
@@ -103,7 +103,7 @@ def _apart(
     group = group_of(relation)
     if group is not None:
         below = decorrelated(context, group.relation, compiler.block, offset, group=True)
-        assert isinstance(below.relation, Aggregate)
+        assert isinstance(below.relation, LogicalAggregate)
         value = value_of_group(context, node, replace(group, relation=below.relation), below.on, asked)
         return replace(value, domain=None if value.relation is None else below.domain)
     whole = decorrelated(context, relation, compiler.block, offset)

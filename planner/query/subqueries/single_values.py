@@ -24,7 +24,16 @@ from hintplan.planner.expressions.typed import (
 from hintplan.planner.properties.unique_keys import unique_keys
 from hintplan.planner.query.subqueries.empty_groups import Group
 from hintplan.planner.query.subquery_values import Value
-from hintplan.planner.relations import Aggregate, AggregateItem, Calc, Item, Join, Relation, StateInput, identity
+from hintplan.planner.relations import (
+    AggregateItem,
+    Item,
+    LogicalAggregate,
+    LogicalCalc,
+    LogicalJoin,
+    Relation,
+    StateInput,
+    identity,
+)
 from hintplan.planner.syntax.dialect import offset_of
 from hintplan.planner.translation.aggregates import result_type
 from hintplan.plans.text.counts import count
@@ -87,9 +96,9 @@ def group_rows(
     state: StateInput,
     offset: int,
     block: str,
-) -> Aggregate:
+) -> LogicalAggregate:
     """Group ``relation`` by ``keys``."""
-    return Aggregate(
+    return LogicalAggregate(
         input=relation, keys=keys, calls=calls, state=state, offset=offset, base=relation.base, block=block
     )
 
@@ -131,14 +140,14 @@ def only_value(
     checked = call("CASE", (several, call("CAST", (failure,), kind, offset), Ref(field=value.field)), kind, offset)
     item = Item(field=context.field(column.name, kind), expr=checked)
     items = (*identity(keys), item)
-    return Calc(input=grouped, filter=None, items=items, base=relation.base, block=relation.block), item.field
+    return LogicalCalc(input=grouped, filter=None, items=items, base=relation.base, block=relation.block), item.field
 
 
 def has_one_row(context: Context, relation: Relation, keys: frozenset[int]) -> bool:
     """Return True if ``relation`` has at most one row for each combination of ``keys``."""
     below = relation
-    while isinstance(below, Calc):
+    while isinstance(below, LogicalCalc):
         below = below.input
-    if isinstance(below, Join):  # later passes find its keys
+    if isinstance(below, LogicalJoin):  # later passes find its keys
         return False
     return any(key <= keys for key in unique_keys(relation, context.plan_tables()))
